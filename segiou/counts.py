@@ -141,7 +141,7 @@ class Tally:
     @property
     def valid(self) -> NDArray[np.int64]:
         """Valid pixels: seen and not ignored."""
-        return self.matrix.sum((-2, -1)) + self.unassigned.sum(-1)
+        return np.asarray(self.matrix.sum((-2, -1)) + self.unassigned.sum(-1))
 
     @property
     def pixels(self) -> NDArray[np.int64]:

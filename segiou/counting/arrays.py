@@ -86,7 +86,7 @@ def as_valid_mask(mask: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
     """
     array = np.asarray(mask)
     if array.dtype != np.bool_:
-        msg = f"mask must be bool (True = counted), got {array.dtype}; write mask != 0 if that is meant"
+        msg = f"mask must be bool (True = counted), got {array.dtype}; perhaps mask != 0 is meant"
         raise TypeError(msg)
     if array.shape != shape:
         msg = f"mask has shape {array.shape} but the labels have {shape}"
@@ -156,8 +156,8 @@ def _argmax_by_blocks(planes: NDArray[Any]) -> NDArray[np.integer[Any]]:
         return labels
     if labels.size == 0:
         return labels
-    rows = max(1, _BLOCK_PIXELS * labels.shape[0] // labels.size)
-    for start in range(0, labels.shape[0], rows):
+    rows = max(1, _BLOCK_PIXELS * len(labels) // labels.size)
+    for start in range(0, len(labels), rows):
         block = slice(start, start + rows)
         _argmax_block(planes[:, block], labels[block])
     return labels

@@ -54,7 +54,10 @@ def _undeclared_text(side: str, values: Mapping[int, int]) -> str:
     shown = ", ".join(f"{v} ({n} {'pixel' if n == 1 else 'pixels'})" for v, n in ranked[:8])
     more = f" and {len(ranked) - 8} more values" if len(ranked) > 8 else ""
     if side == "truth":
-        mend = f"declare a class for them, or drop their pixels: ignore={ranked[0][0] if len(ranked) == 1 else tuple(v for v, _ in ranked[:8])}"
+        values_text = (
+            str(ranked[0][0]) if len(ranked) == 1 else str(tuple(v for v, _ in ranked[:8]))
+        )
+        mend = f"declare a class for them, or drop their pixels: ignore={values_text}"
         return f"truth has values that are neither a class nor ignored: {shown}{more}; {mend}"
     mend = "declare a class for them, or count their pixels as missed: unassigned='count'"
     return f"pred has values that are no class, on valid pixels: {shown}{more}; {mend}"

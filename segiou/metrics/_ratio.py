@@ -17,4 +17,5 @@ def ratio(numerator: Any, denominator: Any) -> Floats:
     top = np.asarray(numerator, dtype=np.float64)
     bottom = np.asarray(denominator, dtype=np.float64)
     out = np.full(np.broadcast_shapes(top.shape, bottom.shape), np.nan)
-    return np.divide(top, bottom, out=out, where=bottom != 0)
+    np.divide(top, bottom, out=out, where=bottom != 0)
+    return out
