@@ -41,6 +41,7 @@ from segiou.metrics.soft import soft_dice, soft_iou
 
 __all__ = [
     "METRICS",
+    "Floats",
     "average",
     "balanced_accuracy",
     "cohen_kappa",
