@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from skimage import draw
+
+# scikit-image's drawing functions carry no annotations.
+shapes: Any = draw
 
 Color = tuple[int, int, int]
 Point = tuple[int, int]
@@ -55,28 +59,26 @@ class Canvas:
         default_factory=lambda: np.zeros((HEIGHT * OVERSAMPLING, WIDTH * OVERSAMPLING), np.uint8)
     )
     colors: npt.NDArray[np.int64] = field(
-        default_factory=lambda: np.zeros(
-            (HEIGHT * OVERSAMPLING, WIDTH * OVERSAMPLING, 3), np.int64
-        )
+        default_factory=lambda: np.zeros((HEIGHT * OVERSAMPLING, WIDTH * OVERSAMPLING, 3), np.int64)
     )
 
     def polygon(self, points: Sequence[Point], color: Color, value: int | None, z: int = 0) -> None:
         """Fill a polygon of (column, row) corners; without a `value` only its colour changes."""
         columns, rows = np.array(points).T
-        self._paint(draw.polygon(rows, columns, self.labels.shape), color, value, z)
+        self._paint(shapes.polygon(rows, columns, self.labels.shape), color, value, z)
 
     def ellipse(
         self, center: Point, radii: Point, color: Color, value: int | None, z: int = 0
     ) -> None:
         """Fill an ellipse with radii (across, down)."""
         (column, row), (across, down) = center, radii
-        pixels = draw.ellipse(row, column, down + 1, across + 1, self.labels.shape)
+        pixels = shapes.ellipse(row, column, down + 1, across + 1, self.labels.shape)
         self._paint(pixels, color, value, z)
 
     def shade(self, center: Point, radii: Point, percent: int) -> None:
         """Darken an ellipse of the ground to `percent` of its light."""
         (column, row), (across, down) = center, radii
-        pixels = draw.ellipse(row, column, down + 1, across + 1, self.labels.shape)
+        pixels = shapes.ellipse(row, column, down + 1, across + 1, self.labels.shape)
         self.colors[pixels] = self.colors[pixels] * percent // 100
 
     def _paint(

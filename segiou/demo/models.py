@@ -47,10 +47,10 @@ def predict_smooth(truth: Mask, rng: np.random.Generator) -> Mask:
         Common classes only; none is void.
     """
     pred = absorb(truth, (*RARE, VOID))
-    pred = _wander(pred, rng, cell=22, reach=3)
-    for source, target, percent in ((TREE, BUILDING, 8), (PAVEMENT, ROAD, 5), (CAR, ROAD, 5)):
+    pred = _wander(pred, rng, cell=20, reach=1)
+    for source, target, percent in ((TREE, BUILDING, 5), (PAVEMENT, ROAD, 3), (CAR, ROAD, 4)):
         pred = _confuse(pred, rng, source, target, percent, cell=20)
-    return _majority(pred, radius=3)
+    return _majority(pred, radius=2)
 
 
 def predict_detailed(truth: Mask, rng: np.random.Generator) -> Mask:
@@ -70,21 +70,22 @@ def predict_detailed(truth: Mask, rng: np.random.Generator) -> Mask:
     """
     pred = absorb(truth, (*RARE, VOID))
     confusions = (
-        (BUILDING, TREE, 4),
+        (BUILDING, TREE, 5),
         (TREE, BUILDING, 8),
-        (ROAD, PAVEMENT, 3),
+        (ROAD, PAVEMENT, 2),
         (PAVEMENT, ROAD, 8),
         (SKY, BUILDING, 1),
-        (CAR, BUILDING, 6),
+        (CAR, ROAD, 6),
     )
     for source, target, percent in confusions:
         pred = _confuse(pred, rng, source, target, percent, cell=16)
+    pred = _wander(pred, rng, cell=8, reach=4)
     _invent(pred, rng)
     for value in (POLE, SIGN, BICYCLE, PERSON):
-        found = (truth == value) & (smooth_noise(rng, truth.shape, 24) > -320)
-        grown = box_sum(found, 1) > 1 + (smooth_noise(rng, truth.shape, 6) > 60)
+        found = (truth == value) & (smooth_noise(rng, truth.shape, 24) > -350)
+        grown = box_sum(found, 1) > (smooth_noise(rng, truth.shape, 6) > 120)
         pred[grown] = value
-    return _wander(pred, rng, cell=8, reach=3)
+    return _wander(pred, rng, cell=12, reach=1)
 
 
 def absorb(labels: Mask, values: Sequence[int]) -> Mask:
@@ -103,25 +104,26 @@ def absorb(labels: Mask, values: Sequence[int]) -> Mask:
 
 def _majority(labels: Mask, radius: int) -> Mask:
     votes = np.stack([box_sum(labels == value, radius) for value in COMMON])
-    return np.array(COMMON, np.uint8)[votes.argmax(axis=0)]
+    winners: Mask = np.array(COMMON, np.uint8)[votes.argmax(axis=0)]
+    return winners
 
 
 def _wander(labels: Mask, rng: np.random.Generator, cell: int, reach: int) -> Mask:
     """Shift every pixel by a smooth field of typically under `reach` pixels."""
     height, width = labels.shape
-    down, across = (
-        (smooth_noise(rng, labels.shape, cell) * reach + 256) // 512 for _ in range(2)
-    )
+    down, across = ((smooth_noise(rng, labels.shape, cell) * reach + 256) // 512 for _ in range(2))
     rows = np.clip(np.arange(height)[:, None] + down, 0, height - 1)
     columns = np.clip(np.arange(width) + across, 0, width - 1)
-    return labels[rows, columns]
+    shifted: Mask = labels[rows, columns]
+    return shifted
 
 
 def _confuse(
     labels: Mask, rng: np.random.Generator, source: int, target: int, percent: int, cell: int
 ) -> Mask:
-    """Turn blobs that cover about `percent` of the source class into the target class."""
-    field = smooth_noise(rng, labels.shape, cell)
+    """Turn blobs, about `percent` of the source class, into the target: most where it is near."""
+    nearness = box_sum(labels == target, cell) * 1500 // (2 * cell + 1) ** 2
+    field = smooth_noise(rng, labels.shape, cell) + nearness
     candidates = np.sort(field[labels == source])
     if not candidates.size:
         return labels
@@ -133,7 +135,13 @@ def _invent(labels: Mask, rng: np.random.Generator) -> None:
     """Add a few poles, signs, people and bicycles where there are none."""
     height, width = labels.shape
     middle = height // 2
-    shapes = ((POLE, 3, 40, 1), (POLE, 3, 26, 2), (SIGN, 7, 7, 1), (PERSON, 5, 16, 2), (BICYCLE, 12, 8, 1))
+    shapes = (
+        (POLE, 3, 40, 1),
+        (POLE, 3, 26, 2),
+        (SIGN, 7, 7, 1),
+        (PERSON, 5, 16, 2),
+        (BICYCLE, 12, 8, 1),
+    )
     for value, across, down, most in shapes:
         for _ in range(int(rng.integers(0, most + 1))):
             column = int(rng.integers(8, width - 8 - across))

@@ -43,7 +43,9 @@ def expose(canvas: Canvas, light: Light, rng: np.random.Generator) -> npt.NDArra
     colors = canvas.colors
     _add_clouds(canvas, light, rng)
     shape = canvas.labels.shape
-    texture = smooth_noise(rng, shape, 3) + smooth_noise(rng, (shape[0], shape[1] // 4), 6).repeat(4, 1)
+    texture = smooth_noise(rng, shape, 3) + smooth_noise(rng, (shape[0], shape[1] // 4), 6).repeat(
+        4, 1
+    )
     strength = np.zeros(256, np.int64)
     strength[list(ROUGHNESS)] = list(ROUGHNESS.values())
     change = 400 * 100 + texture * strength[canvas.labels]
@@ -54,7 +56,8 @@ def expose(canvas: Canvas, light: Light, rng: np.random.Generator) -> npt.NDArra
     picture = picture * np.array(light.tint) // 100
     picture = picture * _vignette(height, width)[..., None] // 1000
     picture = picture + rng.integers(-4, 5, (height, width, 1))
-    return np.clip(picture, 0, 255).astype(np.uint8)
+    exposed: npt.NDArray[np.uint8] = np.clip(picture, 0, 255).astype(np.uint8)
+    return exposed
 
 
 def _add_clouds(canvas: Canvas, light: Light, rng: np.random.Generator) -> None:

@@ -21,7 +21,13 @@ PAINTS: tuple[Color, ...] = (
     (34, 92, 88),
     (222, 178, 66),
 )
-CLOTHES: tuple[Color, ...] = ((184, 54, 60), (52, 72, 130), (228, 196, 84), (70, 120, 96), (90, 60, 96))
+CLOTHES: tuple[Color, ...] = (
+    (184, 54, 60),
+    (52, 72, 130),
+    (228, 196, 84),
+    (70, 120, 96),
+    (90, 60, 96),
+)
 GLASS, DARK, STEEL, SKIN = (58, 72, 88), (34, 34, 38), (88, 92, 96), (214, 168, 138)
 
 
@@ -51,10 +57,12 @@ def _box(left: int, right: int, low: int, high: int) -> list[Place]:
 def draw_house(
     canvas: Canvas, camera: Camera, lot: tuple[int, int, int], height: int, wall: Color
 ) -> None:
-    """Draw a house on a lot ``(x, near, far)``: the gable that faces us, the front on the street."""
+    """Draw a house on a lot ``(x, near, far)``: its gable faces us, its front the street."""
     x, near, far = lot
     outward = 1 if x > 0 else -1
-    _upright(canvas, camera, (x, near), _box(0, outward * 2500, 0, height), shaded(wall, 72), BUILDING)
+    _upright(
+        canvas, camera, (x, near), _box(0, outward * 2500, 0, height), shaded(wall, 72), BUILDING
+    )
 
     def front(z0: int, z1: int, low: int, high: int, color: Color, value: int | None) -> None:
         corners = [(z0, low), (z1, low), (z1, high), (z0, high)]
@@ -65,7 +73,7 @@ def draw_house(
     front(near, far, height - 30, height, shaded(lit, 80), None)
     front(near, far, 0, 50, shaded(lit, 70), None)
     for low in range(90, height - 150, 290):
-        for z in range(near + 90, far - 150, 260):
+        for z in range(near + 90, min(far - 150, 5000), 260):
             front(z - 12, z + 142, low - 10, low + 170, shaded(lit, 118), None)
             front(z, z + 130, low, low + 160, GLASS, None)
             front(z, z + 130, low + 90, low + 160, (104, 124, 146), None)
@@ -109,7 +117,9 @@ def draw_lamp(canvas: Canvas, camera: Camera, place: Place, style: int) -> None:
     _upright(canvas, camera, place, _box(-8, 8, 0, 620), STEEL, POLE)
     _upright(canvas, camera, place, _box(-12, 12, 0, 90), shaded(STEEL, 80), POLE)
     _upright(canvas, camera, place, _box(0, inward * 150, 605, 622), STEEL, POLE)
-    _upright(canvas, camera, place, _box(inward * 100, inward * 165, 594, 612), (228, 220, 190), POLE)
+    _upright(
+        canvas, camera, place, _box(inward * 100, inward * 165, 594, 612), (228, 220, 190), POLE
+    )
 
 
 def draw_sign(canvas: Canvas, camera: Camera, place: Place, style: int) -> None:
@@ -124,7 +134,11 @@ def draw_sign(canvas: Canvas, camera: Camera, place: Place, style: int) -> None:
         _upright(canvas, camera, place, _box(-20, 20, 264, 276), DARK, SIGN)
     elif kind == 1:
         for reach, color in ((50, (200, 40, 44)), (32, (244, 236, 210))):
-            corners = [(-reach, 262 - reach * 2 // 3), (reach, 262 - reach * 2 // 3), (0, 262 + reach)]
+            corners = [
+                (-reach, 262 - reach * 2 // 3),
+                (reach, 262 - reach * 2 // 3),
+                (0, 262 + reach),
+            ]
             _upright(canvas, camera, place, corners, color, SIGN)
     else:
         _upright(canvas, camera, place, _box(-40, 40, 230, 310), (236, 238, 240), SIGN)
@@ -162,12 +176,25 @@ def draw_cyclist(canvas: Canvas, camera: Camera, place: Place, style: int) -> No
             canvas.ellipse(center, (size, size), color, BICYCLE, z)
         canvas.ellipse(below, (2, 2), DARK, None, z)
     frame = PAINTS[style // 2 % len(PAINTS)]
-    tubes = [((-54, 34), (-18, 88)), ((-18, 88), (40, 86)), ((40, 86), (-4, 34)), ((-4, 34), (-18, 88))]
+    tubes = [
+        ((-54, 34), (-18, 88)),
+        ((-18, 88), (40, 86)),
+        ((40, 86), (-4, 34)),
+        ((-4, 34), (-18, 88)),
+    ]
     tubes += [((-54, 34), (-4, 34)), ((54, 34), (36, 108)), ((36, 108), (22, 112))]
     for (x0, y0), (x1, y1) in tubes:
-        corners = [(way * x0 - 4, y0), (way * x0 + 4, y0 + 4), (way * x1 + 4, y1 + 4), (way * x1 - 4, y1)]
+        corners = [
+            (way * x0 - 4, y0),
+            (way * x0 + 4, y0 + 4),
+            (way * x1 + 4, y1 + 4),
+            (way * x1 - 4, y1),
+        ]
         _upright(canvas, camera, place, corners, frame, BICYCLE)
-    coat, trousers = CLOTHES[style // 12 % len(CLOTHES)], shaded(CLOTHES[style // 60 % len(CLOTHES)], 60)
+    coat, trousers = (
+        CLOTHES[style // 12 % len(CLOTHES)],
+        shaded(CLOTHES[style // 60 % len(CLOTHES)], 60),
+    )
     for rider, color in (
         ([(-28, 94), (-6, 96), (14, 60), (4, 24), (-6, 26), (0, 60)], trousers),
         ([(-30, 90), (-4, 92), (26, 142), (4, 152), (-16, 140)], coat),
@@ -182,30 +209,39 @@ def draw_car(canvas: Canvas, camera: Camera, place: Place, style: int) -> None:
     """Draw a car from behind or from the front: the flank that we see, then the face."""
     x, z = place
     paint = PAINTS[style % len(PAINTS)]
-    inward = -86 if x > 0 else 86
     canvas.shade(camera.see(x, 0, z + 60), (camera.size(120, z), camera.size(26, z)), 52)
+    _draw_flank(canvas, camera, place, paint)
 
-    def flank(shape: Sequence[Place], color: Color, value: int | None) -> None:
+    def face(corners: Sequence[Place], color: Color, value: int | None = None) -> None:
+        _upright(canvas, camera, place, corners, color, value)
+
+    for wheel in (-78, 52):
+        face(_box(wheel, wheel + 26, 0, 34), DARK, CAR)
+    face([(-86, 24), (86, 24), (88, 62), (82, 96), (-82, 96), (-88, 62)], paint, CAR)
+    face([(-76, 94), (76, 94), (58, 146), (-58, 146)], shaded(paint, 92), CAR)
+    face([(-66, 98), (66, 98), (52, 138), (-52, 138)], GLASS)
+    face([(-50, 98), (-10, 98), (-4, 138), (-40, 138)], shaded(GLASS, 150))
+    face(_box(-86, 86, 24, 38), shaded(DARK, 130))
+    lights = (244, 236, 196) if x < 0 else (206, 38, 36)
+    for left in (-82, 54):
+        face(_box(left, left + 28, 66, 82), lights)
+    face(_box(-24, 24, 48, 60), (232, 232, 222))
+
+
+def _draw_flank(canvas: Canvas, camera: Camera, place: Place, paint: Color) -> None:
+    """Draw the side of a car that is turned to the middle of the road, where it is in view."""
+    x, z = place
+    inward = -86 if x > 0 else 86
+    if (inward > 0) != (camera.see(x, 0, z + 400)[0] > camera.see(x, 0, z)[0]):
+        return
+
+    def side(shape: Sequence[Place], color: Color, value: int | None = None) -> None:
         corners = [camera.see(x + inward, up, z + along) for along, up in shape]
         canvas.polygon(corners, color, value, z)
 
-    back = camera.see(x, 0, z + 400)
-    if (inward > 0) == (back[0] > camera.see(x, 0, z)[0]):
-        flank([(0, 24), (400, 24), (400, 76), (330, 92), (0, 96)], shaded(paint, 74), CAR)
-        flank([(20, 90), (330, 88), (250, 142), (60, 144)], shaded(paint, 70), CAR)
-        flank([(46, 96), (300, 94), (240, 136), (80, 138)], shaded(GLASS, 80), None)
-        for hub in (70, 320):
-            tyre = [(hub - 32, 4), (hub + 32, 4), (hub + 34, 44), (hub + 18, 62), (hub - 18, 62), (hub - 34, 44)]
-            flank(tyre, DARK, CAR)
-    for wheel in (-78, 52):
-        _upright(canvas, camera, place, _box(wheel, wheel + 26, 0, 34), DARK, CAR)
-    body = [(-86, 24), (86, 24), (88, 62), (82, 96), (-82, 96), (-88, 62)]
-    _upright(canvas, camera, place, body, paint, CAR)
-    _upright(canvas, camera, place, [(-76, 94), (76, 94), (58, 146), (-58, 146)], shaded(paint, 92), CAR)
-    _upright(canvas, camera, place, [(-66, 98), (66, 98), (52, 138), (-52, 138)], GLASS, None)
-    _upright(canvas, camera, place, [(-50, 98), (-10, 98), (-4, 138), (-40, 138)], shaded(GLASS, 150), None)
-    _upright(canvas, camera, place, _box(-86, 86, 24, 38), shaded(DARK, 130), None)
-    lights = (244, 236, 196) if x < 0 else (206, 38, 36)
-    for left in (-82, 54):
-        _upright(canvas, camera, place, _box(left, left + 28, 66, 82), lights, None)
-    _upright(canvas, camera, place, _box(-24, 24, 48, 60), (232, 232, 222), None)
+    side([(0, 24), (400, 24), (400, 76), (330, 92), (0, 96)], shaded(paint, 74), CAR)
+    side([(20, 90), (330, 88), (250, 142), (60, 144)], shaded(paint, 70), CAR)
+    side([(46, 96), (300, 94), (240, 136), (80, 138)], shaded(GLASS, 80))
+    for hub in (70, 320):
+        tyre = [(-32, 4), (32, 4), (34, 44), (18, 62), (-18, 62), (-34, 44)]
+        side([(hub + along, up) for along, up in tyre], DARK, CAR)
