@@ -88,7 +88,7 @@ def write_demo(
     ...     sorted(path.name for path in folders.truth.iterdir())
     ['north_0001.png', 'south_0001.png']
     """
-    scenes, seed = operator.index(scenes), operator.index(seed)
+    scenes, seed = _integer("scenes", scenes), _integer("seed", seed)
     if not 1 <= scenes <= 9999:
         msg = f"scenes must be 1 to 9999, not {scenes}"
         raise ValueError(msg)
@@ -104,6 +104,14 @@ def write_demo(
         _save_mask(folders.model_b, stem, predict_detailed(scene.truth, rng))
         Image.fromarray(scene.photograph).save(folders.images / f"{stem}.jpg", quality=88)
     return folders
+
+
+def _integer(name: str, value: int) -> int:
+    try:
+        return operator.index(value)
+    except TypeError:
+        msg = f"{name} must be an integer, not {value!r}"
+        raise TypeError(msg) from None
 
 
 def _names(scenes: int) -> Iterator[tuple[int, str]]:
