@@ -38,7 +38,10 @@ def remade(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def decoded(path: Path) -> object:
     """What a file holds, whatever its compression; of one that cannot be read, the error."""
-    if path.suffix in {".toml", ".json", ".npy"} or path.name == "text_named.png":
+    if path.suffix == ".npy":
+        array = np.load(path, allow_pickle=True)
+        return array.dtype, array.tolist()
+    if path.suffix in {".toml", ".json"} or path.name == "text_named.png":
         return path.read_bytes()
     if path.suffix == ".npz":
         with np.load(path) as arrays:
@@ -174,14 +177,15 @@ def hostile(name: str) -> Image.Image:
     [
         ("grey.png", "L"),
         ("palette.png", "P"),
-        ("sixteen_bit.png", "I;16"),
+        ("sixteen_bit.png", "I"),
         ("one_bit.png", "1"),
         ("opaque_la.png", "LA"),
     ],
 )
 def test_readable_images_hold_the_expected_pixels(name, mode):
     with hostile(name) as image:
-        assert image.mode == mode
+        # Sixteen bits are "I" or "I;16", depending on the version of Pillow.
+        assert image.mode.split(";")[0] == mode
         pixels = np.array(image)
     if mode == "LA":
         assert (pixels[..., 1] == 255).all()
