@@ -42,7 +42,7 @@ def decoded(path: Path) -> object:
         array = np.load(path, allow_pickle=True)
         return array.dtype, array.tolist()
     if path.suffix in {".toml", ".json"} or path.name == "text_named.png":
-        return path.read_bytes()
+        return path.read_text(encoding="utf-8")
     if path.suffix == ".npz":
         with np.load(path) as arrays:
             return {name: (arrays[name].dtype, arrays[name].tolist()) for name in arrays.files}

@@ -7,19 +7,19 @@ from typing import Final
 SKY, BUILDING, ROAD, PAVEMENT, TREE, CAR, POLE, SIGN, PERSON, BICYCLE = range(10)
 VOID: Final = 255
 
-# Neighbours in the picture differ in lightness as well as in hue, so that the masks stay
-# readable for colour-blind readers and in grey print.
+# Any two colours are at least 20 apart in CIELAB (Delta E 1976), as seen with normal sight and, by
+# simulation, with deuteranopia and protanopia.
 CLASSES: Final[tuple[tuple[str, str], ...]] = (
-    ("sky", "#9cd3ee"),
-    ("building", "#b9a79b"),
-    ("road", "#59606e"),
-    ("pavement", "#e6d5a0"),
-    ("tree", "#1f7a46"),
-    ("car", "#2b3f9e"),
-    ("pole", "#7a1f4f"),
+    ("sky", "#9bd5f8"),
+    ("building", "#bba788"),
+    ("road", "#6c6c82"),
+    ("pavement", "#ebe3a6"),
+    ("tree", "#186a48"),
+    ("car", "#2d3f9e"),
+    ("pole", "#5a123e"),
     ("sign", "#f7c700"),
-    ("person", "#d9412b"),
-    ("bicycle", "#35b5a5"),
+    ("person", "#ec4d34"),
+    ("bicycle", "#ed90b6"),
 )
 COMMON: Final = (SKY, BUILDING, ROAD, PAVEMENT, TREE, CAR)
 RARE: Final = (POLE, SIGN, PERSON, BICYCLE)

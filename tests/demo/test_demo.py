@@ -7,8 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from skimage.color import rgb2lab
 
 from segiou.demo import DemoFolders, write_demo
+from segiou.demo.classes import CLASSES
 from segiou.demo.noise import box_sum, smooth_noise
 
 RARE = [6, 7, 8, 9]
@@ -195,3 +197,30 @@ def test_noise_is_smooth_and_whole():
     assert 150 < noise.std() < 600
     assert np.abs(noise).max() <= 1024
     assert np.abs(np.diff(noise, axis=0)).max() < 200
+
+
+# Linear RGB as seen without the middle or the long cones: Machado, Oliveira and Fernandes,
+# IEEE Trans. Visualization and Computer Graphics 15(6), 2009, severity 1.
+SIGHTS = {
+    "normal": np.eye(3),
+    "deuteranopia": [
+        [0.367322, 0.860646, -0.227968],
+        [0.280085, 0.672501, 0.047413],
+        [-0.011820, 0.042940, 0.968881],
+    ],
+    "protanopia": [
+        [0.152286, 1.052583, -0.204868],
+        [0.114503, 0.786281, 0.099216],
+        [-0.003882, -0.048116, 1.051998],
+    ],
+}
+
+
+@pytest.mark.parametrize("sight", SIGHTS)
+def test_colors_can_be_told_apart(sight):
+    rgb = np.array([list(bytes.fromhex(color[1:])) for _, color in CLASSES]) / 255
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    seen = np.clip(linear @ np.transpose(SIGHTS[sight]), 0, 1)
+    lab = rgb2lab(np.where(seen <= 0.0031308, seen * 12.92, 1.055 * seen ** (1 / 2.4) - 0.055))
+    distances = np.linalg.norm(lab[:, None] - lab, axis=-1)[np.triu_indices(len(CLASSES), 1)]
+    assert distances.min() >= 20
