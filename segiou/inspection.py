@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from segiou.labels import LabelSet, labelset_names, load_labels
 from segiou.pairing import find_masks
-from segiou.readers import MaskError, RawMask, open_mask
+from segiou.readers import MaskError, open_mask
 from segiou.readers.colors import count_colors
 from segiou.run import Problem
 
@@ -187,11 +187,7 @@ def _look(path: str) -> _File | Problem:
         values = _count_values(raw.values)
     shape = raw.values.shape[:2] if raw.is_color else raw.values.shape
     dtype = str(raw.values.dtype)
-    return _File(path, raw.mode, raw.kind, dtype, shape, values, colors, _is_lossy(raw), grey)
-
-
-def _is_lossy(raw: RawMask) -> bool:
-    return raw.lossy
+    return _File(path, raw.mode, raw.kind, dtype, shape, values, colors, raw.lossy, grey)
 
 
 def _count_values(values: NDArray[Any]) -> dict[int, int]:
@@ -254,7 +250,7 @@ def _fit(labels: LabelSet, values: Counter[int], colors: Counter[str]) -> Fit:
         "#{:02x}{:02x}{:02x}".format(*x): c.name for c in labels.classes for x in c.colors
     }
     ignored = set(labels.ignore)
-    ignored_colors = {"#{:02x}{:02x}{:02x}".format(*x) for x in labels.ignore_colors}
+    ignored_colors = {_hex(color) for color in labels.ignore_colors}
     undeclared = sum(n for v, n in values.items() if v not in owner and v not in ignored)
     undeclared += sum(
         n for c, n in colors.items() if c not in color_owner and c not in ignored_colors
@@ -262,6 +258,10 @@ def _fit(labels: LabelSet, values: Counter[int], colors: Counter[str]) -> Fit:
     seen = {owner[v] for v in values if v in owner}
     seen |= {color_owner[c] for c in colors if c in color_owner}
     return Fit(labels.name, undeclared, len(seen), labels.num_classes)
+
+
+def _hex(color: tuple[int, int, int]) -> str:
+    return "#{:02x}{:02x}{:02x}".format(*color)
 
 
 def _suspicions(files: Sequence[_File], values: Counter[int], colors: Counter[str]) -> list[str]:
