@@ -38,7 +38,8 @@ def explorer_page() -> str:
     -----
     The state of the page is in its fragment, so that a link can carry an example:
     ``#t=6,4,15,10&p=9,6,15,9&size=32x18`` is a truth of 15 × 10 pixels whose top left pixel is
-    in column 6 and row 4, a prediction likewise, and a frame 32 pixels wide and 18 high.
+    in column 6 and row 4 (counted from 0), a prediction likewise, and a frame 32 pixels wide
+    and 18 high.
 
     Examples
     --------

@@ -51,7 +51,7 @@ const CHALLENGES = [
     done: "Nothing missed, most of it invented; IoU equals precision here.",
   },
   {
-    id: "dice", title: "The kinder sister", ask: "Make Dice exceed IoU by 0.17 or more.",
+    id: "dice", title: "The kinder cousin", ask: "Make Dice exceed IoU by 0.17 or more.",
     parts: [{ met: (n) => n.dice - n.iou >= 0.17 }],
     hint: (n) => `Dice is ${valueText(n.dice)}, IoU ${valueText(n.iou)}: ${valueText(n.dice - n.iou)} between them. ` +
       (n.iou > 0.4142 ? "Agree a little less." : "Agree a little more."),

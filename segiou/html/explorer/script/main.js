@@ -98,7 +98,8 @@ store.listeners.push(
 addEventListener("hashchange", () => {
   shrink.stop();
   store.state = fromFragment(location.hash);
-  store.notify(true);
+  store.notify(false);
 });
-store.notify(true);
+// Not settled: what a link shows is not yet what the reader did.
+store.notify(false);
 window.segiou = Object.freeze({ state: publicState });

@@ -27,7 +27,7 @@ const readout = {
     this.bars = BARS.map((bar) => {
       const row = htmlNode("div", { class: "bar", id: `bar-${bar.key}` }, "", byId("bars"));
       const words = htmlNode("div", {}, "", row);
-      htmlNode("h3", {}, bar.name, words);
+      htmlNode("div", { class: "name" }, bar.name, words);
       const sum = htmlNode("div", { class: "sum" }, "", words);
       const svg = svgNode("svg", { "aria-hidden": "true" }, row);
       const pieces = bar.kinds.map((kind) => svgNode("rect", { class: `piece kind-${kind}`, y: 0, height: "70%" }, svg));

@@ -36,9 +36,10 @@ function buildShape(which, parent) {
   const shape = { group };
   for (const part of ["grip", "halo", "line"]) shape[part] = svgNode("rect", { class: part }, group);
   shape.tag = svgNode("g", { class: "tag", "aria-hidden": "true" }, group);
-  shape.plate = svgNode("rect", { rx: 4, height: 19, width: which === "truth" ? 44 : 76 }, shape.tag);
-  shape.label = svgNode("text", { x: 7, y: 13.5 }, shape.tag);
-  shape.label.textContent = NAMES[which];
+  shape.plate = svgNode("rect", { rx: 4, height: 19 }, shape.tag);
+  const label = svgNode("text", { x: 7, y: 13.5 }, shape.tag);
+  label.textContent = NAMES[which];
+  shape.plate.setAttribute("width", Math.ceil(label.getComputedTextLength()) + 14);
   return shape;
 }
 
@@ -69,6 +70,10 @@ const stage = {
     this.shapes = { truth: buildShape("truth", this.svg), pred: buildShape("pred", this.svg) };
     this.grips = buildHandles(this.svg);
     new ResizeObserver(() => this.draw()).observe(this.svg);
+    // Where the figure stays in view, what is scrolled to must come to rest below it.
+    new ResizeObserver(([entry]) => {
+      document.documentElement.style.setProperty("--figure", `${entry.borderBoxSize[0].blockSize}px`);
+    }).observe(this.svg.parentElement);
   },
 
   box(rect) {
@@ -91,7 +96,8 @@ const stage = {
 
   fitTo(size) {
     const width = this.svg.clientWidth || 320;
-    const tallest = clamp(innerHeight * 0.6, 160, 560);
+    const stays = matchMedia("(max-width: 61.99rem) and (min-height: 38rem)").matches;
+    const tallest = clamp(stays ? innerHeight * 0.32 : innerHeight - 350, 160, 560);
     this.cell = Math.min((width - 2 * PAD) / size.w, tallest / size.h);
     this.left = (width - this.cell * size.w) / 2;
     const height = this.cell * size.h + 2 * PAD;
@@ -111,7 +117,7 @@ const stage = {
   },
 
   drawGrid(size) {
-    const step = this.cell >= 6 ? 1 : 8;
+    const step = this.cell >= 5 ? 1 : 8;
     const end = this.box({ x: size.w, y: size.h, w: 0, h: 0 });
     let path = "";
     for (let x = step; x < size.w; x += step) path += `M${this.left + x * this.cell} ${this.top}V${end.y}`;
@@ -139,21 +145,25 @@ const stage = {
   tagPlace(which, box) {
     const width = Number(this.shapes[which].plate.getAttribute("width"));
     const { size } = store.state;
+    const out = which === store.active ? this.outward(box.h) : 0;
     const [right, bottom] = [this.left + size.w * this.cell, this.top + size.h * this.cell];
     const wanted = which === "truth"
-      ? { x: box.x + 12, y: box.y - 25 }
-      : { x: box.x + box.w - width - 12, y: box.y + box.h + 6 };
+      ? { x: box.x + 12, y: box.y - 25 - out }
+      : { x: box.x + box.w - width - 12, y: box.y + box.h + 6 + out };
     if (which === "truth" && wanted.y < this.top - 8) wanted.y = box.y + 8;
     if (which === "pred" && wanted.y + 19 > bottom + 8) wanted.y = box.y + box.h - 27;
     return { x: clamp(wanted.x, this.left + 2, right - width - 2), y: wanted.y };
   },
 
+  // Handles of a small rectangle step outward and leave its inside free to be dragged.
+  outward(side) {
+    return clamp((2 * this.reach + 8 - side) / 2, 0, this.reach);
+  },
+
   drawHandles(which, rect) {
     const box = this.box(rect);
     this.grips.group.setAttribute("class", `handles ${which}`);
-    // Handles of a small rectangle step outward and leave its inside free to be dragged.
-    const out = (side) => clamp((2 * this.reach + 8 - side) / 2, 0, this.reach);
-    const [ox, oy] = [out(box.w), out(box.h)];
+    const [ox, oy] = [this.outward(box.w), this.outward(box.h)];
     for (const { edges, node } of this.grips.handles) {
       const x = edges.includes("w") ? box.x - ox : edges.includes("e") ? box.x + box.w + ox : box.x + box.w / 2;
       const y = edges.includes("n") ? box.y - oy : edges.includes("s") ? box.y + box.h + oy : box.y + box.h / 2;

@@ -1,8 +1,8 @@
 // The one state of the page, its listeners, and its copy in the address.
 
 const START = Object.freeze({
-  size: { w: 32, h: 18 },
-  drawn: { truth: { x: 6, y: 4, w: 15, h: 10 }, pred: { x: 9, y: 6, w: 15, h: 9 } },
+  size: { w: 64, h: 36 },
+  drawn: { truth: { x: 12, y: 8, w: 30, h: 20 }, pred: { x: 18, y: 12, w: 30, h: 18 } },
   scale: 100,
   mistake: "stays",
 });
