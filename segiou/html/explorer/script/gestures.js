@@ -37,8 +37,7 @@ const gestures = {
       if (holds(pred, truth)) return "truth";
     }
     if (onTruth) return store.active;
-    const shape = event.target.closest(".shape");
-    return shape ? shape.id.replace("shape-", "") : null;
+    return event.target.closest("[data-which]")?.dataset.which ?? null;
   },
 
   begin(event) {

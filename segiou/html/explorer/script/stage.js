@@ -30,17 +30,22 @@ function place(node, box) {
 
 function buildShape(which, parent) {
   const group = svgNode("g", {
-    class: `shape ${which}`, id: `shape-${which}`, tabindex: "0", role: "application",
+    class: `shape ${which}`, id: `shape-${which}`, "data-which": which, tabindex: "0", role: "application",
     "aria-roledescription": "movable rectangle", "aria-describedby": "keys",
   }, parent);
   const shape = { group };
   for (const part of ["grip", "halo", "line"]) shape[part] = svgNode("rect", { class: part }, group);
-  shape.tag = svgNode("g", { class: "tag", "aria-hidden": "true" }, group);
-  shape.plate = svgNode("rect", { rx: 4, height: 19 }, shape.tag);
-  const label = svgNode("text", { x: 7, y: 13.5 }, shape.tag);
-  label.textContent = NAMES[which];
-  shape.plate.setAttribute("width", Math.ceil(label.getComputedTextLength()) + 14);
   return shape;
+}
+
+function buildTag(which, parent) {
+  const node = svgNode("g", { class: `tag ${which}`, "data-which": which, "aria-hidden": "true" }, parent);
+  const plate = svgNode("rect", { rx: 4, height: 19 }, node);
+  const label = svgNode("text", { x: 7, y: 13.5 }, node);
+  label.textContent = NAMES[which];
+  const width = Math.ceil(label.getComputedTextLength()) + 14;
+  plate.setAttribute("width", width);
+  return { node, width };
 }
 
 function buildHandles(parent) {
@@ -68,6 +73,7 @@ const stage = {
     this.grid = svgNode("path", { class: "grid" }, this.svg);
     this.hull = layer("hull");
     this.shapes = { truth: buildShape("truth", this.svg), pred: buildShape("pred", this.svg) };
+    this.tags = { truth: buildTag("truth", this.svg), pred: buildTag("pred", this.svg) };
     this.grips = buildHandles(this.svg);
     new ResizeObserver(() => this.draw()).observe(this.svg);
     // Where the figure stays in view, what is scrolled to must come to rest below it.
@@ -134,7 +140,7 @@ const stage = {
     place(shape.halo, box);
     place(shape.line, box);
     const at = this.tagPlace(which, box);
-    shape.tag.setAttribute("transform", `translate(${at.x} ${at.y})`);
+    this.tags[which].node.setAttribute("transform", `translate(${at.x} ${at.y})`);
     shape.group.setAttribute(
       "aria-label",
       `${NAMES[which]}, ${rect.w} by ${rect.h} pixels, left ${rect.x}, top ${rect.y}`,
@@ -143,7 +149,7 @@ const stage = {
 
   // Truth is labelled above its left end, the prediction below its right end: they rarely meet.
   tagPlace(which, box) {
-    const width = Number(this.shapes[which].plate.getAttribute("width"));
+    const { width } = this.tags[which];
     const { size } = store.state;
     const out = which === store.active ? this.outward(box.h) : 0;
     const [right, bottom] = [this.left + size.w * this.cell, this.top + size.h * this.cell];
