@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from segiou.html.explorer import explorer_page
+
 CHROMIUM_OPTIONS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -43,6 +45,13 @@ class Watch:
     def _request(self, request: Any) -> None:
         if not request.url.startswith(LOCAL):
             self.problems.append(f"request: {request.url}")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every test that opens a browser, so that ``-m "not browser"`` leaves them out."""
+    for item in items:
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker("browser")
 
 
 def need(what: str) -> None:
@@ -113,6 +122,23 @@ def page(new_page: Callable[..., Any]) -> Any:
 
 
 @pytest.fixture
+def until() -> Callable[[Any, str], None]:
+    """Wait for a JavaScript expression to be true.
+
+    Playwright's own ``wait_for_function`` needs eval within the page, which the pages forbid.
+    """
+
+    def wait(page: Any, expression: str) -> None:
+        for _ in range(200):
+            if page.evaluate(expression):
+                return
+            page.wait_for_timeout(25)
+        pytest.fail(f"never true: {expression}")
+
+    return wait
+
+
+@pytest.fixture
 def accessibility_faults() -> Callable[[Any], list[str]]:
     """Give axe-core's serious and critical violations of a page, in words."""
     axe = module("axe_playwright_python.sync_playwright").Axe()
@@ -126,3 +152,18 @@ def accessibility_faults() -> Callable[[Any], list[str]]:
         ]
 
     return faults
+
+
+@pytest.fixture(scope="module")
+def explorer_url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The explorer written to disk, as someone would open it."""
+    path = tmp_path_factory.mktemp("explorer") / "explorer.html"
+    path.write_text(explorer_page(), encoding="utf-8")
+    return path.as_uri()
+
+
+@pytest.fixture
+def explorer(page: Any, explorer_url: str) -> Any:
+    """The explorer in a watched page, 1280 × 800."""
+    page.goto(explorer_url)
+    return page

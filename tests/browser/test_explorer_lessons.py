@@ -1,25 +1,8 @@
-"""The explorer as a lesson: shrinking, challenges, links, themes, accessibility."""
+"""The explorer as a lesson: shrinking the object, and the challenges."""
 
 import pytest
 
-from segiou.html.explorer import explorer_page
-
-pytestmark = pytest.mark.browser
-
 START = "#t=12,8,30,20&p=18,12,30,18&size=64x36"
-
-
-@pytest.fixture(scope="module")
-def url(tmp_path_factory):
-    path = tmp_path_factory.mktemp("explorer") / "explorer.html"
-    path.write_text(explorer_page(), encoding="utf-8")
-    return path.as_uri()
-
-
-@pytest.fixture
-def explorer(page, url):
-    page.goto(url)
-    return page
 
 
 def state(page):
@@ -97,21 +80,22 @@ def test_chart_marks_the_present_numbers(explorer):
 
 
 @pytest.mark.parametrize("motion", ["no-preference", "reduce"])
-def test_shrinking_by_itself(new_page, url, motion):
+def test_shrinking_by_itself(new_page, explorer_url, motion):
     page = new_page(reduced_motion=motion)
     page.clock.install()
-    page.goto(url)
+    page.goto(explorer_url)
     page.locator("#play").click()
     page.clock.run_for(100)
-    assert state(page)["scale"] == {"no-preference": 98, "reduce": 100}[motion]
+    # Small steps, or none yet: with less motion, the first large one comes after 0.9 s.
+    assert (state(page)["scale"] < 100) == (motion == "no-preference")
     page.clock.run_for(8000)
     assert state(page)["scale"] == 5
     assert page.locator("#play").inner_text() == "Shrink it for me"
 
 
-def test_a_hand_on_the_slider_or_a_rectangle_stops_the_film(explorer):
+def test_a_hand_on_the_slider_or_a_rectangle_stops_the_film(explorer, until):
     explorer.locator("#play").click()
-    explorer.wait_for_function("segiou.state().scale < 95")
+    until(explorer, "segiou.state().scale < 95")
     explorer.locator("#scale").press("ArrowRight")
     held = state(explorer)["scale"]
     explorer.wait_for_timeout(150)
@@ -153,7 +137,7 @@ def test_every_challenge_can_be_solved(explorer, challenge):
         nudge(explorer)
     assert challenge in state(explorer)["solved"]
     assert "done" in item.get_attribute("class")
-    title = item.locator("h3").inner_text()
+    title = item.locator("h3").text_content()
     assert title.endswith("(solved)")
     assert f"Solved: {title.removesuffix(' (solved)')}." in explorer.locator("#news").inner_text()
     assert " of 8 solved." in explorer.locator("#tally").inner_text()
@@ -186,134 +170,3 @@ def test_passing_through_a_solution_does_not_solve(explorer):
     explorer.mouse.move(frame["x"] + 9 * cell, frame["y"] + 6.1 * cell)
     explorer.mouse.up()
     assert state(explorer)["solved"] == []
-
-
-def test_link_carries_the_state(explorer, new_page):
-    explorer.locator("#size-preset").select_option("128x72")
-    explorer.locator("#shape-truth").focus()
-    explorer.keyboard.press("ArrowDown")
-    explorer.locator("#scale").press("PageDown")
-    explorer.get_by_label("It shrinks too").check()
-    explorer.wait_for_function("location.hash.includes('mistake=shrinks')")
-    expected = state(explorer)
-    assert expected["scale"] < 100
-    other = new_page(viewport={"width": 900, "height": 700})
-    other.goto(explorer.url)
-    got = state(other)
-    for key in ("size", "truth", "pred", "scale", "mistake", "numbers"):
-        assert got[key] == expected[key]
-    explorer.locator("#reset").click()
-    explorer.wait_for_function("location.hash === ''")
-
-
-def test_copied_link_is_that_of_the_state(new_page, url):
-    page = new_page(permissions=["clipboard-read", "clipboard-write"])
-    page.goto(url)
-    page.locator("#copy").click()
-    page.wait_for_function("document.getElementById('copy').textContent === 'Copied'")
-    assert page.evaluate("navigator.clipboard.readText()") == url + START
-
-
-def test_without_a_clipboard_the_link_is_shown(new_page, url):
-    page = new_page()
-    page.add_init_script("Object.defineProperty(navigator, 'clipboard', {value: undefined})")
-    page.goto(url)
-    page.locator("#copy").click()
-    assert page.locator("#link").input_value() == url + START
-
-
-@pytest.mark.parametrize(
-    ("fragment", "expected"),
-    [
-        ("#t=1,2,3&p=x&size=9", {"size": (64, 36), "truth": (12, 8, 30, 20)}),
-        ("#size=99999x99999&t=0,0,999,999", {"size": (256, 144), "truth": (0, 0, 256, 144)}),
-        ("#size=16x9&t=15,8,5,5", {"size": (16, 9), "truth": (11, 4, 5, 5)}),
-        ("#size=0x0&t=0,0,0,0", {"size": (2, 2), "truth": (0, 0, 1, 1)}),
-        ("#t=-1,0,1e9,2&<script>alert(1)</script>", {"truth": (12, 8, 30, 20)}),
-        ("#scale=1&mistake=%00", {"scale": 5, "mistake": "stays"}),
-    ],
-)
-def test_a_mistyped_link_still_gives_a_page(page, url, fragment, expected):
-    page.goto(url + fragment)
-    seen = state(page)
-    for key, value in expected.items():
-        got = seen[key]
-        assert (tuple(got.values()) if isinstance(got, dict) else got) == value
-
-
-def background(page):
-    return page.evaluate("getComputedStyle(document.body).backgroundColor")
-
-
-def test_theme_follows_the_system_until_it_is_chosen(new_page, url):
-    dark, light = "rgb(21, 23, 27)", "rgb(251, 250, 246)"
-    page = new_page(color_scheme="dark")
-    page.goto(url)
-    assert background(page) == dark
-    page.locator("#theme").select_option("light")
-    assert background(page) == light
-    page.reload()
-    assert background(page) == light
-    page.locator("#theme").select_option("")
-    assert background(page) == dark
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [400, 1280])
-def test_axe_finds_nothing_serious(new_page, url, accessibility_faults, scheme, width):
-    page = new_page(color_scheme=scheme, viewport={"width": width, "height": 800})
-    page.goto(url + SOLUTIONS["half"][0])
-    nudge(page)
-    page.locator("summary").click()
-    assert page.locator("#challenges li.done").count() > 0
-    assert accessibility_faults(page) == []
-
-
-def test_axe_would_find_a_fault(new_page, url, accessibility_faults):
-    page = new_page()
-    page.goto(url)
-    page.evaluate("document.getElementById('scale').removeAttribute('aria-label')")
-    assert any("label" in fault for fault in accessibility_faults(page))
-
-
-@pytest.mark.parametrize("width", [320, 400, 768, 1280])
-def test_nothing_is_wider_than_the_screen(new_page, url, width):
-    page = new_page(viewport={"width": width, "height": 800})
-    for fragment in (START, "#t=0,0,256,1&p=200,140,56,4&size=256x144"):
-        page.goto(url + fragment)
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
-
-
-def test_figure_stays_in_view_while_one_slides(new_page, url):
-    for width in (400, 1280):
-        page = new_page(viewport={"width": width, "height": 800})
-        page.goto(url)
-        page.locator("#scale").focus()
-        page.locator("#scale").press("Home")
-        stage, slider = (page.locator(s).bounding_box() for s in ("#stage", "#scale"))
-        assert stage["y"] >= -1
-        assert slider["y"] + slider["height"] <= 800
-        on_top = page.evaluate(
-            "([x, y]) => document.elementFromPoint(x, y).id",
-            [slider["x"] + slider["width"] / 2, slider["y"] + slider["height"] / 2],
-        )
-        assert on_top == "scale"
-
-
-def test_foreign_script_and_style_are_refused(browser, url, watch):
-    page = browser.new_page()
-    seen = watch(page)
-    page.goto(url)
-    page.evaluate(
-        """() => {
-            const script = document.createElement("script");
-            script.textContent = "window.intruder = true";
-            document.body.append(script);
-            new Image().src = "https://example.org/pixel.png";
-        }"""
-    )
-    page.wait_for_timeout(100)
-    assert page.evaluate("window.intruder") is None
-    # The watch that guards all other tests saw both refusals.
-    assert sum("Content Security Policy" in problem for problem in seen.problems) == 2
-    page.close()

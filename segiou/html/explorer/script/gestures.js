@@ -11,6 +11,11 @@ const gestures = {
     svg.addEventListener("pointermove", (event) => this.follow(event));
     svg.addEventListener("pointerup", (event) => this.end(event, true));
     svg.addEventListener("pointercancel", (event) => this.end(event, false));
+    // The frame scrolls the page, the shapes must not; the CSS for it (touch-action) is
+    // not heeded everywhere on the parts of a drawing. The pointer event comes first and sets `drag`.
+    svg.addEventListener("touchstart", (event) => {
+      if (this.drag) event.preventDefault();
+    }, { passive: false });
     document.addEventListener("keydown", (event) => {
       if (event.key === "Escape" && this.drag) this.end({ pointerId: this.drag.pointer }, false);
     });

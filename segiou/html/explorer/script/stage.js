@@ -64,7 +64,7 @@ const stage = {
   cell: 1,
   left: PAD,
   top: PAD,
-  reach: matchMedia("(pointer: coarse)").matches ? 20 : 11,
+  reach: matchMedia("(pointer: coarse)").matches ? 17 : 11,
 
   build() {
     const layer = (name) => svgNode("rect", { class: name }, this.svg);
