@@ -1,0 +1,1 @@
+"""The same ratio on other sets."""
