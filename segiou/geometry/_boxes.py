@@ -9,7 +9,15 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from segiou.geometry._ends import Numbers, as_numbers, comparable, refuse_any, signed_length
+from segiou.geometry._ends import (
+    Numbers,
+    as_numbers,
+    check_shapes,
+    comparable,
+    refuse_any,
+    refuse_overflow,
+    signed_length,
+)
 from segiou.geometry._ratio import ratio
 
 BoxFormat = Literal["xyxy", "xywh", "cxcywh"]
@@ -136,17 +144,10 @@ def _read_both(
 ) -> tuple[Sides, Sides]:
     ours = read_boxes(truth, fmt, "truth box")
     theirs = read_boxes(pred, fmt, "predicted box")
-    if elementwise:
-        _check_broadcast(ours.shape[:-1], theirs.shape[:-1])
-    elif ours.ndim != 2 or theirs.ndim != 2:
-        msg = (
-            f"all pairs need boxes of shapes (N, 4) and (M, 4), got {ours.shape} and "
-            f"{theirs.shape}; pass elementwise=True to compare one by one"
-        )
-        raise ValueError(msg)
+    check_shapes(ours.shape[:-1], theirs.shape[:-1], elementwise, "boxes")
     flags = None if crowd is None else as_flags(crowd, ours.shape[:-1], "crowd")
     ours, theirs = comparable(ours, theirs)
-    _refuse_overflow(ours, theirs)
+    refuse_overflow([(ours[..., a::2], theirs[..., a::2]) for a in (0, 1)], "boxes")
     return _sides(ours, flags), _sides(theirs)
 
 
@@ -154,28 +155,6 @@ def _sides(corners: Numbers, crowd: NDArray[np.bool_] | None = None) -> Sides:
     # Contiguous sides: a strided look-up costs more than the arithmetic on it.
     x1, y1, x2, y2 = (corners[..., side].copy() for side in range(4))
     return Sides(x1, y1, x2, y2, signed_length(x1, x2) * signed_length(y1, y2), crowd)
-
-
-def _check_broadcast(truth: tuple[int, ...], pred: tuple[int, ...]) -> None:
-    try:
-        np.broadcast_shapes(truth, pred)
-    except ValueError as error:
-        msg = (
-            f"{truth} truth boxes and {pred} predicted boxes do not pair off one by one; "
-            "leave out elementwise for all pairs"
-        )
-        raise ValueError(msg) from error
-
-
-def _refuse_overflow(truth: Numbers, pred: Numbers) -> None:
-    """Refuse floats so far apart that the sum of two areas would be infinite."""
-    area = 2.0
-    for axis in (0, 1):
-        sides = np.concatenate([truth[..., axis::2].ravel(), pred[..., axis::2].ravel()])
-        area *= float(sides.max()) - float(sides.min()) if sides.size else 0.0
-    if not np.isfinite(area):
-        msg = "the boxes are so far apart that areas overflow float64; scale the numbers down"
-        raise ValueError(msg)
 
 
 def as_flags(flags: ArrayLike, shape: tuple[int, ...], name: str) -> NDArray[np.bool_]:

@@ -63,6 +63,38 @@ def refuse_any(bad: NDArray[np.bool_] | np.bool_, items: Numbers, kind: str, rea
     raise ValueError(msg)
 
 
+def check_shapes(
+    truth: tuple[int, ...], pred: tuple[int, ...], elementwise: bool, kind: str
+) -> None:
+    """Raise a ValueError unless the leading axes fit a comparison.
+
+    Parameters
+    ----------
+    truth, pred : tuple of int
+        Shapes without the axes that make up one item.
+    elementwise : bool
+        Whether items are compared one by one (shapes broadcast) or all with all (one axis each).
+    kind : str
+        What the items are called in errors, such as "boxes".
+    """
+    if not elementwise:
+        if len(truth) == len(pred) == 1:
+            return
+        msg = (
+            f"all pairs need one list of {kind} on either side, got leading shapes {truth} and "
+            f"{pred}; pass elementwise=True to compare one by one"
+        )
+        raise ValueError(msg)
+    try:
+        np.broadcast_shapes(truth, pred)
+    except ValueError as error:
+        msg = (
+            f"{kind} of leading shapes {truth} and {pred} do not pair off one by one; "
+            "leave out elementwise for all pairs"
+        )
+        raise ValueError(msg) from error
+
+
 def comparable(first: Numbers, second: Numbers) -> tuple[Numbers, Numbers]:
     """Bring two arrays of positions to one dtype in which differences are exact.
 
@@ -79,6 +111,25 @@ def comparable(first: Numbers, second: Numbers) -> tuple[Numbers, Numbers]:
     # Two's complement: the difference modulo 2**64 is the true one, for it is below 2**64.
     origin = np.uint64(lowest % 2**64)
     return first.view(np.uint64) - origin, second.view(np.uint64) - origin
+
+
+def refuse_overflow(spans: list[tuple[Numbers, Numbers]], kind: str) -> None:
+    """Raise a ValueError if items lie so far apart that twice their extent is infinite.
+
+    Parameters
+    ----------
+    spans : list of pairs of arrays
+        For each axis the positions on it, of truth and of prediction.
+    kind : str
+        What the items are called in the error, such as "boxes".
+    """
+    extent = 2.0
+    for truth, pred in spans:
+        ends = np.concatenate([truth.ravel(), pred.ravel()])
+        extent *= float(ends.max()) - float(ends.min()) if ends.size else 0.0
+    if not np.isfinite(extent):
+        msg = f"the {kind} lie so far apart that float64 overflows; scale their numbers down"
+        raise ValueError(msg)
 
 
 def signed_length(start: Numbers, end: Numbers) -> NDArray[np.float64]:

@@ -1,8 +1,6 @@
-"""The one division of this room."""
+"""The division of this room, one pass over the memory: boxes are divided by the million."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,9 +12,3 @@ def ratio(part: ArrayLike, whole: ArrayLike) -> NDArray[np.float64]:
     with np.errstate(invalid="ignore"):
         quotient: NDArray[np.float64] = np.true_divide(part, whole, dtype=np.float64)
     return quotient
-
-
-def defined_mean(values: NDArray[Any], axis: int | None = None) -> NDArray[np.float64]:
-    """Mean over the values that are not NaN; NaN where there are none."""
-    defined = ~np.isnan(values)
-    return ratio(np.sum(values, axis=axis, where=defined), np.sum(defined, axis=axis))

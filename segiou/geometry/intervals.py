@@ -11,7 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from segiou.geometry._ends import Numbers, as_numbers, comparable, refuse_any, signed_length
+from segiou.geometry._ends import (
+    Numbers,
+    as_numbers,
+    check_shapes,
+    comparable,
+    refuse_any,
+    refuse_overflow,
+    signed_length,
+)
 from segiou.geometry._ratio import ratio
 
 
@@ -50,16 +58,11 @@ def interval_iou(
            [0.        , 1.        , 0.        ]])
     """
     ours, theirs = _read(truth, "truth interval"), _read(pred, "predicted interval")
+    check_shapes(ours.shape[:-1], theirs.shape[:-1], elementwise, "intervals")
     if not elementwise:
-        if ours.ndim != 2 or theirs.ndim != 2:
-            msg = (
-                f"all pairs need intervals of shapes (N, 2) and (M, 2), got {ours.shape} and "
-                f"{theirs.shape}; pass elementwise=True to compare one by one"
-            )
-            raise ValueError(msg)
         ours = ours[:, None, :]
     ours, theirs = comparable(ours, theirs)
-    _refuse_overflow(ours, theirs)
+    refuse_overflow([(ours, theirs)], "intervals")
     starts = np.maximum(ours[..., 0], theirs[..., 0])
     ends = np.minimum(ours[..., 1], theirs[..., 1])
     shared = np.maximum(signed_length(starts, ends), 0.0)
@@ -129,7 +132,7 @@ def interval_set_iou(truth: ArrayLike, pred: ArrayLike) -> float:
     """
     ours, theirs = merge_intervals(truth), merge_intervals(pred)
     ours, theirs = comparable(ours, theirs)
-    _refuse_overflow(ours, theirs)
+    refuse_overflow([(ours, theirs)], "intervals")
     # Between two neighbouring cuts every set either covers all or nothing.
     cuts = np.unique(np.concatenate([ours.ravel(), theirs.ravel()]))
     lengths = signed_length(cuts[:-1], cuts[1:])
@@ -161,12 +164,3 @@ def _covers(spans: Numbers, points: Numbers) -> NDArray[np.bool_]:
     # The flattened ends ascend, so an odd number of them up to a point means inside.
     inside: NDArray[np.bool_] = np.searchsorted(spans.ravel(), points, side="right") % 2 == 1
     return inside
-
-
-def _refuse_overflow(first: Numbers, second: Numbers) -> None:
-    ends = [
-        float(end) for array in (first, second) if array.size for end in (array.min(), array.max())
-    ]
-    if ends and not np.isfinite(2 * (max(ends) - min(ends))):
-        msg = "the intervals are so far apart that lengths overflow float64; scale the numbers down"
-        raise ValueError(msg)

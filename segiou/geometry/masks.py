@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from segiou.geometry._boxes import BoxFormat, as_flags, read_boxes
+from segiou.geometry._ends import check_shapes
 from segiou.geometry._ratio import ratio
 
 Mask = NDArray[np.bool_]
@@ -46,9 +47,9 @@ def mask_to_box(mask: ArrayLike) -> NDArray[np.int64]:
     >>> mask_to_box([[0, 0, 0, 0], [0, 1, 1, 0]])
     array([1, 1, 3, 2])
     """
-    array = _binary(mask, "mask", 2)
-    sides = [_first_and_end(array.any(axis=axis)) for axis in (-2, -1)]
-    (x1, x2), (y1, y2) = sides
+    array = _binary(mask, "mask")
+    x1, x2 = _first_and_end(np.any(array, axis=-2))
+    y1, y2 = _first_and_end(np.any(array, axis=-1))
     return np.stack([x1, y1, x2, y2], axis=-1)
 
 
@@ -128,12 +129,11 @@ def mask_iou(
     >>> mask_iou([[[1, 1, 0]]], [[[0, 1, 1]], [[1, 1, 0]]])
     array([[0.33333333, 1.        ]])
     """
-    axes = 2 if elementwise else 3
-    ours, theirs = _binary(truth, "truth", axes), _binary(pred, "pred", axes)
-    if ours.shape[-2:] != theirs.shape[-2:] or (not elementwise and ours.ndim + theirs.ndim != 6):
-        need = "shapes (..., H, W)" if elementwise else "shapes (N, H, W) and (M, H, W)"
-        msg = f"masks must have {need}, got {ours.shape} and {theirs.shape}"
+    ours, theirs = _binary(truth, "truth"), _binary(pred, "pred")
+    if ours.shape[-2:] != theirs.shape[-2:]:
+        msg = f"masks must be of one height and width, got {ours.shape} and {theirs.shape}"
         raise ValueError(msg)
+    check_shapes(ours.shape[:-2], theirs.shape[:-2], elementwise, "masks")
     flags = None if crowd is None else as_flags(crowd, ours.shape[:-2], "crowd")
     ours, theirs = (_flat(mask) for mask in (ours, theirs))
     truth_area, pred_area = (np.count_nonzero(mask, axis=-1) for mask in (ours, theirs))
@@ -156,13 +156,13 @@ def as_shape(shape: tuple[int, int]) -> tuple[int, int]:
     return int(sizes[0]), int(sizes[1])
 
 
-def _binary(mask: ArrayLike, name: str, axes: int) -> Mask:
+def _binary(mask: ArrayLike, name: str) -> Mask:
     array = np.asarray(mask)
     if array.dtype.kind not in "biu":
         msg = f"{name} must be boolean or integer, got dtype {array.dtype}; give mask > threshold"
         raise TypeError(msg)
-    if array.ndim < axes:
-        msg = f"{name} must have at least {axes} axes, got shape {array.shape}"
+    if array.ndim < 2:
+        msg = f"{name} must have a height and a width, got shape {array.shape}"
         raise ValueError(msg)
     return array != 0 if array.dtype.kind != "b" else array
 

@@ -111,8 +111,9 @@ def greedy_match(
     truths, preds = table.shape
     crowds = np.zeros(truths, bool) if crowd is None else as_flags(crowd, (truths,), "crowd")
     ignored = crowds if ignore is None else crowds | as_flags(ignore, (truths,), "ignore")
-    partner = _partners(table, _order(scores, preds), threshold, crowds, ignored)
-    return _matching(partner, _order(scores, preds), ignored)
+    order = _order(scores, preds)
+    partner = _partners(table, order, threshold, crowds, ignored)
+    return _matching(partner, order, ignored)
 
 
 def match_boxes(
