@@ -136,5 +136,6 @@ def signed_length(start: Numbers, end: Numbers) -> NDArray[np.float64]:
     """Return end - start as float64, negative where the end comes first."""
     if start.dtype.kind == "f":
         return np.subtract(end, start)
-    forward = (end - start).astype(np.float64)
-    return np.where(end >= start, forward, -(start - end).astype(np.float64))
+    # Unsigned numbers have no negative difference, so the sign is put on afterwards.
+    length = (np.maximum(start, end) - np.minimum(start, end)).astype(np.float64)
+    return np.where(end >= start, length, -length)

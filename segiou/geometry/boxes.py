@@ -104,17 +104,17 @@ def box_iou(
     Notes
     -----
     Beside the result this needs less than 2 MB, or ten rows of it if that is more.
-    Integers never overflow. Lengths and areas below 2**53 are exact and their ratio is correctly
-    rounded; above that each is rounded to float64 (a relative error of 1e-16). For "cxcywh" this
-    holds for numbers up to 2**52.
+    Integers never overflow. For integers, sides below 2**53 and areas below 2**52 are exact and
+    the IoU is their correctly rounded ratio; larger ones are rounded to float64, each by a part in
+    1e16. For "cxcywh" this holds for numbers up to 2**52.
 
     Examples
     --------
     >>> box_iou([[0, 0, 10, 10], [0, 0, 5, 5]], [[5, 5, 15, 15], [0, 0, 5, 5], [5, 0, 9, 5]])
     array([[0.14285714, 0.25      , 0.2       ],
            [0.        , 1.        , 0.        ]])
-    >>> box_iou([0, 0, 5, 5], [1, 1, 4, 4], fmt="xywh", elementwise=True)
-    np.float64(0.64)
+    >>> float(box_iou([0, 0, 5, 5], [1, 1, 4, 4], fmt="xywh", elementwise=True))
+    0.64
     """
     return _boxes.evaluate("iou", truth, pred, fmt, elementwise, out, crowd)
 

@@ -175,7 +175,8 @@ def _ring_labels(ring: Any, shape: tuple[int, ...]) -> NDArray[np.uint8]:
 
 def _intersection(truth: Geometries, pred: Geometries, elementwise: bool) -> Floats:
     shapely = _shapely()
-    ours, theirs = shapely.area(truth), shapely.area(pred)
+    ours: Floats = shapely.area(truth)
+    theirs: Floats = shapely.area(pred)
     if elementwise:
         shared: Floats = shapely.area(shapely.intersection(truth, pred))
         return np.minimum(shared, np.minimum(ours, theirs))
@@ -261,6 +262,9 @@ def _as_geometry(item: Any, name: str) -> Any:
             f"corners (V, 2); got {type(item).__name__} of shape {ring.shape}"
         )
         raise TypeError(msg)
+    if not np.isfinite(ring).all():
+        msg = f"{name} has a corner that is not finite: {ring.tolist()}"
+        raise ValueError(msg)
     return shapely.Polygon(ring.astype(np.float64))
 
 
