@@ -130,7 +130,7 @@ def box_giou(
     """Generalised IoU: IoU less the share of the enclosing box that neither box covers.
 
     In (-1, 1], never above the IoU, below 0 for boxes far apart. Parameters and errors as for
-    `box_iou`. Source: Rezatofighi et al., CVPR 2019, arXiv 1902.09630, algorithm 1.
+    `box_iou`. Source: Rezatofighi et al., CVPR 2019, arXiv 1902.09630, algorithm 2.
 
     Examples
     --------
@@ -153,8 +153,7 @@ def box_signed_iou(
     With s the area of the box between the larger of the starts and the smaller of the ends,
     negative if it is turned inside out along either axis, s / (A + B - s). In [-1, 1], equal to
     the IoU where boxes overlap, 0 where they touch or overlap along an axis without area.
-    Parameters and errors as for `box_iou`. Source: Simonelli et al., ICCV 2019, arXiv 1905.12365,
-    section 4.2.
+    Parameters and errors as for `box_iou`. Source: Simonelli et al., ICCV 2019, arXiv 1905.12365.
 
     Examples
     --------
