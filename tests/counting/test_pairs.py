@@ -29,7 +29,7 @@ def label_pairs(draw):
         if cast.ndim and draw(st.booleans()):
             wide = np.repeat(cast, 2, axis=-1)
             cast = wide[..., ::2] if draw(st.booleans()) else wide[..., ::-2][..., ::-1]
-        if draw(st.booleans()):
+        if cast.ndim and draw(st.booleans()):
             cast = np.asfortranarray(cast)
         cast.setflags(write=False)
         arrays.append(cast)
