@@ -1,0 +1,1 @@
+"""Mask files in, label arrays out."""

@@ -1,0 +1,3 @@
+from typing_extensions import Buffer
+
+def unfilter(raw: Buffer, out: Buffer, width: int, height: int, depth: int, scale: int) -> bool: ...
