@@ -1,7 +1,14 @@
-/* One row of a PNG: the five filters undone, packed pixels spread out.
+/* Undo the filter of one row of a PNG with one channel.
+ *
+ * A mask is made of runs, so nearly every filtered byte (residual) is zero.
+ * Sixteen residuals are looked at together; where they are all zero the row
+ * is copied from the row above or filled with the pixel on the left, and only
+ * the pixels where something changes are worked out one by one.
  *
  * Plain C without Python, so that a sanitizer harness can include it. Every
  * function reads and writes only the bytes of the rows that it is given.
+ *
+ * Definitions: PNG (third edition), section 9 "Filtering".
  */
 #ifndef SEGIOU_PNG_ROWS_H
 #define SEGIOU_PNG_ROWS_H
@@ -10,27 +17,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if defined(__SSE2__) || defined(_M_X64)
-#include <emmintrin.h>
-#define SEGIOU_PNG_SSE2 1
 #if defined(_MSC_VER)
 #include <intrin.h>
 #endif
+#if (defined(__SSE2__) || defined(_M_X64)) && !defined(SEGIOU_PNG_PORTABLE)
+#include <emmintrin.h>
+#define SEGIOU_PNG_SSE2 1
+#else
+#define SEGIOU_PNG_SSE2 0
 #endif
 
 enum { BLOCK = 16 };
 
-static inline int
+static inline unsigned
 first_bit(unsigned mask)   /* of a mask that is not zero */
 {
 #if defined(_MSC_VER)
     unsigned long index;
     _BitScanForward(&index, mask);
-    return (int)index;
+    return (unsigned)index;
 #elif defined(__GNUC__)
-    return __builtin_ctz(mask);
+    return (unsigned)__builtin_ctz(mask);
 #else
-    int index = 0;
+    unsigned index = 0;
     while (!(mask >> index & 1)) {
         index++;
     }
@@ -58,7 +67,7 @@ nonzero_mask(const uint8_t *block)
 #endif
 }
 
-/* Bit i is set where bytes i of the two blocks differ. */
+/* Bit i is set where byte i of the two blocks differs. */
 static inline unsigned
 differ_mask(const uint8_t *one, const uint8_t *other)
 {
@@ -77,38 +86,27 @@ differ_mask(const uint8_t *one, const uint8_t *other)
 #endif
 }
 
-/* Running sums of a block of residuals, begun with the pixel on its left. */
-static inline void
-sum_block(const uint8_t *residuals, uint8_t left, uint8_t *row)
-{
-#if SEGIOU_PNG_SSE2
-    __m128i sums = _mm_loadu_si128((const __m128i *)residuals);
-    sums = _mm_add_epi8(sums, _mm_slli_si128(sums, 1));
-    sums = _mm_add_epi8(sums, _mm_slli_si128(sums, 2));
-    sums = _mm_add_epi8(sums, _mm_slli_si128(sums, 4));
-    sums = _mm_add_epi8(sums, _mm_slli_si128(sums, 8));
-    _mm_storeu_si128((__m128i *)row, _mm_add_epi8(sums, _mm_set1_epi8((char)left)));
-#else
-    for (int i = 0; i < BLOCK; i++) {
-        row[i] = left = (uint8_t)(left + residuals[i]);
-    }
-#endif
-}
-
+/* Running sums of the residuals. */
 static void
 undo_sub(const uint8_t *residuals, uint8_t *row, size_t size)
 {
     uint8_t left = 0;
     size_t x = 0;
+#if SEGIOU_PNG_SSE2
+    __m128i lefts = _mm_setzero_si128();
     for (; x + BLOCK <= size; x += BLOCK) {
-        if (nonzero_mask(residuals + x) == 0) {
-            memset(row + x, left, BLOCK);
-        }
-        else {
-            sum_block(residuals + x, left, row + x);
-            left = row[x + BLOCK - 1];
-        }
+        __m128i sums = _mm_loadu_si128((const __m128i *)(residuals + x));
+        sums = _mm_add_epi8(sums, _mm_slli_si128(sums, 1));
+        sums = _mm_add_epi8(sums, _mm_slli_si128(sums, 2));
+        sums = _mm_add_epi8(sums, _mm_slli_si128(sums, 4));
+        sums = _mm_add_epi8(sums, _mm_slli_si128(sums, 8));
+        sums = _mm_add_epi8(sums, lefts);
+        _mm_storeu_si128((__m128i *)(row + x), sums);
+        lefts = _mm_unpackhi_epi8(sums, sums);   /* spread the last byte, without SSSE3 */
+        lefts = _mm_shuffle_epi32(_mm_shufflehi_epi16(lefts, 0xFF), 0xFF);
     }
+    left = (uint8_t)_mm_cvtsi128_si32(lefts);
+#endif
     for (; x < size; x++) {
         row[x] = left = (uint8_t)(left + residuals[x]);
     }
@@ -130,6 +128,7 @@ undo_up(const uint8_t *residuals, const uint8_t *above, uint8_t *row, size_t siz
     }
 }
 
+/* The mean of left and above depends on every pixel before: no shortcut worth having. */
 static void
 undo_average(const uint8_t *residuals, const uint8_t *above, uint8_t *row, size_t size)
 {
@@ -141,16 +140,15 @@ undo_average(const uint8_t *residuals, const uint8_t *above, uint8_t *row, size_
 }
 
 /* The neighbour (left, above, above left) closest to left + above - corner. */
-static inline uint8_t
+static inline int
 paeth(int left, int above, int corner)
 {
     int from_left = abs(above - corner);
     int from_above = abs(left - corner);
     int from_corner = abs(left + above - 2 * corner);
-    if (from_left <= from_above && from_left <= from_corner) {
-        return (uint8_t)left;
-    }
-    return (uint8_t)(from_above <= from_corner ? above : corner);
+    int nearer = from_above <= from_corner ? above : corner;
+    int nearest = from_above <= from_corner ? from_above : from_corner;
+    return from_left <= nearest ? left : nearer;
 }
 
 /* Pixels start .. stop - 1 one by one; start is at least 1. */
@@ -160,37 +158,59 @@ undo_paeth_slowly(const uint8_t *residuals, const uint8_t *above, uint8_t *row,
 {
     int left = row[start - 1], corner = above[start - 1];
     for (size_t x = start; x < stop; x++) {
-        left = (uint8_t)(residuals[x] + paeth(left, above[x], corner));
+        left = (residuals[x] + paeth(left, above[x], corner)) & 0xFF;
         row[x] = (uint8_t)left;
         corner = above[x];
     }
 }
 
-/* Where the residuals are zero, Paeth's choice is settled for whole runs:
- * left == corner     picks above, so that the next left == corner again: copy;
- * above == corner    picks left, for as long as the row above is level: fill.
- * Only a residual, or a step in the row above during a fill, ends a run. */
+/* Where residuals are zero, Paeth's choice is settled for whole runs of pixels:
+ * left == corner    picks above, after which left == corner again: copy the row above;
+ * above == corner   picks left, for as long as the row above is level: repeat left.
+ * Both functions write from x on in blocks, the last of which may be wrong behind the
+ * run, and return where the run ends: at a pixel that has to be worked out, or where
+ * no whole block is left. */
+static inline size_t
+copy_run(const uint8_t *residuals, const uint8_t *above, uint8_t *row, size_t x, size_t size)
+{
+    for (; x + BLOCK <= size; x += BLOCK) {
+        unsigned ends = nonzero_mask(residuals + x);
+        memcpy(row + x, above + x, BLOCK);
+        if (ends != 0) {
+            return x + first_bit(ends);
+        }
+    }
+    return x;
+}
+
+static inline size_t
+repeat_run(const uint8_t *residuals, const uint8_t *above, uint8_t *row, size_t x, size_t size)
+{
+    uint8_t left = row[x - 1];
+    for (; x + BLOCK <= size; x += BLOCK) {
+        unsigned ends = nonzero_mask(residuals + x) | differ_mask(above + x, above + x - 1);
+        memset(row + x, left, BLOCK);
+        if (ends != 0) {
+            return x + first_bit(ends);
+        }
+    }
+    return x;
+}
+
 static void
 undo_paeth(const uint8_t *residuals, const uint8_t *above, uint8_t *row, size_t size)
 {
     row[0] = (uint8_t)(residuals[0] + above[0]);
     size_t x = 1;
     while (x + BLOCK <= size) {
-        unsigned ends = nonzero_mask(residuals + x);
-        if (row[x - 1] == above[x - 1]) {
-            memcpy(row + x, above + x, BLOCK);
-        }
-        else {
-            ends |= differ_mask(above + x, above + x - 1);
-            memset(row + x, row[x - 1], BLOCK);
-        }
-        if (ends == 0) {
-            x += BLOCK;
-            continue;
-        }
-        x += (size_t)first_bit(ends);
-        undo_paeth_slowly(residuals, above, row, x, x + 1);
-        x++;
+        int copies = row[x - 1] == above[x - 1];
+        size_t end = copies ? copy_run(residuals, above, row, x, size)
+                            : repeat_run(residuals, above, row, x, size);
+        /* An edge mostly takes two pixels; where no run got going it is texture. */
+        size_t stop = end + (end == x ? 8 : 2);
+        stop = stop < size ? stop : size;
+        undo_paeth_slowly(residuals, above, row, end, stop);
+        x = stop;
     }
     undo_paeth_slowly(residuals, above, row, x, size);
 }
@@ -207,35 +227,6 @@ unfilter_row(uint8_t filter, const uint8_t *residuals, const uint8_t *above,
     case 3: undo_average(residuals, above, row, size); return 1;
     case 4: undo_paeth(residuals, above, row, size); return 1;
     default: return 0;
-    }
-}
-
-/* table[b * 8 ...]: the pixels packed in byte b, first pixel in its high bits. */
-static void
-fill_spread_table(uint8_t *table, unsigned depth, unsigned scale)
-{
-    unsigned per_byte = 8 / depth;
-    for (unsigned packed = 0; packed < 256; packed++) {
-        for (unsigned i = 0; i < per_byte; i++) {
-            unsigned sample = packed >> (8 - depth * (i + 1)) & ((1u << depth) - 1);
-            table[packed * 8 + i] = (uint8_t)(sample * scale);
-        }
-    }
-}
-
-/* One byte per pixel from per_byte (8, 4 or 2) pixels to a byte. */
-static void
-spread_row(const uint8_t *packed, uint8_t *row, size_t width, const uint8_t *table,
-           unsigned per_byte)
-{
-    size_t x = 0;
-    for (; x + 8 <= width; x += per_byte) {   /* eight bytes fit: write all, keep some */
-        memcpy(row + x, table + 8 * (size_t)*packed++, 8);
-    }
-    while (x < width) {
-        size_t count = width - x < per_byte ? width - x : per_byte;
-        memcpy(row + x, table + 8 * (size_t)*packed++, count);
-        x += count;
     }
 }
 
