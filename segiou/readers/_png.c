@@ -5,52 +5,59 @@
 
 #include "_png_decode.h"
 
-/* Do both buffers have exactly the size that the header promises? */
+enum { RAW, OUT, ABOVE, BUFFERS };
+
+/* Set the height that the buffers have room for. 0 where they do not fit each other. */
 static int
-sizes_agree(const Py_buffer *raw, const Py_buffer *out, Raster raster)
+fit_raster(const Py_buffer *buffers, Py_ssize_t width, int depth, int scale, Raster *raster)
 {
-    size_t raw_size = (size_t)raw->len, out_size = (size_t)out->len;
-    return raw_size / raster.height == count_row_bytes(raster) + 1 && raw_size % raster.height == 0
-        && out_size / raster.height == raster.width && out_size % raster.height == 0;
+    int known_depth = depth == 1 || depth == 2 || depth == 4 || depth == 8;
+    if (!known_depth || width < 1 || width > INT32_MAX || scale < 1 || scale > 255) {
+        return 0;
+    }
+    *raster = (Raster){(size_t)width, 0, (unsigned)depth, (unsigned)scale};
+    size_t raw_size = (size_t)buffers[RAW].len, out_size = (size_t)buffers[OUT].len;
+    size_t row_bytes = count_row_bytes(*raster);
+    raster->height = out_size / raster->width;
+    return out_size % raster->width == 0 && raw_size % (row_bytes + 1) == 0
+        && raw_size / (row_bytes + 1) == raster->height
+        && (size_t)buffers[ABOVE].len == row_bytes;
 }
 
 static PyObject *
 unfilter(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    Py_buffer raw, out;
-    Py_ssize_t width, height;
-    int depth, scale, done;
-    if (!PyArg_ParseTuple(args, "y*w*nnii:unfilter", &raw, &out, &width, &height,
-                          &depth, &scale)) {
+    Py_buffer buffers[BUFFERS];
+    Py_ssize_t width;
+    int depth, scale, done = 0;
+    Raster raster;
+    if (!PyArg_ParseTuple(args, "y*w*w*nii:unfilter", &buffers[RAW], &buffers[OUT],
+                          &buffers[ABOVE], &width, &depth, &scale)) {
         return NULL;
     }
-    Raster raster = {(size_t)width, (size_t)height, (unsigned)depth, (unsigned)scale};
-    int known_depth = depth == 1 || depth == 2 || depth == 4 || depth == 8;
-    if (!known_depth || width < 1 || height < 1 || width > INT32_MAX
-        || height > INT32_MAX || scale < 1 || scale > 255
-        || !sizes_agree(&raw, &out, raster)) {
-        PyErr_SetString(PyExc_ValueError, "the buffers do not fit the width, height and depth");
-        done = -2;
-    }
-    else {
+    int fits = fit_raster(buffers, width, depth, scale, &raster);
+    if (fits) {
         Py_BEGIN_ALLOW_THREADS
-        done = decode(raw.buf, out.buf, raster);
+        done = decode(buffers[RAW].buf, buffers[OUT].buf, buffers[ABOVE].buf, raster);
         Py_END_ALLOW_THREADS
     }
-    PyBuffer_Release(&raw);
-    PyBuffer_Release(&out);
-    if (done == -1) {
-        return PyErr_NoMemory();
+    for (int i = 0; i < BUFFERS; i++) {
+        PyBuffer_Release(&buffers[i]);
     }
-    return done == -2 ? NULL : PyBool_FromLong(done);
+    if (!fits) {
+        PyErr_SetString(PyExc_ValueError, "the buffers do not fit the width and depth");
+        return NULL;
+    }
+    return done < 0 ? PyErr_NoMemory() : PyBool_FromLong(done);
 }
 
 PyDoc_STRVAR(unfilter_doc,
-"unfilter(raw, out, width, height, depth, scale)\n--\n\n"
-"Undo the filters of every row of raw and write one byte per pixel to out.\n\n"
-"raw: height rows of a filter byte and ceil(width * depth / 8) bytes. out:\n"
-"height * width writable bytes. Packed samples (depth below 8) are multiplied\n"
-"by scale. False where a row names no filter; out is then unfinished.");
+"unfilter(raw, out, above, width, depth, scale)\n--\n\n"
+"Undo the filters of some rows of a PNG and write one byte per pixel to out.\n\n"
+"raw: rows of a filter byte and ceil(width * depth / 8) bytes. out: as many rows\n"
+"of width bytes. above: the bytes of the row before, unfiltered; zeros at first;\n"
+"it becomes the last of the rows. Packed samples (depth below 8) are multiplied\n"
+"by scale. False where a row names no filter; out and above are then unfinished.");
 
 static PyMethodDef methods[] = {
     {"unfilter", unfilter, METH_VARARGS, unfilter_doc},

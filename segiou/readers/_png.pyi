@@ -1,3 +1,5 @@
 from typing_extensions import Buffer
 
-def unfilter(raw: Buffer, out: Buffer, width: int, height: int, depth: int, scale: int) -> bool: ...
+def unfilter(
+    raw: Buffer, out: Buffer, above: Buffer, width: int, depth: int, scale: int
+) -> bool: ...

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 # zlib-ng is several times faster and the same on every stream: it keeps zlib's checks,
 # where faster libraries let codes pass that RFC 1951 forbids.
@@ -37,6 +37,7 @@ MAX_RATIO: Final = 1032
 _DEPTHS: Final = {0: (1, 2, 4, 8, 16), 2: (8, 16), 3: (1, 2, 4, 8), 4: (8, 16), 6: (8, 16)}
 _FIXED_LENGTHS: Final = {b"gAMA": 4, b"cHRM": 32, b"sRGB": 1, b"pHYs": 9}
 _ANIMATION: Final = frozenset((b"acTL", b"fcTL", b"fdAT"))
+_STEP_SIZE: Final = 1 << 18
 _MAX_TEXT: Final = 1 << 16
 _MAX_TEXTS: Final = 256
 _MAX_KEYWORD: Final = 79
@@ -152,6 +153,30 @@ def inflate(stream: bytes | memoryview, limit: int) -> bytes | None:
         return None
     complete = engine.eof and not engine.unused_data and len(content) <= limit
     return content if complete else None
+
+
+def inflate_rows(stream: bytes, row_size: int, count: int) -> Iterator[bytes]:
+    """Inflate a stream a few whole rows at a time, so that they are still cached when used.
+
+    Fewer rows than the count come where the stream is damaged, too short or too long:
+    the last of them are given only once the stream has ended, its checksum right.
+    """
+    engine = _inflater.decompressobj()
+    # What is left of the input is copied at every step: not more in all than the output.
+    step = max(1, max(_STEP_SIZE, len(stream)) // row_size)
+    for first in range(0, count, step):
+        rows = min(step, count - first)
+        ends = first + rows == count
+        try:
+            content: bytes = engine.decompress(stream, rows * row_size + ends)
+        except _inflater.error:
+            return
+        if len(content) != rows * row_size or (
+            ends and not (engine.eof and not engine.unused_data)
+        ):
+            return
+        yield content
+        stream = engine.unconsumed_tail
 
 
 def _colors_fit(palette: bytes | None, transparency: bytes | None, names: list[bytes]) -> bool:

@@ -1,4 +1,4 @@
-/* All rows of a non-interlaced PNG with one channel: unfiltered, one byte per pixel. */
+/* Rows of a non-interlaced PNG with one channel: unfiltered, one byte per pixel. */
 #ifndef SEGIOU_PNG_DECODE_H
 #define SEGIOU_PNG_DECODE_H
 
@@ -33,7 +33,7 @@ spread_row(const uint8_t *packed, uint8_t *row, size_t width, const uint8_t *tab
     }
 }
 
-/* What the loops need to know of an image. */
+/* What the loops need to know of an image, or of some rows of it. */
 typedef struct {
     size_t width;
     size_t height;
@@ -49,53 +49,60 @@ count_row_bytes(Raster raster)
 
 /* Whole-byte pixels: the output row is the unfiltered row. */
 static int
-decode_bytes(const uint8_t *raw, uint8_t *out, const uint8_t *zeros, Raster raster)
+decode_bytes(const uint8_t *raw, uint8_t *out, uint8_t *above, Raster raster)
 {
-    const uint8_t *above = zeros;
+    const uint8_t *last = above;
     for (size_t y = 0; y < raster.height; y++) {
-        if (!unfilter_row(raw[0], raw + 1, above, out, raster.width)) {
+        if (!unfilter_row(raw[0], raw + 1, last, out, raster.width)) {
             return 0;
         }
-        above = out;
+        last = out;
         raw += raster.width + 1;
         out += raster.width;
     }
+    memcpy(above, last, raster.width);
     return 1;
 }
 
-/* Packed pixels: unfilter into one of two line buffers, then spread out. */
+/* Packed pixels: unfilter into one of two line buffers in turn, then spread out. */
 static int
-decode_packed(const uint8_t *raw, uint8_t *out, uint8_t *lines, Raster raster)
+decode_packed(const uint8_t *raw, uint8_t *out, uint8_t *above, uint8_t *spare, Raster raster)
 {
     size_t row_bytes = count_row_bytes(raster);
-    uint8_t *above = lines, *line = lines + row_bytes;
+    uint8_t *last = above, *line = spare;
     uint8_t table[256 * 8] = {0};
     fill_spread_table(table, raster.depth, raster.scale);
     for (size_t y = 0; y < raster.height; y++) {
-        if (!unfilter_row(raw[0], raw + 1, above, line, row_bytes)) {
+        if (!unfilter_row(raw[0], raw + 1, last, line, row_bytes)) {
             return 0;
         }
         spread_row(line, out, raster.width, table, 8 / raster.depth);
-        uint8_t *swap = above;
-        above = line;
+        uint8_t *swap = last;
+        last = line;
         line = swap;
         raw += row_bytes + 1;
         out += raster.width;
     }
+    if (last != above) {
+        memcpy(above, last, row_bytes);
+    }
     return 1;
 }
 
-/* 1: done. 0: a row names no filter. -1: no memory for the line buffers. */
+/* Decode some rows; above is the unfiltered row before them and becomes the last of them.
+ * 1: done. 0: a row names no filter. -1: no memory for a line buffer. */
 static int
-decode(const uint8_t *raw, uint8_t *out, Raster raster)
+decode(const uint8_t *raw, uint8_t *out, uint8_t *above, Raster raster)
 {
-    uint8_t *lines = calloc(2, count_row_bytes(raster));   /* above the first row is zero */
-    if (lines == NULL) {
+    if (raster.depth == 8) {
+        return decode_bytes(raw, out, above, raster);
+    }
+    uint8_t *spare = malloc(count_row_bytes(raster));
+    if (spare == NULL) {
         return -1;
     }
-    int done = raster.depth == 8 ? decode_bytes(raw, out, lines, raster)
-                                 : decode_packed(raw, out, lines, raster);
-    free(lines);
+    int done = decode_packed(raw, out, above, spare, raster);
+    free(spare);
     return done;
 }
 

@@ -23,7 +23,7 @@ from segiou.readers._png_chunks import (
     PngHeader,
     as_bytes_view,
     collect,
-    inflate,
+    inflate_rows,
     parse_header,
     split,
 )
@@ -150,13 +150,18 @@ def _is_plain(header: PngHeader) -> bool:
 
 def _decode(parts: PngChunks) -> NDArray[np.uint8] | None:
     """Pixels of the file, or None where its stream is not exactly what the header promises."""
-    width, height, depth = parts.header.width, parts.header.height, parts.header.bit_depth
-    size = height * (1 + (width * depth + 7) // 8)
-    if size > MAX_RATIO * len(parts.stream):
+    header = parts.header
+    row_bytes = (header.width * header.bit_depth + 7) // 8
+    size = header.height * (row_bytes + 1)
+    if size > MAX_RATIO * len(parts.stream) or _unfilter is None:
         return None
-    raw = inflate(parts.stream, size)
-    if raw is None or len(raw) != size or _unfilter is None:
-        return None
-    values = np.empty((height, width), np.uint8)
-    scale = 1 if parts.palette is not None else _GREY_SCALE[depth]
-    return values if _unfilter(raw, values, width, height, depth, scale) else None
+    values = np.empty((header.height, header.width), np.uint8)
+    above = bytearray(row_bytes)
+    scale = 1 if parts.palette is not None else _GREY_SCALE[header.bit_depth]
+    y = 0
+    for rows in inflate_rows(parts.stream, row_bytes + 1, header.height):
+        stop = y + len(rows) // (row_bytes + 1)
+        if not _unfilter(rows, values[y:stop], above, header.width, header.bit_depth, scale):
+            return None
+        y = stop
+    return values if y == header.height else None

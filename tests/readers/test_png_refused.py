@@ -67,7 +67,7 @@ def test_forged_size_allocates_nothing(png, monkeypatch):
     def fail(*_):
         raise AssertionError
 
-    monkeypatch.setattr(door, "inflate", fail)
+    monkeypatch.setattr(door.np, "empty", fail)
     body = png.stream(SAMPLES)
     forged = png.SIGNATURE + png.header(8000, 8000) + png.chunk(b"IDAT", body) + png.chunk(b"IEND")
     assert read_png(forged) is None
@@ -342,15 +342,25 @@ def test_a_required_extension_must_be_there(required, status):
 def test_the_c_function_checks_what_it_is_given():
     from segiou.readers._png import unfilter
 
-    good = (bytes(8), bytearray(6), 3, 2, 8, 1)
+    good = (bytes(8), bytearray(6), bytearray(3), 3, 8, 1)
     assert unfilter(*good) is True
-    wrong = {0: bytes(7), 1: bytearray(5), 2: 0, 3: -2, 4: 3, 5: 256}
-    for place, value in wrong.items():
+    wrong = [(0, bytes(7)), (0, bytes(4)), (1, bytearray(5)), (1, bytearray(3)), (2, bytearray(4))]
+    wrong += [(3, 0), (3, -3), (3, 2**62), (4, 3), (4, 4), (5, 0), (5, 256)]
+    for place, value in wrong:
         arguments = [value if i == place else good[i] for i in range(6)]
         with pytest.raises(ValueError, match="do not fit"):
             unfilter(*arguments)
-    with pytest.raises(ValueError, match="do not fit"):
-        unfilter(bytes(8), bytearray(6), 2**62, 2, 8, 1)
     with pytest.raises(TypeError):
-        unfilter(bytes(8), bytes(6), 3, 2, 8, 1)
+        unfilter(bytes(8), bytes(6), *good[2:])
     assert unfilter(b"\5" + bytes(7), *good[1:]) is False
+
+
+@needs_extension
+def test_the_c_function_goes_on_from_the_row_above():
+    from segiou.readers._png import unfilter
+
+    for depth, width, packed in ((8, 2, b"\1\2"), (4, 4, b"\x12\x34")):
+        above, out = bytearray(packed), bytearray(width)
+        assert unfilter(b"\2\1\1", out, above, width, depth, 1) is True
+        assert bytes(above) == bytes(byte + 1 for byte in packed)
+        assert out == (above if depth == 8 else b"\1\3\3\5")
