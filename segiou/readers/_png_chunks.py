@@ -13,7 +13,7 @@ from __future__ import annotations
 import struct
 import zlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -66,8 +66,7 @@ class PngHeader:
     interlaced: bool
 
 
-@dataclass(frozen=True, slots=True)
-class PngChunks:
+class PngChunks(NamedTuple):
     """The parts of a PNG file that make its pixels, all of their CRCs found right."""
 
     header: PngHeader
@@ -125,23 +124,22 @@ def collect(header: PngHeader, chunks: list[tuple[bytes, memoryview]]) -> PngChu
     """Palette, transparency and pixel stream, or None where their order or size is off."""
     names = [name for name, _ in chunks]
     count = names.count(b"IDAT")
-    if count == 0 or names.count(b"PLTE") != (header.color_type == 3):
+    palettes = int(header.color_type == 3)
+    extras = [chunk for chunk in chunks if chunk[0][0] & 0x20]
+    # IEND comes once, at the end; there is no room for any other critical chunk.
+    if count == 0 or len(names) != count + palettes + len(extras) + 1:
         return None
     first = names.index(b"IDAT")
-    stream = [body for _, body in chunks[first : first + count]]
     if names[first : first + count] != [b"IDAT"] * count:
         return None
-    before = {name: bytes(body) for name, body in chunks[:first] if name in (b"PLTE", b"tRNS")}
-    palette, transparency = before.get(b"PLTE"), before.get(b"tRNS")
-    if (
-        len(before) != names.count(b"PLTE") + names.count(b"tRNS")
-        or not _colors_fit(palette, transparency, names)
-        or not all(_is_harmless(name, body) for name, body in chunks if name[0] & 0x20)
-        or sum(name in _TEXT_CHECKS for name in names) > _MAX_TEXTS
-        or not {name for name in names if not name[0] & 0x20} <= {b"PLTE", b"IDAT", b"IEND"}
-    ):
+    colors = {name: bytes(body) for name, body in chunks[:first] if name in (b"PLTE", b"tRNS")}
+    palette, transparency = colors.get(b"PLTE"), colors.get(b"tRNS")
+    if len(colors) != palettes + names.count(b"tRNS") or not _colors_fit(colors):
         return None
-    return PngChunks(header, palette, transparency, b"".join(stream))
+    if extras and not _are_harmless(extras):
+        return None
+    stream = b"".join([body for _, body in chunks[first : first + count]])
+    return PngChunks(header, palette, transparency, stream)
 
 
 def inflate(stream: bytes | memoryview, limit: int) -> bytes | None:
@@ -179,20 +177,24 @@ def inflate_rows(stream: bytes, row_size: int, count: int) -> Iterator[bytes]:
         stream = engine.unconsumed_tail
 
 
-def _colors_fit(palette: bytes | None, transparency: bytes | None, names: list[bytes]) -> bool:
+def _colors_fit(colors: dict[bytes, bytes]) -> bool:
     """Whether palette and transparency have lawful lengths and come in this order."""
-    if palette is None:
+    transparency = colors.get(b"tRNS")
+    if b"PLTE" not in colors:
         return transparency is None or len(transparency) == 2
-    colors, rest = divmod(len(palette), 3)
-    if rest or not 1 <= colors <= 256:
+    size, rest = divmod(len(colors[b"PLTE"]), 3)
+    if rest or not 1 <= size <= 256 or next(iter(colors)) != b"PLTE":
         return False
-    if transparency is None:
-        return True
-    return 1 <= len(transparency) <= colors and names.index(b"PLTE") < names.index(b"tRNS")
+    return transparency is None or 1 <= len(transparency) <= size
+
+
+def _are_harmless(extras: list[tuple[bytes, memoryview]]) -> bool:
+    """Whether the ancillary chunks can neither change the pixels nor upset Pillow."""
+    texts = sum(name in _TEXT_CHECKS for name, _ in extras)
+    return texts <= _MAX_TEXTS and all(_is_harmless(name, body) for name, body in extras)
 
 
 def _is_harmless(name: bytes, body: memoryview) -> bool:
-    """Whether an ancillary chunk can neither change the pixels nor upset Pillow."""
     if name in _FIXED_LENGTHS:
         return len(body) == _FIXED_LENGTHS[name]
     if name in _TEXT_CHECKS:
