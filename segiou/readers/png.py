@@ -95,13 +95,19 @@ def read_png_header(data: bytes | memoryview) -> PngHeader | None:
     return None if view is None else parse_header(view)
 
 
-def read_png(data: bytes | memoryview) -> PngMask | None:
+def read_png(
+    data: bytes | memoryview, *, scratch: NDArray[np.uint8] | None = None
+) -> PngMask | None:
     """Read a grey or palette PNG of at most eight bits.
 
     Parameters
     ----------
     data : bytes or memoryview
         The whole file. It is not changed and not kept.
+    scratch : ndarray of uint8, one-dimensional, C-contiguous, optional
+        Memory to write the values to where it has room for them; ``values`` is then a
+        view of it, good until it is used again. Fresh memory costs a page fault for
+        every 4096 pixels, which is felt when many masks are read one after another.
 
     Returns
     -------
@@ -109,6 +115,11 @@ def read_png(data: bytes | memoryview) -> PngMask | None:
         None where the file is for Pillow to judge: 16 bits, colour, alpha, interlaced,
         animated, more than 89 million pixels, damaged or irregular in any way, or not
         a PNG at all; and always where the C extension was not built.
+
+    Raises
+    ------
+    TypeError
+        If scratch is not a one-dimensional, contiguous array of uint8.
 
     Examples
     --------
@@ -126,7 +137,7 @@ def read_png(data: bytes | memoryview) -> PngMask | None:
         return None
     chunks = split(view)
     parts = None if chunks is None else collect(header, chunks)
-    values = None if parts is None else _decode(parts)
+    values = None if parts is None else _decode(parts, scratch)
     if parts is None or values is None:
         return None
     palette = parts.palette
@@ -148,14 +159,14 @@ def _is_plain(header: PngHeader) -> bool:
     )
 
 
-def _decode(parts: PngChunks) -> NDArray[np.uint8] | None:
+def _decode(parts: PngChunks, scratch: NDArray[np.uint8] | None) -> NDArray[np.uint8] | None:
     """Pixels of the file, or None where its stream is not exactly what the header promises."""
     header = parts.header
     row_bytes = (header.width * header.bit_depth + 7) // 8
     size = header.height * (row_bytes + 1)
     if size > MAX_RATIO * len(parts.stream) or _unfilter is None:
         return None
-    values = np.empty((header.height, header.width), np.uint8)
+    values = _take_memory(header, scratch)
     above = bytearray(row_bytes)
     scale = 1 if parts.palette is not None else _GREY_SCALE[header.bit_depth]
     y = 0
@@ -165,3 +176,17 @@ def _decode(parts: PngChunks) -> NDArray[np.uint8] | None:
             return None
         y = stop
     return values if y == header.height else None
+
+
+def _take_memory(header: PngHeader, scratch: NDArray[np.uint8] | None) -> NDArray[np.uint8]:
+    """Array for the values, inside the scratch memory where that is large enough."""
+    shape = (header.height, header.width)
+    if scratch is None or scratch.size < header.height * header.width:
+        return np.empty(shape, np.uint8)
+    if scratch.dtype != np.uint8 or scratch.ndim != 1 or not scratch.flags.c_contiguous:
+        msg = (
+            f"scratch is a {scratch.ndim}-dimensional array of {scratch.dtype}: "
+            "give a one-dimensional, contiguous array of uint8"
+        )
+        raise TypeError(msg)
+    return scratch[: header.height * header.width].reshape(shape)

@@ -172,6 +172,24 @@ def test_values_are_the_callers_own(png):
     assert second.values.tolist() == [[1, 2]]
 
 
+def test_scratch_memory_is_used_where_it_has_room(png):
+    data = png.write([[1, 2], [3, 4]])
+    scratch = np.full(6, 9, np.uint8)
+    assert np.shares_memory(read_png(data, scratch=scratch).values, scratch)
+    assert scratch.tolist() == [1, 2, 3, 4, 9, 9]
+    small = np.full(3, 9, np.uint8)
+    assert read_png(data, scratch=small).values.tolist() == [[1, 2], [3, 4]]
+    assert small.tolist() == [9, 9, 9]
+
+
+@pytest.mark.parametrize(
+    "scratch", [np.zeros(6, np.int8), np.zeros((2, 3), np.uint8), np.zeros(12, np.uint8)[::2]]
+)
+def test_scratch_memory_of_the_wrong_kind(png, scratch):
+    with pytest.raises(TypeError, match="scratch is"):
+        read_png(png.write([[1, 2], [3, 4]]), scratch=scratch)
+
+
 def test_threads_read_the_same(png, blobs):
     files = [png.write(blobs(90, 120, 9, seed), filters=(seed % 5,)) for seed in range(8)] * 4
     alone = [read_png(data).values for data in files]
