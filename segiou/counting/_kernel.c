@@ -197,7 +197,7 @@ static int count_labels(const Loops *loops, Labels *truth, Labels *pred, const P
             shape[axis] = truth->view.shape[axis];
         Py_BEGIN_ALLOW_THREADS
         failed = count_all(loops, truth->view.ndim, shape, &truth->source, &pred->source,
-                           table->buf);
+                           table->buf, (size_t)table->shape[0], (size_t)table->shape[1]);
         Py_END_ALLOW_THREADS
     }
     if (failed)

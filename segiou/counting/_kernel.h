@@ -33,7 +33,7 @@ typedef struct {
 /* How the values of one array become symbols. */
 typedef enum {
     SYMBOL_IS_BYTE,  /* 1-byte values: the byte itself, of which there are 256 */
-    SYMBOL_IS_SHIFT, /* value - first, where that is < length, else `outside`; 8 bits */
+    SYMBOL_IS_SHIFT, /* value - first, where that is < 256, else `outside`; 8 bits */
     SYMBOL_IS_CODE8, /* the code itself, looked up per pixel; 8 bits */
     SYMBOL_IS_CODE16 /* the code itself, looked up per pixel; 16 bits */
 } SymbolKind;
@@ -53,11 +53,22 @@ typedef struct {
     uint32_t few_offsets[256]; /* what offsets points to where there are no more symbols */
 } Source;
 
+/* Small counters for blocks without runs; see _kernel_noise.c. */
+typedef struct {
+    uint32_t *few; /* two per cell of the table */
+    uint8_t *many; /* one per pair of 8-bit symbols */
+    uint64_t few_pixels;
+    uint8_t truth_codes[256], pred_codes[256]; /* symbol -> row, column, where few is used */
+    int is_expected; /* the last block was noise */
+} Noise;
+
 /* Where the counts go: table[truth_offsets[t] + pred_offsets[p]]. */
 typedef struct {
     int64_t *table;
+    size_t rows, cols;
     const uint32_t *truth_offsets;
     const uint32_t *pred_offsets;
+    Noise *noise;
 } Counters;
 
 /* Finds the positions where a block's pair differs from its predecessor's. Position 0 always
@@ -65,8 +76,12 @@ typedef struct {
 typedef size_t (*Scan)(const void *truth, const void *pred, size_t n, uint16_t *positions);
 
 /* value -> 8-bit symbol of SYMBOL_IS_SHIFT, for contiguous native values. */
-typedef void (*Shift)(const char *values, size_t n, uint64_t first, uint64_t length,
-                      uint8_t outside, uint8_t *symbols);
+typedef void (*Shift)(const char *values, size_t n, uint64_t first, uint8_t outside,
+                      uint8_t *symbols);
+
+/* Counts pixels into noise->few. */
+typedef void (*CountFew)(const uint8_t *truth, const uint8_t *pred, size_t n,
+                         const Counters *counters);
 
 /* One set of inner loops: portable, or for an instruction set. */
 typedef struct {
@@ -77,9 +92,21 @@ typedef struct {
     Shift shift16;
     Shift shift32;
     Shift shift64;
+    CountFew count_few;
 } Loops;
 
 extern const Loops portable_loops;
+#if defined(__x86_64__) && defined(__GNUC__)
+#define HAS_X86_LOOPS
+extern const Loops avx2_loops;
+extern const Loops avx512_loops;
+#define AHEAD 2048 /* bytes */
+/* The processor's own prefetching stops at every page. Past the end of an array this is a
+ * hint at an address that is never read, and no access. */
+#define FETCH_AHEAD(at) __builtin_prefetch((const char *)(at) + AHEAD)
+#endif
+size_t scan16_portable(const void *truth_symbols, const void *pred_symbols, size_t n,
+                       uint16_t *positions);
 void fill_position_lookup(void);
 /* The loops by name, or the best that this processor can run where name is NULL. */
 const Loops *find_loops(const char *name);
@@ -102,9 +129,16 @@ const void *as_symbols(const Source *source, const Loops *loops, const char *val
 void count_block(const Loops *loops, int is_wide, const void *truth, const void *pred, size_t n,
                  const Counters *counters, uint16_t *positions);
 
+void count_noise(const Loops *loops, int is_wide, const void *truth, const void *pred, size_t n,
+                 const Counters *counters);
+void count_few_portable(const uint8_t *truth, const uint8_t *pred, size_t n,
+                        const Counters *counters);
+/* Brings what count_noise counted into the table. */
+void finish_noise(const Counters *counters);
+
 /* Adds the counts of all pixels to the table. Returns -1 where memory ran out, with nothing
  * counted. */
 int count_all(const Loops *loops, int ndim, const ptrdiff_t *shape, Source *truth, Source *pred,
-              int64_t *table);
+              int64_t *table, size_t rows, size_t cols);
 
 #endif

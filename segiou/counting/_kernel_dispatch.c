@@ -8,7 +8,14 @@ static int is_runnable(const Loops *loops)
     return loops->is_runnable == NULL || loops->is_runnable();
 }
 
-static const Loops *const all_loops[] = {&portable_loops};
+/* The best first. */
+static const Loops *const all_loops[] = {
+#ifdef HAS_X86_LOOPS
+    &avx512_loops,
+    &avx2_loops,
+#endif
+    &portable_loops,
+};
 static const size_t all_count = sizeof all_loops / sizeof all_loops[0];
 
 const Loops *find_loops(const char *name)

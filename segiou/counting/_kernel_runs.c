@@ -8,6 +8,9 @@
 
 #include <string.h>
 
+#define MIN_RUN 2 /* where runs are shorter on average, counting pixels is faster */
+#define SAMPLE 256
+
 /* position_lookup[m] = the bits set in m, ascending, then zeros. */
 static uint16_t position_lookup[256][8];
 static uint8_t bit_count[256];
@@ -87,8 +90,8 @@ static size_t scan8(const void *truth_symbols, const void *pred_symbols, size_t 
     return found;
 }
 
-static size_t scan16(const void *truth_symbols, const void *pred_symbols, size_t n,
-                     uint16_t *positions)
+size_t scan16_portable(const void *truth_symbols, const void *pred_symbols, size_t n,
+                       uint16_t *positions)
 {
     const uint16_t *truth = truth_symbols, *pred = pred_symbols;
     size_t found = 1, i = 1;
@@ -107,7 +110,7 @@ static size_t scan16(const void *truth_symbols, const void *pred_symbols, size_t
     return found;
 }
 
-#define DEFINE_COUNT(WIDTH)                                                                   \
+#define DEFINE_COUNT_RUNS(WIDTH)                                                              \
     static void count_runs##WIDTH(const uint##WIDTH##_t *truth, const uint##WIDTH##_t *pred,  \
                                   const uint16_t *positions, size_t runs,                     \
                                   const Counters *counters)                                   \
@@ -118,29 +121,33 @@ static size_t scan16(const void *truth_symbols, const void *pred_symbols, size_t
             counters->table[(size_t)rows[truth[at]] + cols[pred[at]]] +=                      \
                 positions[run + 1] - positions[run];                                          \
         }                                                                                     \
-    }                                                                                         \
-    static void count_pixels##WIDTH(const uint##WIDTH##_t *truth,                             \
-                                    const uint##WIDTH##_t *pred, size_t n,                    \
-                                    const Counters *counters)                                 \
-    {                                                                                         \
-        const uint32_t *rows = counters->truth_offsets, *cols = counters->pred_offsets;       \
-        for (size_t i = 0; i < n; i++)                                                        \
-            counters->table[(size_t)rows[truth[i]] + cols[pred[i]]]++;                        \
     }
 
-DEFINE_COUNT(8)
-DEFINE_COUNT(16)
+DEFINE_COUNT_RUNS(8)
+DEFINE_COUNT_RUNS(16)
+
+/* Noise goes on as noise mostly: then a look at the first pixels of the next block will do. */
+static int is_noise(const Scan scan, const void *truth, const void *pred, size_t n,
+                    uint16_t *positions)
+{
+    size_t sample = n < SAMPLE ? n : SAMPLE;
+    return scan(truth, pred, sample, positions) > sample / MIN_RUN;
+}
 
 void count_block(const Loops *loops, int is_wide, const void *truth, const void *pred, size_t n,
                  const Counters *counters, uint16_t *positions)
 {
-    size_t runs = (is_wide ? loops->scan16 : loops->scan8)(truth, pred, n, positions);
-    int is_noise = runs > n / 2;
-    positions[runs] = (uint16_t)n;
-    if (is_noise && is_wide)
-        count_pixels16(truth, pred, n, counters);
-    else if (is_noise)
-        count_pixels8(truth, pred, n, counters);
+    Scan scan = is_wide ? loops->scan16 : loops->scan8;
+    Noise *noise = counters->noise;
+    size_t runs = 0;
+    noise->is_expected = noise->is_expected && is_noise(scan, truth, pred, n, positions);
+    if (!noise->is_expected) {
+        runs = scan(truth, pred, n, positions);
+        positions[runs] = (uint16_t)n;
+        noise->is_expected = runs > n / MIN_RUN;
+    }
+    if (noise->is_expected)
+        count_noise(loops, is_wide, truth, pred, n, counters);
     else if (is_wide)
         count_runs16(truth, pred, positions, runs, counters);
     else
@@ -148,14 +155,14 @@ void count_block(const Loops *loops, int is_wide, const void *truth, const void 
 }
 
 #define DEFINE_SHIFT(BITS)                                                                    \
-    static void shift##BITS(const char *values, size_t n, uint64_t first, uint64_t length,    \
-                            uint8_t outside, uint8_t *symbols)                                \
+    static void shift##BITS(const char *values, size_t n, uint64_t first, uint8_t outside,    \
+                            uint8_t *symbols)                                                 \
     {                                                                                         \
         uint##BITS##_t value;                                                                 \
         for (size_t i = 0; i < n; i++) {                                                      \
             memcpy(&value, values + i * sizeof value, sizeof value);                          \
             uint##BITS##_t index = (uint##BITS##_t)(value - (uint##BITS##_t)first);           \
-            symbols[i] = index < (uint##BITS##_t)length ? (uint8_t)index : outside;           \
+            symbols[i] = index < 256 ? (uint8_t)index : outside;                              \
         }                                                                                     \
     }
 
@@ -163,4 +170,5 @@ DEFINE_SHIFT(16)
 DEFINE_SHIFT(32)
 DEFINE_SHIFT(64)
 
-const Loops portable_loops = {"c", NULL, scan8, scan16, shift16, shift32, shift64};
+const Loops portable_loops = {"c",     NULL,    scan8,   scan16_portable,
+                              shift16, shift32, shift64, count_few_portable};

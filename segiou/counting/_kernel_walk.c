@@ -190,7 +190,7 @@ static void count_short_rows(const Grid *grid, const Workspace *work)
 }
 
 int count_all(const Loops *loops, int ndim, const ptrdiff_t *shape, Source *truth, Source *pred,
-              int64_t *table)
+              int64_t *table, size_t rows, size_t cols)
 {
     Grid grid = {.ndim = ndim, .truth = truth, .pred = pred};
     for (int axis = 0; axis < ndim; axis++) {
@@ -205,7 +205,8 @@ int count_all(const Loops *loops, int ndim, const ptrdiff_t *shape, Source *trut
     char *memory = malloc(BLOCK * sizeof(uint64_t) + positions + 2 * symbols);
     if (memory == NULL)
         return -1;
-    Counters counters = {table, truth->offsets, pred->offsets};
+    Noise noise = {0};
+    Counters counters = {table, rows, cols, truth->offsets, pred->offsets, &noise};
     Workspace work = {.loops = loops, .counters = &counters};
     work.is_wide = truth->kind == SYMBOL_IS_CODE16;
     work.native = memory;
@@ -216,6 +217,7 @@ int count_all(const Loops *loops, int ndim, const ptrdiff_t *shape, Source *trut
         count_long_rows(&grid, &work);
     else
         count_short_rows(&grid, &work);
+    finish_noise(&counters);
     free(memory);
     return 0;
 }
