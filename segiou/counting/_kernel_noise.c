@@ -10,8 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FEW_CELLS 4096           /* twice four bytes each fill 32 KiB */
-#define FEW_ROOM (UINT32_C(1) << 31) /* pixels that 32 bits hold for certain, with a block more */
+#define FEW_CELLS 4096 /* twice four bytes each fill 32 KiB */
+#ifndef FEW_ROOM       /* a test makes it small */
+#define FEW_ROOM (UINT64_C(1) << 31) /* pixels; 32 bits hold a block more */
+#endif
 #define SYMBOL_PAIRS 65536
 #define CARRY 256
 

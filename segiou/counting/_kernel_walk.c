@@ -200,19 +200,18 @@ int count_all(const Loops *loops, int ndim, const ptrdiff_t *shape, Source *trut
     }
     simplify(&grid);
 
+    size_t symbols = BLOCK * sizeof(uint16_t), native = BLOCK * sizeof(uint64_t);
     size_t positions = (BLOCK + OVERRUN) * sizeof(uint16_t);
-    size_t symbols = BLOCK * sizeof(uint16_t);
-    char *memory = malloc(BLOCK * sizeof(uint64_t) + positions + 2 * symbols);
+    char *memory = malloc(native + 2 * symbols + positions);
     if (memory == NULL)
         return -1;
     Noise noise = {0};
     Counters counters = {table, rows, cols, truth->offsets, pred->offsets, &noise};
-    Workspace work = {.loops = loops, .counters = &counters};
+    Workspace work = {.loops = loops, .counters = &counters, .native = memory};
     work.is_wide = truth->kind == SYMBOL_IS_CODE16;
-    work.native = memory;
-    work.positions = (uint16_t *)(memory + BLOCK * sizeof(uint64_t));
-    work.truth_symbols = memory + BLOCK * sizeof(uint64_t) + positions;
+    work.truth_symbols = memory + native;
     work.pred_symbols = work.truth_symbols + symbols;
+    work.positions = (uint16_t *)(work.pred_symbols + symbols);
     if (grid.ndim > 0 && grid.shape[grid.ndim - 1] >= SHORT_ROW)
         count_long_rows(&grid, &work);
     else

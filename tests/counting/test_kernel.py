@@ -1,6 +1,11 @@
-"""The kernel against the NumPy reference and a double loop, for every kind of array."""
+"""The kernel against the NumPy reference and a double loop, for every kind of array.
+
+``SEGIOU_FUZZ_INPUTS=20000`` asks for that many inputs instead of the usual few.
+"""
 
 from __future__ import annotations
+
+import os
 
 import numpy as np
 import pytest
@@ -13,6 +18,7 @@ kernel = pytest.importorskip(
     "segiou.counting._kernel", reason="the counting kernel is not built here"
 )
 
+INPUTS = int(os.environ.get("SEGIOU_FUZZ_INPUTS", "60"))
 INTEGERS = [np.dtype(order + kind) for kind in "bBhHiIqQ" for order in "<>"]
 DTYPES = [*dict.fromkeys(INTEGERS), np.dtype(bool)]
 SIMPLE = np.arange(3, dtype=np.uint16)
@@ -116,7 +122,7 @@ def calls(draw):
 
 
 @given(calls())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=INPUTS, deadline=None)
 def test_every_backend_gives_the_same_table(call):
     arguments, shape = call
     expected = np.full(shape, 7, np.int64)
@@ -129,7 +135,7 @@ def test_every_backend_gives_the_same_table(call):
 
 
 @given(calls().filter(lambda call: call[0][0].size <= 2000))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=INPUTS, deadline=None)
 def test_every_backend_agrees_with_a_double_loop(call):
     arguments, shape = call
     expected = double_loop(*arguments, shape)
@@ -200,6 +206,19 @@ def test_more_classes_than_bytes_can_name(count):
     table = np.zeros((1001, 1001), np.int64)
     count(truth, pred, 0, codes, 0, codes, table)
     np.testing.assert_array_equal(table, 5 * np.eye(1001, dtype=np.int64)[::-1])
+
+
+@pytest.mark.parametrize("size", [1, 2, 31, 32, 33, 63, 64, 65, 257, 4095, 4096, 4097, 8193])
+@pytest.mark.parametrize("classes", [2, 100, 300])
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.int64])
+def test_every_pixel_starts_a_run(count, size, classes, dtype):
+    codes = np.arange(classes, dtype=np.uint16)
+    truth = (np.arange(size) % 2).astype(dtype)
+    table = np.zeros((classes + 1, classes + 1), np.int64)
+    count(truth, truth[::-1].copy(), 0, codes, 0, codes, table)
+    expected = np.zeros_like(table)
+    np.add.at(expected, (truth, truth[::-1]), 1)
+    np.testing.assert_array_equal(table, expected)
 
 
 def test_labels_and_codes_are_left_alone(count):
