@@ -1,0 +1,21 @@
+"""Pixels → integers.
+
+``count_pairs`` counts exclusive classes. Everything is checked here, once,
+before the compiled kernel or the NumPy reference sees it.
+"""
+
+from segiou.counting._backend import BACKEND
+from segiou.counting.arrays import as_label_array, decide
+from segiou.counting.codes import ValueCodes
+from segiou.counting.pairs import Encoding, PairCount, UndeclaredValuesError, count_pairs
+
+__all__ = [
+    "BACKEND",
+    "Encoding",
+    "PairCount",
+    "UndeclaredValuesError",
+    "ValueCodes",
+    "as_label_array",
+    "count_pairs",
+    "decide",
+]

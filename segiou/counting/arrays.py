@@ -1,0 +1,179 @@
+"""Whatever a caller hands in as labels or scores, as a NumPy array of labels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["as_label_array", "as_valid_mask", "decide"]
+
+_LABEL_MODES = ("1", "L", "P", "I", "I;16", "I;16B", "I;16L")
+#: Scores are decided in blocks of about this many pixels, to stay in cache.
+_BLOCK_PIXELS = 1 << 16
+
+
+def as_label_array(data: Any, name: str) -> NDArray[np.integer[Any] | np.bool_]:
+    """View array-like labels as an array of integers or bool, without a copy where possible.
+
+    Parameters
+    ----------
+    data : array_like
+        NumPy array, nested lists, PIL image of a label mode, or anything with
+        ``__array__`` or ``__dlpack__`` (a tensor on the CPU, for instance).
+    name : str
+        ``"truth"`` or ``"pred"``, for the messages.
+
+    Raises
+    ------
+    TypeError
+        If the data are not integers or bool: floats without a rule, colours,
+        masked arrays, objects.
+    """
+    array = _as_array(data, name)
+    if array.dtype.kind in "biu":
+        return array
+    if array.dtype.kind == "f":
+        msg = (
+            f"{name} is {array.dtype}; labels must be integers. If these are scores, say "
+            "argmax=AXIS (the class axis) or threshold=T; if they are labels that were "
+            "saved as floats, convert them: array.astype(int)"
+        )
+    else:
+        msg = f"{name} has dtype {array.dtype}; labels must be integers or bool"
+    raise TypeError(msg)
+
+
+def _as_array(data: Any, name: str) -> NDArray[Any]:
+    if isinstance(data, np.ma.MaskedArray):
+        msg = f"{name} is a masked array; give its data, and mask=~{name}.mask for the valid pixels"
+        raise TypeError(msg)
+    if isinstance(data, np.ndarray):
+        return data
+    if type(data).__module__.startswith("PIL."):
+        return _from_pil(data, name)
+    if hasattr(data, "__array__"):
+        return np.asarray(data)
+    if hasattr(data, "__dlpack__"):
+        return np.from_dlpack(data)
+    try:
+        return np.asarray(data)
+    except ValueError as error:
+        msg = f"{name} is not a rectangular array: {error}"
+        raise ValueError(msg) from error
+
+
+def _from_pil(image: Any, name: str) -> NDArray[Any]:
+    if image.mode not in _LABEL_MODES:
+        msg = (
+            f"{name} is a PIL image of mode {image.mode!r}; label masks have mode "
+            f"{', '.join(_LABEL_MODES)}. Colours are read through a label set: segiou.read_mask"
+        )
+        raise TypeError(msg)
+    return np.asarray(image)
+
+
+def as_valid_mask(mask: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    """Check a mask of valid pixels.
+
+    Raises
+    ------
+    TypeError
+        If it is not bool.
+    ValueError
+        If its shape is not that of the labels.
+    """
+    array = np.asarray(mask)
+    if array.dtype != np.bool_:
+        msg = f"mask must be bool (True = counted), got {array.dtype}; perhaps mask != 0 is meant"
+        raise TypeError(msg)
+    if array.shape != shape:
+        msg = f"mask has shape {array.shape} but the labels have {shape}"
+        raise ValueError(msg)
+    return array
+
+
+def decide(
+    scores: Any, *, argmax: int | None = None, threshold: float | None = None
+) -> NDArray[np.integer[Any] | np.bool_]:
+    """Turn scores into labels by a named rule.
+
+    Parameters
+    ----------
+    scores : array_like of float
+        Scores, logits or probabilities.
+    argmax : int, optional
+        The class axis: the label is the position of the largest score along
+        it, the first where several are equal.
+    threshold : float, optional
+        The label is 1 where the score is above this, else 0.
+
+    Returns
+    -------
+    ndarray
+        Labels: without the class axis (argmax), or bool of the same shape.
+
+    Raises
+    ------
+    ValueError
+        If both or neither rule is given, the axis does not exist, or a score is NaN.
+
+    Examples
+    --------
+    >>> decide([[0.1, 0.7], [0.9, 0.3]], argmax=0).tolist()
+    [1, 0]
+    >>> decide([0.2, 0.8], threshold=0.5).tolist()
+    [False, True]
+    """
+    array = _as_array(scores, "pred")
+    if (argmax is None) == (threshold is None):
+        msg = "say either argmax=AXIS or threshold=T, not both and not neither"
+        raise ValueError(msg)
+    if array.dtype.kind not in "fiub":
+        msg = f"scores must be numbers, got dtype {array.dtype}"
+        raise TypeError(msg)
+    if threshold is not None:
+        _refuse_nan(array)
+        return np.asarray(array > threshold)
+    assert argmax is not None
+    if not -array.ndim <= argmax < array.ndim:
+        msg = f"scores of shape {array.shape} have no axis {argmax} to take the argmax over"
+        raise ValueError(msg)
+    if array.shape[argmax] == 0:
+        msg = f"scores of shape {array.shape} have no classes along axis {argmax}"
+        raise ValueError(msg)
+    return _argmax_by_blocks(np.moveaxis(array, argmax, 0))
+
+
+def _argmax_by_blocks(planes: NDArray[Any]) -> NDArray[np.integer[Any]]:
+    # np.argmax over a leading axis first makes a transposed copy of all scores;
+    # class plane by class plane, block by block, needs only one block.
+    dtype = np.uint8 if len(planes) <= 256 else np.intp
+    labels = np.zeros(planes.shape[1:], dtype=dtype)
+    if labels.ndim == 0:
+        _argmax_block(planes[:, None], labels[None])
+        return labels
+    if labels.size == 0:
+        return labels
+    rows = max(1, _BLOCK_PIXELS * len(labels) // labels.size)
+    for start in range(0, len(labels), rows):
+        block = slice(start, start + rows)
+        _argmax_block(planes[:, block], labels[block])
+    return labels
+
+
+def _argmax_block(planes: NDArray[Any], labels: NDArray[np.integer[Any]]) -> None:
+    best = np.array(planes[0])
+    for k in range(1, len(planes)):
+        labels[planes[k] > best] = k
+        np.maximum(best, planes[k], out=best)
+    _refuse_nan(best)
+
+
+def _refuse_nan(scores: NDArray[Any]) -> None:
+    if scores.dtype.kind == "f" and (bad := int(np.isnan(scores).sum())):
+        msg = (
+            f"{bad} pixels have a NaN score, which names no class; mend the model or mask them out"
+        )
+        raise ValueError(msg)

@@ -1,0 +1,244 @@
+"""Pairs of label arrays → integer counts, checked once before either backend sees them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou.counting._backend import count_coded
+from segiou.counting.arrays import as_label_array, as_valid_mask
+from segiou.counting.codes import ValueCodes
+
+__all__ = ["Encoding", "PairCount", "UndeclaredValuesError", "count_pairs"]
+
+Unassigned = Literal["error", "count"]
+_BLOCK_PIXELS = 1 << 20
+
+
+class PairCount(NamedTuple):
+    """What one pair of label arrays counts to."""
+
+    table: NDArray[np.int64]
+    """(C, C + 1): rows are truth, columns prediction, the last one unassigned."""
+    ignored: int
+    """Pixels dropped by their truth value or by the mask."""
+
+
+class UndeclaredValuesError(ValueError):
+    """Label values that are neither a class nor ignored.
+
+    Attributes
+    ----------
+    side : str
+        ``"truth"`` or ``"pred"``.
+    values : mapping of int to int
+        Pixels of each undeclared value.
+    """
+
+    def __init__(self, side: str, values: Mapping[int, int]) -> None:
+        self.side = side
+        self.values = dict(values)
+        super().__init__(_undeclared_text(side, self.values))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (UndeclaredValuesError, (self.side, self.values))
+
+
+def _undeclared_text(side: str, values: Mapping[int, int]) -> str:
+    ranked = sorted(values.items(), key=lambda item: -item[1])
+    shown = ", ".join(f"{v} ({n} {'pixel' if n == 1 else 'pixels'})" for v, n in ranked[:8])
+    more = f" and {len(ranked) - 8} more values" if len(ranked) > 8 else ""
+    if side == "truth":
+        values_text = (
+            str(ranked[0][0]) if len(ranked) == 1 else str(tuple(v for v, _ in ranked[:8]))
+        )
+        mend = f"declare a class for them, or drop their pixels: ignore={values_text}"
+        return f"truth has values that are neither a class nor ignored: {shown}{more}; {mend}"
+    mend = "declare a class for them, or count their pixels as missed: unassigned='count'"
+    return f"pred has values that are no class, on valid pixels: {shown}{more}; {mend}"
+
+
+@dataclass(frozen=True, eq=False)
+class Encoding:
+    """How label values become rows and columns of a confusion matrix.
+
+    Attributes
+    ----------
+    num_classes : int
+        C.
+    truth, pred : ValueCodes
+        What each value of either side means.
+    unassigned : {"error", "count"}
+        What a prediction that names no class is on a valid pixel: an error, or
+        a pixel of its truth class that was missed.
+    """
+
+    num_classes: int
+    truth: ValueCodes
+    pred: ValueCodes
+    unassigned: Unassigned = "error"
+
+    @classmethod
+    def of(
+        cls,
+        truth_values: Sequence[Sequence[int]],
+        pred_values: Sequence[Sequence[int]] | None = None,
+        *,
+        ignore: Iterable[int] = (),
+        unassigned: Unassigned = "error",
+    ) -> Encoding:
+        """Build from the values of each class on either side.
+
+        Raises
+        ------
+        ValueError
+            If ``unassigned`` is not one of its two words.
+        """
+        if unassigned not in ("error", "count"):
+            msg = f"unassigned must be 'error' or 'count', got {unassigned!r}"
+            raise ValueError(msg)
+        return cls(
+            len(truth_values),
+            ValueCodes.of_truth(truth_values, ignore),
+            ValueCodes.of_pred(truth_values if pred_values is None else pred_values),
+            unassigned,
+        )
+
+    def count(self, truth: Any, pred: Any, *, mask: Any = None) -> PairCount:
+        """Count the pairs of labels.
+
+        Parameters
+        ----------
+        truth, pred : array_like of int or bool, equal shapes
+            Labels; any integer dtypes, strides and byte orders.
+        mask : array_like of bool, optional
+            True where a pixel is valid; the others count as ignored.
+
+        Raises
+        ------
+        TypeError
+            If an array does not hold integers or bool.
+        ValueError
+            If the shapes differ.
+        UndeclaredValuesError
+            If a truth value is neither a class nor ignored, or a prediction
+            on a valid pixel is no class and ``unassigned`` is ``"error"``.
+        """
+        truth, pred = as_label_array(truth, "truth"), as_label_array(pred, "pred")
+        if truth.shape != pred.shape:
+            msg = (
+                f"truth has shape {truth.shape} but pred has {pred.shape}; "
+                "they must be equal, pixel for pixel"
+            )
+            raise ValueError(msg)
+        table = np.zeros((self.num_classes + 2, self.num_classes + 1), dtype=np.int64)
+        for t, p in _valid_blocks(truth, pred, mask):
+            self._add(t, p, table)
+        if table[-1].any() or (self.unassigned == "error" and table[:-2, -1].any()):
+            self._refuse(truth, pred, mask, "truth" if table[-1].any() else "pred")
+        kept = table[:-2]
+        return PairCount(kept, truth.size - int(kept.sum()))
+
+    def _add(self, truth: NDArray[Any], pred: NDArray[Any], table: NDArray[np.int64]) -> None:
+        count_coded(
+            truth, pred, self.truth.low, self.truth.codes, self.pred.low, self.pred.codes, table
+        )
+
+    def _refuse(self, truth: NDArray[Any], pred: NDArray[Any], mask: Any, side: str) -> None:
+        found: Counter[int] = Counter()
+        for t, p in _valid_blocks(truth, pred, mask, always=True):
+            looked_at = t if side == "truth" else p[self._valid(t)]
+            values, counts = np.unique(looked_at, return_counts=True)
+            found.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
+        codes = self.truth if side == "truth" else self.pred
+        raise UndeclaredValuesError(
+            side, {int(v): n for v, n in found.items() if not codes.holds(int(v))}
+        )
+
+    def _valid(self, truth: NDArray[Any]) -> NDArray[np.bool_]:
+        values, inverse = np.unique(truth, return_inverse=True)
+        low, codes = self.truth.low, self.truth.codes
+        is_class = [codes[int(v) - low] < self.num_classes for v in values.tolist()]
+        return np.asarray(is_class, dtype=bool)[inverse].reshape(truth.shape)
+
+
+def _valid_blocks(
+    truth: NDArray[Any], pred: NDArray[Any], mask: Any, *, always: bool = False
+) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+    """Yield the pairs whole, or, where pixels must be picked, block by block."""
+    if mask is None and not always:
+        yield truth, pred
+        return
+    valid = None if mask is None else as_valid_mask(mask, truth.shape)
+    if truth.ndim == 0:
+        truth, pred = truth[None], pred[None]
+        valid = None if valid is None else valid[None]
+    rows = max(1, _BLOCK_PIXELS * len(truth) // max(1, truth.size))
+    for start in range(0, len(truth), rows):
+        block = slice(start, start + rows)
+        if valid is None:
+            yield truth[block], pred[block]
+        else:
+            yield truth[block][valid[block]], pred[block][valid[block]]
+
+
+def count_pairs(
+    truth: Any,
+    pred: Any,
+    num_classes: int,
+    *,
+    ignore: int | Iterable[int] = (),
+    unassigned: Unassigned = "error",
+    mask: Any = None,
+) -> NDArray[np.int64]:
+    """Count how often each truth class meets each predicted class.
+
+    Parameters
+    ----------
+    truth, pred : array_like of int or bool, equal shapes
+        Labels 0 … C − 1; any integer dtypes, strides and byte orders.
+    num_classes : int
+        C.
+    ignore : int or iterable of int
+        Truth values whose pixels are dropped, whatever was predicted there.
+    unassigned : {"error", "count"}
+        What a prediction outside 0 … C − 1 is on a valid pixel.
+    mask : array_like of bool, optional
+        True where a pixel is valid.
+
+    Returns
+    -------
+    ndarray of int64, shape (C, C + 1)
+        ``[t, p]`` pixels of truth ``t`` predicted ``p``; the last column holds
+        the valid pixels whose prediction names no class.
+
+    Raises
+    ------
+    TypeError
+        If an array does not hold integers or bool.
+    UndeclaredValuesError
+        If a value is neither a class nor ignored.
+    ValueError
+        If the shapes differ or ``num_classes`` is less than 1.
+
+    Examples
+    --------
+    >>> count_pairs([[0, 0, 1], [1, 1, 255]], [[0, 1, 1], [1, 0, 1]], 2, ignore=255)
+    array([[1, 1, 0],
+           [1, 2, 0]])
+    """
+    if num_classes < 1:
+        msg = f"num_classes must be at least 1, got {num_classes}"
+        raise ValueError(msg)
+    ignored = (ignore,) if isinstance(ignore, (int, np.integer)) else ignore
+    encoding = Encoding.of(
+        [(c,) for c in range(num_classes)],
+        ignore=[int(v) for v in ignored],
+        unassigned=unassigned,
+    )
+    return encoding.count(truth, pred, mask=mask).table

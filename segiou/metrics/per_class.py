@@ -1,0 +1,266 @@
+"""Metrics of one class against the rest."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from segiou.counts import Counts
+from segiou.metrics._ratio import Floats, ratio
+
+__all__ = [
+    "balanced_accuracy",
+    "dice",
+    "f_beta",
+    "iou",
+    "precision",
+    "recall",
+    "share",
+    "specificity",
+    "tversky",
+    "volumetric_similarity",
+]
+
+
+def iou(counts: Counts) -> Floats:
+    """Intersection over union (Jaccard index) per class, TP / (TP + FP + FN).
+
+    Parameters
+    ----------
+    counts : Counts of shape (..., C)
+
+    Returns
+    -------
+    ndarray of float64, shape (..., C)
+
+    References
+    ----------
+    P. Jaccard, Bull. Soc. Vaud. Sci. Nat. 37 (1901); M. Everingham et al.,
+    IJCV 88 (2010), eq. 4.
+
+    Examples
+    --------
+    >>> iou(Counts(tp=[100], fp=[25], fn=[75], tn=[0]))
+    array([0.5])
+    """
+    return ratio(counts.tp, counts.tp + counts.fp + counts.fn)
+
+
+def dice(counts: Counts) -> Floats:
+    """Dice coefficient (F1 score) per class, 2 TP / (2 TP + FP + FN).
+
+    Equals 2 IoU / (1 + IoU), class by class; means do not convert.
+
+    Parameters
+    ----------
+    counts : Counts of shape (..., C)
+
+    Returns
+    -------
+    ndarray of float64, shape (..., C)
+
+    References
+    ----------
+    L. R. Dice, Ecology 26 (1945).
+
+    Examples
+    --------
+    >>> dice(Counts(tp=[2], fp=[1], fn=[1], tn=[0])).round(4)
+    array([0.6667])
+    """
+    return f_beta(counts, 1.0)
+
+
+def f_beta(counts: Counts, beta: float) -> Floats:
+    """F-beta score per class: recall weighs ``beta`` times as much as precision.
+
+    (1 + β²) TP / ((1 + β²) TP + β² FN + FP), which needs no quotient of
+    quotients and so is 0, not undefined, for a class that is always missed.
+
+    Parameters
+    ----------
+    counts : Counts of shape (..., C)
+    beta : float
+        At least 0; 1 gives Dice.
+
+    Returns
+    -------
+    ndarray of float64, shape (..., C)
+
+    Raises
+    ------
+    ValueError
+        If ``beta`` is negative.
+
+    References
+    ----------
+    C. J. van Rijsbergen, Information Retrieval, 2nd ed. (1979), ch. 7.
+
+    Examples
+    --------
+    >>> f_beta(Counts(tp=[1], fp=[1], fn=[0], tn=[0]), 2.0).round(4)
+    array([0.8333])
+    """
+    if beta < 0:
+        msg = f"beta must be at least 0, got {beta}"
+        raise ValueError(msg)
+    weight = beta * beta
+    top = (1 + weight) * counts.tp
+    return ratio(top, top + weight * counts.fn + counts.fp)
+
+
+def tversky(counts: Counts, alpha: float, beta: float) -> Floats:
+    """Tversky index per class, TP / (TP + α FP + β FN).
+
+    α = β = 1 gives IoU, α = β = ½ gives Dice.
+
+    Parameters
+    ----------
+    counts : Counts of shape (..., C)
+    alpha, beta : float
+        Weights of false positives and of false negatives, at least 0.
+
+    Returns
+    -------
+    ndarray of float64, shape (..., C)
+
+    References
+    ----------
+    A. Tversky, Psychological Review 84 (1977), eq. 8.
+
+    Examples
+    --------
+    >>> tversky(Counts(tp=[1], fp=[1], fn=[2], tn=[0]), 1.0, 0.5).round(4)
+    array([0.3333])
+    """
+    if alpha < 0 or beta < 0:
+        msg = f"alpha and beta must be at least 0, got {alpha} and {beta}"
+        raise ValueError(msg)
+    return ratio(counts.tp, counts.tp + alpha * counts.fp + beta * counts.fn)
+
+
+def precision(counts: Counts) -> Floats:
+    """Precision per class, TP / (TP + FP): how much of what was predicted is right.
+
+    Parameters
+    ----------
+    counts : Counts of shape (..., C)
+
+    Returns
+    -------
+    ndarray of float64, shape (..., C)
+        NaN for a class that was never predicted.
+
+    Examples
+    --------
+    >>> precision(Counts(tp=[3], fp=[1], fn=[0], tn=[0]))
+    array([0.75])
+    """
+    return ratio(counts.tp, counts.tp + counts.fp)
+
+
+def recall(counts: Counts) -> Floats:
+    """Recall (class accuracy, sensitivity) per class, TP / (TP + FN).
+
+    Parameters
+    ----------
+    counts : Counts of shape (..., C)
+
+    Returns
+    -------
+    ndarray of float64, shape (..., C)
+        NaN for a class that is not in the truth.
+
+    Examples
+    --------
+    >>> recall(Counts(tp=[3], fp=[0], fn=[1], tn=[0]))
+    array([0.75])
+    """
+    return ratio(counts.tp, counts.tp + counts.fn)
+
+
+def specificity(counts: Counts) -> Floats:
+    """Specificity per class, TN / (TN + FP).
+
+    Parameters
+    ----------
+    counts : Counts of shape (..., C)
+
+    Returns
+    -------
+    ndarray of float64, shape (..., C)
+
+    Examples
+    --------
+    >>> specificity(Counts(tp=[0], fp=[1], fn=[0], tn=[9]))
+    array([0.9])
+    """
+    return ratio(counts.tn, counts.tn + counts.fp)
+
+
+def balanced_accuracy(counts: Counts) -> Floats:
+    """Balanced accuracy per class against the rest, (recall + specificity) / 2.
+
+    The multi-class balanced accuracy is :func:`mean_accuracy`.
+
+    Parameters
+    ----------
+    counts : Counts of shape (..., C)
+
+    Returns
+    -------
+    ndarray of float64, shape (..., C)
+
+    References
+    ----------
+    K. H. Brodersen et al., ICPR 2010, eq. 1.
+
+    Examples
+    --------
+    >>> balanced_accuracy(Counts(tp=[1], fp=[1], fn=[1], tn=[9]))
+    array([0.7])
+    """
+    return (recall(counts) + specificity(counts)) / 2
+
+
+def volumetric_similarity(counts: Counts) -> Floats:
+    """Volumetric similarity per class, 1 − |FN − FP| / (2 TP + FP + FN).
+
+    Compares sizes only: two areas of one size that never meet score 1.
+
+    Parameters
+    ----------
+    counts : Counts of shape (..., C)
+
+    Returns
+    -------
+    ndarray of float64, shape (..., C)
+
+    References
+    ----------
+    A. A. Taha and A. Hanbury, BMC Medical Imaging 15:29 (2015), eq. 17.
+
+    Examples
+    --------
+    >>> volumetric_similarity(Counts(tp=[0], fp=[4], fn=[4], tn=[0]))
+    array([1.])
+    """
+    return 1 - ratio(np.abs(counts.fn - counts.fp), counts.truth + counts.pred)
+
+
+def share(counts: Counts) -> Floats:
+    """Share of each class in the valid truth pixels, (TP + FN) / Σ (TP + FN).
+
+    Parameters
+    ----------
+    counts : Counts of shape (..., C)
+
+    Returns
+    -------
+    ndarray of float64, shape (..., C)
+
+    Examples
+    --------
+    >>> share(Counts(tp=[3, 1], fp=[0, 0], fn=[0, 0], tn=[1, 3]))
+    array([0.75, 0.25])
+    """
+    return ratio(counts.truth, counts.truth.sum(-1, keepdims=True))

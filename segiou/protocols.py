@@ -1,0 +1,238 @@
+"""By which rule classes and images are averaged: one set of masks, several "mIoU".
+
+A :class:`Protocol` says over what ratios are taken (the data set, each image,
+each class in each image), what a class without any pixel counts as, and which
+classes take part. The presets reproduce what other programs print; every
+report names the one it used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou.counts import Counts
+from segiou.metrics import Floats, mean
+
+__all__ = ["PROTOCOLS", "Mean", "Protocol", "load_protocol"]
+
+Unit = Literal["dataset", "image", "image-class"]
+Absent = Literal["skip", "zero", "one", "nan"]
+Over = Literal["occurring", "truth"]
+
+_UNIT_WORDS = {
+    "dataset": "counts summed over the data set, then divided",
+    "image": "divided per image, averaged over its classes, then over images",
+    "image-class": "divided per image and class, averaged over all these pairs",
+}
+_ABSENT_WORDS = {
+    "skip": "a class in neither truth nor prediction is skipped",
+    "zero": "a class in neither truth nor prediction counts 0",
+    "one": "a class in neither truth nor prediction counts 1",
+    "nan": "a class in neither truth nor prediction makes the mean undefined",
+}
+_FILL = {"skip": np.nan, "zero": 0.0, "one": 1.0, "nan": np.nan}
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """A mean and what it covers.
+
+    Attributes
+    ----------
+    value : float
+        NaN where nothing has a value.
+    classes : int
+        How many classes take part.
+    skipped : mapping of int to str
+        Class index → why it takes no part: ``"excluded"``, ``"absent"`` (in
+        neither truth nor prediction) or ``"not in truth"``.
+    """
+
+    value: float
+    classes: int
+    skipped: dict[int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """A rule of averaging.
+
+    Attributes
+    ----------
+    name : str
+        Name of the preset, or ``"custom"``.
+    whose : str
+        The programs that use this rule.
+    unit : {"dataset", "image", "image-class"}
+        Where ratios are taken.
+    absent : {"skip", "zero", "one", "nan"}
+        What 0/0 counts as in a mean.
+    over : {"occurring", "truth"}
+        Classes that take part: those in truth or prediction, or only those in
+        the truth (of the data set, or of each image).
+
+    Examples
+    --------
+    >>> counts = Counts(tp=[9, 0, 0], fp=[0, 1, 0], fn=[1, 0, 0], tn=[0, 9, 10])
+    >>> from segiou.metrics import iou
+    >>> load_protocol("segiou").mean(iou, counts)
+    Mean(value=0.45, classes=2, skipped={2: 'absent'})
+    >>> load_protocol("detectron2").mean(iou, counts)
+    Mean(value=0.9, classes=1, skipped={1: 'not in truth', 2: 'absent'})
+    """
+
+    name: str
+    whose: str
+    unit: Unit = "dataset"
+    absent: Absent = "skip"
+    over: Over = "occurring"
+
+    @property
+    def rule(self) -> str:
+        """The rule in words."""
+        only = "; only classes in the truth take part" if self.over == "truth" else ""
+        return f"{_UNIT_WORDS[self.unit]}; {_ABSENT_WORDS[self.absent]}{only}"
+
+    @property
+    def needs_images(self) -> bool:
+        """Whether the rule needs counts per image."""
+        return self.unit != "dataset"
+
+    def mean(
+        self,
+        metric: Callable[[Counts], Floats],
+        counts: Counts,
+        *,
+        include: Any = None,
+        per_image: Counts | None = None,
+    ) -> Mean:
+        """Average a per-class metric by this rule.
+
+        Parameters
+        ----------
+        metric : callable
+            A per-class metric of :mod:`segiou.metrics`.
+        counts : Counts of shape (C,)
+            Counts of the data set.
+        include : array_like of bool, shape (C,), optional
+            Classes that may take part.
+        per_image : Counts of shape (N, C), optional
+            Counts of each image; needed where ``needs_images``.
+
+        Raises
+        ------
+        ValueError
+            If the rule needs counts per image and there are none.
+        """
+        num_classes = counts.tp.shape[-1]
+        taken = np.ones(num_classes, bool) if include is None else np.asarray(include, dtype=bool)
+        if self.unit == "dataset":
+            value, covered = self._over_classes(metric, counts, taken)
+        else:
+            value, covered = self._over_images(metric, self._images(per_image), taken)
+        skipped = {
+            c: _why_skipped(counts, c, bool(taken[c])) for c in np.flatnonzero(~covered).tolist()
+        }
+        return Mean(value, int(covered.sum()), skipped)
+
+    def _images(self, per_image: Counts | None) -> Counts:
+        if per_image is None:
+            msg = (
+                f"protocol {self.name!r} averages over images and needs their counts; "
+                "score with segiou.score or segiou.score_folder, which keep them"
+            )
+            raise ValueError(msg)
+        return per_image
+
+    def _values(
+        self, metric: Callable[[Counts], Floats], counts: Counts, taken: NDArray[np.bool_]
+    ) -> tuple[Floats, NDArray[np.bool_]]:
+        """Values with 0/0 replaced by the rule, and which of them take part."""
+        values = metric(counts)
+        absent = counts.truth + counts.pred == 0
+        values = np.where(absent, _FILL[self.absent], values)
+        part = np.array(np.broadcast_to(taken, values.shape))
+        if self.over == "truth":
+            np.logical_and(part, counts.truth > 0, out=part)
+        if self.absent == "zero":
+            # A class that occurs can still lack a value: the recall of a class
+            # that is only predicted. Who counts 0/0 as 0 counts that as 0 too.
+            values = np.nan_to_num(values)
+        return values, part
+
+    def _over_classes(
+        self, metric: Callable[[Counts], Floats], counts: Counts, taken: NDArray[np.bool_]
+    ) -> tuple[float, NDArray[np.bool_]]:
+        values, part = self._values(metric, counts, taken)
+        if self.absent == "nan":
+            return float(values[part].mean()) if part.any() else float("nan"), part
+        covered: NDArray[np.bool_] = part & ~np.isnan(values)
+        return float(mean(values, part)), covered
+
+    def _over_images(
+        self, metric: Callable[[Counts], Floats], counts: Counts, taken: NDArray[np.bool_]
+    ) -> tuple[float, NDArray[np.bool_]]:
+        values, part = self._values(metric, counts, taken)
+        covered: NDArray[np.bool_] = np.asarray((part & ~np.isnan(values)).any(0))
+        if self.unit == "image-class":
+            return float(mean(values.ravel(), part.ravel())), covered
+        return float(mean(mean(values, part))), covered
+
+
+def _why_skipped(counts: Counts, index: int, included: bool) -> str:
+    if not included:
+        return "excluded"
+    if counts.truth[index] == 0 and counts.pred[index] > 0:
+        return "not in truth"
+    return "absent"
+
+
+_PRESETS = (
+    Protocol("segiou", "segiou's default; data set counts, absent classes skipped"),
+    Protocol("cityscapes", "cityscapesScripts, class IoU"),
+    Protocol("mmsegmentation", "mmsegmentation's IoUMetric, mIoU"),
+    Protocol("huggingface", "Hugging Face evaluate, mean_iou"),
+    Protocol("keras", "Keras MeanIoU"),
+    Protocol("torchmetrics", "torchmetrics MulticlassJaccardIndex, macro"),
+    Protocol("torchmetrics-segmentation", "torchmetrics segmentation.MeanIoU", unit="image-class"),
+    Protocol("detectron2", "detectron2 SemSegEvaluator", over="truth"),
+    Protocol("coco-stuff", "COCO-Stuff evaluation", over="truth"),
+    Protocol("ade20k", "the CSAIL ADE20K development kit", absent="zero"),
+    Protocol("ignite", "PyTorch-Ignite mIoU", absent="zero"),
+    Protocol("paddleseg", "PaddleSeg", absent="one"),
+    Protocol("smp", "segmentation_models.pytorch, macro", absent="one"),
+    Protocol(
+        "smp-imagewise",
+        "segmentation_models.pytorch, macro-imagewise",
+        unit="image-class",
+        absent="one",
+    ),
+    Protocol("torchvision", "the torchvision reference script", absent="nan"),
+    Protocol("sklearn", "scikit-learn jaccard_score, macro, labels=range(C)", absent="zero"),
+    Protocol("monai", "MONAI MeanIoU, reduction mean", unit="image", over="truth"),
+)
+
+#: The presets by name.
+PROTOCOLS: dict[str, Protocol] = {protocol.name: protocol for protocol in _PRESETS}
+
+
+def load_protocol(protocol: Protocol | str) -> Protocol:
+    """Find a preset by name; a protocol is returned as it is.
+
+    Raises
+    ------
+    ValueError
+        If there is no such preset; the message lists them.
+    """
+    if isinstance(protocol, Protocol):
+        return protocol
+    try:
+        return PROTOCOLS[protocol]
+    except KeyError:
+        msg = f"no protocol {protocol!r}; there are {', '.join(PROTOCOLS)}"
+        raise ValueError(msg) from None
