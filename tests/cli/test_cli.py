@@ -15,11 +15,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-import segiou as package
-
 FIXTURES = Path(__file__).parents[2] / "fixtures"
-#: Where the package under test was imported from, installed or not.
-HOME = str(Path(package.__file__).parents[1])
 STREETS = FIXTURES / "streets"
 LABELS = ["--labels", str(STREETS / "labels.toml")]
 SCORE = ["score", str(STREETS / "truth"), str(STREETS / "model_b"), *LABELS]
@@ -27,7 +23,6 @@ SCORE = ["score", str(STREETS / "truth"), str(STREETS / "model_b"), *LABELS]
 
 def segiou(*arguments: str, columns: int | None = None, **options) -> subprocess.CompletedProcess:
     environment = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "NO_COLOR")}
-    environment["PYTHONPATH"] = HOME
     environment["PYTHONIOENCODING"] = "utf-8"
     if columns:
         environment["COLUMNS"] = str(columns)
@@ -265,7 +260,6 @@ def test_colours_and_progress_only_where_a_person_looks():
     """A real terminal on stderr and stdout: a bar while it works, colours in the table."""
     leader, follower = pty.openpty()
     environment = os.environ | {
-        "PYTHONPATH": HOME,
         "TERM": "xterm-256color",
         "COLUMNS": "90",
     }
@@ -301,7 +295,6 @@ def test_a_reader_that_goes_away_is_no_error():
         ["bash", "-c", command],
         capture_output=True,
         text=True,
-        env=os.environ | {"PYTHONPATH": HOME},
     )
     assert (done.returncode, done.stderr) == (0, "")
 
