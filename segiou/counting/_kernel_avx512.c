@@ -199,7 +199,7 @@ AVX512 static void find_cells(const uint8_t *truth, const uint8_t *pred, size_t 
 AVX512 static void count_few_avx512(const uint8_t *truth, const uint8_t *pred, size_t n,
                                     const Counters *counters)
 {
-    uint16_t found[CELLS];
+    uint16_t found[CELLS] __attribute__((aligned(64)));
     size_t done = 0;
     while (n - done >= 64) {
         size_t now = n - done < CELLS ? (n - done) / 64 * 64 : CELLS;
