@@ -211,7 +211,7 @@ int count_all(const Loops *loops, int ndim, const ptrdiff_t *shape, Source *trut
     Noise noise = {0};
     Counters counters = {table, rows, cols, truth->offsets, pred->offsets, &noise};
     Workspace work = {.loops = loops, .counters = &counters, .native = memory};
-    work.is_wide = truth->kind == SYMBOL_IS_CODE16;
+    work.is_wide = truth->kind >= SYMBOL_IS_SHIFT16;
     work.truth_symbols = memory + native;
     work.pred_symbols = work.truth_symbols + symbols;
     work.positions = (uint16_t *)(work.pred_symbols + symbols);
