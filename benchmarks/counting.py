@@ -78,15 +78,15 @@ def table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def ours_and_floor() -> dict[str, Contestant]:
-    backends = {f"kernel {name}": peers.kernel(name) for name in _kernel.BACKENDS}
-    return {OURS: peers.segiou, **backends, **peers.READERS}
+def ours_and_floor(task: Task) -> dict[str, Contestant]:
+    backends = {f"kernel {name}": peers.kernel(task, name) for name in _kernel.BACKENDS}
+    return {OURS: peers.segiou(task), **backends, **peers.READERS}
 
 
 def main_table(tasks: Iterable[Task], rounds: int) -> str:
     rows = []
     for task in tasks:
-        contestants = ours_and_floor() | {IDIOM: peers.each(peers.bincount(task.num_classes))}
+        contestants = ours_and_floor(task) | {IDIOM: peers.each(peers.bincount(task.num_classes))}
         times = race(task, contestants, rounds)
         for name in contestants:
             if name not in (IDIOM, *peers.READERS):
@@ -104,7 +104,7 @@ def main_table(tasks: Iterable[Task], rounds: int) -> str:
 
 
 def peer_table(task: Task, rounds: int) -> str:
-    contestants = {OURS: peers.segiou, IDIOM: peers.each(peers.bincount(task.num_classes))}
+    contestants = {OURS: peers.segiou(task), IDIOM: peers.each(peers.bincount(task.num_classes))}
     contestants |= peers.peers(task.num_classes)
     times = race(task, contestants, rounds)
     rows = [
@@ -118,7 +118,9 @@ def growth_table(tasks: Iterable[tuple[str, Task]], rounds: int) -> str:
     rows = []
     for label, task in tasks:
         best = f"kernel {_kernel.BACKENDS[0]}"
-        times = race(task, {OURS: peers.segiou, best: peers.kernel(_kernel.BACKENDS[0])}, rounds)
+        times = race(
+            task, {OURS: peers.segiou(task), best: peers.kernel(task, _kernel.BACKENDS[0])}, rounds
+        )
         rows.append([label, *(f"{per_pixel(task, times, name):.3f}" for name in times)])
     return table(["ns per pixel", OURS, "kernel"], rows)
 

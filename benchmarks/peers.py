@@ -99,20 +99,25 @@ def mmsegmentation(num_classes: int) -> Count:
     return count
 
 
-def segiou(task: Task) -> NDArray[Any]:
-    """What a user calls, with all its checks."""
+def segiou(task: Task) -> Contestant:
+    """What a user calls, with all its checks; as in use, the accumulator is made once."""
     matrix = ConfusionMatrix(task.num_classes, ignore=task.ignore)
-    for truth, pred in zip(task.truths, task.preds, strict=True):
-        matrix.update(truth, pred)
-    return matrix.matrix
-
-
-def kernel(backend: str) -> Contestant:
-    """The kernel alone."""
 
     def total(task: Task) -> NDArray[Any]:
-        encoding = Encoding.of([(c,) for c in range(task.num_classes)], ignore=task.ignore)
-        true, guessed = encoding.truth, encoding.pred
+        matrix.reset()
+        for truth, pred in zip(task.truths, task.preds, strict=True):
+            matrix.update(truth, pred)
+        return matrix.matrix
+
+    return total
+
+
+def kernel(task: Task, backend: str) -> Contestant:
+    """The kernel alone."""
+    encoding = Encoding.of([(c,) for c in range(task.num_classes)], ignore=task.ignore)
+    true, guessed = encoding.truth, encoding.pred
+
+    def total(task: Task) -> NDArray[Any]:
         table = np.zeros((task.num_classes + 2, task.num_classes + 1), np.int64)
         for truth, pred in zip(task.truths, task.preds, strict=True):
             _kernel.count_coded(

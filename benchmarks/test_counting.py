@@ -41,14 +41,14 @@ def timed(benchmark, task, contestant):
 @pytest.mark.parametrize("name", TASKS)
 def test_segiou(benchmark, name):
     task, answers = prepared(name)
-    assert peers.is_right(timed(benchmark, task, peers.segiou), answers)
+    assert peers.is_right(timed(benchmark, task, peers.segiou(task)), answers)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", TASKS)
 def test_kernel(benchmark, name, backend):
     task, answers = prepared(name)
-    assert peers.is_right(timed(benchmark, task, peers.kernel(backend)), answers)
+    assert peers.is_right(timed(benchmark, task, peers.kernel(task, backend)), answers)
 
 
 @pytest.mark.parametrize("name", TASKS)
