@@ -87,7 +87,7 @@ def at_prevalence(
     only how many of them there are: ``n'[t, p] = shares[t] · n[t, p] / n[t, ·]``,
     row sums with the unassigned pixels. Recall stays as it is; accuracy,
     precision and IoU move. This is label shift in the sense of Lipton et al.
-    (ICML 2018, section 2) and a forecast only as far as it holds: a class that
+    (ICML 2018) and a forecast only as far as it holds: a class that
     gets rarer in the world may also become harder to see.
 
     Parameters
