@@ -158,7 +158,7 @@ class Protocol:
         values = np.where(absent, _FILL[self.absent], values)
         part = np.array(np.broadcast_to(taken, values.shape))
         if self.over == "truth":
-            part &= counts.truth > 0
+            np.logical_and(part, counts.truth > 0, out=part)
         if self.absent == "zero":
             # A class that occurs can still lack a value: the recall of a class
             # that is only predicted. Who counts 0/0 as 0 counts that as 0 too.
@@ -171,13 +171,14 @@ class Protocol:
         values, part = self._values(metric, counts, taken)
         if self.absent == "nan":
             return float(values[part].mean()) if part.any() else float("nan"), part
-        return float(mean(values, part)), part & ~np.isnan(values)
+        covered: NDArray[np.bool_] = part & ~np.isnan(values)
+        return float(mean(values, part)), covered
 
     def _over_images(
         self, metric: Callable[[Counts], Floats], counts: Counts, taken: NDArray[np.bool_]
     ) -> tuple[float, NDArray[np.bool_]]:
         values, part = self._values(metric, counts, taken)
-        covered = (part & ~np.isnan(values)).any(0)
+        covered: NDArray[np.bool_] = np.asarray((part & ~np.isnan(values)).any(0))
         if self.unit == "image-class":
             return float(mean(values.ravel(), part.ravel())), covered
         return float(mean(mean(values, part))), covered

@@ -1,0 +1,225 @@
+"""Which classes are scored and how their labels are read: one object for every scorer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou.counting import Encoding
+from segiou.counting.pairs import Unassigned
+from segiou.labels import LabelSet, load_labels
+
+__all__ = ["ClassOptions"]
+
+Labels = LabelSet | str | Path | Sequence[str] | int
+
+
+@dataclass(frozen=True)
+class ClassOptions:
+    """The classes and everything that decides how pixels are counted for them.
+
+    Attributes
+    ----------
+    labels : LabelSet
+        Classes, and the encoding of the truth.
+    pred_labels : LabelSet
+        Encoding of the predictions; the same class names in any order.
+    ignore : tuple of int
+        Truth values whose pixels are dropped, the label set's own included.
+    exclude : tuple of int
+        Indices of classes that are left out of means.
+    unassigned : {"error", "count"}
+        What a prediction that names no class is on a valid pixel.
+    """
+
+    labels: LabelSet
+    pred_labels: LabelSet
+    ignore: tuple[int, ...] = ()
+    exclude: tuple[int, ...] = ()
+    unassigned: Unassigned = "error"
+
+    @classmethod
+    def of(
+        cls,
+        labels: Labels,
+        *,
+        pred_labels: Labels | None = None,
+        ignore: int | str | Iterable[int | str] = (),
+        exclude: int | str | Iterable[int | str] = (),
+        unassigned: Unassigned = "error",
+    ) -> ClassOptions:
+        """Read what a caller gave; see :class:`segiou.ConfusionMatrix`.
+
+        Raises
+        ------
+        ValueError
+            If a name or index is no class, or the prediction's classes are not
+            the truth's.
+        """
+        truth_set = load_labels(labels)
+        pred_set = truth_set if pred_labels is None else load_labels(pred_labels)
+        _check_same_classes(truth_set, pred_set)
+        return cls(
+            truth_set,
+            pred_set,
+            ignore=_ignored_values(truth_set, ignore),
+            exclude=_class_indices(truth_set, exclude),
+            unassigned=unassigned,
+        )
+
+    @property
+    def num_classes(self) -> int:
+        """C."""
+        return self.labels.num_classes
+
+    @property
+    def include(self) -> NDArray[np.bool_]:
+        """False for the excluded classes, (C,)."""
+        include = np.ones(self.num_classes, dtype=bool)
+        include[list(self.exclude)] = False
+        return include
+
+    @property
+    def groups(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        """Groups as class indices."""
+        return tuple(
+            (name, tuple(self.labels.index(m) for m in members))
+            for name, members in self.labels.groups.items()
+        )
+
+    @property
+    def ignored_classes(self) -> tuple[str, ...]:
+        """Names of the classes one of whose values is ignored."""
+        ignored = set(self.ignore)
+        return tuple(c.name for c in self.labels.classes if ignored.intersection(c.values))
+
+    def ignored_classes_text(self) -> str:
+        """What to know about ignoring a declared class."""
+        names = ", ".join(repr(name) for name in self.ignored_classes)
+        return (
+            f"ignored values belong to the declared class {names}: what is predicted on its pixels "
+            "is never counted, so the IoU of the other classes tends to their recall. To keep a "
+            "class out of the mean only, use exclude instead of ignore"
+        )
+
+    def encoding(self, *, pred_is_index: bool = False) -> Encoding:
+        """How values are counted; decided scores are class indices, not file values."""
+        by_name = {c.name: c.values for c in self.pred_labels.classes}
+        pred_values = [by_name[name] for name in self.labels.class_names]
+        if pred_is_index:
+            pred_values = [(i,) for i in range(self.num_classes)]
+        return Encoding.of(
+            self.labels.class_values,
+            pred_values,
+            ignore=self.ignore,
+            unassigned=self.unassigned,
+        )
+
+    def check_scores(self, shape: tuple[int, ...], argmax: int | None) -> None:
+        """Refuse scores that do not fit the classes.
+
+        Raises
+        ------
+        ValueError
+            If the class axis has not one channel a class, or a threshold is
+            used with other than two classes.
+        """
+        if argmax is None:
+            if self.num_classes != 2:
+                msg = f"threshold decides between two classes, but there are {self.num_classes}"
+                raise ValueError(msg)
+        elif -len(shape) <= argmax < len(shape) and shape[argmax] != self.num_classes:
+            msg = (
+                f"scores of shape {shape} have {shape[argmax]} channels along axis {argmax}, "
+                f"but there are {self.num_classes} classes"
+            )
+            raise ValueError(msg)
+
+    def difference(self, other: ClassOptions) -> str:
+        """Say in words how the options differ; empty if they do not."""
+        mine, theirs = self.to_dict(), other.to_dict()
+        parts = []
+        for key, value in mine.items():
+            if value == theirs[key]:
+                continue
+            if key in ("labels", "pred_labels"):
+                parts.append(f"{key}: {_label_difference(value, theirs[key])}")
+            else:
+                parts.append(f"{key} is {value} here and {theirs[key]} there")
+        return "; ".join(parts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The options as plain data."""
+        return {
+            "labels": self.labels.to_dict(),
+            "pred_labels": self.pred_labels.to_dict(),
+            "ignore": sorted(self.ignore),
+            "exclude": sorted(self.exclude),
+            "unassigned": self.unassigned,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> ClassOptions:
+        """Read what :meth:`to_dict` gave."""
+        return cls(
+            LabelSet.from_dict(data["labels"]),
+            LabelSet.from_dict(data["pred_labels"]),
+            tuple(data["ignore"]),
+            tuple(data["exclude"]),
+            data["unassigned"],
+        )
+
+
+def _check_same_classes(truth_set: LabelSet, pred_set: LabelSet) -> None:
+    missing = sorted(set(truth_set.class_names) - set(pred_set.class_names))
+    extra = sorted(set(pred_set.class_names) - set(truth_set.class_names))
+    if missing or extra:
+        msg = (
+            f"pred_labels {pred_set.name!r} must name the same classes as labels "
+            f"{truth_set.name!r}: missing {missing or 'none'}, unknown {extra or 'none'}"
+        )
+        raise ValueError(msg)
+
+
+def _several(items: int | str | Iterable[int | str]) -> list[int | str]:
+    single = isinstance(items, (int, np.integer, str))
+    return [items] if single else list(items)  # type: ignore[list-item, arg-type]
+
+
+def _ignored_values(labels: LabelSet, ignore: int | str | Iterable[int | str]) -> tuple[int, ...]:
+    values = list(labels.ignore)
+    for item in _several(ignore):
+        if isinstance(item, str):
+            values += labels.classes[labels.index(item)].values
+        else:
+            values.append(int(item))
+    return tuple(dict.fromkeys(values))
+
+
+def _class_indices(labels: LabelSet, exclude: int | str | Iterable[int | str]) -> tuple[int, ...]:
+    indices = []
+    for item in _several(exclude):
+        index = labels.index(item) if isinstance(item, str) else int(item)
+        if not 0 <= index < labels.num_classes:
+            msg = f"exclude: there is no class {index}, only 0 to {labels.num_classes - 1}"
+            raise ValueError(msg)
+        indices.append(index)
+    return tuple(dict.fromkeys(indices))
+
+
+def _label_difference(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> str:
+    if mine["name"] != theirs["name"]:
+        return f"{mine['name']!r} here and {theirs['name']!r} there"
+    names = [c["name"] for c in mine["classes"]], [c["name"] for c in theirs["classes"]]
+    if len(names[0]) != len(names[1]):
+        return f"{len(names[0])} classes here and {len(names[1])} there"
+    for a, b in zip(mine["classes"], theirs["classes"], strict=True):
+        if a != b:
+            return f"class {a} here and {b} there"
+    changed = [key for key in mine if mine[key] != theirs[key]]
+    return f"{', '.join(changed)} of label set {mine['name']!r} differ"

@@ -1,0 +1,5 @@
+"""Numbers → something to read. Only in this room is anything rounded."""
+
+from segiou.report.report import ClassRow, Report
+
+__all__ = ["ClassRow", "Report"]

@@ -1,0 +1,183 @@
+"""A report as data for other programs: JSON, CSV, Markdown."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from segiou._files import write_whole
+
+if TYPE_CHECKING:
+    from segiou.report.report import ClassRow, Report
+
+__all__ = ["FORMATS", "row_dict", "save", "to_csv", "to_dict", "to_json", "to_markdown"]
+
+#: Formats by name, with the file endings that mean them.
+FORMATS = {
+    "table": (".txt", ""),
+    "json": (".json",),
+    "csv": (".csv",),
+    "markdown": (".md", ".markdown"),
+}
+
+
+def row_dict(row: ClassRow) -> dict[str, Any]:
+    """A class as plain data."""
+    return asdict(row)
+
+
+def to_dict(report: Report) -> dict[str, Any]:
+    """A report as plain data; undefined numbers are None."""
+    from segiou import __version__
+
+    skipped = {report.class_names[c]: why for c, why in report.iou_mean.skipped.items()}
+    data = {
+        "format": "segiou report",
+        "format_version": 1,
+        "segiou_version": __version__,
+        "backend": report.backend,
+        "title": report.title,
+        "protocol": report.protocol.name,
+        "rule": report.protocol.rule,
+        "pairs": report.pairs,
+        "pixels": report.pixels,
+        "ignored": report.ignored,
+        "mean_iou": report.mean_iou,
+        "mean_iou_classes": report.mean_iou_classes,
+        "num_classes": len(report.class_names),
+        "skipped": skipped,
+        "never_predicted": [r.name for r in report.classes if r.status == "never predicted"],
+        "mean_dice": report.mean_dice,
+        "pixel_accuracy": report.pixel_accuracy,
+        "mean_accuracy": report.mean_accuracy,
+        "gap": report.gap,
+        "frequency_weighted_iou": report.frequency_weighted_iou,
+        "cohen_kappa": report.cohen_kappa,
+        "majority": report.majority,
+        "classes": [row_dict(row) for row in report.classes],
+        "groups": [row_dict(row) for row in report.group_rows],
+        "matrix": report.matrix.tolist(),
+        "unassigned": report.unassigned.tolist(),
+        "provenance": report.provenance,
+    }
+    defined: dict[str, Any] = _none_for_nan(data)
+    return defined
+
+
+def _none_for_nan(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {key: _none_for_nan(value) for key, value in data.items()}
+    if isinstance(data, list):
+        return [_none_for_nan(value) for value in data]
+    return None if isinstance(data, float) and not math.isfinite(data) else data
+
+
+def to_json(report: Report, indent: int | None) -> str:
+    """Strict JSON, with the matrix one row a line."""
+    data = to_dict(report)
+    rows = data.pop("matrix")
+    text = json.dumps(data, indent=indent, allow_nan=False, ensure_ascii=False)
+    if indent is None:
+        return json.dumps({**data, "matrix": rows}, allow_nan=False, ensure_ascii=False)
+    pad = " " * indent
+    lines = ",\n".join(f"{pad * 2}{json.dumps(row)}" for row in rows)
+    return f'{text[:-2]},\n{pad}"matrix": [\n{lines}\n{pad}]\n}}\n'
+
+
+def to_csv(rows: Sequence[ClassRow]) -> str:
+    """One row a class; an undefined ratio is an empty cell."""
+    out = io.StringIO()
+    columns = list(row_dict(rows[0]))
+    writer = csv.DictWriter(out, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(_none_for_nan(row_dict(row)) for row in rows)
+    return out.getvalue()
+
+
+def to_markdown(report: Report, rows: Sequence[ClassRow]) -> str:
+    """Headline, table of the classes and the rule, as GitHub renders them."""
+    lines = [
+        f"**Mean IoU {number(report.mean_iou)}** over {report.mean_iou_classes} of "
+        f"{len(report.class_names)} classes · pixel accuracy {number(report.pixel_accuracy)} · "
+        f"mean accuracy {number(report.mean_accuracy)}",
+        "",
+        "| class | IoU | Dice | precision | recall | share |",
+        "| :-- | --: | --: | --: | --: | --: |",
+    ]
+    for row in (*rows, *report.group_rows):
+        cells = [number(x) for x in (row.iou, row.dice, row.precision, row.recall)]
+        lines.append(f"| {_cell(row.name)} | {' | '.join(cells)} | {percent(row.share)} |")
+    lines += [
+        "",
+        f"{report.pairs} pairs, {report.pixels} pixels, {report.ignored} ignored. "
+        f"Rule `{report.protocol.name}`: {report.protocol.rule}. "
+        f"Always answering {_cell(str(report.majority['class']))} would score pixel accuracy "
+        f"{number(report.majority['pixel_accuracy'])} and mean IoU "
+        f"{number(report.majority['mean_iou'])}.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
+    return " ".join(escaped.split())
+
+
+def number(value: float) -> str:
+    """A ratio for reading, four places; a dash where undefined."""
+    return "–" if math.isnan(value) else f"{value:.4f}"
+
+
+def percent(value: float) -> str:
+    """A share for reading; a small one keeps two significant digits."""
+    if math.isnan(value):
+        return "–"
+    if value and value < 0.001:
+        return "<0.1 %"
+    return f"{100 * value:.1f} %"
+
+
+def render(report: Report, format: str, *, sort: str = "order", reverse: bool = False) -> str:
+    """The report in a format by name.
+
+    Raises
+    ------
+    ValueError
+        If there is no such format.
+    """
+    if format == "json":
+        return report.to_json()
+    if format == "csv":
+        return report.to_csv(sort=sort, reverse=reverse)
+    if format == "markdown":
+        return report.to_markdown(sort=sort, reverse=reverse)
+    if format == "table":
+        return report.to_text(sort=sort, reverse=reverse)
+    msg = f"no format {format!r}; there are {', '.join(FORMATS)}"
+    raise ValueError(msg)
+
+
+def format_of(path: Path) -> str:
+    """The format that a file's ending means.
+
+    Raises
+    ------
+    ValueError
+        If it means none.
+    """
+    for name, endings in FORMATS.items():
+        if path.suffix.lower() in endings:
+            return name
+    msg = f"{path}: the ending {path.suffix!r} means no format; use {', '.join(FORMATS)}"
+    raise ValueError(msg)
+
+
+def save(report: Report, path: Path, format: str | None) -> Path:
+    """Write the report, whole or not at all."""
+    return write_whole(path, render(report, format or format_of(path)))

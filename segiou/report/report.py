@@ -1,0 +1,315 @@
+"""The report: every number of one evaluation, and the rule by which it was made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou import metrics
+from segiou.counting import BACKEND
+from segiou.counts import Counts, Tally
+from segiou.imbalance import majority_class, majority_counts
+from segiou.metrics import Floats
+from segiou.protocols import Mean, Protocol, load_protocol
+from segiou.report import formats
+
+__all__ = ["ClassRow", "Report"]
+
+Format = Literal["table", "json", "csv", "markdown"]
+
+
+@dataclass(frozen=True, slots=True)
+class ClassRow:
+    """One class of a report: ratios are NaN where undefined, counts are pixels."""
+
+    name: str
+    iou: float
+    dice: float
+    precision: float
+    recall: float
+    tp: int
+    fp: int
+    fn: int
+    share: float
+
+    @property
+    def status(self) -> str:
+        """What to know about the class: absent, never predicted, not in truth, or nothing."""
+        if self.tp + self.fp + self.fn == 0:
+            return "absent"
+        if self.tp + self.fn == 0:
+            return "not in truth"
+        return "never predicted" if self.tp + self.fp == 0 else ""
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """Scores of one evaluation.
+
+    It renders as a table in a terminal (``print``) and in a notebook, and
+    writes itself as JSON, CSV and Markdown. Nothing in it is rounded but in
+    what ``to_text``, ``to_markdown`` and the notebook show.
+
+    Attributes
+    ----------
+    class_names : tuple of str
+    tally : Tally
+        The confusion matrix and what it leaves out.
+    pairs : int
+        Pairs of truth and prediction that were counted.
+    protocol : Protocol
+        By which rule the means are made.
+    include : ndarray of bool, shape (C,)
+        False where a class is left out of the means; it still counts.
+    per_image : Counts of shape (N, C), optional
+        Counts of each image, where they were kept.
+    groups : tuple of (str, tuple of int)
+        Unions of classes that are reported too.
+    title : str
+        What was scored.
+    provenance : mapping
+        How it was made: files, options.
+    """
+
+    class_names: tuple[str, ...]
+    tally: Tally
+    pairs: int
+    protocol: Protocol
+    include: NDArray[np.bool_]
+    per_image: Counts | None = None
+    groups: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    title: str = ""
+    provenance: dict[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def counts(self) -> Counts:
+        """Counts of the data set, shape (C,)."""
+        return self.tally.counts
+
+    @property
+    def backend(self) -> str:
+        """Which counting routine is live."""
+        return BACKEND
+
+    @property
+    def pixels(self) -> int:
+        """Pixels seen."""
+        return int(self.tally.pixels)
+
+    @property
+    def ignored(self) -> int:
+        """Pixels dropped by their truth value or a mask."""
+        return int(self.tally.ignored)
+
+    @property
+    def matrix(self) -> NDArray[np.int64]:
+        """Confusion matrix (C, C); rows are truth."""
+        return self.tally.matrix
+
+    @property
+    def unassigned(self) -> NDArray[np.int64]:
+        """Valid pixels of each truth class whose prediction names no class, (C,)."""
+        return self.tally.unassigned
+
+    @cached_property
+    def classes(self) -> tuple[ClassRow, ...]:
+        """The classes in the label set's order."""
+        counts = self.counts
+        columns = (
+            self.class_names,
+            *(f(counts).tolist() for f in _RATIOS),
+            counts.tp.tolist(),
+            counts.fp.tolist(),
+            counts.fn.tolist(),
+            metrics.share(counts).tolist(),
+        )
+        return tuple(ClassRow(*row) for row in zip(*columns, strict=True))
+
+    def sorted_classes(self, key: str = "order", *, reverse: bool = False) -> tuple[ClassRow, ...]:
+        """The classes sorted by a column; undefined values come last either way.
+
+        Raises
+        ------
+        ValueError
+            If there is no such column.
+        """
+        if key == "order":
+            return self.classes[::-1] if reverse else self.classes
+        columns = list(ClassRow.__dataclass_fields__)
+        if key not in columns:
+            msg = f"cannot sort by {key!r}; sort by order, {', '.join(columns)}"
+            raise ValueError(msg)
+        missing = [r for r in self.classes if getattr(r, key) != getattr(r, key)]
+        present = [r for r in self.classes if getattr(r, key) == getattr(r, key)]
+        present.sort(key=lambda r: getattr(r, key), reverse=reverse)
+        return (*present, *missing)
+
+    @cached_property
+    def iou_mean(self) -> Mean:
+        """Mean IoU with what it covers and skips."""
+        return self._mean(metrics.iou)
+
+    @property
+    def mean_iou(self) -> float:
+        """Mean IoU by the report's protocol."""
+        return self.iou_mean.value
+
+    @property
+    def mean_iou_classes(self) -> int:
+        """Number of classes that the mean IoU covers."""
+        return self.iou_mean.classes
+
+    @cached_property
+    def mean_dice(self) -> float:
+        """Mean Dice by the report's protocol."""
+        return self._mean(metrics.dice).value
+
+    @cached_property
+    def mean_accuracy(self) -> float:
+        """Mean recall by the report's protocol."""
+        return self._mean(metrics.recall).value
+
+    @cached_property
+    def pixel_accuracy(self) -> float:
+        """Share of the valid pixels that are right."""
+        return float(metrics.pixel_accuracy(self.counts))
+
+    @cached_property
+    def frequency_weighted_iou(self) -> float:
+        """IoU weighted by truth pixels."""
+        return float(metrics.frequency_weighted_iou(self.counts))
+
+    @cached_property
+    def cohen_kappa(self) -> float:
+        """Cohen's kappa."""
+        return float(metrics.cohen_kappa(self.counts))
+
+    @property
+    def gap(self) -> float:
+        """Pixel accuracy minus mean IoU."""
+        return self.pixel_accuracy - self.mean_iou
+
+    @cached_property
+    def majority(self) -> dict[str, Any]:
+        """What always answering the most frequent class would score."""
+        chosen = majority_class(self.counts)
+        counts = majority_counts(self.counts, chosen)
+        images = None if self.per_image is None else majority_counts(self.per_image, chosen)
+        mean = self.protocol.mean(metrics.iou, counts, include=self.include, per_image=images)
+        return {
+            "class": self.class_names[chosen],
+            "pixel_accuracy": float(metrics.pixel_accuracy(counts)),
+            "mean_iou": mean.value,
+        }
+
+    @cached_property
+    def group_rows(self) -> tuple[ClassRow, ...]:
+        """The groups as classes of their own: confusion within a group is correct."""
+        if not self.groups:
+            return ()
+        merged = self.tally.merged_classes([list(members) for _, members in self.groups])
+        names = tuple(name for name, _ in self.groups)
+        keep = np.ones(len(names), dtype=bool)
+        return Report(names, merged, self.pairs, load_protocol("segiou"), keep).classes
+
+    def _mean(self, metric: Callable[[Counts], Floats]) -> Mean:
+        return self.protocol.mean(
+            metric, self.counts, include=self.include, per_image=self.per_image
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: names as attributes, None for undefined, counts as integers."""
+        return formats.to_dict(self)
+
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """Strict JSON of :meth:`to_dict`, at full precision."""
+        return formats.to_json(self, indent)
+
+    def to_csv(self, *, sort: str = "order", reverse: bool = False) -> str:
+        """The classes as CSV, one row each."""
+        return formats.to_csv(self.sorted_classes(sort, reverse=reverse))
+
+    def to_markdown(self, *, sort: str = "order", reverse: bool = False) -> str:
+        """A Markdown section: headline, classes, rule."""
+        return formats.to_markdown(self, self.sorted_classes(sort, reverse=reverse))
+
+    def to_text(
+        self,
+        *,
+        width: int | None = None,
+        color: bool = False,
+        sort: str = "order",
+        reverse: bool = False,
+    ) -> str:
+        """The report for a terminal.
+
+        Parameters
+        ----------
+        width : int, optional
+            Columns to fill, 100 by default; columns of the table give way
+            where it is narrow.
+        color : bool
+            Whether to use ANSI colours.
+        sort, reverse
+            As in :meth:`sorted_classes`.
+        """
+        from segiou.report.text import render_text
+
+        rows = self.sorted_classes(sort, reverse=reverse)
+        return render_text(self, rows, width or 100, color=color)
+
+    def to_pandas(self) -> Any:
+        """The classes as a :class:`pandas.DataFrame`, indexed by name.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        try:
+            import pandas as pd
+        except ImportError as error:
+            msg = "to_pandas needs pandas: pip install 'segiou[pandas]'"
+            raise ImportError(msg) from error
+        frame = pd.DataFrame([formats.row_dict(r) for r in self.classes])
+        return frame.set_index("name")
+
+    def save(self, path: str | Path, *, format: Format | None = None) -> Path:
+        """Write the report; whole or not at all.
+
+        Parameters
+        ----------
+        path : str or path
+            Where to; the ending tells the format unless it is given.
+        format : {"table", "json", "csv", "markdown"}, optional
+        """
+        return formats.save(self, Path(path), format)
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def _repr_html_(self) -> str:
+        from segiou.report.notebook import render_notebook
+
+        return render_notebook(self)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Report: mean IoU {self.mean_iou:.4f} over {self.mean_iou_classes} of "
+            f"{len(self.class_names)} classes, pixel accuracy {self.pixel_accuracy:.4f}, "
+            f"{self.pairs} pairs>"
+        )
+
+
+_RATIOS: Sequence[Callable[[Counts], Floats]] = (
+    metrics.iou,
+    metrics.dice,
+    metrics.precision,
+    metrics.recall,
+)

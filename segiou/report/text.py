@@ -1,0 +1,159 @@
+"""A report for a terminal: readable wide and narrow, with colours and without."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from segiou.report.formats import number, percent
+
+if TYPE_CHECKING:
+    from segiou.report.report import ClassRow, Report
+
+__all__ = ["render_text"]
+
+#: Columns that give way first where the terminal is narrow: name, width needed.
+_COLUMNS = (("IoU", 0), ("Dice", 62), ("precision", 50), ("recall", 40), ("share", 34))
+_BAR_FROM = 84
+_BAR_CELLS = 16
+_ABSENT_SHOWN = 8
+
+
+def render_text(report: Report, rows: Sequence[ClassRow], width: int, *, color: bool) -> str:
+    """Render a report for ``width`` columns."""
+    out = io.StringIO()
+    console = Console(
+        file=out,
+        width=max(width, 24),
+        force_terminal=color,
+        color_system="standard" if color else None,
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
+    if report.title:
+        console.print(Text(report.title, style="bold"))
+    console.print(_headline(report))
+    console.print()
+    absent = [row for row in rows if row.status == "absent"]
+    if len(absent) > _ABSENT_SHOWN:
+        rows = [row for row in rows if row.status != "absent"]
+    console.print(_class_table(report, rows, width))
+    if len(absent) > _ABSENT_SHOWN:
+        console.print(Text(f"and {len(absent)} classes that do not occur at all", style="dim"))
+    console.print()
+    if report.group_rows:
+        console.print(_class_table(report, report.group_rows, width, heading="group"))
+        console.print()
+    for line in _footer(report):
+        console.print(Text(line, style="dim"))
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+
+
+def _headline(report: Report) -> Table:
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(no_wrap=True)
+    grid.add_column(justify="right", no_wrap=True)
+    grid.add_column(style="dim")
+    total = len(report.class_names)
+    majority = report.majority
+    grid.add_row(
+        Text("mean IoU", style="bold"),
+        Text(number(report.mean_iou), style="bold"),
+        f"over {report.mean_iou_classes} of {total} classes",
+    )
+    grid.add_row(
+        "pixel accuracy",
+        number(report.pixel_accuracy),
+        f"{number(report.gap)} above mean IoU"
+        if report.gap >= 0
+        else f"{number(-report.gap)} below mean IoU",
+    )
+    grid.add_row("mean accuracy", number(report.mean_accuracy), "mean recall of the classes")
+    grid.add_row(
+        "all-majority",
+        number(majority["mean_iou"]),
+        f"mean IoU, and {number(majority['pixel_accuracy'])} pixel accuracy, of always "
+        f"answering {majority['class']}",
+    )
+    return grid
+
+
+def _class_table(
+    report: Report, rows: Sequence[ClassRow], width: int, heading: str = "class"
+) -> Table:
+    table = Table(box=box.SIMPLE, pad_edge=False, padding=(0, 1), show_edge=False)
+    table.add_column(heading, overflow="fold", min_width=8)
+    shown = [name for name, needed in _COLUMNS if width >= needed]
+    for name in shown:
+        table.add_column(name, justify="right", no_wrap=True)
+    bar, note = width >= _BAR_FROM, width >= 72 and any(row.status for row in rows)
+    if bar:
+        table.add_column("", no_wrap=True)
+    if note:
+        table.add_column("", style="dim")
+    excluded = {n for n, kept in zip(report.class_names, report.include, strict=True) if not kept}
+    for row in rows:
+        values = {
+            "IoU": number(row.iou),
+            "Dice": number(row.dice),
+            "precision": number(row.precision),
+            "recall": number(row.recall),
+            "share": percent(row.share),
+        }
+        cells = [Text(row.name), *(Text(values[name]) for name in shown)]
+        if bar:
+            cells.append(Text(_bar(row.iou), style=_tone(row.iou)))
+        if note:
+            cells.append(Text(row.status or ("not in the mean" if row.name in excluded else "")))
+        table.add_row(*cells)
+    return table
+
+
+def _skipped_text(report: Report) -> str:
+    by_reason: dict[str, list[str]] = {}
+    for index, why in report.iou_mean.skipped.items():
+        by_reason.setdefault(why, []).append(report.class_names[index])
+    return "; ".join(
+        f"{len(names)} {why}" if len(names) > _ABSENT_SHOWN else f"{', '.join(names)} ({why})"
+        for why, names in by_reason.items()
+    )
+
+
+def _bar(value: float) -> str:
+    if value != value:
+        return ""
+    eighths = round(value * _BAR_CELLS * 8)
+    full, rest = divmod(eighths, 8)
+    return "█" * full + ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")[rest]
+
+
+def _tone(value: float) -> str:
+    if value != value:
+        return ""
+    return "red" if value < 1 / 3 else "yellow" if value < 2 / 3 else "green"
+
+
+def _footer(report: Report) -> list[str]:
+    from segiou import __version__
+
+    share = report.ignored / report.pixels if report.pixels else float("nan")
+    lines = [f"rule {report.protocol.name}: {report.protocol.rule}"]
+    if report.unassigned.any():
+        lines.append(
+            f"{int(report.unassigned.sum())} valid pixels were predicted as no class (missed)"
+        )
+    skipped = report.iou_mean.skipped
+    if skipped:
+        lines.append(f"not in the mean: {_skipped_text(report)}")
+    lines.append(
+        f"{report.pairs} {'pair' if report.pairs == 1 else 'pairs'}, {report.pixels} pixels, "
+        f"{report.ignored} ignored ({percent(share)}); segiou {__version__} ({report.backend})"
+    )
+    return lines

@@ -1,0 +1,243 @@
+"""The preset label sets, read as plain TOML and held against facts typed in from their sources.
+
+Nothing here is computed from the files that it checks: counts, ids and colours are
+those of the benchmarks' own documents, or follow from a published formula.
+"""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+FOLDER = Path(__file__).parents[2] / "segiou" / "labelsets"
+PRESETS = {path.stem: tomllib.loads(path.read_text("utf-8")) for path in FOLDER.glob("*.toml")}
+
+COUNTS = {
+    "ade20k": 150,
+    "ade20k-index": 150,
+    "binary": 2,
+    "brats": 4,
+    "camvid": 11,
+    "camvid-32": 31,
+    "cityscapes": 19,
+    "cityscapes-train": 19,
+    "coco-panoptic": 133,
+    "coco-stuff": 171,
+    "coco-stuff-index": 171,
+    "isprs": 6,
+    "loveda": 7,
+    "mapillary-vistas": 65,
+    "nyu40": 40,
+    "oxford-pets": 2,
+    "pascal-context": 59,
+    "pascal-context-official": 59,
+    "scannet20": 20,
+    "voc2012": 21,
+}
+
+IGNORED = {
+    "ade20k": [0],
+    "ade20k-index": [255],
+    "binary": [],
+    "brats": [],
+    "camvid": [11],
+    "camvid-32": [30],
+    "cityscapes": [-1, 0, 1, 2, 3, 4, 5, 6, 9, 10, 14, 15, 16, 18, 29, 30],
+    "cityscapes-train": [-1, 255],
+    "coco-panoptic": [255],
+    "coco-stuff": [255],
+    "coco-stuff-index": [255],
+    "isprs": [0],
+    "loveda": [0],
+    "mapillary-vistas": [65],
+    "nyu40": [0],
+    "oxford-pets": [3],
+    "pascal-context": [0],
+    "pascal-context-official": [0],
+    "scannet20": [0, 13, 15, *range(17, 24), 25, 26, 27, *range(29, 33), 35, 37, 38, 40],
+    "voc2012": [255],
+}
+
+# name of the set -> class -> file values
+VALUES: dict[str, dict[str, list[int]]] = {
+    "ade20k": {
+        "wall": [1],
+        "person": [13],
+        "screen door": [59],
+        "television receiver": [90],
+        "flag": [150],
+    },
+    "ade20k-index": {"wall": [0], "person": [12], "bed": [7], "bicycle": [127], "flag": [149]},
+    "binary": {"background": [0], "foreground": [1, 255]},
+    "brats": {"background": [0], "peritumoral edema": [2], "enhancing tumor": [4]},
+    "camvid": {"sky": [0], "road": [3], "sign": [6], "car": [8], "bicyclist": [10]},
+    "camvid-32": {"Animal": [0], "Car": [5], "Road": [17], "Sky": [21], "Wall": [31]},
+    "cityscapes": {"road": [7], "pole": [17], "sky": [23], "bus": [28], "bicycle": [33]},
+    "cityscapes-train": {"road": [0], "pole": [5], "sky": [10], "bus": [15], "bicycle": [18]},
+    "coco-panoptic": {
+        "person": [0],
+        "toothbrush": [79],
+        "banner": [80],
+        "tree-merged": [116],
+        "rug-merged": [132],
+    },
+    "coco-stuff": {
+        "person": [0],
+        "stop sign": [12],
+        "toothbrush": [89],
+        "banner": [91],
+        "wood": [181],
+    },
+    "coco-stuff-index": {
+        "person": [0],
+        "stop sign": [11],
+        "toothbrush": [79],
+        "banner": [80],
+        "wood": [170],
+    },
+    "isprs": {"impervious surface": [1], "building": [2], "tree": [4], "car": [5], "clutter": [6]},
+    "loveda": {"background": [1], "building": [2], "water": [4], "forest": [6]},
+    "mapillary-vistas": {"Bird": [0], "Road": [13], "Sky": [27], "Car": [55], "Ego Vehicle": [64]},
+    "nyu40": {"wall": [1], "chair": [5], "pillow": [18], "person": [31], "otherprop": [40]},
+    "oxford-pets": {"pet": [1], "background": [2]},
+    "pascal-context": {
+        "aeroplane": [1],
+        "bag": [2],
+        "person": [37],
+        "tvmonitor": [55],
+        "wood": [59],
+    },
+    "pascal-context-official": {
+        "aeroplane": [1],
+        "bicycle": [2],
+        "person": [15],
+        "tvmonitor": [20],
+        "wood": [59],
+    },
+    "scannet20": {"wall": [1], "desk": [14], "curtain": [16], "toilet": [33], "bathtub": [36]},
+    "voc2012": {"background": [0], "aeroplane": [1], "person": [15], "tvmonitor": [20]},
+}
+
+# name of the set -> class -> its first colour, in decimal as the sources print it
+COLORS: dict[str, dict[str, tuple[int, int, int]]] = {
+    "ade20k": {"wall": (120, 120, 120), "sky": (6, 230, 230), "flag": (92, 0, 255)},
+    "camvid": {
+        "sky": (128, 128, 128),
+        "pole": (192, 192, 128),
+        "pavement": (60, 40, 222),
+        "sign": (192, 128, 128),
+        "bicyclist": (0, 128, 192),
+    },
+    "camvid-32": {"Animal": (64, 128, 64), "Sidewalk": (0, 0, 192), "Tunnel": (64, 0, 64)},
+    "cityscapes": {
+        "road": (128, 64, 128),
+        "sidewalk": (244, 35, 232),
+        "traffic light": (250, 170, 30),
+        "person": (220, 20, 60),
+        "bicycle": (119, 11, 32),
+    },
+    "coco-panoptic": {"person": (220, 20, 60), "cat": (255, 77, 255), "snow": (255, 255, 255)},
+    "isprs": {"building": (0, 0, 255), "low vegetation": (0, 255, 255), "car": (255, 255, 0)},
+    "loveda": {"barren": (159, 129, 183), "agricultural": (255, 195, 128)},
+    "mapillary-vistas": {"Bike Lane": (128, 64, 255), "Water": (0, 170, 30), "Boat": (150, 0, 255)},
+    "scannet20": {"wall": (174, 199, 232), "otherfurniture": (82, 84, 163)},
+    "voc2012": {"person": (192, 128, 128), "tvmonitor": (0, 64, 128)},
+}
+
+every_preset = pytest.mark.parametrize("name", sorted(PRESETS))
+
+
+def names_of(name: str) -> list[str]:
+    return [entry["name"] for entry in PRESETS[name]["classes"]]
+
+
+def values_of(name: str) -> list[int]:
+    return [value for entry in PRESETS[name]["classes"] for value in entry["values"]]
+
+
+def colors_of(name: str) -> list[str]:
+    return [color for entry in PRESETS[name]["classes"] for color in entry.get("colors", [])]
+
+
+def entry_of(name: str, class_name: str) -> dict[str, Any]:
+    return next(entry for entry in PRESETS[name]["classes"] if entry["name"] == class_name)
+
+
+def decimal(color: str) -> tuple[int, ...]:
+    return tuple(bytes.fromhex(color.removeprefix("#")))
+
+
+def groups_of(name: str) -> dict[str, list[str]]:
+    groups: dict[str, list[str]] = PRESETS[name].get("groups", {})
+    return groups
+
+
+def test_the_presets_are_those_listed_here() -> None:
+    assert set(PRESETS) == set(COUNTS) == set(IGNORED) == set(VALUES)
+
+
+@every_preset
+def test_number_of_classes_and_ignored_values(name: str) -> None:
+    assert len(PRESETS[name]["classes"]) == COUNTS[name]
+    assert sorted(PRESETS[name]["ignore"]) == IGNORED[name]
+
+
+@every_preset
+def test_form(name: str) -> None:
+    preset = PRESETS[name]
+    allowed = {"name", "title", "source", "notes", "ignore", "ignore_colors", "classes", "groups"}
+    assert set(preset) <= allowed
+    assert preset["name"] == name
+    assert preset["title"] and preset["source"] and preset["notes"]
+    for entry in preset["classes"]:
+        assert set(entry) <= {"name", "values", "colors"}
+        assert entry["name"] == entry["name"].strip() != ""
+        assert entry["values"] and all(type(value) is int for value in entry["values"])
+
+
+@every_preset
+def test_one_class_stands_on_one_line(name: str) -> None:
+    text = (FOLDER / f"{name}.toml").read_text("utf-8")
+    assert len(re.findall(r"^  \{ name = .* \},$", text, re.MULTILINE)) == COUNTS[name]
+
+
+@every_preset
+def test_names_values_and_colors_have_one_meaning(name: str) -> None:
+    preset = PRESETS[name]
+    names = names_of(name)
+    assert len(set(names)) == len(names)
+    values = values_of(name) + preset["ignore"]
+    assert len(set(values)) == len(values)
+    colors = colors_of(name) + preset.get("ignore_colors", [])
+    assert len(set(colors)) == len(colors)
+    assert all(re.fullmatch("#[0-9a-f]{6}", color) for color in colors)
+
+
+@every_preset
+def test_groups_name_classes_and_name_each_once(name: str) -> None:
+    for members in groups_of(name).values():
+        assert members
+        assert set(members) <= set(names_of(name))
+        assert len(set(members)) == len(members)
+
+
+@pytest.mark.parametrize(
+    ("name", "class_name", "values"), [(n, c, v) for n, cs in VALUES.items() for c, v in cs.items()]
+)
+def test_values_from_the_sources(name: str, class_name: str, values: list[int]) -> None:
+    assert entry_of(name, class_name)["values"] == values
+
+
+@pytest.mark.parametrize(
+    ("name", "class_name", "color"), [(n, c, v) for n, cs in COLORS.items() for c, v in cs.items()]
+)
+def test_colors_from_the_sources(name: str, class_name: str, color: tuple[int, ...]) -> None:
+    assert decimal(entry_of(name, class_name)["colors"][0]) == color
+
+
+@every_preset
+def test_notes_refer_to_presets_that_exist(name: str) -> None:
+    for other in re.findall(r": ([a-z0-9-]+)\.(?: |$)", PRESETS[name]["notes"]):
+        assert other in PRESETS
