@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-import numpy as np
-
 from segiou.counts import Counts
 from segiou.metrics import Floats
 from segiou.protocols import Protocol
@@ -14,14 +12,16 @@ from segiou.uncertainty.intervals import (
     Interval,
     Intervals,
     Method,
-    bca_limits,
-    percentile_limits,
+    check_integer,
+    check_method,
+    interval,
+    limits_of,
 )
 from segiou.uncertainty.resampling import resampled
 from segiou.uncertainty.scores import Aggregate, Metric, Statistic, statistic
 from segiou.uncertainty.units import units_of
 
-__all__ = ["bootstrap", "check_resampling", "interval"]
+__all__ = ["bootstrap", "interval"]
 
 
 def bootstrap(
@@ -87,6 +87,7 @@ def bootstrap(
 
     Examples
     --------
+    >>> import numpy as np
     >>> tp = np.array([[90, 8], [80, 9], [85, 2], [95, 1]])
     >>> miss = np.array([[1, 1], [9, 2], [9, 4], [2, 2]])
     >>> counts = Counts(tp, miss[:, ::-1], miss, tp[:, ::-1])
@@ -96,10 +97,9 @@ def bootstrap(
     >>> found.few
     ('road', 'pole')
     """
-    check_resampling(resamples, seed, level)
-    if method not in ("percentile", "bca"):
-        msg = f"method must be 'percentile' or 'bca', got {method!r}"
-        raise ValueError(msg)
+    check_integer("resamples", resamples, 2)
+    check_integer("seed", seed, 0)
+    check_method(method, level)
     prepared = statistic(
         counts,
         metric,
@@ -126,42 +126,16 @@ def bootstrap(
     )
 
 
-def check_resampling(resamples: int, seed: int, level: float) -> None:
-    """Refuse numbers that cannot be meant."""
-    for name, value, least in (("resamples", resamples, 2), ("seed", seed, 0)):
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-            msg = f"{name} must be an integer, got {value!r}"
-            raise TypeError(msg)
-        if value < least:
-            msg = f"{name} must be at least {least}, got {value}"
-            raise ValueError(msg)
-    if not 0 < level < 1:
-        msg = f"level must be between 0 and 1, such as 0.95, got {level}"
-        raise ValueError(msg)
-
-
 def _intervals(
     prepared: Statistic, values: Floats, level: float, method: Method
 ) -> tuple[Interval, ...]:
-    points = prepared.values
-    left_out = prepared.left_out if method == "bca" else None
-    found = []
-    for i, name in enumerate(prepared.names):
-        column, value = values[:, i], float(points[i])
-        if left_out is None:
-            limits = percentile_limits(column, level)
-        else:
-            limits = bca_limits(column, value, left_out[:, i], level)
-        found.append(interval(name, value, column, limits, int(prepared.seen[i])))
-    return tuple(found)
-
-
-def interval(
-    name: str, value: float, resamples: Floats, limits: tuple[float, float], units: int
-) -> Interval:
-    """Put an interval together; there is none around a value that is undefined."""
-    gone = np.isnan(resamples)
-    defined = resamples[~gone]
-    error = float(defined.std(ddof=1)) if defined.size > 1 else float("nan")
-    low, high = (float("nan"), float("nan")) if np.isnan(value) else limits
-    return Interval(name, value, low, high, error, units, float(gone.mean()))
+    limits = limits_of(values, prepared.values, lambda: prepared.left_out, level, method)
+    columns = zip(
+        prepared.names,
+        prepared.values.tolist(),
+        values.T,
+        limits,
+        prepared.seen.tolist(),
+        strict=True,
+    )
+    return tuple(interval(*column) for column in columns)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any, Literal
@@ -13,7 +13,18 @@ from segiou.imbalance import wording
 from segiou.imbalance.plain import plain
 from segiou.metrics import Floats
 
-__all__ = ["FEW_UNITS", "Interval", "Intervals", "Method", "bca_limits", "percentile_limits"]
+__all__ = [
+    "FEW_UNITS",
+    "Interval",
+    "Intervals",
+    "Method",
+    "bca_limits",
+    "check_integer",
+    "check_method",
+    "interval",
+    "limits_of",
+    "percentile_limits",
+]
 
 Method = Literal["percentile", "bca"]
 
@@ -210,6 +221,59 @@ def bca_limits(values: Floats, value: float, left_out: Floats, level: float) -> 
 def _adjusted(share: float, bias: float, skew: float) -> float:
     reached = bias + _NORMAL.inv_cdf(share)
     return _NORMAL.cdf(bias + reached / (1 - skew * reached))
+
+
+def limits_of(
+    values: Floats, points: Floats, left_out: Callable[[], Floats], level: float, method: Method
+) -> list[tuple[float, float]]:
+    """Ends of the interval of every column.
+
+    Parameters
+    ----------
+    values : ndarray of float, shape (B, K)
+        Resampled.
+    points : ndarray of float, shape (K,)
+        On the data itself.
+    left_out : callable
+        Gives the values without each unit, (U, K); called for BCa only.
+    level : float
+    method : {"percentile", "bca"}
+    """
+    if method == "percentile":
+        return [percentile_limits(column, level) for column in values.T]
+    columns = zip(values.T, points.tolist(), left_out().T, strict=True)
+    return [bca_limits(column, value, without, level) for column, value, without in columns]
+
+
+def interval(
+    name: str, value: float, resamples: Floats, limits: tuple[float, float], units: int
+) -> Interval:
+    """Put an interval together; there is none around a value that is undefined."""
+    gone = np.isnan(resamples)
+    defined = resamples[~gone]
+    error = float(defined.std(ddof=1)) if defined.size > 1 else float("nan")
+    low, high = (float("nan"), float("nan")) if np.isnan(value) else limits
+    return Interval(name, value, low, high, error, units, float(gone.mean()))
+
+
+def check_integer(name: str, value: object, least: int) -> None:
+    """Refuse what is no integer or too small."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        msg = f"{name} must be an integer, got {value!r}"
+        raise TypeError(msg)
+    if value < least:
+        msg = f"{name} must be at least {least}, got {value}"
+        raise ValueError(msg)
+
+
+def check_method(method: str, level: float) -> None:
+    """Refuse an unknown method or a level that is no probability."""
+    if method not in ("percentile", "bca"):
+        msg = f"method must be 'percentile' or 'bca', got {method!r}"
+        raise ValueError(msg)
+    if not 0 < level < 1:
+        msg = f"level must be between 0 and 1, such as 0.95, got {level}"
+        raise ValueError(msg)
 
 
 def _quantiles(values: Floats, low: float, high: float) -> tuple[float, float]:
