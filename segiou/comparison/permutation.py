@@ -56,7 +56,7 @@ def permutation_p(a: Statistic, b: Statistic, permutations: int, seed: int) -> P
     9:39 (2010).
     """
     units = len(a.units)
-    exact = 2.0**units <= permutations
+    exact = 2**units <= permutations
     sums_a, sums_b = a.products, b.products
     whole = sums_a.sum(0) + sums_b.sum(0)
     observed = np.abs(b.values - a.values)

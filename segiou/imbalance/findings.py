@@ -191,10 +191,10 @@ def _class_sentence(balance: ClassBalance) -> str:
 
 
 def _telling(found: Imbalance) -> list[ClassBalance]:
-    """Up to five predicted classes with the widest step from cost in PA to cost in mIoU."""
+    """Up to six predicted classes with the widest step from cost in PA to cost in mIoU."""
     shown = [
         c
         for c in found.classes
         if c.mean_iou_cost > c.accuracy_cost and not c.never_predicted and c.share > 0
     ]
-    return sorted(shown, key=lambda c: c.accuracy_cost - c.mean_iou_cost)[:5]
+    return sorted(shown, key=lambda c: c.accuracy_cost - c.mean_iou_cost)[:6]

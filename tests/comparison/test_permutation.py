@@ -131,3 +131,9 @@ def test_holm_is_its_formula():
     ranked = np.sort(p)
     by_hand = [min(1, max((20 - j) * ranked[j] for j in range(i + 1))) for i in range(20)]
     assert np.sort(holm(p)) == pytest.approx(by_hand)
+
+
+def test_more_images_than_a_float_has_powers_of_two():
+    a, b = two_models(1100, lift=1)
+    found = permutation_p(*statistics(a, b), 10, seed=0)
+    assert (found.permutations, found.exact) == (10, False)
