@@ -304,3 +304,9 @@ def test_help_and_version():
     assert segiou("--version").stdout.startswith("segiou ")
     for command in ("score", "inspect", "labelsets", "demo"):
         assert "usage: segiou" in segiou(command, "--help").stdout
+
+
+def test_explore_writes_its_page(tmp_path):
+    done = segiou("explore", "--output", tmp_path / "iou.html", "--no-open")
+    assert (done.returncode, done.stdout.strip()) == (0, str(tmp_path / "iou.html"))
+    assert (tmp_path / "iou.html").read_text().startswith("<!doctype html>")
