@@ -153,7 +153,7 @@ def statistic(
         return _overall(counts, label, function, units, aggregate)
     rule = _with_aggregate(rule, aggregate)
     taken = np.ones(len(names), bool) if include is None else np.asarray(include, dtype=bool)
-    if aggregate != "C" and not rule.needs_images:
+    if not rule.needs_images:
         sums = units.sums(_packed(counts))
         evaluate = _data_set(function, rule, taken)
     else:

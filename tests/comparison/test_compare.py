@@ -184,6 +184,15 @@ def test_doubtful_difference_says_so():
     assert "No single class differs" in told
 
 
+@pytest.mark.parametrize("change", [{"p_holm": 0.2}, {"low": -0.01}])
+def test_interval_and_test_may_disagree(change):
+    found = compare(*models(), **FEW)
+    pair = found.pairs[0]
+    doubtful = replace(pair, overall=replace(pair.overall, **change))
+    told = replace(found, pairs=(doubtful,)).sentences()
+    assert told[1].startswith("Borderline: interval and test disagree on whether m1")
+
+
 def test_to_dict_is_strict_json():
     told = compare(*models(), **FEW).to_dict()
     again = json.loads(json.dumps(told, allow_nan=False))

@@ -65,6 +65,13 @@ def test_power_is_that_of_the_permutation_test():
     assert seen / repeats == pytest.approx(near, abs=0.1)
 
 
+def test_either_model_may_be_ahead():
+    a, b = single(50, 0.02, 0.05)
+    forth, back = power(a, b), power(b, a)
+    assert (forth.needed, forth.grid) == (back.needed, back.grid)
+    assert forth.difference == -back.difference
+
+
 def test_no_difference_no_number():
     a, _ = single(20, 0.0, 0.05)
     found = power(a, a)

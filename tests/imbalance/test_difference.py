@@ -51,6 +51,16 @@ def test_silence_that_does_not_explain_the_lead_is_said_more_softly():
     assert "plain never predicts 1 rare class (person)" in found.sentences()[1]
 
 
+def test_hits_are_held_against_false_alarms():
+    # keen pays 70 false alarms less 40 hits for trying, but is 50 pixels behind: 20 are trees.
+    lazy = Counts([550, 400, 0], [50, 0, 0], [0, 0, 50], [400, 600, 950])
+    keen = Counts([480, 380, 40], [30, 0, 70], [70, 20, 10], [420, 600, 880])
+    found = explain_difference(lazy, keen, ["road", "tree", "person"])
+    assert found.disagree
+    assert found.silent == ("person",)
+    assert not found.wins_by_silence
+
+
 def test_agreeing_scores():
     found = explained(KEEN, Counts(tp=[940, 45], fp=[5, 10], fn=[10, 5], tn=[45, 940]))
     assert not found.disagree
