@@ -279,6 +279,18 @@ class Run:
             for i, image in enumerate(self.images)
         ]
 
+    def to_html(self, protocol: Protocol | str | None = None, **options: Any) -> str:
+        """The report as a self-contained page, with examples of its images.
+
+        Parameters
+        ----------
+        protocol : Protocol or str, optional
+            By which rule; the run's own by default.
+        **options
+            As for :func:`segiou.html.render_report`: ``images``, ``examples``, …
+        """
+        return self.report(protocol).to_html(run=self, **options)
+
     def to_csv(self) -> str:
         """The rows as CSV; an undefined ratio is an empty cell."""
         rows = self.rows()

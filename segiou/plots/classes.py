@@ -84,13 +84,11 @@ def class_bars(
         mean = float(np.mean([getattr(row, metric) for row in every]))
         axes.axvline(mean, color="black", linestyle=(0, (3, 2)), linewidth=0.8, label="mean")
         name_rows(axes, [row.name for row in rows])
-        _scale(axes, label, len(rows), len(every), "lowest")
+        _scale(axes, f"{label}, dashed: mean", len(rows), len(every), "lowest")
     return axes
 
 
-def _whiskers(
-    axes: Axes, rows: list[ClassRow], values: Any, intervals: Iterable[Any]
-) -> None:
+def _whiskers(axes: Axes, rows: list[ClassRow], values: Any, intervals: Iterable[Any]) -> None:
     ends = {found.name: (found.low, found.high) for found in intervals}
     known = [i for i, row in enumerate(rows) if not np.isnan(ends.get(row.name, (np.nan,))[0])]
     low = np.array([ends[rows[i].name][0] for i in known])
@@ -140,7 +138,13 @@ def accuracy_against_iou(source: Any, *, limit: int = 40, ax: Axes | None = None
     with drawing(ax, _height(len(rows)) + 0.2) as axes:
         axes.hlines(places, iou, recall, color=MUTED, linewidth=1.1, zorder=1)
         axes.scatter(
-            recall, places, s=17, facecolor="white", edgecolor=OTHER, linewidth=1.1, label="accuracy"
+            recall,
+            places,
+            s=17,
+            facecolor="white",
+            edgecolor=OTHER,
+            linewidth=1.1,
+            label="accuracy",
         )
         axes.scatter(iou, places, s=17, color=IOU, label="IoU", zorder=3)
         name_rows(axes, [row.name for row in rows])

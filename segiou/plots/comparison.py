@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 __all__ = ["comparison_forest"]
 
 
+_METRICS = {"iou": "IoU", "dice": "Dice"}
+
+
 def comparison_forest(
     comparison: Comparison, *, pair: int = 0, limit: int = 40, ax: Axes | None = None
 ) -> Axes:
@@ -60,7 +63,8 @@ def comparison_forest(
             )
         name_rows(axes, [row.name for row in rows])
         axes.set_xlabel(
-            f"difference of {comparison.metric}\n← {found.a} better      {found.b} better →",
+            f"difference of {_METRICS.get(comparison.metric, comparison.metric)}\n"
+            f"← {_brief(found.a)} better    {_brief(found.b)} better →",
             parse_math=False,
         )
         reach = 1.06 * max([1e-3, *(_reach(row.delta, row.low, row.high) for row in rows)])
@@ -70,6 +74,12 @@ def comparison_forest(
         if len(rows) > 1:
             axes.axhline(0.5, color=MUTED, linewidth=0.5)
     return axes
+
+
+def _brief(name: str) -> str:
+    """What fits: a run is named by a path unless it was named."""
+    last = name.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    return last if len(last) <= 14 else f"{last[:13]}…"
 
 
 def _reach(*values: float) -> float:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from segiou import metrics
-from segiou.plots.style import IOU, MUTED, OTHER, drawing, report_of
+from segiou.plots.style import IOU, MUTED, OTHER, drawing, report_of, require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,16 +52,21 @@ def prevalence_curve(source: Any, class_name: str, *, ax: Axes | None = None) ->
     with drawing(ax, 2.1) as axes:
         axes.plot(shares, curve.pixel_accuracy, color=OTHER, label="pixel accuracy")
         axes.plot(shares, curve.iou, color=IOU, linewidth=1.8, label="IoU of the class")
-        axes.plot(
-            shares, curve.mean_iou, color=MUTED, linestyle=(0, (4, 2)), label="mean IoU"
-        )
+        axes.plot(shares, curve.mean_iou, color=MUTED, linestyle=(0, (4, 2)), label="mean IoU")
         axes.plot([row.share], [row.iou], "o", color=IOU, markersize=4.5, markeredgecolor="white")
         axes.set_xscale("log")
         axes.set_ylim(0, 1.02)
         axes.set_xlabel(f"share of {class_name} in the truth", parse_math=False)
         axes.set_ylabel("score")
         axes.grid(visible=True, axis="y")
-        axes.legend(loc="best")
+        axes.legend(
+            loc="lower center",
+            bbox_to_anchor=(0.5, 1.0),
+            ncols=3,
+            handlelength=1.5,
+            columnspacing=1.0,
+            borderpad=0.1,
+        )
     return axes
 
 
@@ -96,16 +101,14 @@ def image_distribution(source: Any, *, bins: int = 20, ax: Axes | None = None) -
         msg = "no image has a score, so there is nothing to draw"
         raise ValueError(msg)
     with drawing(ax, 1.9) as axes:
-        axes.hist(scores, bins, (0, 1), color=IOU, edgecolor="white", linewidth=0.6)
-        axes.axvline(
-            float(scores.mean()), color="black", linewidth=0.9, label="mean over images"
-        )
+        axes.hist(scores, bins, range=(0, 1), color=IOU, edgecolor="white", linewidth=0.6)
+        axes.axvline(float(scores.mean()), color="black", linewidth=0.9, label="mean over images")
         axes.axvline(
             report.mean_iou, color="black", linestyle=(0, (3, 2)), linewidth=0.9, label="data set"
         )
         axes.set_xlim(0, 1)
         axes.set_xlabel("mean IoU of the image")
         axes.set_ylabel("images")
-        axes.yaxis.get_major_locator().set_params(integer=True)
+        axes.yaxis.set_major_locator(require("matplotlib.ticker").MaxNLocator(integer=True))
         axes.legend(loc="best")
     return axes

@@ -60,9 +60,11 @@ def confusion_matrix(
         if num_classes <= _WRITTEN:
             _write(axes, values, normalize)
         bar = axes.figure.colorbar(image, ax=axes, fraction=0.045, pad=0.03)
-        bar.set_label({"truth": "share of truth", "pred": "share of prediction"}.get(
-            normalize or "", "pixels"
-        ))
+        bar.set_label(
+            {"truth": "share of truth", "pred": "share of prediction"}.get(
+                normalize or "", "pixels"
+            )
+        )
         bar.outline.set_visible(False)
     return axes
 
@@ -102,6 +104,8 @@ def _write(axes: Axes, values: Floats, normalize: str | None) -> None:
         value = float(values[t, p])
         dark = value > 0.55 if normalize else np.log1p(value) > 0.6 * np.log1p(top)
         text = f"{100 * value:.0f}" if normalize else _compact(value)
+        if text == "0":
+            continue
         axes.text(
             p, t, text, ha="center", va="center", fontsize=5.5, color="white" if dark else "black"
         )
@@ -110,5 +114,9 @@ def _write(axes: Axes, values: Floats, normalize: str | None) -> None:
 def _compact(value: float) -> str:
     for limit, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if value >= limit:
-            return f"{value / limit:.2g}{unit}" if value < 99.5 * limit else f"{value / limit:.0f}{unit}"
+            return (
+                f"{value / limit:.2g}{unit}"
+                if value < 99.5 * limit
+                else f"{value / limit:.0f}{unit}"
+            )
     return f"{value:.0f}"

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 __all__ = ["overlay"]
 
-# Colour, opacity, hatch: three tones of grey on paper, and two hatchings.
+# Light enough for the black hatching that tells them apart without colour.
 _KINDS = (
-    ("TP", "#1d9e84", None),
-    ("FN", "#12386e", "////"),
-    ("FP", "#f6a24b", "...."),
+    ("TP", "#2aa58b", None),
+    ("FN", "#6d9be0", "////"),
+    ("FP", "#f8b46a", "...."),
 )
 
 
@@ -59,7 +59,10 @@ def overlay(
     """
     truth, pred = np.asarray(truth), np.asarray(pred)
     if truth.ndim != 2 or truth.shape != pred.shape:
-        msg = f"truth and pred must be two label images of one shape, got {truth.shape} and {pred.shape}"
+        msg = (
+            "truth and pred must be two label images of one shape, "
+            f"got {truth.shape} and {pred.shape}"
+        )
         raise ValueError(msg)
     masks = _masks(truth, pred, label, ignore)
     height, width = truth.shape
@@ -106,5 +109,7 @@ def _cover(
     if hatch and mask.any() and min(mask.shape) > 1:
         axes.contourf(mask.astype(float), levels=[0.5, 1.5], colors="none", hatches=[hatch])
     patch = require("matplotlib.patches").Patch
-    label = f"{name} {int(mask.sum())} px"
-    return patch(facecolor=color, hatch=hatch, edgecolor="white" if name == "FN" else "black", label=label)
+    pixels = f"{int(mask.sum()):,}".replace(",", "\N{THIN SPACE}")
+    return patch(
+        facecolor=color, hatch=hatch, edgecolor="black", linewidth=0.4, label=f"{name} {pixels} px"
+    )

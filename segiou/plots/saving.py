@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from segiou._files import write_whole
 from segiou.plots.classes import accuracy_against_iou, class_bars
@@ -16,7 +17,9 @@ from segiou.plots.style import report_of, saving
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
+    from segiou.comparison import Comparison
     from segiou.report import Report
     from segiou.uncertainty import Intervals
 
@@ -60,13 +63,14 @@ def save_plots(
     folder = Path(directory).expanduser()
     folder.mkdir(parents=True, exist_ok=True)
     figures = (
-        _of_comparison(source) if hasattr(source, "pairs") and hasattr(source, "ranking")
+        _of_comparison(source)
+        if hasattr(source, "pairs") and hasattr(source, "ranking")
         else _of_report(report_of(source), intervals)
     )
     written = []
     with saving():
         for name, draw in figures:
-            figure = draw().figure
+            figure = cast("Figure", draw().figure)
             for ending, metadata in FORMATS.items():
                 out = BytesIO()
                 figure.savefig(out, format=ending, dpi=dpi, metadata=metadata)
@@ -88,8 +92,8 @@ def _of_report(report: Report, intervals: Intervals | None) -> Figures:
         yield "image_distribution", lambda: image_distribution(report)
 
 
-def _of_comparison(comparison: Any) -> Figures:
+def _of_comparison(comparison: Comparison) -> Figures:
     several = len(comparison.pairs) > 1
     for index in range(len(comparison.pairs)):
         name = f"comparison_{index + 1}" if several else "comparison"
-        yield name, lambda index=index: comparison_forest(comparison, pair=index)
+        yield name, partial(comparison_forest, comparison, pair=index)

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from segiou.html.report.numbers import count, plural
+
 if TYPE_CHECKING:
     from segiou.uncertainty import Interval, Intervals
 
@@ -42,7 +44,8 @@ class Bounds:
 
 def bounds_of(intervals: Iterable[Intervals]) -> Bounds:
     """Take what the pages show from bootstrap intervals of several metrics."""
-    about, overall = "", {}
+    about = ""
+    overall: dict[str, Range] = {}
     classes: dict[str, Range] = {}
     unsure: dict[str, str] = {}
     for found in intervals:
@@ -64,6 +67,6 @@ def _take(interval: Interval, name: str, into: dict[str, Range]) -> None:
 
 def _about(found: Intervals) -> str:
     return (
-        f"{100 * found.level:g} % bootstrap intervals over {found.units} {found.unit}s, "
-        f"{found.resamples} resamples, seed {found.seed}"
+        f"{100 * found.level:g} % bootstrap intervals over {plural(found.units, found.unit)}, "
+        f"{count(found.resamples)} resamples, seed {found.seed}"
     )

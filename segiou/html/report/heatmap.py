@@ -1,4 +1,4 @@
-"""The confusion matrix as a heat map: one small grey picture a view, coloured by the style sheet."""
+"""The confusion matrix as a heat map: a small grey picture a view, coloured by the style sheet."""
 
 from __future__ import annotations
 
@@ -248,7 +248,8 @@ def confusion_rows(tally: Tally, class_names: Sequence[str]) -> list[Confusion]:
     names = [*class_names, "no class"]
     of_truth = np.nan_to_num(ratio(table, table.sum(1, keepdims=True)))
     of_pred = np.nan_to_num(ratio(table, table.sum(0, keepdims=True)))
-    wrong = ~np.eye(*table.shape, dtype=bool) & (table > 0)
+    wrong = table > 0
+    np.fill_diagonal(wrong, False)
     chosen: dict[int, None] = {}
     for measure in (table, of_truth, of_pred):
         ranked = np.argsort(-np.where(wrong, measure, -1).ravel(), kind="stable")[:_CONFUSIONS]

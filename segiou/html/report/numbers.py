@@ -6,7 +6,7 @@ import math
 
 from segiou.report.formats import number, percent
 
-__all__ = ["count", "number", "percent", "plural", "position", "signed"]
+__all__ = ["count", "number", "p_text", "percent", "plural", "position", "signed"]
 
 
 def count(value: int) -> str:
@@ -34,6 +34,19 @@ def signed(value: float, digits: int = 4) -> str:
     if float(text) == 0:
         return text
     return f"{'+' if value > 0 else '−'}{text}"
+
+
+def p_text(p: float) -> str:
+    """Write a p value; never as 0.
+
+    Examples
+    --------
+    >>> p_text(0.00009999), p_text(0.0312), p_text(float("nan"))
+    ('<0.001', '0.031', '–')
+    """
+    if p != p:
+        return number(p)
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def position(value: float) -> str:

@@ -24,7 +24,9 @@ from segiou.html.report.scores import (
     scores,
     skipped_text,
 )
+from segiou.imbalance import explain
 from segiou.labels import LabelSet
+from segiou.uncertainty import bootstrap
 
 if TYPE_CHECKING:
     from segiou.imbalance import Imbalance
@@ -36,6 +38,8 @@ __all__ = ["render_report", "write_html"]
 
 _DUMBBELLS = 40
 _CELLS = 12
+#: Of fewer images an interval would say nothing.
+_FEWEST_IMAGES = 3
 
 
 def render_report(
@@ -57,9 +61,12 @@ def render_report(
         The run that the report is of; needed for the gallery and for how to
         make it again.
     intervals : iterable of Intervals, optional
-        Bootstrap intervals to be drawn, one entry a metric.
+        Bootstrap intervals to be drawn, one entry a metric; by default those
+        over images, where they were kept apart. Pass intervals over groups
+        where images belong together, and an empty list for none.
     imbalance : Imbalance, optional
-        Its sentences explain pixel accuracy against mean IoU.
+        Its sentences explain pixel accuracy against mean IoU; made from the
+        report by default.
     images : str or path, optional
         Folder of photographs, matched to the images by name.
     examples : int
@@ -93,7 +100,7 @@ def render_report(
         raise ValueError(msg)
     labels = LabelSet.from_names(report.class_names) if run is None else run.labels
     colors = class_colors(labels)
-    bounds = bounds_of(intervals or ())
+    bounds = bounds_of(_intervals(report) if intervals is None else intervals)
     shown = None
     if run is not None and examples:
         shown = gallery(run, colors, images=images, examples=examples, seed=seed)
@@ -104,10 +111,36 @@ def render_report(
         **confusion_context(report),
         **gallery_context(shown, lines),
         **_making(report, run),
-        "sentences": [] if imbalance is None else imbalance.sentences(),
+        "sentences": (_explained(report) if imbalance is None else imbalance).sentences(),
     }
-    data = {"confusion": confusion_data(report), "gallery": None if shown is None else shown.payload()}
+    data = {
+        "names": list(report.class_names),
+        "confusion": confusion_data(report),
+        "gallery": None if shown is None else shown.payload(),
+    }
     return assemble("report.html", context, data)
+
+
+def _intervals(report: Report) -> list[Intervals]:
+    """Intervals over images of what the headline and the classes show."""
+    counts = report.per_image
+    if counts is None or len(counts.tp) < _FEWEST_IMAGES:
+        return []
+    return [
+        bootstrap(
+            counts,
+            metric,
+            class_names=report.class_names,
+            include=report.include,
+            protocol=report.protocol,
+        )
+        for metric in ("iou", "recall", "pixel_accuracy")
+    ]
+
+
+def _explained(report: Report) -> Imbalance:
+    counts = report.counts if report.per_image is None else report.per_image
+    return explain(counts, report.class_names, include=report.include, protocol=report.protocol)
 
 
 def write_html(path: str | Path, report: Report, **options: Any) -> Path:
@@ -184,7 +217,6 @@ def confusion_data(report: Report) -> dict[str, Any]:
     ious = [(row.iou, i) for i, row in enumerate(report.classes) if row.tp + row.fn > 0]
     return {
         "lens": min(ious)[1] if ious else None,
-        "names": list(report.class_names),
         "matrix": report.matrix.tolist(),
         "unassigned": unassigned.tolist() if unassigned.any() else None,
     }
@@ -196,6 +228,7 @@ def gallery_context(shown: Gallery | None, lines: list[Any]) -> dict[str, Any]:
     return {
         "gallery": shown,
         "lines": lines,
+        "class_colors": [] if shown is None else list(map(hex_color, shown.colors)),
         "ignored_color": hex_color(IGNORED_COLOR),
         "unassigned_color": hex_color(UNASSIGNED_COLOR),
         "has_unassigned": True,

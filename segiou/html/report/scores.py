@@ -108,7 +108,15 @@ def gap_steps(report: Report, bounds: Bounds) -> list[Step]:
             majority["pixel_accuracy"],
         ),
         _difference("imbalance", "imbalance", pa, recall, "classes vote instead of pixels"),
-        Step("Mean accuracy", "recall", 0, recall, number(recall), "mean recall of the classes"),
+        Step(
+            "Mean accuracy",
+            "recall",
+            0,
+            recall,
+            number(recall),
+            "mean recall of the classes",
+            bounds.overall.get("mean_accuracy"),
+        ),
         _difference("false positives", "positives", recall, iou, "which accuracy does not charge"),
         Step(
             "Mean IoU",
@@ -125,12 +133,13 @@ def gap_steps(report: Report, bounds: Bounds) -> list[Step]:
 
 def _difference(name: str, kind: str, start: float, end: float, about: str) -> Step:
     sign = "−" if end <= start else "+"
+    size = f"{abs(start - end):.4f}"
     return Step(
         f"{sign}\N{NO-BREAK SPACE}{name}",
         kind,
         min(start, end),
         max(start, end),
-        f"{sign}{abs(start - end):.4f}",
+        size if float(size) == 0 else f"{sign}{size}",
         about,
     )
 

@@ -4,7 +4,8 @@ const matrix = {
   build() {
     this.map = byId("heat-map");
     this.section = byId("confusions");
-    const { names, matrix: rows, unassigned } = data.confusion;
+    const { matrix: rows, unassigned } = data.confusion;
+    const { names } = data;
     this.names = names;
     this.columns = unassigned ? [...names, "no class"] : names;
     this.rows = rows.map((row, t) => (unassigned ? [...row, unassigned[t]] : row));

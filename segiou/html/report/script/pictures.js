@@ -6,8 +6,9 @@ const OVERLAY = {
   fn: [31, 105, 214],
   fp: [243, 138, 34],
   wrong: [210, 54, 84],
-  first: [138, 79, 190],
+  first: [243, 138, 34],
   second: [31, 105, 214],
+  neither: [64, 58, 66],
   ignored: [176, 176, 176],
   paper: [238, 236, 230],
 };
@@ -27,7 +28,7 @@ function kindsOf(models, one) {
     ...(one ? [["tp", "both right"]] : []),
     ["first", `only ${models[0]} right`],
     ["second", `only ${models[1]} right`],
-    ["wrong", "both wrong"],
+    ["neither", "both wrong"],
   ];
 }
 
@@ -42,7 +43,7 @@ function kindOfTwo(t, a, b, chosen) {
   if (chosen !== null && t !== chosen && a !== chosen && b !== chosen) return "";
   const right = (p) => (chosen === null ? p === t : (p === chosen) === (t === chosen));
   if (right(a)) return right(b) ? (chosen === null ? "" : "tp") : "first";
-  return right(b) ? "second" : "wrong";
+  return right(b) ? "second" : "neither";
 }
 
 async function pixelsOf(image) {

@@ -16,7 +16,7 @@ function buildTable(table) {
 
   function sort(heading, direction) {
     const column = headings.indexOf(heading);
-    const value = (row) => row.cells[column].dataset.value;
+    const value = (row) => row.cells[column].dataset.value ?? "nan";
     const sign = direction === "ascending" ? 1 : -1;
     const rows = [...original];
     if (direction) rows.sort((a, b) => compareCells(value(a), value(b), sign));
@@ -67,5 +67,5 @@ function buildFilter(tools) {
 
 function namesOf(row) {
   const cells = [...row.cells].filter((cell) => cell.matches("th, .text"));
-  return cells.map((cell) => cell.dataset.value.toLowerCase()).join("\n");
+  return cells.map((cell) => (cell.dataset.value ?? cell.textContent).toLowerCase()).join("\n");
 }

@@ -61,7 +61,7 @@ const viewer = {
     const y = Math.min(Math.floor(((event.clientY - box.top) / box.height) * height), height - 1);
     const { truth, preds } = await this.card.picture;
     const place = y * width + x;
-    const name = (index) => data.confusion.names[index] ?? (index === gallery.ignored ? "ignored" : "no class");
+    const name = (index) => data.names[index] ?? (index === gallery.ignored ? "ignored" : "no class");
     const said = preds.map((pred, m) => `${gallery.models[m]}: ${name(pred[place])}`);
     byId("viewer-readout").textContent = [`truth: ${name(truth[place])}`, ...said].join(" · ");
   },
