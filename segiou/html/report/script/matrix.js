@@ -96,7 +96,7 @@ const matrix = {
     const filled = cells.filter(([, n]) => n > 0).sort((a, b) => b[1] - a[1]);
     const shown = filled.slice(0, 8);
     const rest = filled.slice(8).reduce((total, [, n]) => total + n, 0);
-    if (rest) shown.push([`${filled.length - 8} others`, rest, false]);
+    if (rest) shown.push([filled.length === 9 ? "1 other" : `${filled.length - 8} others`, rest, false]);
     target.replaceChildren();
     for (const [name, n, right] of shown) {
       const line = html("li");
