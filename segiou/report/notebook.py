@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
     from segiou.comparison import Comparison, PairComparison
     from segiou.report.report import ClassRow, Report
 
-__all__ = ["render_comparison_notebook", "render_notebook"]
+__all__ = ["render_comparison_notebook", "render_notebook", "with_short_names"]
 
-_CELL = "padding:.15em .8em;text-align:right;font-variant-numeric:tabular-nums"
+_CELL = "padding:.15em .8em;text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums"
 _NAME = "padding:.15em .8em;text-align:left"
 _MUTED = "opacity:.75"
 _LINE = "border-top:1px solid rgba(128,128,128,.35)"
@@ -154,9 +155,33 @@ def _footer(report: Report) -> str:
 
 def render_comparison_notebook(comparison: Comparison) -> str:
     """What the comparison says, and a table of every pair of models."""
+    comparison = with_short_names(comparison)
     said = "".join(f"<li>{escape(text)}</li>" for text in comparison.sentences())
     pairs = "".join(_pair(comparison, pair) for pair in comparison.pairs)
     return f'<div class="segiou-comparison"><ul>{said}</ul>{pairs}</div>'
+
+
+def with_short_names(comparison: Comparison) -> Comparison:
+    """Give the models short names: a run is named by a folder unless it was named."""
+    names = dict(zip(comparison.names, _short_names(comparison.names), strict=True))
+    return replace(
+        comparison,
+        names=tuple(names.values()),
+        ranking=tuple(replace(r, name=names[r.name]) for r in comparison.ranking),
+        pairs=tuple(replace(p, a=names[p.a], b=names[p.b]) for p in comparison.pairs),
+    )
+
+
+def _short_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Shorten names that are paths to their last part, where that tells them apart.
+
+    Examples
+    --------
+    >>> _short_names(["out/small", "out/base"]), _short_names(["a/pred", "b/pred"])
+    (('small', 'base'), ('a/pred', 'b/pred'))
+    """
+    last = [name.replace("\\", "/").rstrip("/").rpartition("/")[2] for name in names]
+    return tuple(last) if len(set(last)) == len(last) and all(last) else tuple(names)
 
 
 def _pair(comparison: Comparison, pair: PairComparison) -> str:

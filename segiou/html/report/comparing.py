@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from segiou.html.report.page import assemble
 from segiou.html.report.render import gallery_context
 from segiou.imbalance import explain_difference
 from segiou.metrics import Floats
+from segiou.report.notebook import with_short_names
 
 if TYPE_CHECKING:
     from segiou.comparison import Comparison, Difference, PairComparison
@@ -66,7 +67,7 @@ def render_comparison(
     if run_a.ids != run_b.ids:
         msg = "the two runs are not of the same images; give the runs that were compared"
         raise ValueError(msg)
-    comparison = _renamed(comparison)
+    comparison = with_short_names(comparison)
     found = comparison.pairs[pair]
     names = (found.a, found.b)
     colors = class_colors(run_a.labels)
@@ -109,29 +110,6 @@ def write_comparison_html(
         As for :func:`render_comparison`.
     """
     return write_whole(path, render_comparison(comparison, run_a, run_b, **options))
-
-
-def short_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Shorten names that are paths to their last part, where that tells them apart.
-
-    Examples
-    --------
-    >>> short_names(["out/small", "out/base"]), short_names(["a/pred", "b/pred"])
-    (('small', 'base'), ('a/pred', 'b/pred'))
-    """
-    last = [name.replace("\\", "/").rstrip("/").rpartition("/")[2] for name in names]
-    return tuple(last) if len(set(last)) == len(last) and all(last) else tuple(names)
-
-
-def _renamed(comparison: Comparison) -> Comparison:
-    """Give the models short names: a run is named by a folder unless it was named."""
-    names = dict(zip(comparison.names, short_names(comparison.names), strict=True))
-    return replace(
-        comparison,
-        names=tuple(names.values()),
-        ranking=tuple(replace(r, name=names[r.name]) for r in comparison.ranking),
-        pairs=tuple(replace(p, a=names[p.a], b=names[p.b]) for p in comparison.pairs),
-    )
 
 
 def _headings(comparison: Comparison, names: tuple[str, str], report: Report) -> dict[str, Any]:

@@ -19,7 +19,7 @@ __all__ = ["Pictures", "fitted", "grey_png", "mask_png"]
 
 #: Widths tried from the first on, until the pictures of an example fit its part of the page.
 _WIDTHS = (480, 400, 320, 256, 208, 160, 128, 96)
-_QUALITY = 72
+_QUALITY = 80
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,14 +127,20 @@ def _command(run: Run, report: Report) -> str:
     if run.options.pred_labels != run.labels:
         words += ["--pred-labels", _labels_text(run.options.pred_labels)]
     for value in _own_ignore(run):
-        words += ["--ignore", str(value)]
+        words.append(f"--ignore={value}")
     for index in run.options.exclude:
-        words += ["--exclude", run.class_names[index]]
+        words.append(f"--exclude={_named(run.class_names[index], index)}")
     if run.options.unassigned != "error":
         words += ["--unassigned", run.options.unassigned]
     if report.protocol.name != "segiou":
         words += ["--protocol", report.protocol.name]
     return shlex.join([*words, "--html", "report.html"])
+
+
+def _named(name: str, index: int) -> str:
+    """A class as the command line takes it: by name, where a name is taken as one."""
+    plain = "," not in name and name == name.strip() and not name.lstrip("+-").isdecimal()
+    return name if plain else str(index)
 
 
 def _python(run: Run, report: Report) -> str:

@@ -84,7 +84,7 @@ async function groundOf(image, length) {
 
 function paint(canvas, picture, chosen) {
   const { truth, preds, ground, ignored } = picture;
-  const context = canvas.getContext("2d");
+  const context = canvas.getContext("2d", { willReadFrequently: true });
   const image = context.createImageData(canvas.width, canvas.height);
   const out = image.data;
   for (let i = 0; i < truth.length; i += 1) {
