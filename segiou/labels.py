@@ -91,6 +91,9 @@ class LabelSet:
         self._check_unique("value", [*(c.values for c in self.classes), self.ignore])
         self._check_unique("colour", [*(c.colors for c in self.classes), self.ignore_colors])
         self._check_groups()
+        if self.ignore_colors and not self.ignore:
+            msg = f"label set {self.name!r}: ignore_colors need a value in ignore to stand for"
+            raise ValueError(msg)
 
     def _check_unique(self, what: str, owners: Sequence[Sequence[object]]) -> None:
         seen: dict[object, int] = {}

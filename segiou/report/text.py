@@ -22,6 +22,7 @@ __all__ = ["render_text"]
 _COLUMNS = (("IoU", 0), ("Dice", 62), ("precision", 50), ("recall", 40), ("share", 34))
 _BAR_FROM = 84
 _BAR_CELLS = 16
+_ABSENT_SHOWN = 8
 
 
 def render_text(report: Report, rows: Sequence[ClassRow], width: int, *, color: bool) -> str:
@@ -39,9 +40,17 @@ def render_text(report: Report, rows: Sequence[ClassRow], width: int, *, color: 
     if report.title:
         console.print(Text(report.title, style="bold"))
     console.print(_headline(report))
+    console.print()
+    absent = [row for row in rows if row.status == "absent"]
+    if len(absent) > _ABSENT_SHOWN:
+        rows = [row for row in rows if row.status != "absent"]
     console.print(_class_table(report, rows, width))
+    if len(absent) > _ABSENT_SHOWN:
+        console.print(Text(f"and {len(absent)} classes that do not occur at all", style="dim"))
+    console.print()
     if report.group_rows:
         console.print(_class_table(report, report.group_rows, width, heading="group"))
+        console.print()
     for line in _footer(report):
         console.print(Text(line, style="dim"))
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
@@ -107,6 +116,16 @@ def _class_table(
     return table
 
 
+def _skipped_text(report: Report) -> str:
+    by_reason: dict[str, list[str]] = {}
+    for index, why in report.iou_mean.skipped.items():
+        by_reason.setdefault(why, []).append(report.class_names[index])
+    return "; ".join(
+        f"{len(names)} {why}" if len(names) > _ABSENT_SHOWN else f"{', '.join(names)} ({why})"
+        for why, names in by_reason.items()
+    )
+
+
 def _bar(value: float) -> str:
     if value != value:
         return ""
@@ -132,9 +151,7 @@ def _footer(report: Report) -> list[str]:
         )
     skipped = report.iou_mean.skipped
     if skipped:
-        names = [f"{report.class_names[c]} ({why})" for c, why in skipped.items()]
-        more = f" and {len(names) - 12} more" if len(names) > 12 else ""
-        lines.append(f"not in the mean: {', '.join(names[:12])}{more}")
+        lines.append(f"not in the mean: {_skipped_text(report)}")
     lines.append(
         f"{report.pairs} {'pair' if report.pairs == 1 else 'pairs'}, {report.pixels} pixels, "
         f"{report.ignored} ignored ({percent(share)}); segiou {__version__} ({report.backend})"

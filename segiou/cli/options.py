@@ -1,0 +1,156 @@
+"""Options that commands share, and what they mean."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+__all__ = [
+    "EXIT_DATA",
+    "EXIT_GATE",
+    "EXIT_USAGE",
+    "add_class_options",
+    "add_pairing_options",
+    "add_reading_options",
+    "add_report_options",
+    "add_running_options",
+    "class_arguments",
+    "pairing_arguments",
+]
+
+EXIT_GATE = 1
+EXIT_USAGE = 2
+EXIT_DATA = 3
+
+FORMATS = ("table", "json", "csv", "markdown")
+SORT_KEYS = ("order", "name", "iou", "dice", "precision", "recall", "share", "tp", "fp", "fn")
+
+
+def add_class_options(parser: argparse.ArgumentParser) -> None:
+    """What the classes are and how pixels are counted for them."""
+    group = parser.add_argument_group("classes")
+    group.add_argument(
+        "--labels",
+        metavar="SET",
+        required=True,
+        help="label set: a preset (see segiou labelsets), a TOML file, or a number of classes",
+    )
+    group.add_argument(
+        "--pred-labels", metavar="SET", help="label set of the predictions, if encoded otherwise"
+    )
+    group.add_argument(
+        "--ignore",
+        metavar="VALUE",
+        action="append",
+        default=[],
+        help="drop pixels of this truth value or class (may be repeated, or a,b,c)",
+    )
+    group.add_argument(
+        "--exclude",
+        metavar="CLASS",
+        action="append",
+        default=[],
+        help="count this class but leave it out of means (may be repeated, or a,b,c)",
+    )
+    group.add_argument(
+        "--unassigned",
+        choices=("error", "count"),
+        default="error",
+        help="what a prediction that names no class is: an error, or a missed pixel",
+    )
+
+
+def class_arguments(parsed: argparse.Namespace) -> dict[str, Any]:
+    """Keyword arguments of the class options."""
+    return {
+        "labels": labels_argument(parsed.labels),
+        "pred_labels": None if parsed.pred_labels is None else labels_argument(parsed.pred_labels),
+        "ignore": [item for text in parsed.ignore for item in _items(text)],
+        "exclude": [item for text in parsed.exclude for item in _items(text)],
+        "unassigned": parsed.unassigned,
+    }
+
+
+def labels_argument(text: str) -> str | int:
+    """A label set on the command line: a number of classes, or a name."""
+    return int(text) if text.isdecimal() else text
+
+
+def _items(text: str) -> list[int | str]:
+    return [_number_or_name(part.strip()) for part in text.split(",") if part.strip()]
+
+
+def _number_or_name(text: str) -> int | str:
+    try:
+        return int(text)
+    except ValueError:
+        return text
+
+
+def add_pairing_options(parser: argparse.ArgumentParser) -> None:
+    """Which files go together."""
+    group = parser.add_argument_group("pairing")
+    group.add_argument("--truth-suffix", metavar="TEXT", help="end of truth names, not in the key")
+    group.add_argument("--pred-suffix", metavar="TEXT", help="the same for the predictions")
+    group.add_argument(
+        "--key", metavar="REGEX", help="what to find in both paths: its group 'key' pairs them"
+    )
+    for name, what in (("missing", "truth without a prediction"), ("extra", "the other way round")):
+        group.add_argument(
+            f"--{name}", choices=("error", "skip"), default="error", help=f"what {what} is"
+        )
+
+
+def pairing_arguments(parsed: argparse.Namespace) -> dict[str, Any]:
+    """Keyword arguments of the pairing options."""
+    names = ("truth_suffix", "pred_suffix", "key", "missing", "extra")
+    return {name: getattr(parsed, name) for name in names}
+
+
+def add_reading_options(parser: argparse.ArgumentParser) -> None:
+    """How files are read."""
+    group = parser.add_argument_group("reading")
+    group.add_argument("--allow-lossy", action="store_true", help="take JPEG masks")
+    group.add_argument(
+        "--resize-pred", choices=("nearest",), help="resize predictions to the truth's size"
+    )
+    group.add_argument(
+        "--on-error",
+        choices=("stop", "skip"),
+        default="stop",
+        help="whether a bad pair stops the run (after all were tried) or is left out and listed",
+    )
+    add_running_options(group)
+
+
+def add_running_options(parser: Any) -> None:
+    """How the work is done."""
+    parser.add_argument("--workers", metavar="N", type=_positive, help="threads (default: cores)")
+    parser.add_argument("--quiet", action="store_true", help="no progress bar, no notes")
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        msg = f"{text!r} is not a number of at least 1"
+        raise argparse.ArgumentTypeError(msg)
+    return int(text)
+
+
+def add_report_options(parser: argparse.ArgumentParser) -> None:
+    """What is shown."""
+    group = parser.add_argument_group("report")
+    group.add_argument(
+        "--protocol", metavar="NAME", default="segiou", help="by whose rule means are made"
+    )
+    group.add_argument("--format", choices=FORMATS, help="default: table, or by the file's ending")
+    group.add_argument("--output", metavar="FILE", help="write to a file instead of stdout")
+    group.add_argument("--per-image", metavar="FILE", help="write a CSV with one row an image")
+    group.add_argument("--sort", choices=SORT_KEYS, default="order", help="order of the classes")
+    group.add_argument("--reverse", action="store_true", help="largest first")
+    group.add_argument(
+        "--fail-under",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="exit with 1 if a score is lower: miou, pixel_accuracy, mean_accuracy, iou:CLASS, …",
+    )

@@ -1,0 +1,34 @@
+"""Reports to stdout or into files."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from segiou._files import write_whole
+from segiou.cli.terminal import stdout_width, wants_color, write
+from segiou.report import Report
+from segiou.report.formats import format_of, render
+
+__all__ = ["write_report"]
+
+
+def write_report(report: Report, parsed: argparse.Namespace) -> None:
+    """Write a report as the report options say."""
+    kind = parsed.format
+    if kind is None:
+        kind = format_of(Path(parsed.output)) if parsed.output else "table"
+    if parsed.output:
+        text = render(report, kind, sort=parsed.sort, reverse=parsed.reverse)
+        write_whole(parsed.output, text)
+    elif kind == "table":
+        write(
+            report.to_text(
+                width=stdout_width(),
+                color=wants_color(),
+                sort=parsed.sort,
+                reverse=parsed.reverse,
+            )
+        )
+    else:
+        write(render(report, kind, sort=parsed.sort, reverse=parsed.reverse))

@@ -1,0 +1,309 @@
+"""What is in the masks of a folder, before anybody scores them."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou.labels import LabelSet, labelset_names, load_labels
+from segiou.pairing import find_masks
+from segiou.readers import MaskError, open_mask
+from segiou.readers.colors import count_colors
+from segiou.run import Problem
+
+__all__ = ["Fit", "Inspection", "inspect_folder"]
+
+_MANY_VALUES = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """How well a label set describes the masks.
+
+    Attributes
+    ----------
+    name : str
+    undeclared : int
+        Pixels whose value or colour the set does not declare.
+    classes_seen, num_classes : int
+    """
+
+    name: str
+    undeclared: int
+    classes_seen: int
+    num_classes: int
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    path: str
+    mode: str
+    kind: str
+    dtype: str
+    shape: tuple[int, ...]
+    values: dict[int, int]
+    colors: dict[str, int]
+    lossy: bool
+    grey_as_color: bool
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What was found in a folder of masks.
+
+    Attributes
+    ----------
+    folder : str
+    files : int
+        Files read.
+    modes, kinds, dtypes, sizes : mapping of str to int
+        How many files have each.
+    values : mapping of int to int
+        Pixels of each value.
+    value_files : mapping of int to int
+        Files in which each value occurs.
+    colors : mapping of str to int
+        Pixels of each colour, ``"#rrggbb"``.
+    fits : tuple of Fit
+        Label sets, the best first.
+    suspicions : tuple of str
+        What looks wrong.
+    problems : tuple of Problem
+        Files that cannot be read as masks.
+    """
+
+    folder: str
+    files: int
+    modes: dict[str, int]
+    kinds: dict[str, int]
+    dtypes: dict[str, int]
+    sizes: dict[str, int]
+    values: dict[int, int]
+    value_files: dict[int, int]
+    colors: dict[str, int]
+    fits: tuple[Fit, ...] = ()
+    suspicions: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = field(default=())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain data."""
+        pixels = sum(self.values.values()) or 1
+        return {
+            "folder": self.folder,
+            "files": self.files,
+            "modes": self.modes,
+            "kinds": self.kinds,
+            "dtypes": self.dtypes,
+            "sizes": self.sizes,
+            "values": [
+                {"value": v, "pixels": n, "share": n / pixels, "files": self.value_files[v]}
+                for v, n in self.values.items()
+            ],
+            "colors": [{"color": color, "pixels": n} for color, n in self.colors.items()],
+            "fits": [
+                {
+                    "labels": fit.name,
+                    "undeclared": fit.undeclared,
+                    "classes_seen": fit.classes_seen,
+                    "num_classes": fit.num_classes,
+                }
+                for fit in self.fits
+            ],
+            "suspicions": list(self.suspicions),
+            "problems": [{"file": p.where, "problem": p.text} for p in self.problems],
+        }
+
+    def to_text(self, *, width: int = 100, color: bool = False) -> str:
+        """The findings for a terminal."""
+        from segiou.report.inspection_text import render_inspection
+
+        return render_inspection(self, width, color=color)
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+
+def inspect_folder(
+    folder: str | Path,
+    *,
+    labels: LabelSet | None = None,
+    workers: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Inspection:
+    """Look at every mask of a folder.
+
+    Parameters
+    ----------
+    folder : str or path
+        A folder, or one file.
+    labels : LabelSet, optional
+        The only set to compare with; all presets by default.
+    workers : int, optional
+        Threads.
+    progress : callable, optional
+        Called with files done and total.
+
+    Raises
+    ------
+    DataError
+        If there is no such folder or it holds no masks.
+    """
+    from segiou.scoring import DataError
+
+    path = Path(folder).expanduser()
+    try:
+        paths = [str(path)] if path.is_file() else list(find_masks(path).values())
+    except ValueError as error:
+        where, _, text = str(error).partition(": ")
+        raise DataError([Problem(where, text)]) from error
+    files: list[_File] = []
+    problems: list[Problem] = []
+    with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
+        for done, result in enumerate(pool.map(_look, paths), 1):
+            (problems if isinstance(result, Problem) else files).append(result)  # type: ignore[arg-type]
+            if progress is not None:
+                progress(done, len(paths))
+    return _summary(str(folder), files, problems, labels)
+
+
+def _look(path: str) -> _File | Problem:
+    try:
+        raw = open_mask(path)
+    except MaskError as error:
+        return Problem(error.path, error.problem)
+    values, colors, grey = {}, {}, False
+    if raw.is_color:
+        colors = count_colors(raw.values)
+        grey = all(c[1:3] == c[3:5] == c[5:7] for c in colors)
+    else:
+        values = _count_values(raw.values)
+    shape = raw.values.shape[:2] if raw.is_color else raw.values.shape
+    dtype = str(raw.values.dtype)
+    return _File(path, raw.mode, raw.kind, dtype, shape, values, colors, raw.lossy, grey)
+
+
+def _count_values(values: NDArray[Any]) -> dict[int, int]:
+    if values.dtype == np.uint8:
+        counts = np.bincount(values.ravel(), minlength=256)
+        return {int(v): int(counts[v]) for v in np.flatnonzero(counts)}
+    found, counts = np.unique(values, return_counts=True)
+    return dict(zip((int(v) for v in found), counts.tolist(), strict=True))
+
+
+def _summary(
+    folder: str, files: Sequence[_File], problems: Sequence[Problem], labels: LabelSet | None
+) -> Inspection:
+    values: Counter[int] = Counter()
+    value_files: Counter[int] = Counter()
+    colors: Counter[str] = Counter()
+    for file in files:
+        values.update(file.values)
+        value_files.update(file.values.keys())
+        colors.update(file.colors)
+    candidates = [labels] if labels else [load_labels(name) for name in labelset_names()]
+    return Inspection(
+        folder=folder,
+        files=len(files),
+        modes=_tallied(file.mode for file in files),
+        kinds=_tallied(file.kind for file in files),
+        dtypes=_tallied(file.dtype for file in files),
+        sizes=_tallied(_size(file.shape) for file in files),
+        values=dict(sorted(values.items())),
+        value_files=dict(sorted(value_files.items())),
+        colors=dict(colors.most_common()),
+        fits=_fits(values, colors, candidates),
+        suspicions=tuple(_suspicions(files, values, colors)),
+        problems=tuple(problems),
+    )
+
+
+def _tallied(items: Any) -> dict[str, int]:
+    return dict(Counter(items).most_common())
+
+
+def _size(shape: tuple[int, ...]) -> str:
+    return f"{shape[1]}x{shape[0]}" if len(shape) == 2 else "x".join(map(str, shape))
+
+
+def _fits(
+    values: Counter[int], colors: Counter[str], candidates: Sequence[LabelSet]
+) -> tuple[Fit, ...]:
+    fits = [_fit(labels, values, colors) for labels in candidates]
+    fits = [fit for fit in fits if fit.classes_seen]
+    # A set that declares everything comes first; among those, the one whose
+    # classes are used most, then the smallest.
+    fits.sort(key=lambda f: (f.undeclared, -f.classes_seen / f.num_classes, f.num_classes))
+    return tuple(fits)
+
+
+def _fit(labels: LabelSet, values: Counter[int], colors: Counter[str]) -> Fit:
+    owner = {v: c.name for c in labels.classes for v in c.values}
+    color_owner = {
+        "#{:02x}{:02x}{:02x}".format(*x): c.name for c in labels.classes for x in c.colors
+    }
+    ignored = set(labels.ignore)
+    ignored_colors = {_hex(color) for color in labels.ignore_colors}
+    undeclared = sum(n for v, n in values.items() if v not in owner and v not in ignored)
+    undeclared += sum(
+        n for c, n in colors.items() if c not in color_owner and c not in ignored_colors
+    )
+    seen = {owner[v] for v in values if v in owner}
+    seen |= {color_owner[c] for c in colors if c in color_owner}
+    return Fit(labels.name, undeclared, len(seen), labels.num_classes)
+
+
+def _hex(color: tuple[int, int, int]) -> str:
+    return "#{:02x}{:02x}{:02x}".format(*color)
+
+
+def _suspicions(files: Sequence[_File], values: Counter[int], colors: Counter[str]) -> list[str]:
+    found = []
+    if set(values) == {0, 255}:
+        found.append("values are 0 and 255 only: a binary mask; --labels binary reads 255 as 1")
+    lossy = [file for file in files if file.lossy]
+    if lossy:
+        found.append(
+            f"{len(lossy)} of {len(files)} files are {lossy[0].kind}, which does not keep values "
+            f"exactly, {lossy[0].path} for one"
+        )
+    many = [f for f in files if len(f.values) > _MANY_VALUES or len(f.colors) > 4 * _MANY_VALUES]
+    if many:
+        worst = max(many, key=lambda f: len(f.values) + len(f.colors))
+        kinds = len(worst.values) + len(worst.colors)
+        found.append(
+            f"{len(many)} of {len(files)} files have very many values ({worst.path}: {kinds}): "
+            "resized with interpolation, saved with loss, or instance ids instead of classes"
+        )
+    if between := _in_between(values):
+        found.append(f"{between}: perhaps edges were interpolated")
+    if len({f.mode for f in files}) > 1:
+        found.append("files have different modes: " + ", ".join(_tallied(f.mode for f in files)))
+    if len({f.shape for f in files}) > 1:
+        found.append(f"files have {len({f.shape for f in files})} different sizes")
+    if any(f.grey_as_color for f in files):
+        count = sum(f.grey_as_color for f in files)
+        found.append(f"{count} files hold grey in three equal channels; save one of them")
+    flat = sum(len(f.values) + len(f.colors) == 1 for f in files)
+    if flat and len(files) > 1:
+        found.append(f"{flat} of {len(files)} files have one value throughout")
+    return found
+
+
+def _in_between(values: Counter[int]) -> str:
+    """Rare values that lie between frequent ones, as interpolated 0/255 edges do."""
+    total = sum(values.values())
+    if len(values) < 5 or len(values) > _MANY_VALUES or max(values) <= len(values) + 2:
+        return ""
+    rare = [v for v, n in values.items() if n < 0.001 * total]
+    if 2 * len(rare) < len(values):
+        return ""
+    shown = ", ".join(str(v) for v in sorted(rare)[:6])
+    return f"{len(rare)} of {len(values)} values are very rare and scattered ({shown}, …)"

@@ -1,0 +1,73 @@
+"""Image files through our own PNG reader where it will, and through Pillow elsewhere."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, UnidentifiedImageError
+
+from segiou.readers.masks import MaskError, RawMask
+
+__all__ = ["from_image", "from_pillow"]
+
+_LOSSY = {"JPEG", "JPEG2000", "MPO", "WEBP", "AVIF", "HEIF"}
+_LABEL_MODES = {"1", "L", "P", "I", "I;16", "I;16B", "I;16L"}
+
+
+def from_image(data: bytes, path: str | Path) -> RawMask:
+    """Read an image from its content.
+
+    Raises
+    ------
+    MaskError
+        If it is no image, damaged, of several frames, translucent or of a mode
+        that holds no labels.
+    """
+    try:
+        with Image.open(io.BytesIO(data)) as image:
+            return from_pillow(image, path)
+    except UnidentifiedImageError as error:
+        raise MaskError(path, f"is no image: it begins with {data[:12]!r}") from error
+    except Image.DecompressionBombError as error:
+        problem = f"declares a size that no mask has: {error}; use TIFF or .npy for huge masks"
+        raise MaskError(path, problem) from error
+    except (OSError, SyntaxError, ValueError, EOFError, IndexError, TypeError) as error:
+        if isinstance(error, MaskError):
+            raise
+        raise MaskError(path, f"is damaged: {error}") from error
+
+
+def from_pillow(image: Image.Image, path: str | Path) -> RawMask:
+    """Take labels or colours from an open Pillow image."""
+    kind = image.format or "image"
+    frames = getattr(image, "n_frames", 1)
+    if frames > 1:
+        raise MaskError(path, f"has {frames} frames; a mask has one: save each frame as a file")
+    image.load()
+    lossy = kind in _LOSSY
+    mode = image.mode
+    if mode in _LABEL_MODES:
+        return RawMask(np.asarray(image), mode, kind, lossy)
+    if mode in ("LA", "PA"):
+        return RawMask(_opaque(np.asarray(image), path)[..., 0], mode, kind, lossy)
+    if mode == "RGBA":
+        return RawMask(_opaque(np.asarray(image), path)[..., :3], mode, kind, lossy)
+    if mode == "RGB":
+        return RawMask(np.asarray(image), mode, kind, lossy)
+    problem = f"has mode {mode!r}; a mask has one channel of integers, or colours: save it as PNG"
+    raise MaskError(path, problem)
+
+
+def _opaque(pixels: NDArray[Any], path: str | Path) -> NDArray[Any]:
+    translucent = int((pixels[..., -1] != 255).sum())
+    if translucent:
+        problem = (
+            f"has {translucent} pixels that are not opaque; what lies under them is not defined: "
+            "save the mask without an alpha channel"
+        )
+        raise MaskError(path, problem)
+    return pixels
