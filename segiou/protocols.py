@@ -201,7 +201,7 @@ class Protocol:
         if self.unit == "image-class":
             return float(self._mean(values.ravel(), part.ravel())), covered
         images = self._mean(values, part)
-        return float(self._mean(images, part.any(1))), covered
+        return float(self._mean(images, np.asarray(part.any(1)))), covered
 
     def _mean(self, values: Floats, part: NDArray[np.bool_]) -> Floats:
         if self.absent == "nan" and (np.isnan(values) & part).any():
