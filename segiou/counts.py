@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Counts", "Tally"]
+__all__ = ["ChannelTally", "Counts", "Tally"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,6 +233,55 @@ class Tally:
         matrix = rows @ member
         kept = matrix.sum((-2, -1)) + unassigned.sum(-1)
         return Tally(matrix, unassigned, self.pixels - kept)
+
+
+@dataclass(frozen=True, eq=False)
+class ChannelTally:
+    """Everything that was counted of overlapping channels, in the terms of a :class:`Tally`.
+
+    No pairs of channels are counted: the matrix is empty. The unit is values,
+    one a pixel and channel.
+
+    Attributes
+    ----------
+    counts : Counts of shape (C,)
+    ignored : ndarray of int64, shape ()
+        Values dropped by a mask.
+    """
+
+    counts: Counts
+    ignored: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ignored", _counts_array(self.ignored, "ignored"))
+
+    @property
+    def matrix(self) -> NDArray[np.int64]:
+        """No pairs of channels, (0, 0)."""
+        return np.zeros((0, 0), dtype=np.int64)
+
+    @property
+    def unassigned(self) -> NDArray[np.int64]:
+        """Zeros, (C,): a channel says yes or no, there is nothing else to predict."""
+        return np.zeros_like(self.counts.tp)
+
+    @property
+    def valid(self) -> NDArray[np.int64]:
+        """Valid values."""
+        return np.asarray(self.counts.total.sum(-1))
+
+    @property
+    def pixels(self) -> NDArray[np.int64]:
+        """Values seen, ignored ones included."""
+        return self.valid + self.ignored
+
+    def merged_classes(self, groups: Sequence[Sequence[int]]) -> NoReturn:
+        """Refuse: the union of overlapping channels is not a function of their counts."""
+        msg = (
+            f"{len(groups)} groups of overlapping channels cannot be scored from the counts of "
+            "each channel; unite the masks before they are counted"
+        )
+        raise ValueError(msg)
 
 
 def _membership(groups: Sequence[Sequence[int]], num_classes: int) -> NDArray[np.int64]:

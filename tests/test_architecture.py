@@ -15,11 +15,11 @@ PACKAGE = Path(__file__).parent.parent / "segiou"
 ROOMS = (
     ("_files", "_labels_toml"),
     ("labels",),
-    ("counting",),
     ("counts",),
+    ("counting",),
     ("metrics",),
     ("protocols",),
-    ("imbalance", "fine_grained"),
+    ("imbalance", "fine_grained", "instance_weighted"),
     ("uncertainty",),
     ("classes",),
     ("report", "html", "plots"),

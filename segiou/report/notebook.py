@@ -59,6 +59,6 @@ def _row(row: ClassRow) -> str:
 def _footer(report: Report) -> str:
     return (
         f'<div style="opacity:.75;font-size:90%">Rule {escape(report.protocol.name)}: '
-        f"{escape(report.protocol.rule)}. {report.pairs} pairs, {report.pixels} pixels, "
+        f"{escape(report.protocol.rule)}. {report.pairs} pairs, {report.pixels} {report.unit}, "
         f"{report.ignored} ignored.</div>"
     )
