@@ -28,9 +28,8 @@ class ChannelCounts:
     """Counts of overlapping binary channels, one against the rest, as pairs come.
 
     For multi-label masks and sigmoid outputs: a pixel may be of several classes
-    or of none. It is a commutative monoid as
-    :class:`~segiou.confusion.ConfusionMatrix` is: any split of the same pairs
-    over any number of these, in any order, merges to the same integers.
+    or of none. A commutative monoid, as :class:`~segiou.confusion.ConfusionMatrix`:
+    any split of the same pairs, in any order, merges to the same integers.
 
     Parameters
     ----------
@@ -120,7 +119,7 @@ class ChannelCounts:
         mask: Any = None,
         threshold: float | None = None,
     ) -> Self:
-        """Count one pair, or one batch, of channels.
+        """Count one pair, or one batch, of channels; returns itself.
 
         Parameters
         ----------
@@ -129,11 +128,6 @@ class ChannelCounts:
         axis : int
             The channel axis: 0 for (C, H, W), −1 for (H, W, C), 1 for
             (N, C, H, W).
-
-        Returns
-        -------
-        ChannelCounts
-            Itself.
 
         Raises
         ------

@@ -158,7 +158,7 @@ def cohen_kappa(counts: Counts) -> Floats:
 
     References
     ----------
-    J. Cohen, Educ. Psychol. Meas. 20 (1960), eq. 1.
+    J. Cohen, Educ. Psychol. Meas. 20 (1960).
 
     Examples
     --------
@@ -195,7 +195,7 @@ def matthews_correlation(counts: Counts) -> Floats:
 
     References
     ----------
-    J. Gorodkin, Comput. Biol. Chem. 28 (2004), eq. 8.
+    J. Gorodkin, Comput. Biol. Chem. 28 (2004).
 
     Examples
     --------

@@ -37,7 +37,7 @@ def iou(counts: Counts) -> Floats:
     References
     ----------
     P. Jaccard, Bull. Soc. Vaud. Sci. Nat. 37 (1901); M. Everingham et al.,
-    IJCV 88 (2010), eq. 4.
+    IJCV 88 (2010).
 
     Examples
     --------
@@ -131,7 +131,7 @@ def tversky(counts: Counts, alpha: float, beta: float) -> Floats:
 
     References
     ----------
-    A. Tversky, Psychological Review 84 (1977), eq. 8.
+    A. Tversky, Psychological Review 84 (1977).
 
     Examples
     --------
@@ -219,7 +219,7 @@ def balanced_accuracy(counts: Counts) -> Floats:
 
     References
     ----------
-    K. H. Brodersen et al., ICPR 2010, eq. 1.
+    K. H. Brodersen et al., ICPR 2010.
 
     Examples
     --------
@@ -245,7 +245,7 @@ def volumetric_similarity(counts: Counts) -> Floats:
 
     References
     ----------
-    A. A. Taha and A. Hanbury, BMC Medical Imaging 15:29 (2015), eq. 17.
+    A. A. Taha and A. Hanbury, BMC Medical Imaging 15:29 (2015).
 
     Examples
     --------
