@@ -248,6 +248,7 @@ def score_folder(
     options = ClassOptions.of(
         labels, pred_labels=pred_labels, ignore=ignore, exclude=exclude, unassigned=unassigned
     )
+    options.warn_of_ignored_classes(stacklevel=3)
     rule = load_protocol(protocol)
     pairing = pair_paths(truth, pred, truth_suffix=truth_suffix, pred_suffix=pred_suffix, key=key)
     problems = pairing_problems(pairing, missing, extra)
