@@ -67,7 +67,8 @@ def test_torchmetrics_segmentation_mean_iou(case, peer):
 
 
 def test_an_out_of_range_prediction_is_refused_and_not_counted_in_another_cell():
-    # torchmetrics without validation reads 3 of 3 classes as the next row's class 0.
+    # torchmetrics, which checks how many labels there are and not which, reads 3 of 3 classes
+    # as class 0 of the next row.
     truth, pred = np.array([0, 1, 2]), np.array([0, 3, 2])
     with pytest.raises(UndeclaredValuesError, match="pred has values that are no class"):
         count_pairs(truth, pred, 3)
