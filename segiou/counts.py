@@ -144,7 +144,7 @@ class Tally:
     unassigned : ndarray of int64, shape (..., C)
         Valid pixels of each truth class whose prediction names no class.
     ignored : ndarray of int64, shape (...)
-        Pixels dropped by their truth value or by a mask.
+        Pixels dropped by their truth value or by a mask; one number stands for all.
 
     Raises
     ------
@@ -167,13 +167,14 @@ class Tally:
     def __post_init__(self) -> None:
         for name in ("matrix", "unassigned", "ignored"):
             object.__setattr__(self, name, _counts_array(getattr(self, name), name))
-        expected = (*self.ignored.shape, *self.unassigned.shape[-1:])
-        if self.unassigned.shape != expected or self.matrix.shape != (*expected, expected[-1]):
+        leading, num_classes = self.unassigned.shape[:-1], self.unassigned.shape[-1:]
+        if self.matrix.shape != (*leading, *num_classes, *num_classes):
             msg = (
-                f"matrix {self.matrix.shape}, unassigned {self.unassigned.shape} and ignored "
-                f"{self.ignored.shape} do not fit: they must be (..., C, C), (..., C) and (...)"
+                f"matrix {self.matrix.shape} and unassigned {self.unassigned.shape} do not fit: "
+                "they must be (..., C, C) and (..., C)"
             )
             raise ValueError(msg)
+        object.__setattr__(self, "ignored", np.broadcast_to(self.ignored, leading).copy())
 
     @classmethod
     def of_table(cls, table: NDArray[np.int64], ignored: Any = 0) -> Tally:

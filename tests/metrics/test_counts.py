@@ -122,7 +122,7 @@ def test_bad_groups_are_refused(groups, text):
             "fp must be below 2\\^63, got 9223372036854775808",
         ),
         (lambda: Tally([[1, 2]], [0, 0], 0), ValueError, "do not fit"),
-        (lambda: Tally([[1]], [0], [0]), ValueError, "do not fit"),
+        (lambda: Tally([[1]], [0], [0]), ValueError, "broadcast"),
         (lambda: Tally([[1.0]], [0], 0), TypeError, "matrix must be integers"),
     ],
 )
