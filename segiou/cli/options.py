@@ -10,9 +10,11 @@ __all__ = [
     "EXIT_GATE",
     "EXIT_USAGE",
     "add_class_options",
+    "add_output_options",
     "add_pairing_options",
     "add_reading_options",
     "add_report_options",
+    "add_resampling_options",
     "add_running_options",
     "add_scoring_options",
     "class_arguments",
@@ -28,13 +30,13 @@ FORMATS = ("table", "json", "csv", "markdown")
 SORT_KEYS = ("order", "name", "iou", "dice", "precision", "recall", "share", "tp", "fp", "fn")
 
 
-def add_class_options(parser: argparse.ArgumentParser) -> None:
+def add_class_options(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
     """What the classes are and how pixels are counted for them."""
     group = parser.add_argument_group("classes")
     group.add_argument(
         "--labels",
         metavar="SET",
-        required=True,
+        required=required,
         help="label set: a preset (see segiou labelsets), a TOML file, or a number of classes",
     )
     group.add_argument(
@@ -191,3 +193,27 @@ def add_report_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="exit with 1 if a score is lower: miou, pixel_accuracy, mean_accuracy, iou:CLASS, …",
     )
+
+
+def add_resampling_options(parser: argparse.ArgumentParser) -> None:
+    """How sure the numbers are."""
+    group = parser.add_argument_group("intervals")
+    group.add_argument(
+        "--group-by",
+        metavar="REGEX",
+        help="images that belong together (frames of a drive): what this finds in their ids; "
+        "or FILE.csv:COLUMN, a table with a column 'id'",
+    )
+    group.add_argument("--level", metavar="P", type=float, default=0.95, help="default: 0.95")
+    group.add_argument("--resamples", metavar="N", type=_positive, default=10_000)
+    group.add_argument("--seed", metavar="N", type=int, default=0)
+    group.add_argument(
+        "--method", choices=("percentile", "bca"), default="percentile", help="kind of interval"
+    )
+
+
+def add_output_options(parser: argparse.ArgumentParser) -> None:
+    """Where findings go."""
+    group = parser.add_argument_group("output")
+    group.add_argument("--format", choices=("table", "json"), default="table")
+    group.add_argument("--output", metavar="FILE", help="write to a file instead of stdout")
