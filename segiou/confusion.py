@@ -15,7 +15,7 @@ from segiou.classes import ClassOptions
 from segiou.counting import Encoding, PairCount, decide
 from segiou.counting.devices import is_on_device
 from segiou.counting.pairs import Unassigned
-from segiou.counting.tensors import Pending, count_on_device
+from segiou.counting.tensors import Pending, count_on_device, read
 from segiou.counts import Counts, Tally
 from segiou.labels import LabelSet
 from segiou.metrics import Floats
@@ -230,7 +230,7 @@ class ConfusionMatrix:
         encoding = self._encoding_for(pred, argmax, threshold)
         if is_on_device(truth) or is_on_device(pred):
             how = {"mask": mask, "argmax": argmax, "threshold": threshold}
-            return count_on_device(encoding, truth, pred, **how).read(encoding)
+            return read(encoding, count_on_device(encoding, truth, pred, **how))
         if encoding is self._decided_encoding:
             pred = decide(pred, argmax=argmax, threshold=threshold)
         return encoding.count(truth, pred, mask=mask)

@@ -11,50 +11,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.counting.arrays import as_array, nan_text
-from segiou.counting.codes import ValueCodes
+from segiou.counting.arrays import nan_text
+from segiou.counting.code_tables import CodeTables, DeviceCount
 from segiou.counting.devices import framework_of, is_on_device, to_host
-from segiou.counting.operations import Operations, operations_for
+from segiou.counting.operations import operations_for
 from segiou.counting.pairs import Encoding, PairCount, UndeclaredValuesError
 
 __all__ = [
-    "DeviceCount",
     "DeviceValuesError",
     "Pending",
     "count_on_device",
+    "read",
     "read_counts",
     "sums_of_table",
 ]
-
-#: Stands for "no undeclared value was met" in the maxima; fits 32 bits.
-NONE_MET = -(1 << 31)
-
-
-class DeviceCount(NamedTuple):
-    """What a batch counts to, still on its device."""
-
-    operations: Operations
-    """Of the device."""
-    sums: Any
-    """(C + 2) · (C + 1) + 1 integers: the table with a row for ignored and a row for undeclared
-    truth, flat, and the pixels whose score is NaN. Batches add."""
-    maxima: Any
-    """Two integers: the largest undeclared value of truth and of prediction. Batches: maximum."""
-
-    def plus(self, other: DeviceCount) -> DeviceCount:
-        """Both batches together."""
-        maxima = self.operations.maximum(self.maxima, other.maxima)
-        return DeviceCount(self.operations, self.sums + other.sums, maxima)
-
-    def read(self, encoding: Encoding) -> PairCount:
-        """Transfer to the host, once, and check; raises as :func:`read_counts`."""
-        both = to_host(self.operations.join([self.sums, self.maxima]))
-        return read_counts(encoding, both[:-2], both[-2:])
 
 
 class DeviceValuesError(UndeclaredValuesError):
@@ -90,78 +65,8 @@ class DeviceValuesError(UndeclaredValuesError):
         return (DeviceValuesError, (self.side, self.pixels, self.largest))
 
 
-class _Side(NamedTuple):
-    low: int
-    high: int
-    codes: Any
-    undeclared: int
-
-
-class _Tables:
-    """An encoding's look-up tables on one device, moved there once."""
-
-    def __init__(self, operations: Operations, encoding: Encoding) -> None:
-        self.ops = operations
-        self.encoding = encoding
-        self.truth = self._side(encoding.truth)
-        self.pred = self._side(encoding.pred)
-
-    def _side(self, side: ValueCodes) -> _Side:
-        # One more entry at either end, for every value beyond it.
-        codes = np.pad(side.codes.astype(np.int32), 1, constant_values=side.undeclared)
-        return _Side(
-            side.low, side.low + len(side.codes) - 1, self.ops.array(codes), side.undeclared
-        )
-
-    def codes(self, labels: Any, side: _Side) -> tuple[Any, Any]:
-        """Labels as integers that cannot wrap, and their codes."""
-        below, above = side.low - 1, side.high + 1
-        bits = _bits(labels, below, above, self.ops.widest)
-        values = self.ops.wide(labels, bits)
-        return values, self.ops.take(side.codes, self.ops.clip(values, below, above) - below)
-
-    def count(self, truth: Any, pred: Any, valid: Any, nan: Any) -> DeviceCount:
-        """Count labels on the device; `nan` is given where they were decided from scores."""
-        ops, classes = self.ops, self.encoding.num_classes
-        truth_values, t = self.codes(truth, self.truth)
-        if valid is not None:
-            t = ops.where(valid, t, classes)
-        bad_truth = ops.where(t == self.truth.undeclared, truth_values, NONE_MET)
-        maxima = [ops.largest(bad_truth, NONE_MET)] * 2
-        if nan is None:
-            pred_values, p = self.codes(pred, self.pred)
-            bad_pred = ops.where((p == classes) & (t < classes), pred_values, NONE_MET)
-            maxima[1] = ops.largest(bad_pred, NONE_MET)
-        else:
-            p = ops.wide(pred, 32)  # class indices need no table
-        # The last cell stays zero: it is the place of the NaN scores.
-        sums = ops.histogram(t * (classes + 1) + p, (classes + 2) * (classes + 1) + 1)
-        if nan is not None:
-            sums = ops.join([sums[:-1], ops.total(nan)])
-        return DeviceCount(ops, sums, ops.join(maxima))
-
-
-def _bits(labels: Any, below: int, above: int, widest: int) -> int:
-    fits = below >= NONE_MET and above < 1 << 31
-    if widest == 32 and not fits:
-        msg = (
-            f"label values from {below + 1} to {above - 1} do not fit JAX's 32 bits; enable "
-            "jax_enable_x64, or count on the CPU"
-        )
-        raise ValueError(msg)
-    narrow = str(labels.dtype).rpartition(".")[2] in ("bool", "uint8", "int8", "int16", "uint16")
-    return 32 if fits and (narrow or widest == 32) else 64
-
-
 def count_on_device(
-    encoding: Encoding,
-    truth: Any,
-    pred: Any,
-    *,
-    mask: Any = None,
-    argmax: int | None = None,
-    threshold: float | None = None,
-    tables: dict[Any, Any] | None = None,
+    encoding: Encoding, truth: Any, pred: Any, *, tables: dict[Any, Any] | None = None, **how: Any
 ) -> DeviceCount:
     """Count a batch on the device that its prediction (or else its truth) is on.
 
@@ -169,78 +74,18 @@ def count_on_device(
     ----------
     encoding : Encoding
         Of the labels; where a rule is given, of class indices.
-    truth, pred, mask, argmax, threshold
-        As :meth:`segiou.ConfusionMatrix.update`, any of the arrays on the device.
+    truth, pred, **how
+        As :meth:`CodeTables.count`, any of the arrays on the device.
     tables : dict, optional
         Keeps the look-up tables from one call to the next.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As ``update``, for what can be told without reading the device.
     """
     ops = operations_for(pred if is_on_device(pred) or not framework_of(truth) else truth)
     key = (ops.device, id(encoding))
     tables = {} if tables is None else tables
     if key not in tables:
-        tables[key] = _Tables(ops, encoding)
-    truth, pred = _bring(ops, truth, "truth"), _bring(ops, pred, "pred")
-    _check_labels(ops, truth, "truth")
-    nan = None
-    if argmax is None and threshold is None:
-        _check_labels(ops, pred, "pred")
-    else:
-        pred, nan = _decide(ops, pred, argmax, threshold)
-    if truth.shape != pred.shape:
-        msg = (
-            f"truth has shape {tuple(truth.shape)} but pred has {tuple(pred.shape)}; "
-            "they must be equal, pixel for pixel"
-        )
-        raise ValueError(msg)
-    valid = None if mask is None else _valid(ops, mask, tuple(truth.shape))
-    counted: DeviceCount = tables[key].count(truth, pred, valid, nan)
+        tables[key] = CodeTables(ops, encoding)
+    counted: DeviceCount = tables[key].count(truth, pred, **how)
     return counted
-
-
-def _bring(ops: Operations, data: Any, name: str) -> Any:
-    return ops.array(data if framework_of(data) else as_array(data, name))
-
-
-def _check_labels(ops: Operations, labels: Any, name: str) -> None:
-    if (kind := ops.kind(labels)) not in "biu":
-        hint = (
-            "; if these are scores, say argmax=AXIS (the class axis) or threshold=T"
-            if kind == "f"
-            else ""
-        )
-        msg = f"{name} is {labels.dtype}; labels must be integers or bool{hint}"
-        raise TypeError(msg)
-
-
-def _decide(
-    ops: Operations, scores: Any, argmax: int | None, threshold: float | None
-) -> tuple[Any, Any]:
-    if threshold is not None and argmax is not None:
-        msg = "say either argmax=AXIS or threshold=T, not both and not neither"
-        raise ValueError(msg)
-    if threshold is not None:
-        return scores > threshold, ops.isnan(scores)
-    assert argmax is not None
-    if not -len(scores.shape) <= argmax < len(scores.shape):
-        msg = f"scores of shape {tuple(scores.shape)} have no axis {argmax}"
-        raise ValueError(msg)
-    return ops.argmax(scores, argmax)
-
-
-def _valid(ops: Operations, mask: Any, shape: tuple[int, ...]) -> Any:
-    valid = _bring(ops, mask, "mask")
-    if "bool" not in str(valid.dtype):
-        msg = f"mask must be bool (True = counted), got {valid.dtype}; perhaps mask != 0 is meant"
-        raise TypeError(msg)
-    if tuple(valid.shape) != shape:
-        msg = f"mask has shape {tuple(valid.shape)} but the labels have {shape}"
-        raise ValueError(msg)
-    return valid
 
 
 def sums_of_table(count: PairCount) -> NDArray[np.int64]:
@@ -250,6 +95,12 @@ def sums_of_table(count: PairCount) -> NDArray[np.int64]:
     table[:classes] = count.table
     table[classes, 0] = count.ignored
     return np.append(table.ravel(), 0)
+
+
+def read(encoding: Encoding, count: DeviceCount) -> PairCount:
+    """Transfer counts to the host, once, and check them; raises as :func:`read_counts`."""
+    both = to_host(count.operations.join([count.sums, count.maxima]))
+    return read_counts(encoding, both[:-2], both[-2:])
 
 
 def read_counts(encoding: Encoding, sums: NDArray[Any], maxima: NDArray[Any]) -> PairCount:
@@ -294,9 +145,9 @@ class Pending:
     def collect(self, encoding: Encoding) -> Iterator[PairCount]:
         """Transfer the counts, one small vector a device; what cannot be read stays."""
         for device, count in list(self._counts.items()):
-            read = count.read(encoding)
+            table = read(encoding, count)
             del self._counts[device]
-            yield read
+            yield table
         self._pixels = 0
 
     def clear(self) -> None:

@@ -16,7 +16,7 @@ import segiou
 from segiou import ConfusionMatrix
 from segiou.counting import operations, tensors
 from segiou.counting.devices import framework_of, is_on_device, to_host
-from segiou.counting.tensors import DeviceValuesError, count_on_device, read_counts
+from segiou.counting.tensors import DeviceValuesError, count_on_device, read, read_counts
 
 DTYPES = ["bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64"]
 
@@ -127,7 +127,7 @@ def test_torch_uint64_beyond_int64_does_not_wrap(monkeypatch):
     torch = pytest.importorskip("torch")
     pred = torch.from_numpy(np.array([0, 2**64 - 1, 2**63], dtype=np.uint64))
     encoding = ConfusionMatrix(2, unassigned="count").options.encoding()
-    count = count_on_device(encoding, torch.zeros(3, dtype=torch.uint8), pred).read(encoding)
+    count = read(encoding, count_on_device(encoding, torch.zeros(3, dtype=torch.uint8), pred))
     np.testing.assert_array_equal(count.table, [[1, 0, 2], [0, 0, 0]])
 
 
