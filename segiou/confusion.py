@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -92,8 +91,7 @@ class ConfusionMatrix:
         options = ClassOptions.of(
             labels, pred_labels=pred_labels, ignore=ignore, exclude=exclude, unassigned=unassigned
         )
-        if options.ignored_classes:
-            warnings.warn(options.ignored_classes_text(), stacklevel=2)
+        options.warn_of_ignored_classes(stacklevel=3)
         self._start(options)
 
     def _start(self, options: ClassOptions) -> None:

@@ -43,6 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _explain(error: ValueError | OSError) -> int:
     from segiou.readers import MaskError
+    from segiou.runs import RunFileError
     from segiou.scoring import DataError
 
     if isinstance(error, OSError):
@@ -50,7 +51,11 @@ def _explain(error: ValueError | OSError) -> int:
         _say(f"{where}{error.strerror or error}")
         return options.EXIT_DATA
     _say(str(error))
-    return options.EXIT_DATA if isinstance(error, (DataError, MaskError)) else options.EXIT_USAGE
+    return (
+        options.EXIT_DATA
+        if isinstance(error, (DataError, MaskError, RunFileError))
+        else options.EXIT_USAGE
+    )
 
 
 def _say(text: str) -> None:
@@ -74,9 +79,12 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for name, text, add in (
         ("score", "score a folder of predicted masks against a folder of true ones", add_score),
+        ("report", "show a run again, in any format, without the masks", add_report),
+        ("merge", "join run files into one", add_merge),
         ("inspect", "tell what is in the masks of a folder", add_inspect),
         ("labelsets", "list the label sets, or print one as TOML", add_labelsets),
         ("demo", "write drawn street scenes and score two models on them", add_demo),
+        ("explore", "open a page on which IoU can be tried with two rectangles", add_explore),
     ):
         command = commands.add_parser(name, help=text, description=text.capitalize() + ".")
         command.set_defaults(module=name)
@@ -91,7 +99,26 @@ def add_score(parser: argparse.ArgumentParser) -> None:
     options.add_class_options(parser)
     options.add_pairing_options(parser)
     options.add_reading_options(parser)
+    options.add_scoring_options(parser)
     options.add_report_options(parser)
+
+
+def add_report(parser: argparse.ArgumentParser) -> None:
+    """Options of ``segiou report``."""
+    parser.add_argument("run", metavar="RUN", help="run file that segiou score --run has written")
+    options.add_report_options(parser)
+    parser.add_argument("--quiet", action="store_true", help="no notes")
+    # A run knows by which rule it was made.
+    parser.set_defaults(protocol=None)
+
+
+def add_merge(parser: argparse.ArgumentParser) -> None:
+    """Options of ``segiou merge``."""
+    parser.add_argument("runs", metavar="RUN", nargs="+", help="run files of the same options")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", required=True, help="a new file for all of them"
+    )
+    parser.add_argument("--quiet", action="store_true", help="no notes")
 
 
 def add_inspect(parser: argparse.ArgumentParser) -> None:
@@ -112,4 +139,12 @@ def add_demo(parser: argparse.ArgumentParser) -> None:
     """Options of ``segiou demo``."""
     parser.add_argument(
         "folder", metavar="DIR", nargs="?", default="segiou-demo", help="default: segiou-demo"
+    )
+
+
+def add_explore(parser: argparse.ArgumentParser) -> None:
+    """Options of ``segiou explore``."""
+    parser.add_argument("--output", metavar="FILE", help="write the page here")
+    parser.add_argument(
+        "--no-open", dest="open", action="store_false", help="write the page, open no browser"
     )

@@ -14,7 +14,9 @@ __all__ = [
     "add_reading_options",
     "add_report_options",
     "add_running_options",
+    "add_scoring_options",
     "class_arguments",
+    "engine_arguments",
     "pairing_arguments",
 ]
 
@@ -121,6 +123,41 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
         help="whether a bad pair stops the run (after all were tried) or is left out and listed",
     )
     add_running_options(group)
+
+
+def add_scoring_options(parser: argparse.ArgumentParser) -> None:
+    """Where counts are kept and who does the work."""
+    group = parser.add_argument_group("running")
+    group.add_argument(
+        "--run",
+        metavar="FILE",
+        help="keep every finished pair in this run file; if it exists, go on where it was",
+    )
+    group.add_argument(
+        "--shard",
+        metavar="I/N",
+        type=_shard,
+        help="score only part I of N of the pairs; segiou merge joins the run files",
+    )
+    group.add_argument(
+        "--processes", metavar="N", type=_positive, help="use processes instead of threads"
+    )
+    group.add_argument(
+        "--dask", metavar="ADDRESS", help="use the Dask cluster whose scheduler is there"
+    )
+
+
+def engine_arguments(parsed: argparse.Namespace) -> dict[str, Any]:
+    """Keyword arguments of who does the work."""
+    return {name: getattr(parsed, name) for name in ("workers", "processes", "dask")}
+
+
+def _shard(text: str) -> tuple[int, int]:
+    part, _, parts = text.partition("/")
+    if not (part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts)):
+        msg = f"{text!r} is not of the form I/N with I from 1 to N"
+        raise argparse.ArgumentTypeError(msg)
+    return int(part), int(parts)
 
 
 def add_running_options(parser: Any) -> None:

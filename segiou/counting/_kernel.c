@@ -39,10 +39,8 @@ static Format read_format(const Py_buffer *view)
         is_big = *format == '>' || *format == '!' || (*format != '<' && is_big);
         format++;
     }
-    Format read = {'\0', view->itemsize > 1 && is_big == is_little};
-    if (*format != '\0' && format[1] == '\0')
-        read.type = *format;
-    return read;
+    int is_plain = *format != '\0' && format[1] == '\0';
+    return (Format){is_plain ? *format : '\0', view->itemsize > 1 && is_big == is_little};
 }
 
 static int open_labels(Labels *labels, PyObject *object)
@@ -178,12 +176,12 @@ static int open_table(Py_buffer *view, PyObject *object)
 
 static int check_shapes(const Py_buffer *truth, const Py_buffer *pred)
 {
-    int is_equal = truth->ndim == pred->ndim;
-    for (int axis = 0; is_equal && axis < truth->ndim; axis++)
-        is_equal = truth->shape[axis] == pred->shape[axis];
-    if (!is_equal)
+    int axis = truth->ndim == pred->ndim ? 0 : -1;
+    while (axis >= 0 && axis < truth->ndim)
+        axis = truth->shape[axis] == pred->shape[axis] ? axis + 1 : -1;
+    if (axis < 0)
         PyErr_SetString(PyExc_ValueError, "truth and pred differ in shape");
-    return is_equal ? 0 : -1;
+    return axis < 0 ? -1 : 0;
 }
 
 static int count_labels(const Loops *loops, Labels *truth, Labels *pred, const Py_buffer *table)

@@ -30,12 +30,14 @@ typedef struct {
     uint32_t states; /* rows or columns of the table; states - 1 is the code of all other values */
 } Meaning;
 
-/* How the values of one array become symbols. */
+/* How the values of one array become symbols. From SYMBOL_IS_SHIFT16 on they have 16 bits, then
+ * those of both arrays. */
 typedef enum {
     SYMBOL_IS_BYTE,  /* 1-byte values: the byte itself, of which there are 256 */
     SYMBOL_IS_SHIFT, /* value - first, where that is < 256, else `outside`; 8 bits */
-    SYMBOL_IS_CODE8, /* the code itself, looked up per pixel; 8 bits */
-    SYMBOL_IS_CODE16 /* the code itself, looked up per pixel; 16 bits */
+    SYMBOL_IS_CODE8,   /* the code itself, looked up per pixel; 8 bits */
+    SYMBOL_IS_SHIFT16, /* min(value - first, length), or a byte; 16 bits */
+    SYMBOL_IS_CODE16   /* the code itself, looked up per pixel; 16 bits */
 } SymbolKind;
 
 /* One of the two label arrays and what its values mean. */
@@ -79,6 +81,10 @@ typedef size_t (*Scan)(const void *truth, const void *pred, size_t n, uint16_t *
 typedef void (*Shift)(const char *values, size_t n, uint64_t first, uint8_t outside,
                       uint8_t *symbols);
 
+/* value -> 16-bit symbol of SYMBOL_IS_SHIFT16, likewise. */
+typedef void (*WideShift)(const char *values, size_t n, uint64_t first, uint64_t length,
+                          uint16_t *symbols);
+
 /* Counts pixels into noise->few. */
 typedef void (*CountFew)(const uint8_t *truth, const uint8_t *pred, size_t n,
                          const Counters *counters);
@@ -92,6 +98,9 @@ typedef struct {
     Shift shift16;
     Shift shift32;
     Shift shift64;
+    WideShift wide16;
+    WideShift wide32;
+    WideShift wide64;
     CountFew count_few;
 } Loops;
 
@@ -105,6 +114,13 @@ extern const Loops avx512_loops;
  * hint at an address that is never read, and no access. */
 #define FETCH_AHEAD(at) __builtin_prefetch((const char *)(at) + AHEAD)
 #endif
+/* What every set of loops may take over. */
+void wide16_portable(const char *values, size_t n, uint64_t first, uint64_t length,
+                     uint16_t *symbols);
+void wide32_portable(const char *values, size_t n, uint64_t first, uint64_t length,
+                     uint16_t *symbols);
+void wide64_portable(const char *values, size_t n, uint64_t first, uint64_t length,
+                     uint16_t *symbols);
 size_t scan16_portable(const void *truth_symbols, const void *pred_symbols, size_t n,
                        uint16_t *positions);
 void fill_position_lookup(void);

@@ -112,7 +112,18 @@ DEFINE_SHIFT256(16, 64)
 DEFINE_SHIFT256(32, 32)
 DEFINE_SHIFT256(64, 16)
 
-const Loops avx2_loops = {"c-avx2",     has_avx2,     scan8_avx2,   scan16_portable,
-                          shift16_avx2, shift32_avx2, shift64_avx2, count_few_portable};
+const Loops avx2_loops = {
+    .name = "c-avx2",
+    .is_runnable = has_avx2,
+    .scan8 = scan8_avx2,
+    .scan16 = scan16_portable,
+    .shift16 = shift16_avx2,
+    .shift32 = shift32_avx2,
+    .shift64 = shift64_avx2,
+    .wide16 = wide16_portable,
+    .wide32 = wide32_portable,
+    .wide64 = wide64_portable,
+    .count_few = count_few_portable,
+};
 
 #endif

@@ -42,6 +42,12 @@ static SymbolKind choose_kind(const Source *source, const Meaning *meaning)
     return meaning->states <= 256 ? SYMBOL_IS_CODE8 : SYMBOL_IS_CODE16;
 }
 
+static SymbolKind choose_wide_kind(const Source *source, const Meaning *meaning)
+{
+    int fits = source->itemsize == 1 || meaning->length < MAX_CODES;
+    return fits ? SYMBOL_IS_SHIFT16 : SYMBOL_IS_CODE16;
+}
+
 static uint32_t code_of(const Meaning *meaning, uint64_t index)
 {
     return index < meaning->length ? meaning->codes[index] : meaning->states - 1;
@@ -60,60 +66,63 @@ static void offsets_of_bytes(Source *source, const Meaning *meaning, int is_bool
         source->offsets[byte] = code_of_byte(meaning, is_bool, byte) * step;
 }
 
-static void offsets_of_shifts(Source *source, const Meaning *meaning, uint32_t step)
+static void offsets_of_shifts(Source *source, const Meaning *meaning, size_t symbols,
+                              uint32_t step)
 {
-    source->outside = (uint8_t)find_outside(meaning);
-    for (uint64_t symbol = 0; symbol < 256; symbol++)
+    for (size_t symbol = 0; symbol < symbols; symbol++)
         source->offsets[symbol] = code_of(meaning, symbol) * step;
 }
 
-static void offsets_of_codes(Source *source, const Meaning *meaning, uint32_t step)
+static void offsets_of_codes(Source *source, const Meaning *meaning, size_t symbols, uint32_t step)
 {
-    size_t count = source->kind == SYMBOL_IS_CODE8 ? 256 : meaning->states;
-    for (size_t code = 0; code < count; code++)
+    for (size_t code = 0; code < symbols; code++)
         source->offsets[code] = (uint32_t)(code < meaning->states ? code : 0) * step;
 }
 
-static int copy_codes(Source *source, const Meaning *meaning, int is_bool)
+static int copy_codes(Source *source, const Meaning *meaning)
 {
-    int is_byte = source->itemsize == 1;
-    if (is_byte) {
-        source->first = 0;
-        source->length = 255;
-    }
-    size_t count = (size_t)source->length + 1;
+    size_t count = (size_t)meaning->length + 1;
     source->codes = malloc(count * sizeof(uint16_t));
     if (source->codes == NULL)
         return -1;
     for (size_t i = 0; i < count; i++) {
-        uint32_t code = is_byte ? code_of_byte(meaning, is_bool, (int)i) : code_of(meaning, i);
         if (source->kind == SYMBOL_IS_CODE8)
-            ((uint8_t *)source->codes)[i] = (uint8_t)code;
+            ((uint8_t *)source->codes)[i] = (uint8_t)code_of(meaning, i);
         else
-            ((uint16_t *)source->codes)[i] = (uint16_t)code;
+            ((uint16_t *)source->codes)[i] = (uint16_t)code_of(meaning, i);
     }
     return 0;
+}
+
+static size_t count_symbols(const Source *source, const Meaning *meaning)
+{
+    if (source->kind == SYMBOL_IS_SHIFT16 && source->itemsize > 1)
+        return (size_t)meaning->length + 1;
+    return source->kind == SYMBOL_IS_CODE16 ? meaning->states : 256;
 }
 
 /* step: how far apart the counters of neighbouring codes lie. */
 static int prepare(Source *source, const Meaning *meaning, int is_bool, uint32_t step)
 {
+    size_t symbols = count_symbols(source, meaning);
     source->first = meaning->first;
     source->length = meaning->length;
     source->offsets = source->few_offsets;
-    if (source->kind == SYMBOL_IS_CODE16) {
-        source->offsets = malloc(meaning->states * sizeof(uint32_t));
-        if (source->offsets == NULL)
-            return -1;
+    if (symbols > 256)
+        source->offsets = malloc(symbols * sizeof(uint32_t));
+    if (source->offsets == NULL)
+        return -1;
+    if (source->kind == SYMBOL_IS_CODE8 || source->kind == SYMBOL_IS_CODE16) {
+        offsets_of_codes(source, meaning, symbols, step);
+        return copy_codes(source, meaning);
     }
-    if (source->kind == SYMBOL_IS_BYTE)
+    if (source->itemsize == 1)
         offsets_of_bytes(source, meaning, is_bool, step);
-    else if (source->kind == SYMBOL_IS_SHIFT)
-        offsets_of_shifts(source, meaning, step);
     else
-        offsets_of_codes(source, meaning, step);
-    int has_codes = source->kind == SYMBOL_IS_CODE8 || source->kind == SYMBOL_IS_CODE16;
-    return has_codes ? copy_codes(source, meaning, is_bool) : 0;
+        offsets_of_shifts(source, meaning, symbols, step);
+    if (source->kind == SYMBOL_IS_SHIFT)
+        source->outside = (uint8_t)find_outside(meaning);
+    return 0;
 }
 
 int prepare_sources(Source *truth, const Meaning *truth_meaning, int truth_is_bool,
@@ -121,8 +130,10 @@ int prepare_sources(Source *truth, const Meaning *truth_meaning, int truth_is_bo
 {
     truth->kind = choose_kind(truth, truth_meaning);
     pred->kind = choose_kind(pred, pred_meaning);
-    if (truth->kind == SYMBOL_IS_CODE16 || pred->kind == SYMBOL_IS_CODE16)
-        truth->kind = pred->kind = SYMBOL_IS_CODE16;
+    if (truth->kind == SYMBOL_IS_CODE16 || pred->kind == SYMBOL_IS_CODE16) {
+        truth->kind = choose_wide_kind(truth, truth_meaning);
+        pred->kind = choose_wide_kind(pred, pred_meaning);
+    }
     if (prepare(truth, truth_meaning, truth_is_bool, columns) < 0)
         return -1;
     return prepare(pred, pred_meaning, pred_is_bool, 1);

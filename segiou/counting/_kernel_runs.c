@@ -170,5 +170,31 @@ DEFINE_SHIFT(16)
 DEFINE_SHIFT(32)
 DEFINE_SHIFT(64)
 
-const Loops portable_loops = {"c",     NULL,    scan8,   scan16_portable,
-                              shift16, shift32, shift64, count_few_portable};
+#define DEFINE_WIDE(BITS)                                                                     \
+    void wide##BITS##_portable(const char *values, size_t n, uint64_t first, uint64_t length, \
+                               uint16_t *symbols)                                             \
+    {                                                                                         \
+        uint##BITS##_t value, limit = (uint##BITS##_t)length;                                 \
+        for (size_t i = 0; i < n; i++) {                                                      \
+            memcpy(&value, values + i * sizeof value, sizeof value);                          \
+            uint##BITS##_t index = (uint##BITS##_t)(value - (uint##BITS##_t)first);           \
+            symbols[i] = (uint16_t)(index < limit ? index : limit);                           \
+        }                                                                                     \
+    }
+
+DEFINE_WIDE(16)
+DEFINE_WIDE(32)
+DEFINE_WIDE(64)
+
+const Loops portable_loops = {
+    .name = "c",
+    .scan8 = scan8,
+    .scan16 = scan16_portable,
+    .shift16 = shift16,
+    .shift32 = shift32,
+    .shift64 = shift64,
+    .wide16 = wide16_portable,
+    .wide32 = wide32_portable,
+    .wide64 = wide64_portable,
+    .count_few = count_few_portable,
+};

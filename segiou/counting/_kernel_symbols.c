@@ -78,7 +78,6 @@ static const char *as_native(const Source *source, const char *values, ptrdiff_t
 DEFINE_LOOK(16, 8)
 DEFINE_LOOK(32, 8)
 DEFINE_LOOK(64, 8)
-DEFINE_LOOK(8, 16)
 DEFINE_LOOK(16, 16)
 DEFINE_LOOK(32, 16)
 DEFINE_LOOK(64, 16)
@@ -95,7 +94,6 @@ static void look_up8(const Source *source, const char *values, size_t n, uint8_t
 static void look_up16(const Source *source, const char *values, size_t n, uint16_t *symbols)
 {
     switch (source->itemsize) {
-    case 1: look8_16(source, values, n, symbols); break;
     case 2: look16_16(source, values, n, symbols); break;
     case 4: look32_16(source, values, n, symbols); break;
     default: look64_16(source, values, n, symbols); break;
@@ -111,6 +109,20 @@ static void shift(const Source *source, const Loops *loops, const char *values, 
     narrow(values, n, source->first, source->outside, symbols);
 }
 
+static void wide_shift(const Source *source, const Loops *loops, const char *values, size_t n,
+                       uint16_t *symbols)
+{
+    if (source->itemsize == 1) {
+        for (size_t i = 0; i < n; i++)
+            symbols[i] = (uint8_t)values[i];
+        return;
+    }
+    WideShift narrow = source->itemsize == 2   ? loops->wide16
+                       : source->itemsize == 4 ? loops->wide32
+                                               : loops->wide64;
+    narrow(values, n, source->first, source->length, symbols);
+}
+
 const void *as_symbols(const Source *source, const Loops *loops, const char *values,
                        ptrdiff_t stride, size_t n, char *native, void *into)
 {
@@ -120,6 +132,7 @@ const void *as_symbols(const Source *source, const Loops *loops, const char *val
     switch (source->kind) {
     case SYMBOL_IS_SHIFT: shift(source, loops, values, n, into); break;
     case SYMBOL_IS_CODE8: look_up8(source, values, n, into); break;
+    case SYMBOL_IS_SHIFT16: wide_shift(source, loops, values, n, into); break;
     default: look_up16(source, values, n, into); break;
     }
     return into;

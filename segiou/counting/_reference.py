@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = ["count_coded"]
 
-_BLOCK = 1 << 17
+_BLOCK = 1 << 16
 _MAX_CODES = 1 << 16
 
 
@@ -57,8 +57,17 @@ class _Meaning:
         # Two's complement, so that one unsigned comparison checks both ends of the range.
         self.first = np.uint64((low + start) % 2**64)
         self.codes = np.append(codes[start:stop], np.uint16(undeclared)).astype(np.intp)
+        self.of_bytes: NDArray[np.intp] | None = None
+        if dtype.itemsize == 1:
+            self.of_bytes = self._look_up(np.arange(256, dtype=np.uint8).view(dtype))
 
     def codes_of(self, values: NDArray[Any]) -> NDArray[np.intp]:
+        if self.of_bytes is None:
+            return self._look_up(values)
+        found: NDArray[np.intp] = self.of_bytes[values.view(np.uint8)]
+        return found
+
+    def _look_up(self, values: NDArray[Any]) -> NDArray[np.intp]:
         if values.dtype.kind == "b":
             values = values.view(np.uint8) != 0
         if values.dtype != np.uint64:
@@ -82,10 +91,10 @@ def _count_block(
 ) -> None:
     changes = truth[1:] != truth[:-1]
     changes |= pred[1:] != pred[:-1]
-    starts = np.concatenate([[0], np.flatnonzero(changes) + 1])
-    if len(starts) > len(truth) // 4:
+    if np.count_nonzero(changes) > len(truth) // 4:
         _add(truth, pred, 1, meanings, table)
     else:
+        starts = np.concatenate([[0], np.flatnonzero(changes) + 1])
         lengths = np.diff(starts, append=len(truth))
         _add(truth[starts], pred[starts], lengths, meanings, table)
 

@@ -67,8 +67,12 @@ class Scoring:
     def values(self, counted: ConfusionMatrix, separator: str = "/") -> dict[str, float]:
         """The numbers by name, those of classes as ``iou/road``; NaN where undefined."""
         report = counted.report(self.protocol)
-        known: dict[str, Any] = {name: getattr(report, name) for name in SCALARS}
-        known |= {name: [getattr(row, name) for row in report.classes] for name in PER_CLASS}
+        known: dict[str, Any] = {
+            name: getattr(report, name)
+            if name in SCALARS
+            else [getattr(row, name) for row in report.classes]
+            for name in self.names
+        }
         return {name: float(value) for name, value in self.named(known, separator).items()}
 
     def named(self, known: Mapping[str, Any], separator: str = "/") -> dict[str, Any]:
@@ -102,7 +106,7 @@ class Scoring:
 
 
 def rule_for(truth: Any, pred: Any, axis: int, threshold: float | None = None) -> dict[str, Any]:
-    """How `update` is to read a prediction: by threshold, as scores with a class axis, or labels."""
+    """How `update` is to read a prediction: by threshold, as scores with a class axis, or as is."""
     if threshold is not None:
         return {"threshold": threshold}
     return {"argmax": axis} if len(pred.shape) == len(truth.shape) + 1 else {}

@@ -74,7 +74,8 @@ def _all_gather(
     tensor = torch.from_numpy(own).to(_device(group))
     everyone = [torch.empty_like(tensor) for _ in range(distributed.get_world_size(group))]
     distributed.all_gather(everyone, tensor, group=group)
-    return torch.stack(everyone).cpu().numpy()
+    statuses: NDArray[np.int64] = torch.stack(everyone).cpu().numpy()
+    return statuses
 
 
 def _device(group: distributed.ProcessGroup | None) -> torch.device:

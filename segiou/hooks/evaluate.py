@@ -62,7 +62,7 @@ def mean_iou(
     counted = ConfusionMatrix(num_labels)
     for pred, truth in zip(predictions, references, strict=True):
         counted.add(encoding.count(truth, pred))
-    scores = {
+    scores: dict[str, Any] = {
         "mean_iou": metrics.mean(counted.iou()),
         "mean_accuracy": counted.mean_accuracy(),
         "overall_accuracy": counted.pixel_accuracy(),

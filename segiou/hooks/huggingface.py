@@ -93,7 +93,8 @@ class ComputeMetrics:
 
 
 def _batches(eval_pred: EvalPrediction) -> Iterator[tuple[Any, Any]]:
-    preds, truths = eval_pred.predictions, eval_pred.label_ids
+    preds: Any = eval_pred.predictions
+    truths: Any = eval_pred.label_ids
     several = isinstance(truths, list)
     for truth, pred in zip(truths, preds, strict=True) if several else [(truths, preds)]:
         given = pred[0] if isinstance(pred, (tuple, list)) else pred

@@ -80,10 +80,11 @@ class ImageCounts:
             raise ValueError(msg)
         # The axis of one image is one less; the last axes stay the last.
         axis = argmax - 1 if argmax is not None and argmax > 0 else argmax
-        how = {"argmax": axis, "threshold": threshold}
         for i, name in enumerate(names):
             valid = None if mask is None else mask[i]
-            count = self._counting.count(truth[i], pred[i], mask=valid, **how)
+            count = self._counting.count(
+                truth[i], pred[i], mask=valid, argmax=axis, threshold=threshold
+            )
             self._add(ImageCount.of(name, count))
         return self
 

@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from segiou.hooks._scoring import DEFAULT, Scores, Scoring, missing, rule_for
-
-# Lightning has two packages whose classes are not each other's; the one in use counts.
-_PACKAGES = ["lightning.pytorch", "pytorch_lightning"]
-_PACKAGES.sort(key=lambda name: name not in sys.modules)
-try:
-    Callback: Any = import_module(_PACKAGES[0]).Callback
-except ImportError:
-    try:
-        Callback = import_module(_PACKAGES[1]).Callback
-    except ImportError as error:
-        raise missing("lightning", "lightning") from error
-
 from segiou.confusion import ConfusionMatrix
+from segiou.hooks._lightning import Callback
+from segiou.hooks._scoring import DEFAULT, Scores, Scoring, rule_for
 from segiou.hooks.distributed import all_reduce
 from segiou.protocols import Protocol
 from segiou.report import Report

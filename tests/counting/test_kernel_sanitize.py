@@ -66,7 +66,8 @@ def test_the_kernel_stays_in_bounds(tmp_path):
         "ASAN_OPTIONS": "detect_leaks=0",
         "PYTHONMALLOC": "malloc",
     }
-    tests = [str(Path(__file__).with_name(n)) for n in ("test_kernel.py", "test_kernel_threads.py")]
+    names = ("test_kernel.py", "test_kernel_refused.py", "test_kernel_threads.py")
+    tests = [str(Path(__file__).with_name(name)) for name in names]
     done = subprocess.run(
         [sys.executable, "-c", RUN_TESTS, str(kernel), *tests],
         env=environment,
