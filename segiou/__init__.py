@@ -26,6 +26,8 @@ _HOMES = {
     "Protocol": "segiou.protocols",
     "Report": "segiou.report",
     "Run": "segiou.run",
+    "compare": "segiou.comparison",
+    "explain": "segiou.imbalance",
     "load_labels": "segiou.labels",
     "read_mask": "segiou.readers",
     "score": "segiou.scoring",
@@ -42,6 +44,8 @@ __all__ = [
     "Protocol",
     "Report",
     "Run",
+    "compare",
+    "explain",
     "load_labels",
     "read_mask",
     "score",
@@ -49,9 +53,11 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from segiou.comparison import compare
     from segiou.confusion import ConfusionMatrix
     from segiou.counting import BACKEND
     from segiou.counts import Counts
+    from segiou.imbalance import explain
     from segiou.labels import LabelSet, load_labels
     from segiou.protocols import Protocol
     from segiou.readers import MaskError, read_mask

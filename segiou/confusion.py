@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from segiou import metrics
 from segiou.classes import ClassOptions
 from segiou.counting import Encoding, PairCount, decide
+from segiou.counting.devices import is_on_device
 from segiou.counting.pairs import Unassigned
+from segiou.counting.tensors import Pending, count_on_device, read
 from segiou.counts import Counts, Tally
 from segiou.labels import LabelSet
 from segiou.metrics import Floats
@@ -90,25 +92,38 @@ class ConfusionMatrix:
             labels, pred_labels=pred_labels, ignore=ignore, exclude=exclude, unassigned=unassigned
         )
         options.warn_of_ignored_classes(stacklevel=3)
-        self._set_options(options)
-        self._table = np.zeros((options.num_classes, options.num_classes + 1), dtype=np.int64)
-        self.ignored = 0
-        self.pairs = 0
+        self._start(options)
 
-    def _set_options(self, options: ClassOptions) -> None:
+    def _start(self, options: ClassOptions) -> None:
         self.options = options
         self._encoding: Encoding = options.encoding()
         self._decided_encoding: Encoding = options.encoding(pred_is_index=True)
+        self._counted = np.zeros((options.num_classes, options.num_classes + 1), dtype=np.int64)
+        self._ignored = 0
+        self._pending = Pending()
+        self.pairs = 0
 
     @classmethod
     def from_options(cls, options: ClassOptions) -> Self:
         """An empty matrix of the given classes; does not warn again."""
         new = cls.__new__(cls)
-        new._set_options(options)
-        new._table = np.zeros((options.num_classes, options.num_classes + 1), dtype=np.int64)
-        new.ignored = 0
-        new.pairs = 0
+        new._start(options)
         return new
+
+    def _collect(self) -> None:
+        for count in self._pending.collect(self._encoding):
+            self.add(count, pairs=0)
+
+    @property
+    def _table(self) -> NDArray[np.int64]:
+        self._collect()
+        return self._counted
+
+    @property
+    def ignored(self) -> int:
+        """Pixels dropped."""
+        self._collect()
+        return self._ignored
 
     @property
     def labels(self) -> LabelSet:
@@ -184,8 +199,21 @@ class ConfusionMatrix:
         ------
         TypeError, ValueError
             As :meth:`segiou.counting.Encoding.count`; the state is unchanged then.
+
+        Notes
+        -----
+        Tensors on a GPU or another device are counted there, and the device is
+        not waited for. Values that are no class are then found when the counts
+        are first read, and at each reading until :meth:`reset`.
         """
-        return self.add(self.count(truth, pred, mask=mask, argmax=argmax, threshold=threshold))
+        if not (is_on_device(truth) or is_on_device(pred)):
+            return self.add(self.count(truth, pred, mask=mask, argmax=argmax, threshold=threshold))
+        encoding = self._encoding_for(pred, argmax, threshold)
+        how = {"mask": mask, "argmax": argmax, "threshold": threshold}
+        for count in self._pending.add(encoding, truth, pred, **how):
+            self.add(count, pairs=0)
+        self.pairs += 1
+        return self
 
     def count(
         self,
@@ -197,19 +225,27 @@ class ConfusionMatrix:
         threshold: float | None = None,
     ) -> PairCount:
         """Count a pair as :meth:`update` does, without adding it."""
+        encoding = self._encoding_for(pred, argmax, threshold)
+        if is_on_device(truth) or is_on_device(pred):
+            how = {"mask": mask, "argmax": argmax, "threshold": threshold}
+            return read(encoding, count_on_device(encoding, truth, pred, **how))
+        if encoding is self._decided_encoding:
+            pred = decide(pred, argmax=argmax, threshold=threshold)
+        return encoding.count(truth, pred, mask=mask)
+
+    def _encoding_for(self, pred: Any, argmax: int | None, threshold: float | None) -> Encoding:
         if argmax is None and threshold is None:
-            return self._encoding.count(truth, pred, mask=mask)
-        self.options.check_scores(np.shape(pred), argmax)
-        decided = decide(pred, argmax=argmax, threshold=threshold)
-        return self._decided_encoding.count(truth, decided, mask=mask)
+            return self._encoding
+        self.options.check_scores(tuple(np.shape(pred)), argmax)
+        return self._decided_encoding
 
     def add(self, count: PairCount, *, pairs: int = 1) -> Self:
         """Add what was counted elsewhere with the same options."""
-        if count.table.shape != self._table.shape:
-            msg = f"a table of shape {count.table.shape} does not fit {self._table.shape}"
+        if count.table.shape != self._counted.shape:
+            msg = f"a table of shape {count.table.shape} does not fit {self._counted.shape}"
             raise ValueError(msg)
-        self._table += count.table
-        self.ignored += count.ignored
+        self._counted += count.table
+        self._ignored += count.ignored
         self.pairs += pairs
         return self
 
@@ -239,8 +275,9 @@ class ConfusionMatrix:
 
     def reset(self) -> Self:
         """Forget all counts; classes and options stay."""
-        self._table[:] = 0
-        self.ignored = 0
+        self._counted[:] = 0
+        self._ignored = 0
+        self._pending.clear()
         self.pairs = 0
         return self
 

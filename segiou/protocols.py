@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +35,7 @@ _ABSENT_WORDS = {
     "one": "a class in neither truth nor prediction counts 1",
     "nan": "a class in neither truth nor prediction makes the mean undefined",
 }
-_FILL = {"skip": np.nan, "zero": 0.0, "one": 1.0, "nan": np.nan}
+_FILL = {"zero": 0.0, "one": 1.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,9 @@ class Mean:
         How many classes take part.
     skipped : mapping of int to str
         Class index → why it takes no part: ``"excluded"``, ``"absent"`` (in
-        neither truth nor prediction) or ``"not in truth"``.
+        neither truth nor prediction), ``"not in truth"`` (only predicted),
+        ``"never predicted"`` (the precision of such a class) or
+        ``"undefined"`` (the specificity of a class that is everywhere).
     """
 
     value: float
@@ -76,6 +78,17 @@ class Protocol:
         Classes that take part: those in truth or prediction, or only those in
         the truth (of the data set, or of each image).
 
+    Raises
+    ------
+    ValueError
+        If one of the three is not one of its words.
+
+    Notes
+    -----
+    A preset is proven for mean IoU. The means of other metrics follow the same
+    words, which is what most of the programs do and not what all of them do:
+    PaddleSeg counts an absent class as IoU 1 but as Dice 0.
+
     Examples
     --------
     >>> counts = Counts(tp=[9, 0, 0], fp=[0, 1, 0], fn=[1, 0, 0], tn=[0, 9, 10])
@@ -91,6 +104,13 @@ class Protocol:
     unit: Unit = "dataset"
     absent: Absent = "skip"
     over: Over = "occurring"
+
+    def __post_init__(self) -> None:
+        for field, words in (("unit", Unit), ("absent", Absent), ("over", Over)):
+            if (value := getattr(self, field)) not in get_args(words):
+                known = ", ".join(map(repr, get_args(words)))
+                msg = f"{field} must be one of {known}, got {value!r}"
+                raise ValueError(msg)
 
     @property
     def rule(self) -> str:
@@ -127,25 +147,29 @@ class Protocol:
         Raises
         ------
         ValueError
-            If the rule needs counts per image and there are none.
+            If the rule needs counts per image and there are none, or they are
+            not of these classes.
         """
         num_classes = counts.tp.shape[-1]
         taken = np.ones(num_classes, bool) if include is None else np.asarray(include, dtype=bool)
         if self.unit == "dataset":
             value, covered = self._over_classes(metric, counts, taken)
         else:
-            value, covered = self._over_images(metric, self._images(per_image), taken)
+            value, covered = self._over_images(metric, self._images(per_image, num_classes), taken)
         skipped = {
             c: _why_skipped(counts, c, bool(taken[c])) for c in np.flatnonzero(~covered).tolist()
         }
         return Mean(value, int(covered.sum()), skipped)
 
-    def _images(self, per_image: Counts | None) -> Counts:
+    def _images(self, per_image: Counts | None, num_classes: int) -> Counts:
         if per_image is None:
             msg = (
                 f"protocol {self.name!r} averages over images and needs their counts; "
                 "score with segiou.score or segiou.score_folder, which keep them"
             )
+            raise ValueError(msg)
+        if per_image.tp.ndim != 2 or per_image.tp.shape[1] != num_classes:
+            msg = f"counts per image must have shape (N, {num_classes}), got {per_image.tp.shape}"
             raise ValueError(msg)
         return per_image
 
@@ -154,42 +178,47 @@ class Protocol:
     ) -> tuple[Floats, NDArray[np.bool_]]:
         """Values with 0/0 replaced by the rule, and which of them take part."""
         values = metric(counts)
-        absent = counts.truth + counts.pred == 0
-        values = np.where(absent, _FILL[self.absent], values)
+        if self.absent in ("zero", "one"):
+            # Not only the absent: the recall of a class that is only predicted
+            # is 0/0 too.
+            values = np.where(np.isnan(values), _FILL[self.absent], values)
         part = np.array(np.broadcast_to(taken, values.shape))
         if self.over == "truth":
             np.logical_and(part, counts.truth > 0, out=part)
-        if self.absent == "zero":
-            # A class that occurs can still lack a value: the recall of a class
-            # that is only predicted. Who counts 0/0 as 0 counts that as 0 too.
-            values = np.nan_to_num(values)
         return values, part
 
     def _over_classes(
         self, metric: Callable[[Counts], Floats], counts: Counts, taken: NDArray[np.bool_]
     ) -> tuple[float, NDArray[np.bool_]]:
         values, part = self._values(metric, counts, taken)
-        if self.absent == "nan":
-            return float(values[part].mean()) if part.any() else float("nan"), part
-        covered: NDArray[np.bool_] = part & ~np.isnan(values)
-        return float(mean(values, part)), covered
+        return float(self._mean(values, part)), self._covered(values, part)
 
     def _over_images(
         self, metric: Callable[[Counts], Floats], counts: Counts, taken: NDArray[np.bool_]
     ) -> tuple[float, NDArray[np.bool_]]:
         values, part = self._values(metric, counts, taken)
-        covered: NDArray[np.bool_] = np.asarray((part & ~np.isnan(values)).any(0))
+        covered = np.asarray(self._covered(values, part).any(0))
         if self.unit == "image-class":
-            return float(mean(values.ravel(), part.ravel())), covered
-        return float(mean(mean(values, part))), covered
+            return float(self._mean(values.ravel(), part.ravel())), covered
+        images = self._mean(values, part)
+        return float(self._mean(images, np.asarray(part.any(1)))), covered
+
+    def _mean(self, values: Floats, part: NDArray[np.bool_]) -> Floats:
+        if self.absent == "nan" and (np.isnan(values) & part).any():
+            return np.full(values.shape[:-1], np.nan)
+        return mean(values, part)
+
+    def _covered(self, values: Floats, part: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        return part if self.absent == "nan" else part & ~np.isnan(values)
 
 
 def _why_skipped(counts: Counts, index: int, included: bool) -> str:
     if not included:
         return "excluded"
-    if counts.truth[index] == 0 and counts.pred[index] > 0:
-        return "not in truth"
-    return "absent"
+    in_truth, predicted = counts.truth[index] > 0, counts.pred[index] > 0
+    if in_truth and predicted:
+        return "undefined"
+    return "never predicted" if in_truth else "not in truth" if predicted else "absent"
 
 
 _PRESETS = (

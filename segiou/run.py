@@ -2,108 +2,55 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou import metrics
 from segiou.classes import ClassOptions
 from segiou.confusion import ConfusionMatrix
 from segiou.counting import PairCount
-from segiou.counts import Counts, Tally
 from segiou.labels import LabelSet
 from segiou.protocols import Protocol, load_protocol
 from segiou.report import Report
+from segiou.runs import Columns, Header, ImageCount, Problem, RunFile, RunFileError, write_new
+from segiou.runs.images import Images, ordered, searcher
+from segiou.runs.merging import check_same_options, merged_header, without_duplicates
 
-__all__ = ["ImageCount", "Problem", "Run"]
+__all__ = ["ImageCount", "Problem", "Run", "RunFileError"]
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ImageCount:
-    """Counts of one image, sparse: most cells of its confusion matrix are empty.
-
-    Attributes
-    ----------
-    id : str
-        Unique within the run.
-    cells : ndarray of int64, shape (K,)
-        Flat indices ``t * (C + 1) + p`` into the (C, C + 1) table, ascending.
-    values : ndarray of int64, shape (K,)
-        Pixels of each of these cells.
-    ignored : int
-        Pixels dropped.
-    truth, pred : str
-        The files, where there were any.
-    """
-
-    id: str
-    cells: NDArray[np.int64]
-    values: NDArray[np.int64]
-    ignored: int = 0
-    truth: str = ""
-    pred: str = ""
-
-    @classmethod
-    def of(cls, id: str, count: PairCount, *, truth: str = "", pred: str = "") -> ImageCount:
-        """Keep the cells that are not zero."""
-        flat = count.table.ravel()
-        cells = np.flatnonzero(flat)
-        return cls(id, cells, flat[cells], count.ignored, truth, pred)
-
-    @property
-    def pixels(self) -> int:
-        """Pixels seen, ignored ones included."""
-        return int(self.values.sum()) + self.ignored
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, ImageCount):
-            return NotImplemented
-        return (
-            (self.id, self.ignored, self.truth, self.pred)
-            == (other.id, other.ignored, other.truth, other.pred)
-            and np.array_equal(self.cells, other.cells)
-            and np.array_equal(self.values, other.values)
-        )
-
-    __hash__ = None  # type: ignore[assignment]
+#: Counts of all images at once are given to a report that does not need them
+#: up to this many numbers.
+_MANY_COUNTS = 1 << 24
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """Something wrong with a pair: where, and what to do about it."""
+class Run(Images):
+    """Counts of every image of one evaluation, in memory or in a run file.
 
-    where: str
-    text: str
-
-    def __str__(self) -> str:
-        return f"{self.where}: {self.text}"
-
-
-@dataclass(frozen=True, eq=False)
-class Run:
-    """Counts of every image of one evaluation.
-
-    Attributes
+    Parameters
     ----------
     options : ClassOptions
         The classes and how pixels were counted.
-    images : tuple of ImageCount
-        In the order of their ids.
-    skipped : tuple of Problem
+    images : iterable of ImageCount or Columns
+        Kept in the order of their ids.
+    skipped : sequence of Problem
         Pairs that were left out, and why.
     name : str
         What was scored.
-    protocol : Protocol
+    protocol : Protocol, optional
         By which rule reports are made unless they are asked for another.
-    provenance : mapping
+    provenance : mapping, optional
         Files and options that made it.
+
+    Attributes
+    ----------
+    path : Path or None
+        The run file behind it.
+    finished : bool
+        False where a run file does not hold all pairs yet.
 
     Raises
     ------
@@ -118,28 +65,76 @@ class Run:
     (array([0.5   , 0.6667]), ('0',))
     """
 
-    options: ClassOptions
-    images: tuple[ImageCount, ...]
-    skipped: tuple[Problem, ...] = ()
-    name: str = ""
-    protocol: Protocol = field(default_factory=lambda: load_protocol("segiou"))
-    provenance: dict[str, Any] = field(default_factory=dict)
+    def __init__(
+        self,
+        options: ClassOptions,
+        images: Iterable[ImageCount] | Columns = (),
+        skipped: Sequence[Problem] = (),
+        name: str = "",
+        protocol: Protocol | None = None,
+        provenance: Mapping[str, Any] | None = None,
+    ) -> None:
+        rule = load_protocol("segiou") if protocol is None else protocol
+        self._header = Header(options, rule, name, provenance=dict(provenance or {}))
+        self._columns: Columns | None = ordered(images)
+        self._file: RunFile | None = None
+        self.skipped = tuple(skipped)
 
-    def __post_init__(self) -> None:
-        ordered = tuple(sorted(self.images, key=lambda image: image.id))
-        for first, second in pairwise(ordered):
-            if first.id == second.id:
-                msg = (
-                    f"two images have the id {first.id!r}; ids tell images apart: make them unique"
-                )
-                raise ValueError(msg)
-        object.__setattr__(self, "images", ordered)
+    @classmethod
+    def open(cls, path: str | Path) -> Run:
+        """The run in a run file; its images are read when they are needed.
 
-    def __len__(self) -> int:
-        return len(self.images)
+        Raises
+        ------
+        RunFileError
+            If it does not exist, is no run file, damaged, of a newer version,
+            or another process is writing it.
+        """
+        file = RunFile.open(path)
+        run = cls._of(file.header, None, file.skipped)
+        run._file = file
+        return run
 
-    def __iter__(self) -> Iterator[ImageCount]:
-        return iter(self.images)
+    @classmethod
+    def _of(cls, header: Header, columns: Columns | None, skipped: Sequence[Problem]) -> Run:
+        run = cls.__new__(cls)
+        run._header, run._columns, run._file = header, columns, None
+        run.skipped = tuple(skipped)
+        return run
+
+    @property
+    def options(self) -> ClassOptions:
+        """The classes and how pixels were counted."""
+        return self._header.options
+
+    @property
+    def name(self) -> str:
+        """What was scored."""
+        return self._header.name
+
+    @property
+    def protocol(self) -> Protocol:
+        """By which rule reports are made unless they are asked for another."""
+        return self._header.protocol
+
+    @property
+    def path(self) -> Path | None:
+        """The run file behind it."""
+        return None if self._file is None else self._file.path
+
+    @property
+    def finished(self) -> bool:
+        """False where a run file does not hold all pairs yet."""
+        return self._header.finished
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """Files and options that made it, and whether it is whole."""
+        known = dict(self._header.provenance)
+        if not self.finished:
+            of_all = "" if self._header.expected is None else f" of {self._header.expected}"
+            known["unfinished"] = f"{len(self)}{of_all} pairs are scored"
+        return known
 
     @property
     def labels(self) -> LabelSet:
@@ -153,68 +148,36 @@ class Run:
 
     @property
     def include(self) -> NDArray[np.bool_]:
-        """False for the classes that are left out of means, (C,)."""
+        """False for classes that means leave out, (C,)."""
         return self.options.include
 
     @cached_property
-    def ids(self) -> tuple[str, ...]:
-        """Ids of the images, sorted."""
-        return tuple(image.id for image in self.images)
-
-    @cached_property
-    def ignored(self) -> NDArray[np.int64]:
-        """Ignored pixels of each image, (N,)."""
-        return np.array([image.ignored for image in self.images], dtype=np.int64)
-
-    @cached_property
-    def counts(self) -> Counts:
-        """Counts of each image, shape (N, C)."""
-        num, classes = len(self.images), self.options.num_classes
-        owner, truth, pred, values = self._entries()
-        rows = _sums(owner * classes + truth, values, num * classes).reshape(num, classes)
-        named = pred < classes
-        cols = _sums((owner * classes + pred)[named], values[named], num * classes)
-        right = truth == pred
-        tp = _sums((owner * classes + truth)[right], values[right], num * classes)
-        cols, tp = cols.reshape(num, classes), tp.reshape(num, classes)
-        fp, fn = cols - tp, rows - tp
-        return Counts(tp, fp, fn, rows.sum(1, keepdims=True) - tp - fp - fn)
-
-    def _entries(self) -> tuple[NDArray[np.int64], ...]:
-        """Every filled cell of every image: image, truth class, predicted class, pixels."""
-        sizes = [len(image.cells) for image in self.images]
-        owner = np.repeat(np.arange(len(self.images)), sizes)
-        cells = _joined([image.cells for image in self.images])
-        truth, pred = np.divmod(cells, self.options.num_classes + 1)
-        return owner, truth, pred, _joined([image.values for image in self.images])
-
-    def tally(self, index: int) -> Tally:
-        """The confusion matrix of one image."""
-        image = self.images[index]
-        classes = self.options.num_classes
-        table = np.zeros(classes * (classes + 1), dtype=np.int64)
-        table[image.cells] = image.values
-        return Tally.of_table(table.reshape(classes, classes + 1), image.ignored)
+    def _total(self) -> ConfusionMatrix:
+        matrix = ConfusionMatrix.from_options(self.options)
+        for block in self._blocks(files=False):
+            count = PairCount(block.table(self.options.num_classes), int(block.ignored.sum()))
+            matrix.add(count, pairs=len(block))
+        return matrix
 
     def total(self) -> ConfusionMatrix:
         """All images merged into one confusion matrix."""
-        classes = self.options.num_classes
-        _, truth, pred, values = self._entries()
-        table = np.zeros((classes, classes + 1), dtype=np.int64)
-        np.add.at(table, (truth, pred), values)
-        matrix = ConfusionMatrix.from_options(self.options)
-        return matrix.add(PairCount(table, int(self.ignored.sum())), pairs=len(self))
+        return self._total.copy()
 
     def report(self, protocol: Protocol | str | None = None, *, title: str = "") -> Report:
-        """All scores of the run, by a protocol."""
-        total = self.total()
+        """All scores of the run, by a protocol.
+
+        Of a run of very many images, the report holds the counts of each only
+        where its protocol needs them.
+        """
+        rule = load_protocol(protocol or self.protocol)
+        few = len(self) * self.options.num_classes <= _MANY_COUNTS
         return Report(
             class_names=self.class_names,
-            tally=total.tally,
+            tally=self._total.tally,
             pairs=len(self),
-            protocol=load_protocol(protocol or self.protocol),
+            protocol=rule,
             include=self.include,
-            per_image=self.counts,
+            per_image=self.counts if few or rule.needs_images else None,
             groups=self.options.groups,
             title=title or self.name,
             provenance=self.provenance,
@@ -232,7 +195,43 @@ class Run:
         if missing := sorted(wanted - set(self.ids)):
             msg = f"{len(missing)} ids are not in the run: {', '.join(missing[:8])}"
             raise ValueError(msg)
-        return self._with(tuple(image for image in self.images if image.id in wanted))
+        return self._part([i for i, id in enumerate(self.ids) if id in wanted])
+
+    def _part(self, indices: Sequence[int]) -> Run:
+        return Run._of(self._header, self._loaded().take(indices), self.skipped)
+
+    def groups(self, key: str | Callable[[str], str]) -> dict[str, Run]:
+        """Parts of the run: frames of one video, slices of one patient.
+
+        Parameters
+        ----------
+        key : str or callable
+            A regular expression to search in each id, whose group ``key``, or
+            first group, or whole match names the part; or a function of the id.
+
+        Returns
+        -------
+        dict of str to Run
+            In the order of their names.
+
+        Raises
+        ------
+        ValueError
+            If the expression is none, or does not match an id.
+
+        Examples
+        --------
+        >>> import segiou
+        >>> run = segiou.score([[[0]], [[1]], [[1]]], [[[0]], [[1]], [[0]]], labels=2,
+        ...                    ids=["a_1", "a_2", "b_1"])
+        >>> {name: part.total().pixel_accuracy() for name, part in run.groups(r"^(.)_").items()}
+        {'a': 1.0, 'b': 0.0}
+        """
+        name_of = searcher(key) if isinstance(key, str) else key
+        members: dict[str, list[int]] = {}
+        for i, id in enumerate(self.ids):
+            members.setdefault(name_of(id), []).append(i)
+        return {name: self._part(members[name]) for name in sorted(members)}
 
     def merge(self, *others: Run) -> Run:
         """A run of the images of this and other runs.
@@ -243,41 +242,24 @@ class Run:
             If classes or options differ, or an id occurs twice with different
             counts. Equal duplicates are counted once.
         """
-        images = {image.id: image for image in self.images}
-        for other in others:
-            if difference := self.options.difference(other.options):
-                msg = f"cannot merge runs: {difference}"
-                raise ValueError(msg)
-            for image in other.images:
-                if images.setdefault(image.id, image) != image:
-                    msg = f"cannot merge runs: image {image.id!r} has different counts in them"
-                    raise ValueError(msg)
-        return self._with(tuple(images.values()))
+        runs = (self, *others)
+        names = [run.name or f"run {i}" for i, run in enumerate(runs)]
+        headers = [run._header for run in runs]
+        check_same_options(headers, names)
+        header = merged_header(headers, names) if others else self._header
+        columns = Columns.of(list(without_duplicates(runs, names)))
+        skipped = dict.fromkeys(problem for run in runs for problem in run.skipped)
+        return Run._of(header, columns, tuple(skipped))
 
-    def _with(self, images: tuple[ImageCount, ...]) -> Run:
-        return Run(
-            self.options, images, self.skipped, self.name, self.protocol, dict(self.provenance)
-        )
+    def save(self, path: str | Path) -> Path:
+        """Write the run into a new run file, whole or not at all.
 
-    def rows(self) -> list[dict[str, Any]]:
-        """One row an image: id, files, pixels, its scores and the IoU of each class in it."""
-        counts = self.counts
-        iou = metrics.iou(counts)
-        own_mean = metrics.mean(iou, self.include)
-        accuracy = metrics.pixel_accuracy(counts)
-        return [
-            {
-                "id": image.id,
-                "truth": image.truth,
-                "pred": image.pred,
-                "pixels": image.pixels,
-                "ignored": image.ignored,
-                "mean_iou": float(own_mean[i]),
-                "pixel_accuracy": float(accuracy[i]),
-                **{f"iou:{n}": float(v) for n, v in zip(self.class_names, iou[i], strict=True)},
-            }
-            for i, image in enumerate(self.images)
-        ]
+        Raises
+        ------
+        RunFileError
+            If the file exists already, or cannot be written.
+        """
+        return write_new(path, self._header, self._blocks(), self.skipped)
 
     def to_html(self, protocol: Protocol | str | None = None, **options: Any) -> str:
         """The report as a self-contained page, with examples of its images.
@@ -291,37 +273,15 @@ class Run:
         """
         return self.report(protocol).to_html(run=self, **options)
 
-    def to_csv(self) -> str:
-        """The rows as CSV; an undefined ratio is an empty cell."""
-        rows = self.rows()
-        out = io.StringIO()
-        columns = list(rows[0]) if rows else ["id"]
-        writer = csv.DictWriter(out, columns, lineterminator="\n")
-        writer.writeheader()
-        for row in rows:
-            writer.writerow({k: "" if v != v else v for k, v in row.items()})
-        return out.getvalue()
-
     def __repr__(self) -> str:
         left_out = f", {len(self.skipped)} skipped" if self.skipped else ""
-        return f"<Run: {len(self)} images, {self.options.num_classes} classes{left_out}>"
+        unfinished = "" if self.finished else ", unfinished"
+        return (
+            f"<Run: {len(self)} images, {self.options.num_classes} classes{left_out}{unfinished}>"
+        )
 
     def __str__(self) -> str:
         return str(self.report())
 
     def _repr_html_(self) -> str:
         return self.report()._repr_html_()
-
-
-def _joined(arrays: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
-    return np.concatenate(arrays) if arrays else np.zeros(0, dtype=np.int64)
-
-
-def _sums(index: NDArray[np.int64], values: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    # bincount sums in float64, which is exact below 2^53: the pixels of one
-    # image stay below, whatever the run's total is.
-    if values.size and int(values.max()) < 1 << 40:
-        return np.bincount(index, values, size).astype(np.int64)
-    out = np.zeros(size, dtype=np.int64)
-    np.add.at(out, index, values)
-    return out

@@ -10,11 +10,15 @@ __all__ = [
     "EXIT_GATE",
     "EXIT_USAGE",
     "add_class_options",
+    "add_output_options",
     "add_pairing_options",
     "add_reading_options",
     "add_report_options",
+    "add_resampling_options",
     "add_running_options",
+    "add_scoring_options",
     "class_arguments",
+    "engine_arguments",
     "pairing_arguments",
 ]
 
@@ -26,13 +30,13 @@ FORMATS = ("table", "json", "csv", "markdown")
 SORT_KEYS = ("order", "name", "iou", "dice", "precision", "recall", "share", "tp", "fp", "fn")
 
 
-def add_class_options(parser: argparse.ArgumentParser) -> None:
+def add_class_options(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
     """What the classes are and how pixels are counted for them."""
     group = parser.add_argument_group("classes")
     group.add_argument(
         "--labels",
         metavar="SET",
-        required=True,
+        required=required,
         help="label set: a preset (see segiou labelsets), a TOML file, or a number of classes",
     )
     group.add_argument(
@@ -123,6 +127,41 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
     add_running_options(group)
 
 
+def add_scoring_options(parser: argparse.ArgumentParser) -> None:
+    """Where counts are kept and who does the work."""
+    group = parser.add_argument_group("running")
+    group.add_argument(
+        "--run",
+        metavar="FILE",
+        help="keep every finished pair in this run file; if it exists, go on where it was",
+    )
+    group.add_argument(
+        "--shard",
+        metavar="I/N",
+        type=_shard,
+        help="score only part I of N of the pairs; segiou merge joins the run files",
+    )
+    group.add_argument(
+        "--processes", metavar="N", type=_positive, help="use processes instead of threads"
+    )
+    group.add_argument(
+        "--dask", metavar="ADDRESS", help="use the Dask cluster whose scheduler is there"
+    )
+
+
+def engine_arguments(parsed: argparse.Namespace) -> dict[str, Any]:
+    """Keyword arguments of who does the work."""
+    return {name: getattr(parsed, name) for name in ("workers", "processes", "dask")}
+
+
+def _shard(text: str) -> tuple[int, int]:
+    part, _, parts = text.partition("/")
+    if not (part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts)):
+        msg = f"{text!r} is not of the form I/N with I from 1 to N"
+        raise argparse.ArgumentTypeError(msg)
+    return int(part), int(parts)
+
+
 def add_running_options(parser: Any) -> None:
     """How the work is done."""
     parser.add_argument("--workers", metavar="N", type=_positive, help="threads (default: cores)")
@@ -154,3 +193,27 @@ def add_report_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="exit with 1 if a score is lower: miou, pixel_accuracy, mean_accuracy, iou:CLASS, …",
     )
+
+
+def add_resampling_options(parser: argparse.ArgumentParser) -> None:
+    """How sure the numbers are."""
+    group = parser.add_argument_group("intervals")
+    group.add_argument(
+        "--group-by",
+        metavar="REGEX",
+        help="images that belong together (frames of a drive): what this finds in their ids; "
+        "or FILE.csv:COLUMN, a table with a column 'id'",
+    )
+    group.add_argument("--level", metavar="P", type=float, default=0.95, help="default: 0.95")
+    group.add_argument("--resamples", metavar="N", type=_positive, default=10_000)
+    group.add_argument("--seed", metavar="N", type=int, default=0)
+    group.add_argument(
+        "--method", choices=("percentile", "bca"), default="percentile", help="kind of interval"
+    )
+
+
+def add_output_options(parser: argparse.ArgumentParser) -> None:
+    """Where findings go."""
+    group = parser.add_argument_group("output")
+    group.add_argument("--format", choices=("table", "json"), default="table")
+    group.add_argument("--output", metavar="FILE", help="write to a file instead of stdout")

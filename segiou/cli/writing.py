@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from segiou._files import write_whole
 from segiou.cli.terminal import stdout_width, wants_color, write
 from segiou.report import Report
 from segiou.report.formats import format_of, render
 
-__all__ = ["write_report"]
+__all__ = ["write_findings", "write_report"]
 
 
 def write_report(report: Report, parsed: argparse.Namespace) -> None:
@@ -32,3 +35,18 @@ def write_report(report: Report, parsed: argparse.Namespace) -> None:
         )
     else:
         write(render(report, kind, sort=parsed.sort, reverse=parsed.reverse))
+
+
+def write_findings(
+    data: Callable[[], dict[str, Any]], text: Callable[..., str], parsed: argparse.Namespace
+) -> None:
+    """Write findings as the output options say: as data, or as text for a width."""
+    if parsed.format == "json":
+        content = json.dumps(data(), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+    else:
+        color = wants_color() and not parsed.output
+        content = text(width=100 if parsed.output else stdout_width(), color=color)
+    if parsed.output:
+        write_whole(parsed.output, content)
+    else:
+        write(content)

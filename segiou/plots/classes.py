@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from segiou import metrics
 from segiou.plots.style import IOU, MUTED, OTHER, drawing, name_rows, report_of
 
 if TYPE_CHECKING:
@@ -81,11 +82,17 @@ def class_bars(
         axes.barh(range(len(rows)), values, height=0.68, color=IOU, label=label)
         if intervals is not None:
             _whiskers(axes, rows, values, intervals)
-        mean = float(np.mean([getattr(row, metric) for row in every]))
+        mean = _mean(report, metric)
         axes.axvline(mean, color="black", linestyle=(0, (3, 2)), linewidth=0.8, label="mean")
         name_rows(axes, [row.name for row in rows])
         _scale(axes, f"{label}, dashed: mean", len(rows), len(every), "lowest")
     return axes
+
+
+def _mean(report: Report, metric: str) -> float:
+    """Mean over the classes that means include and that have a value."""
+    values = np.array([getattr(row, metric) for row in report.classes])
+    return float(metrics.mean(values, report.include))
 
 
 def _whiskers(axes: Axes, rows: list[ClassRow], values: Any, intervals: Iterable[Any]) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from segiou import metrics
+from segiou.counts import Tally
 from segiou.plots.style import IOU, MUTED, OTHER, drawing, report_of, require
 
 if TYPE_CHECKING:
@@ -36,13 +37,17 @@ def prevalence_curve(source: Any, class_name: str, *, ax: Axes | None = None) ->
     ImportError
         If matplotlib is not installed.
     ValueError
-        If there is no such class, or it is not in the truth.
+        If there is no such class, it is not in the truth, or the classes are
+        channels that overlap.
     """
     from segiou.imbalance import prevalence_curve as curve_of
 
     report = report_of(source)
     if class_name not in report.class_names:
         msg = f"no class {class_name!r}; there are {', '.join(report.class_names[:12])}"
+        raise ValueError(msg)
+    if not isinstance(report.tally, Tally):
+        msg = "overlapping channels have no confusion rates to hold while a class gets rarer"
         raise ValueError(msg)
     index = report.class_names.index(class_name)
     row = report.classes[index]

@@ -46,9 +46,13 @@ def confusion_matrix(
     ImportError
         If matplotlib is not installed.
     ValueError
-        If ``normalize`` is not one of its words.
+        If ``normalize`` is not one of its words, or the classes are channels
+        that overlap and have no such matrix.
     """
     report = report_of(source)
+    if not report.matrix.size:
+        msg = "overlapping channels have no confusion matrix; draw class_bars instead"
+        raise ValueError(msg)
     values = _values(report.matrix, report.unassigned, normalize)
     num_classes = len(values)
     with drawing(ax, 3.3 if num_classes > 6 else 2.7) as axes:

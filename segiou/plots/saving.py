@@ -79,14 +79,15 @@ def save_plots(
 
 
 def _of_report(report: Report, intervals: Intervals | None) -> Figures:
-    yield "confusion_matrix", lambda: confusion_matrix(report)
+    if report.matrix.size:
+        yield "confusion_matrix", lambda: confusion_matrix(report)
     if any(row.iou == row.iou for row in report.classes):
         yield "class_iou", lambda: class_bars(report, intervals=intervals)
     in_truth = [row for row in report.classes if row.tp + row.fn]
     if in_truth:
         yield "accuracy_against_iou", lambda: accuracy_against_iou(report)
     rarest = min(in_truth, key=lambda row: row.share, default=None)
-    if rarest is not None and len(in_truth) > 1:
+    if rarest is not None and len(in_truth) > 1 and report.matrix.size:
         yield "prevalence_curve", lambda: prevalence_curve(report, rarest.name)
     if report.per_image is not None and report.per_image.tp.sum() + report.per_image.fn.sum():
         yield "image_distribution", lambda: image_distribution(report)

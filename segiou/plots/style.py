@@ -82,7 +82,7 @@ def saving() -> Iterator[None]:
 
 
 def report_of(source: Any) -> Report:
-    """The report of a run or a confusion matrix; a report is returned as it is.
+    """The report of a run, a confusion matrix or channels; a report is returned as it is.
 
     Raises
     ------

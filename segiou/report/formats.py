@@ -115,7 +115,7 @@ def to_markdown(report: Report, rows: Sequence[ClassRow]) -> str:
         lines.append(f"| {_cell(row.name)} | {' | '.join(cells)} | {percent(row.share)} |")
     lines += [
         "",
-        f"{report.pairs} pairs, {report.pixels} pixels, {report.ignored} ignored. "
+        f"{report.pairs} pairs, {report.pixels} {report.unit}, {report.ignored} ignored. "
         f"Rule `{report.protocol.name}`: {report.protocol.rule}. "
         f"Always answering {_cell(str(report.majority['class']))} would score pixel accuracy "
         f"{number(report.majority['pixel_accuracy'])} and mean IoU "

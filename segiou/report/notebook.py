@@ -116,7 +116,7 @@ def _bar(value: float) -> str:
 
 def _matrix(report: Report) -> str:
     """The confusion matrix as shares of the truth, folded; nothing where it is too large."""
-    if len(report.class_names) > _MATRIX_SHOWN:
+    if len(report.class_names) > _MATRIX_SHOWN or not report.matrix.size:
         return ""
     truth = report.matrix.sum(1) + report.unassigned
     shares = np.nan_to_num(ratio(report.matrix, truth[:, None]))
@@ -148,7 +148,7 @@ def _share(share: float, *, right: bool) -> str:
 def _footer(report: Report) -> str:
     return (
         f'<div style="{_MUTED};font-size:90%">Rule {escape(report.protocol.name)}: '
-        f"{escape(report.protocol.rule)}. {report.pairs} pairs, {report.pixels} pixels, "
+        f"{escape(report.protocol.rule)}. {report.pairs} pairs, {report.pixels} {report.unit}, "
         f"{report.ignored} ignored.</div>"
     )
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from segiou import metrics
 from segiou.counting import BACKEND
-from segiou.counts import Counts, Tally
+from segiou.counts import ChannelTally, Counts, Tally
 from segiou.imbalance import majority_class, majority_counts
 from segiou.metrics import Floats
 from segiou.protocols import Mean, Protocol, load_protocol
@@ -59,8 +59,9 @@ class Report:
     Attributes
     ----------
     class_names : tuple of str
-    tally : Tally
-        The confusion matrix and what it leaves out.
+    tally : Tally or ChannelTally
+        The confusion matrix and what it leaves out; or the counts of
+        overlapping channels, which have none.
     pairs : int
         Pairs of truth and prediction that were counted.
     protocol : Protocol
@@ -78,7 +79,7 @@ class Report:
     """
 
     class_names: tuple[str, ...]
-    tally: Tally
+    tally: Tally | ChannelTally
     pairs: int
     protocol: Protocol
     include: NDArray[np.bool_]
@@ -98,6 +99,11 @@ class Report:
         return BACKEND
 
     @property
+    def unit(self) -> str:
+        """What the counts count, in words."""
+        return "pixels"
+
+    @property
     def pixels(self) -> int:
         """Pixels seen."""
         return int(self.tally.pixels)
@@ -109,7 +115,7 @@ class Report:
 
     @property
     def matrix(self) -> NDArray[np.int64]:
-        """Confusion matrix (C, C); rows are truth."""
+        """Confusion matrix (C, C); rows are truth. Empty for overlapping channels."""
         return self.tally.matrix
 
     @property
@@ -127,7 +133,7 @@ class Report:
             counts.tp.tolist(),
             counts.fp.tolist(),
             counts.fn.tolist(),
-            metrics.share(counts).tolist(),
+            self._shares().tolist(),
         )
         return tuple(ClassRow(*row) for row in zip(*columns, strict=True))
 
@@ -213,10 +219,13 @@ class Report:
         """The groups as classes of their own: confusion within a group is correct."""
         if not self.groups:
             return ()
-        merged = self.tally.merged_classes([list(members) for _, members in self.groups])
+        merged = self.tally.merged_classes([members for _, members in self.groups])
         names = tuple(name for name, _ in self.groups)
         keep = np.ones(len(names), dtype=bool)
         return Report(names, merged, self.pairs, load_protocol("segiou"), keep).classes
+
+    def _shares(self) -> Floats:
+        return metrics.share(self.counts)
 
     def _mean(self, metric: Callable[[Counts], Floats]) -> Mean:
         return self.protocol.mean(

@@ -152,8 +152,9 @@ def _footer(report: Report) -> list[str]:
     skipped = report.iou_mean.skipped
     if skipped:
         lines.append(f"not in the mean: {_skipped_text(report)}")
+    pairs = "pair" if report.pairs == 1 else "pairs"
     lines.append(
-        f"{report.pairs} {'pair' if report.pairs == 1 else 'pairs'}, {report.pixels} pixels, "
+        f"{report.pairs} {pairs}, {report.pixels} {report.unit}, "
         f"{report.ignored} ignored ({percent(share)}); segiou {__version__} ({report.backend})"
     )
     return lines

@@ -141,6 +141,15 @@ def test_without_a_run_there_is_a_page_all_the_same():
     assert "Gallery" not in text
 
 
+def test_overlapping_channels_have_no_confusions():
+    channels = segiou.ChannelCounts(["edema", "tumour"])
+    channels.update([[[1, 1, 0]], [[0, 1, 0]]], [[[1, 0, 0]], [[0, 1, 1]]], axis=0)
+    page = channels.report().to_html()
+    assert "0.5000" in text_of(page)
+    assert "values (pixels × channels)" in text_of(page)
+    assert 'id="confusions"' not in page
+
+
 def test_arrays_have_scores_but_no_pictures():
     run = segiou.score([[[0, 1]], [[1, 1]]], [[[0, 1]], [[0, 1]]], labels=2)
     assert "it was scored from arrays, not from files" in text_of(run.to_html())

@@ -82,5 +82,13 @@ def test_long_tables_leave_out_what_does_not_occur():
     assert "Confusion matrix" not in " ".join(words)
 
 
+def test_overlapping_channels_are_shown_without_a_matrix():
+    channels = segiou.ChannelCounts(["edema", "tumour"])
+    channels.update([[[1, 1, 0]], [[0, 1, 0]]], [[[1, 0, 0]], [[0, 1, 1]]], axis=0)
+    text = " ".join(Fragment(channels.report()._repr_html_()).words)
+    assert "0.5000" in text
+    assert "Confusion matrix" not in text
+
+
 def test_nothing_counted_is_shown_too():
     assert "–" in " ".join(Fragment(segiou.ConfusionMatrix(2)._repr_html_()).words)

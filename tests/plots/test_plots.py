@@ -170,6 +170,18 @@ def test_forest_has_a_row_a_class_below_the_score(comparison):
     assert "new better" in ax.get_xlabel()
 
 
+def test_overlapping_channels_have_bars_and_no_matrix(tmp_path):
+    channels = segiou.ChannelCounts(["edema", "tumour"])
+    channels.update([[[1, 1, 0]], [[0, 1, 0]]], [[[1, 0, 0]], [[0, 1, 1]]], axis=0)
+    drawn_without_complaint(plots.class_bars(channels))
+    with pytest.raises(ValueError, match="no confusion matrix"):
+        plots.confusion_matrix(channels)
+    with pytest.raises(ValueError, match="no confusion rates"):
+        plots.prevalence_curve(channels, "edema")
+    written = plots.save_plots(channels, tmp_path, dpi=40)
+    assert {p.stem for p in written} == {"class_iou", "accuracy_against_iou"}
+
+
 def test_overlay_counts_its_pixels():
     truth = np.array([[1, 1, 0, 9], [1, 0, 0, 9]])
     pred = np.array([[1, 0, 1, 1], [1, 0, 0, 0]])

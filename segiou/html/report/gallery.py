@@ -23,7 +23,7 @@ from segiou.html.report.masks import (
 from segiou.metrics import Floats
 
 if TYPE_CHECKING:
-    from segiou.run import Run
+    from segiou.run import ImageCount, Run
 
 __all__ = ["GALLERY_BYTES", "Example", "Gallery", "choose", "comparison_gallery", "gallery"]
 
@@ -193,13 +193,13 @@ def _collected(
     kinds: tuple[str, ...],
 ) -> Gallery:
     photographs = {} if images is None else find_photographs(images)
-    counts = [run.counts for run in runs]
-    ious = [metrics.iou(c) for c in counts]
+    ious = [metrics.iou(run.counts) for run in runs]
     means = [np.asarray(metrics.mean(v, runs[0].include)) for v in ious]
     budget = GALLERY_BYTES // max(1, len(chosen))
+    images_of = [_picked(run, {index for index, _ in chosen}) for run in runs]
     found = []
     for number, (index, kind) in enumerate(chosen):
-        shown = tuple(run.images[index] for run in runs)
+        shown = tuple(picked[index] for picked in images_of)
         preds = [(image.pred, run.options) for image, run in zip(shown, runs, strict=True)]
         photograph = find_photograph(photographs, shown[0].id)
         pictures, problem = _pictures(shown[0].truth, preds, colors, photograph, budget)
@@ -223,6 +223,11 @@ def _collected(
         has_photographs,
         "" if images is None or has_photographs else str(images),
     )
+
+
+def _picked(run: Run, indices: set[int]) -> dict[int, ImageCount]:
+    """Some images by index; the others are not kept, since a run may be larger than memory."""
+    return {i: image for i, image in enumerate(run) if i in indices}
 
 
 def _pictures(

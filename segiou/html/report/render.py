@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from segiou._files import write_whole
+from segiou.counts import Tally
 from segiou.html.report.bounds import Bounds, bounds_of
 from segiou.html.report.colors import IGNORED_COLOR, UNASSIGNED_COLOR, class_colors, hex_color
 from segiou.html.report.gallery import Gallery, gallery
 from segiou.html.report.heatmap import confusion_rows, heatmap
 from segiou.html.report.making import making
-from segiou.html.report.numbers import plural
+from segiou.html.report.numbers import count, plural
 from segiou.html.report.page import assemble
 from segiou.html.report.scores import (
     ClassLine,
@@ -111,7 +112,7 @@ def render_report(
         **confusion_context(report),
         **gallery_context(shown, lines),
         **_making(report, run),
-        "sentences": (_explained(report) if imbalance is None else imbalance).sentences(),
+        "sentences": _explained(report) if imbalance is None else imbalance.sentences(),
     }
     data = {
         "names": list(report.class_names),
@@ -126,6 +127,8 @@ def _intervals(report: Report) -> list[Intervals]:
     counts = report.per_image
     if counts is None or len(counts.tp) < _FEWEST_IMAGES:
         return []
+    # The pixel accuracy of overlapping channels is that of yes and no, another one.
+    metrics = ("iou", "recall", *(["pixel_accuracy"] if isinstance(report.tally, Tally) else []))
     return [
         bootstrap(
             counts,
@@ -134,13 +137,17 @@ def _intervals(report: Report) -> list[Intervals]:
             include=report.include,
             protocol=report.protocol,
         )
-        for metric in ("iou", "recall", "pixel_accuracy")
+        for metric in metrics
     ]
 
 
-def _explained(report: Report) -> Imbalance:
+def _explained(report: Report) -> list[str]:
+    if not isinstance(report.tally, Tally):
+        return []
     counts = report.counts if report.per_image is None else report.per_image
-    return explain(counts, report.class_names, include=report.include, protocol=report.protocol)
+    return explain(
+        counts, report.class_names, include=report.include, protocol=report.protocol
+    ).sentences()
 
 
 def write_html(path: str | Path, report: Report, **options: Any) -> Path:
@@ -166,7 +173,7 @@ def _headings(report: Report) -> dict[str, Any]:
         "subtitle": (
             f"{plural(report.pairs, 'image')}, "
             f"{plural(len(report.class_names), 'class', 'classes')}, "
-            f"{plural(report.pixels, 'pixel')}"
+            f"{count(report.pixels)} {report.unit}"
         ),
     }
 
@@ -194,8 +201,10 @@ def _numbers(report: Report, bounds: Bounds, lines: list[ClassLine]) -> dict[str
 
 
 def confusion_context(report: Report) -> dict[str, Any]:
-    """What the section of confusions shows."""
+    """What the section of confusions shows; overlapping channels have none."""
     tally, names = report.tally, report.class_names
+    if not isinstance(tally, Tally):
+        return {"heat": None, "confusions": [], "matrix_rows": []}
     rows = []
     for index, name in enumerate(names):
         row = [*tally.matrix[index].tolist(), int(tally.unassigned[index])]
@@ -211,8 +220,10 @@ def confusion_context(report: Report) -> dict[str, Any]:
     }
 
 
-def confusion_data(report: Report) -> dict[str, Any]:
+def confusion_data(report: Report) -> dict[str, Any] | None:
     """What the script of the confusions needs."""
+    if not isinstance(report.tally, Tally):
+        return None
     unassigned = report.unassigned
     ious = [(row.iou, i) for i, row in enumerate(report.classes) if row.tp + row.fn > 0]
     return {

@@ -1,0 +1,21 @@
+"""``segiou merge``."""
+
+from __future__ import annotations
+
+import argparse
+
+from segiou.cli.terminal import note
+from segiou.run import Run
+from segiou.runs.merging import merge_files
+
+__all__ = ["run"]
+
+
+def run(parsed: argparse.Namespace) -> int:
+    """Join run files into one."""
+    merged = Run.open(merge_files(parsed.runs, parsed.output))
+    if not parsed.quiet:
+        note(f"{len(merged)} images of {len(parsed.runs)} runs are in {parsed.output}")
+        if not merged.finished:
+            note("one of the runs is not finished, and so this one is not either")
+    return 0

@@ -1,0 +1,34 @@
+"""What ``segiou score`` and ``segiou report`` do with a run."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from segiou._files import write_whole
+from segiou.cli.gates import failed_gates
+from segiou.cli.options import EXIT_DATA, EXIT_GATE
+from segiou.cli.terminal import note
+from segiou.cli.writing import write_report
+from segiou.run import Run
+
+__all__ = ["show_run"]
+
+
+def show_run(run: Run, parsed: argparse.Namespace, gates: Sequence[tuple[str, float]]) -> int:
+    """Write the report and the tables, check the gates, and give the exit code."""
+    if not parsed.quiet:
+        for problem in run.skipped:
+            note(f"left out: {problem}")
+    if not run.finished:
+        note(f"the run is not finished: {run.provenance['unfinished']}")
+    report = run.report(parsed.protocol)
+    write_report(report, parsed)
+    if parsed.per_image:
+        write_whole(parsed.per_image, run.to_csv())
+    failures = failed_gates(report, gates)
+    for text in failures:
+        note(text)
+    if failures:
+        return EXIT_GATE
+    return 0 if run.finished else EXIT_DATA

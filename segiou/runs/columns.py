@@ -1,0 +1,138 @@
+"""Many images at once, column by column: what sums over a run are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou.counts import Counts
+from segiou.runs.image import NO_FILES, ImageCount, ImageFiles
+
+__all__ = ["Columns"]
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Columns:
+    """Images with their sparse counts, one after the other.
+
+    Attributes
+    ----------
+    ids : tuple of str
+        N ids.
+    sizes : ndarray of int64, shape (N,)
+        Filled cells of each image.
+    cells, values : ndarray of int64, shape (sum of sizes,)
+        As :class:`ImageCount`, of all images.
+    ignored : ndarray of int64, shape (N,)
+    files : tuple of ImageFiles
+        N pairs of files.
+    """
+
+    ids: tuple[str, ...]
+    sizes: Ints
+    cells: Ints
+    values: Ints
+    ignored: Ints
+    files: tuple[ImageFiles, ...]
+
+    @classmethod
+    def of(cls, images: Sequence[ImageCount]) -> Columns:
+        """Columns of images, in their order."""
+        return cls(
+            tuple(image.id for image in images),
+            np.array([len(image.cells) for image in images], dtype=np.int64),
+            _joined([image.cells for image in images]),
+            _joined([image.values for image in images]),
+            np.array([image.ignored for image in images], dtype=np.int64),
+            tuple(image.files for image in images),
+        )
+
+    @classmethod
+    def joined(cls, blocks: Iterable[Columns]) -> Columns:
+        """Several columns as one."""
+        parts = list(blocks)
+        if len(parts) == 1:
+            return parts[0]
+        return cls(
+            tuple(id for part in parts for id in part.ids),
+            _joined([part.sizes for part in parts]),
+            _joined([part.cells for part in parts]),
+            _joined([part.values for part in parts]),
+            _joined([part.ignored for part in parts]),
+            tuple(files for part in parts for files in part.files),
+        )
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __iter__(self) -> Iterator[ImageCount]:
+        stops = np.cumsum(self.sizes).tolist()
+        start = 0
+        for i, stop in enumerate(stops):
+            yield self._image(i, start, stop)
+            start = stop
+
+    def image(self, index: int) -> ImageCount:
+        """One image."""
+        stop = int(self.sizes[: index + 1].sum())
+        return self._image(index, stop - int(self.sizes[index]), stop)
+
+    def _image(self, index: int, start: int, stop: int) -> ImageCount:
+        cells, values = self.cells[start:stop], self.values[start:stop]
+        files = self.files[index] if self.files else NO_FILES
+        return ImageCount(self.ids[index], cells, values, int(self.ignored[index]), *files)
+
+    def take(self, indices: Sequence[int]) -> Columns:
+        """Some of the images, in the order of the indices."""
+        chosen = np.asarray(indices, dtype=np.int64)
+        sizes = self.sizes[chosen]
+        starts = (np.cumsum(self.sizes) - self.sizes)[chosen]
+        within = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        entries = np.repeat(starts, sizes) + within
+        return Columns(
+            tuple(self.ids[i] for i in indices),
+            sizes,
+            self.cells[entries],
+            self.values[entries],
+            self.ignored[chosen],
+            tuple(self.files[i] for i in indices) if self.files else (),
+        )
+
+    def table(self, num_classes: int) -> Ints:
+        """All images summed to a (C, C + 1) table."""
+        size = num_classes * (num_classes + 1)
+        return _sums(self.cells, self.values, size).reshape(num_classes, num_classes + 1)
+
+    def counts(self, num_classes: int) -> Counts:
+        """Counts of each image, shape (N, C)."""
+        num = len(self.ids)
+        owner = np.repeat(np.arange(num) * num_classes, self.sizes)
+        truth, pred = np.divmod(self.cells, num_classes + 1)
+
+        def summed(classes: Ints, chosen: NDArray[np.bool_] | slice) -> Ints:
+            index = owner[chosen] + classes[chosen]
+            return _sums(index, self.values[chosen], num * num_classes).reshape(num, num_classes)
+
+        rows = summed(truth, slice(None))
+        tp = summed(truth, truth == pred)
+        fp = summed(pred, pred < num_classes) - tp
+        fn = rows - tp
+        return Counts(tp, fp, fn, rows.sum(1, keepdims=True) - tp - fp - fn)
+
+
+def _joined(arrays: Sequence[Ints]) -> Ints:
+    return np.concatenate(arrays) if arrays else np.zeros(0, dtype=np.int64)
+
+
+def _sums(index: Ints, values: Ints, size: int) -> Ints:
+    # bincount sums in float64, which is exact while no sum reaches 2^53.
+    if len(values) == 0 or int(values.max()) < (1 << 53) // len(values):
+        return np.bincount(index, values, size).astype(np.int64)
+    out = np.zeros(size, dtype=np.int64)
+    np.add.at(out, index, values)
+    return out

@@ -1,0 +1,196 @@
+"""Images of a run, in memory or in a file: what Run's scores are made of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou.counts import Counts, Tally
+from segiou.runs.columns import Columns
+from segiou.runs.database import id_order
+from segiou.runs.header import Header
+from segiou.runs.image import ImageCount, Problem
+from segiou.runs.reading import RunFile
+from segiou.runs.tables import block_rows, to_csv, to_pandas, to_parquet, worst_rows
+
+__all__ = ["Images", "ordered", "searcher"]
+
+
+class Images:
+    """Images in the order of their ids, and sums over them.
+
+    A base of :class:`segiou.Run`.
+
+    Attributes
+    ----------
+    skipped : tuple of Problem
+        Pairs that were left out, and why.
+    """
+
+    _header: Header
+    _columns: Columns | None
+    _file: RunFile | None
+    skipped: tuple[Problem, ...]
+
+    def __len__(self) -> int:
+        if self._columns is not None:
+            return len(self._columns)
+        return 0 if self._file is None else self._file.num_images
+
+    def __iter__(self) -> Iterator[ImageCount]:
+        for block in self._blocks():
+            yield from block
+
+    def _blocks(self, *, files: bool = True) -> Iterator[Columns]:
+        """All images in parts that fit into memory."""
+        if self._columns is not None:
+            yield self._columns
+        elif self._file is not None:
+            yield from self._file.blocks(files=files)
+
+    @cached_property
+    def ids(self) -> tuple[str, ...]:
+        """Ids of the images, sorted."""
+        return tuple(id for block in self._blocks(files=False) for id in block.ids)
+
+    @cached_property
+    def images(self) -> tuple[ImageCount, ...]:
+        """All images, in the order of their ids; of a large run, iterate over it instead."""
+        return tuple(self)
+
+    @cached_property
+    def ignored(self) -> NDArray[np.int64]:
+        """Ignored pixels of each image, (N,)."""
+        parts = [block.ignored for block in self._blocks(files=False)]
+        return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+
+    @cached_property
+    def counts(self) -> Counts:
+        """Counts of each image, shape (N, C)."""
+        shape = (len(self), self._header.options.num_classes)
+        names = ("tp", "fp", "fn", "tn")
+        arrays = {name: np.zeros(shape, dtype=np.int64) for name in names}
+        start = 0
+        for block in self._blocks(files=False):
+            counts = block.counts(self._header.options.num_classes)
+            for name, array in arrays.items():
+                array[start : start + len(block)] = getattr(counts, name)
+            start += len(block)
+        return Counts(**arrays)
+
+    def tally(self, index: int) -> Tally:
+        """The confusion matrix of one image."""
+        one = self._loaded().take([range(len(self))[index]])
+        table = one.table(self._header.options.num_classes)
+        return Tally.of_table(table, int(one.ignored[0]))
+
+    def _loaded(self) -> Columns:
+        if self._columns is None:
+            self._columns = Columns.joined(self._blocks())
+        return self._columns
+
+    def worst(self, n: int = 10, *, by: str = "mean_iou") -> list[dict[str, Any]]:
+        """Rows of the images with the lowest scores, the lowest first.
+
+        Parameters
+        ----------
+        n : int
+            How many.
+        by : str
+            A column of :meth:`rows` that is a score: ``"mean_iou"``,
+            ``"pixel_accuracy"`` or ``"iou:CLASS"``. Images where it is
+            undefined take no part.
+
+        Raises
+        ------
+        ValueError
+            If there is no such score.
+        """
+        return worst_rows(self._blocks(), self._header.options, n, by)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row an image: id, files, pixels, its scores and the IoU of each class in it."""
+        return list(block_rows(self._blocks(), self._header.options))
+
+    def to_csv(self) -> str:
+        """The rows as CSV; an undefined ratio is an empty cell."""
+        return to_csv(self._blocks(), self._header.options)
+
+    def to_pandas(self) -> Any:
+        """The rows as a :class:`pandas.DataFrame`, indexed by id.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        return to_pandas(self._blocks(), self._header.options)
+
+    def to_parquet(self, path: str | Path) -> Path:
+        """Write the rows as a Parquet file.
+
+        Raises
+        ------
+        ImportError
+            If pyarrow is not installed.
+        """
+        return to_parquet(Path(path).expanduser(), self._blocks(), self._header.options)
+
+
+def ordered(images: Iterable[ImageCount] | Columns) -> Columns:
+    """Images in the order of their ids.
+
+    Raises
+    ------
+    ValueError
+        If two images have one id.
+    """
+    if isinstance(images, Columns):
+        columns = images
+    else:
+        columns = Columns.of(sorted(images, key=lambda image: id_order(image.id)))
+    order = [id_order(id) for id in columns.ids]
+    for i, (first, second) in enumerate(pairwise(order)):
+        if first == second:
+            msg = (
+                f"two images have the id {columns.ids[i]!r}; "
+                "ids tell images apart: make them unique"
+            )
+            raise ValueError(msg)
+        if first > second:
+            return ordered(columns.take(sorted(range(len(order)), key=order.__getitem__)))
+    return columns
+
+
+def searcher(key: str) -> Callable[[str], str]:
+    """A function that finds the name of an id's group.
+
+    Raises
+    ------
+    ValueError
+        If the expression is none; the function does, if it finds nothing.
+    """
+    try:
+        pattern = re.compile(key)
+    except re.error as error:
+        msg = f"key {key!r} is no regular expression: {error}"
+        raise ValueError(msg) from error
+
+    def name_of(id: str) -> str:
+        match = pattern.search(id)
+        if match is None:
+            msg = f"key {key!r} is not found in the id {id!r}; every image needs a group"
+            raise ValueError(msg)
+        found = match.groupdict().get("key") or (
+            match.group(1) if pattern.groups else match.group(0)
+        )
+        return str(found)
+
+    return name_of

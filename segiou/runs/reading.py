@@ -1,0 +1,163 @@
+"""Images out of a run file."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from segiou.runs.columns import Columns
+from segiou.runs.database import (
+    RunFileError,
+    from_text,
+    id_order,
+    open_reading,
+    read_entries,
+    read_header,
+    row_crc,
+)
+from segiou.runs.header import Header
+from segiou.runs.image import ImageCount, Problem
+from segiou.runs.rows import files_of_row, within
+from segiou.runs.sparse import decode_cells
+
+__all__ = ["IMAGE_COLUMNS", "RunFile", "images_of", "read_blocks"]
+
+IMAGE_COLUMNS = (
+    "id, truth, pred, truth_size, truth_version, pred_size, pred_version, ignored, cells, crc"
+)
+_NO_FILES = "id, '', '', NULL, NULL, NULL, NULL, ignored, cells, crc"
+#: Images decoded at once.
+_BLOCK = 1 << 15
+
+Row = tuple[Any, ...]
+
+
+def read_blocks(
+    connection: sqlite3.Connection, path: Path, header: Header, *, files: bool = True
+) -> Iterator[Columns]:
+    """All images, in the order of their ids, many at a time.
+
+    Raises
+    ------
+    RunFileError
+        If a row is damaged, or rows are missing.
+    """
+    num_cells = header.options.num_classes * (header.options.num_classes + 1)
+    expected = int(read_entries(connection, path).get("images", -1))
+    columns = IMAGE_COLUMNS if files else _NO_FILES
+    cursor = connection.execute(f"SELECT {columns} FROM image ORDER BY id")
+    seen = 0
+    previous: list[tuple[bool, bytes]] = []
+    while rows := cursor.fetchmany(_BLOCK):
+        block = _block(rows, path, header, num_cells, files=files)
+        order = [*previous, *(id_order(id) for id in block.ids)]
+        if any(a >= b for a, b in pairwise(order)):
+            raise RunFileError(path, "is a damaged run file: its ids are out of order")
+        previous = order[-1:]
+        seen += len(rows)
+        yield block
+    if seen != expected:
+        problem = f"is a damaged run file: it holds {seen} images and should hold {expected}"
+        raise RunFileError(path, problem)
+
+
+def _block(rows: list[Row], path: Path, header: Header, num_cells: int, *, files: bool) -> Columns:
+    for row in rows:
+        if not (
+            isinstance(row[0], (str, bytes))
+            and type(row[7]) is int
+            and row[7] >= 0
+            and isinstance(row[8], bytes)
+            and row_crc(from_text(row[0]), row[7], row[8]) == row[9]
+        ):
+            problem = f"is damaged: image {row[0]!r} does not match its checksum"
+            raise RunFileError(path, f"{problem}; score again into a new file")
+    try:
+        sizes, cells, values = decode_cells([row[8] for row in rows], num_cells)
+    except ValueError as error:
+        raise RunFileError(path, f"is a damaged run file: {error}") from error
+    return Columns(
+        tuple(from_text(row[0]) for row in rows),
+        sizes,
+        cells,
+        values,
+        np.array([row[7] for row in rows], dtype=np.int64),
+        tuple(files_of_row(row[1], row[2], row[3:7], header) for row in rows) if files else (),
+    )
+
+
+def images_of(connection: sqlite3.Connection, path: Path, header: Header) -> Iterator[ImageCount]:
+    """All images, one at a time."""
+    for block in read_blocks(connection, path, header):
+        yield from block
+
+
+@dataclass(frozen=True)
+class RunFile:
+    """A run file as it was when it was opened.
+
+    Attributes
+    ----------
+    path : Path
+    header : Header
+    skipped : tuple of Problem
+        Pairs that were left out.
+    revision : int
+        Counts the commits; tells that the file has changed since.
+    """
+
+    path: Path
+    header: Header
+    skipped: tuple[Problem, ...]
+    revision: int
+
+    @classmethod
+    def open(cls, path: str | Path) -> RunFile:
+        """Open a run file.
+
+        Raises
+        ------
+        RunFileError
+            As :func:`segiou.runs.database.open_reading`.
+        """
+        path = Path(path).expanduser()
+        with open_reading(path) as connection:
+            header = read_header(connection, path)
+            revision = int(read_entries(connection, path).get("revision", 0))
+            return cls(path, header, tuple(_problems(connection, header)), revision)
+
+    @cached_property
+    def num_images(self) -> int:
+        """Images in the file."""
+        with open_reading(self.path) as connection:
+            return int(read_entries(connection, self.path).get("images", 0))
+
+    def blocks(self, *, files: bool = True) -> Iterator[Columns]:
+        """All images, many at a time.
+
+        Raises
+        ------
+        RunFileError
+            If the file is damaged, or has changed since it was opened.
+        """
+        with open_reading(self.path) as connection:
+            if int(read_entries(connection, self.path).get("revision", 0)) != self.revision:
+                problem = "has changed since it was opened; open it again: segiou.Run.open"
+                raise RunFileError(self.path, problem)
+            yield from read_blocks(connection, self.path, self.header, files=files)
+
+
+def _problems(connection: sqlite3.Connection, header: Header) -> Iterator[Problem]:
+    for where, text in connection.execute("SELECT path, problem FROM skipped ORDER BY path, rowid"):
+        yield Problem(from_text(where or ""), str(text))
+    gone = connection.execute("SELECT id, truth FROM vanished ORDER BY id")
+    for id, truth in gone:
+        where = within(header.truth, from_text(truth or "")) or from_text(id)
+        yield Problem(where, "has vanished since it was scored; not in the totals")

@@ -1,0 +1,130 @@
+"""Counts of an image as a few bytes: what is kept of its confusion matrix.
+
+The filled cells, ascending, are written as pairs of numbers: how far the cell
+lies beyond the one before it (the first: from −1, so that every step is at
+least 1) and its pixels. Numbers are LEB128: seven bits a byte, the lowest
+first, the top bit set where more follow.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["decode_cells", "encode_cells"]
+
+Ints = NDArray[np.int64]
+#: 63 bits take nine bytes.
+_MAX_BYTES = 9
+
+
+def encode_cells(sizes: Ints, cells: Ints, values: Ints) -> list[bytes]:
+    r"""Encode the counts of several images at once.
+
+    Parameters
+    ----------
+    sizes : ndarray of int64, shape (N,)
+        Filled cells of each image.
+    cells, values : ndarray of int64, shape (sum of sizes,)
+        Flat indices, ascending within each image, and their pixels.
+
+    Examples
+    --------
+    >>> encode_cells(np.array([2, 0]), np.array([0, 3]), np.array([5, 300]))
+    [b'\x01\x05\x03\xac\x02', b'']
+    """
+    numbers = np.empty(2 * len(cells), dtype=np.int64)
+    numbers[0::2] = np.diff(cells, prepend=-1)
+    firsts = (np.cumsum(sizes) - sizes)[sizes > 0]
+    numbers[2 * firsts] = cells[firsts] + 1
+    numbers[1::2] = values
+    lengths = np.ones(len(numbers), dtype=np.int64)
+    for bits in range(7, 63, 7):
+        lengths += numbers >= 1 << bits
+    ends = np.cumsum(lengths)
+    data = _spread(numbers, ends - lengths, lengths)
+    stops = np.concatenate([[0], ends])[np.concatenate([[0], 2 * np.cumsum(sizes)])].tolist()
+    return [data[a:b] for a, b in pairwise(stops)]
+
+
+def _spread(numbers: Ints, starts: Ints, lengths: Ints) -> bytes:
+    out = np.zeros(int(lengths.sum()), dtype=np.uint8)
+    for k in range(_MAX_BYTES):
+        used = lengths > k
+        if not used.any():
+            break
+        more = np.where(lengths[used] > k + 1, 0x80, 0)
+        out[starts[used] + k] = ((numbers[used] >> (7 * k)) & 0x7F) | more
+    return out.tobytes()
+
+
+def decode_cells(blobs: list[bytes], num_cells: int) -> tuple[Ints, Ints, Ints]:
+    r"""Decode what :func:`encode_cells` gave.
+
+    Parameters
+    ----------
+    blobs : list of bytes
+        One an image.
+    num_cells : int
+        Cells of the full table, C · (C + 1).
+
+    Returns
+    -------
+    sizes, cells, values : ndarray of int64
+
+    Raises
+    ------
+    ValueError
+        If a blob is not what an image's counts look like.
+
+    Examples
+    --------
+    >>> decode_cells([b'\x01\x05\x03\xac\x02', b''], 6)
+    (array([2, 0]), array([0, 3]), array([  5, 300]))
+    """
+    data = np.frombuffer(b"".join(blobs), dtype=np.uint8)
+    last = np.flatnonzero(data < 0x80)
+    stops = np.cumsum(np.array([len(blob) for blob in blobs], dtype=np.int64))
+    if len(data) and data[stops[stops > 0] - 1].max() >= 0x80:
+        msg = "a number of its counts is cut off"
+        raise ValueError(msg)
+    numbers = _gathered(data, last)
+    per_image = np.diff(np.searchsorted(last, stops), prepend=0)
+    if (per_image % 2).any():
+        msg = "a count has no cell"
+        raise ValueError(msg)
+    return _checked(per_image // 2, numbers[0::2], numbers[1::2], num_cells)
+
+
+def _gathered(data: NDArray[np.uint8], last: Ints) -> Ints:
+    lengths = np.diff(last, prepend=-1)
+    if len(lengths) and int(lengths.max()) > _MAX_BYTES:
+        msg = "a number of its counts is too long"
+        raise ValueError(msg)
+    starts = last - lengths + 1
+    numbers = np.zeros(len(last), dtype=np.int64)
+    for k in range(int(lengths.max(initial=0))):
+        used = np.flatnonzero(lengths > k)
+        part = (data[starts[used] + k] & 0x7F).astype(np.int64)
+        numbers[used] |= part << (7 * k)
+    return numbers
+
+
+def _checked(sizes: Ints, steps: Ints, values: Ints, num_cells: int) -> tuple[Ints, Ints, Ints]:
+    if len(steps) and (int(steps.min()) < 1 or int(steps.max()) > num_cells):
+        msg = "a cell of its counts lies outside the table"
+        raise ValueError(msg)
+    ends = np.cumsum(sizes)
+    filled = sizes > 0
+    cells = np.cumsum(steps)
+    before = np.concatenate([[0], cells])[(ends - sizes)]
+    cells -= np.repeat(before, sizes) + 1
+    if filled.any() and int(cells[ends[filled] - 1].max()) >= num_cells:
+        msg = "a cell of its counts lies outside the table"
+        raise ValueError(msg)
+    if len(values) and int(values.min()) < 1:
+        msg = "a count is not positive"
+        raise ValueError(msg)
+    return sizes, cells, values

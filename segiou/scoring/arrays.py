@@ -1,0 +1,100 @@
+"""Arrays → a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from segiou.classes import Labels
+from segiou.confusion import ConfusionMatrix
+from segiou.protocols import Protocol, load_protocol
+from segiou.run import Run
+from segiou.runs import ImageCount
+
+__all__ = ["score"]
+
+
+def score(
+    truth: Any,
+    pred: Any,
+    *,
+    labels: Labels,
+    ids: Sequence[str] | None = None,
+    argmax: int | None = None,
+    threshold: float | None = None,
+    mask: Any = None,
+    protocol: Protocol | str = "segiou",
+    name: str = "",
+    **options: Any,
+) -> Run:
+    """Score arrays: a batch of label images, keeping the counts of each.
+
+    Parameters
+    ----------
+    truth, pred : sequence of array_like
+        One label image (or scores, with a rule) an entry; the first axis of an
+        array counts the images. A single 2-D array of truth is one image.
+    labels
+        As :class:`segiou.ConfusionMatrix`.
+    ids : sequence of str, optional
+        Names of the images; their numbers by default.
+    argmax, threshold : optional
+        Rule for scores; ``argmax`` is the class axis of one image's scores.
+    mask : sequence of array_like of bool, optional
+        Valid pixels of each image.
+    protocol, name
+        As :func:`score_folder`.
+    **options
+        Others of :class:`segiou.ConfusionMatrix`.
+
+    Returns
+    -------
+    Run
+
+    Raises
+    ------
+    ValueError
+        If there are not as many predictions as truths, or a pair cannot be
+        counted; the message names the image.
+
+    Examples
+    --------
+    >>> run = score([[0, 1], [1, 1]], [[0, 1], [0, 1]], labels=["no", "yes"])
+    >>> round(run.report().mean_iou, 4)
+    0.5833
+    """
+    matrix = ConfusionMatrix(labels, **options)
+    truths, preds, masks = _as_images(truth, pred, mask)
+    names = [str(i) for i in range(len(truths))] if ids is None else [str(i) for i in ids]
+    for what, items in (("predictions", preds), ("masks", masks), ("ids", names)):
+        if len(items) != len(truths):
+            msg = f"there are {len(truths)} truth images but {len(items)} {what}"
+            raise ValueError(msg)
+    images = []
+    for image, t, p, m in zip(names, truths, preds, masks, strict=True):
+        try:
+            count = matrix.count(t, p, mask=m, argmax=argmax, threshold=threshold)
+        except (ValueError, TypeError) as error:
+            error.add_note(f"in image {image!r}")
+            raise
+        images.append(ImageCount.of(image, count))
+    return Run(matrix.options, tuple(images), name=name, protocol=load_protocol(protocol))
+
+
+def _as_images(truth: Any, pred: Any, mask: Any) -> tuple[list[Any], list[Any], list[Any]]:
+    single = _is_one_image(truth)
+    truths, preds = ([truth], [pred]) if single else (list(truth), list(pred))
+    if mask is None:
+        return truths, preds, [None] * len(truths)
+    return truths, preds, [mask] if single else list(mask)
+
+
+def _is_one_image(truth: Any) -> bool:
+    if isinstance(truth, (list, tuple)):
+        first = truth[0] if truth else None
+        return isinstance(first, (list, tuple)) and not (
+            first and isinstance(first[0], (list, tuple, np.ndarray))
+        )
+    return len(np.shape(truth)) <= 2

@@ -1,0 +1,126 @@
+"""Files of this machine, each read while it stays the same."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from segiou.pairing import find_masks
+from segiou.readers import MaskError
+from segiou.runs import Stamp
+
+__all__ = ["LocalFolder", "local_stamp", "stable_stamp"]
+
+_TRIES = 4
+#: Clocks of file systems tick this coarsely: two changes within a tick have one time.
+_TICK_NS = 20_000_000
+
+
+@dataclass(frozen=True)
+class LocalFolder:
+    """A folder of this machine.
+
+    Attributes
+    ----------
+    root : str
+    """
+
+    root: str
+
+    def find(self) -> dict[str, str]:
+        """Mask files by their path within the folder, as :func:`segiou.pairing.find_masks`."""
+        return find_masks(self.root)
+
+    def stamp(self, path: str) -> Stamp:
+        """Size and modification time of a file; unknown if it cannot be told."""
+        try:
+            return local_stamp(Path(path).stat())
+        except OSError:
+            return Stamp(None, None)
+
+    def read(self, path: str) -> tuple[bytes, Stamp]:
+        """The content of a file and what it was then.
+
+        Raises
+        ------
+        MaskError
+            If it is no regular file, cannot be read, or is being changed.
+        """
+        try:
+            for _ in range(_TRIES):
+                if (found := _read_once(path)) is not None:
+                    return found
+        except OSError as error:
+            raise MaskError(path, os_problem(error)) from error
+        raise MaskError(path, "is being changed while it is read; score when it is written")
+
+
+def _read_once(path: str) -> tuple[bytes, Stamp] | None:
+    """Content and stamp, or None if the file changed meanwhile."""
+    # A pipe is never opened: that would wait for a writer, or take its data.
+    _check_regular(Path(path).stat(), path)
+    with open(path, "rb", opener=_without_waiting) as file:
+        before = os.fstat(file.fileno())
+        _check_regular(before, path)
+        _wait_for_tick(before)
+        before = os.fstat(file.fileno())
+        data = file.read()
+        after = os.fstat(file.fileno())
+    same = _version(before) == _version(after) and len(data) == after.st_size
+    return (data, local_stamp(after)) if same else None
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def _check_regular(found: os.stat_result, path: str) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise MaskError(path, "is not a regular file")
+
+
+def _version(found: os.stat_result) -> tuple[int, ...]:
+    return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+
+def _wait_for_tick(found: os.stat_result) -> None:
+    # A file that was written just now could be written again without its time
+    # showing it; a moment later it could not.
+    age = time.time_ns() - found.st_mtime_ns
+    if 0 <= age < _TICK_NS:
+        time.sleep((_TICK_NS - age) / 1e9)
+
+
+def local_stamp(found: os.stat_result) -> Stamp:
+    """Size and modification time."""
+    return Stamp(found.st_size, found.st_mtime_ns)
+
+
+def stable_stamp(path: str | Path) -> tuple[tuple[int, ...], Stamp]:
+    """What tells whether a file is changed between two moments, and its stamp.
+
+    Raises
+    ------
+    MaskError
+        If it is no regular file or cannot be asked.
+    """
+    try:
+        found = Path(path).stat()
+        _check_regular(found, str(path))
+        _wait_for_tick(found)
+        found = Path(path).stat()
+    except OSError as error:
+        raise MaskError(path, os_problem(error)) from error
+    return _version(found), local_stamp(found)
+
+
+def os_problem(error: OSError) -> str:
+    """Why a file cannot be read."""
+    if isinstance(error, FileNotFoundError):
+        return "does not exist"
+    if isinstance(error, PermissionError):
+        return "may not be read: permission denied"
+    return f"cannot be read: {error.strerror or error}"
