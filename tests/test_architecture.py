@@ -25,6 +25,7 @@ ROOMS = (
     ("uncertainty",),
     ("classes",),
     ("report", "html", "plots"),
+    ("accumulator",),
     ("confusion", "channels", "boundary"),
     ("run", "runs", "runfile"),
     ("comparison",),
