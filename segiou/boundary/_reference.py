@@ -125,7 +125,7 @@ def nearest(
     Parameters
     ----------
     query, target : ndarray of int32, shape (n, 2)
-        Rows and columns, class by class, in raster order within a class.
+        Rows and columns, class by class.
     query_starts, target_starts : ndarray of int64, shape (C + 1,)
         Where each class starts.
     spacing : (float, float)

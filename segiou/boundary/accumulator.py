@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from segiou.boundary.codes import LabelCodes
 from segiou.boundary.counts import BoundaryCounts
-from segiou.boundary.image import ImageBoundaries, measure_codes
+from segiou.boundary.image import ImageBoundaries, measure_checked
 from segiou.boundary.options import BoundaryOptions
 from segiou.counting import Encoding
 
@@ -99,7 +99,7 @@ class BoundaryAccumulator:
         truth, pred = self._codes.encode(truth, pred, mask)
         shape = truth.shape[-2:]
         images = zip(truth.reshape(-1, *shape), pred.reshape(-1, *shape), strict=True)
-        measured = [measure_codes(t, p, self.num_classes, self.options) for t, p in images]
+        measured = [measure_checked(t, p, self.num_classes, self.options) for t, p in images]
         self._counts = sum((m.counts for m in measured), start=self._counts)
         return measured
 

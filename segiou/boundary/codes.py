@@ -79,8 +79,8 @@ class LabelCodes:
         t, p = self._truth_table.apply(truth), self._pred_table.apply(pred)
         if mask is not None:
             t = np.where(as_valid_mask(mask, truth.shape), t, t.dtype.type(self._ignored))
-        ignored = _where(t, self._ignored)
-        p = p | ignored
+        # All bits of the ignored code are set.
+        p = p | _where(t, self._ignored)
         if self._has_undeclared(t, p):
             self.encoding.count(truth, pred, mask=mask)
         return t, p
@@ -117,7 +117,7 @@ class LabelCodes:
 
 def _where(codes: Codes, value: int) -> Any:
     """All bits set where the code is the value, none elsewhere."""
-    return np.negative((codes == value).view(np.uint8).astype(codes.dtype, copy=False))
+    return (codes == value).astype(codes.dtype) * codes.dtype.type(ignored_code(codes.dtype))
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,16 @@ def layout(num_classes: int, options: BoundaryOptions) -> dict[str, tuple[int, .
             f"{contour}.histogram": (2, c, w, BINS),
         }
     return parts
+
+
+@lru_cache(maxsize=64)
+def _placed(num_classes: int, options: BoundaryOptions) -> dict[str, tuple[slice, tuple[int, ...]]]:
+    placed, start = {}, 0
+    for name, shape in layout(num_classes, options).items():
+        stop = start + math.prod(shape)
+        placed[name] = (slice(start, stop), shape)
+        start = stop
+    return placed
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +93,7 @@ class BoundaryCounts:
     @classmethod
     def zeros(cls, num_classes: int, options: BoundaryOptions) -> BoundaryCounts:
         """Give counts of no image."""
-        length = sum(int(np.prod(shape)) for shape in layout(num_classes, options).values())
+        length = sum(map(math.prod, layout(num_classes, options).values()))
         return cls(np.zeros(length, dtype=np.int64), num_classes, options)
 
     @classmethod
@@ -109,6 +120,8 @@ class BoundaryCounts:
         if self.num_classes != other.num_classes:
             msg = f"counts of {self.num_classes} and of {other.num_classes} classes do not add up"
             raise ValueError(msg)
+        if self.options == other.options:
+            return
         mine, theirs = self.options.to_dict(), other.options.to_dict()
         if differ := [name for name in mine if mine[name] != theirs[name]]:
             name = differ[0]
@@ -180,14 +193,9 @@ class BoundaryCounts:
             raise TypeError(msg)
         return self._with(np.tensordot(drawn.astype(np.int64), self.table, axes=(-1, 0)))
 
-    @cached_property
+    @property
     def _slices(self) -> dict[str, tuple[slice, tuple[int, ...]]]:
-        placed, start = {}, 0
-        for name, shape in layout(self.num_classes, self.options).items():
-            stop = start + int(np.prod(shape))
-            placed[name] = (slice(start, stop), shape)
-            start = stop
-        return placed
+        return _placed(self.num_classes, self.options)
 
     @property
     def _length(self) -> int:

@@ -57,8 +57,18 @@ def measure_codes(
     ValueError
         If shapes, dtypes or ignored pixels differ or do not suit.
     """
-    options = BoundaryOptions() if options is None else options
     _check_codes(truth, pred, num_classes)
+    return measure_checked(truth, pred, num_classes, options)
+
+
+def measure_checked(
+    truth: Codes, pred: Codes, num_classes: int, options: BoundaryOptions | None = None
+) -> ImageBoundaries:
+    """Do as :func:`measure_codes`, for codes that come from :class:`LabelCodes`."""
+    options = BoundaryOptions() if options is None else options
+    if 0 in truth.shape:
+        msg = f"an image without pixels has no boundaries, got shape {truth.shape}"
+        raise ValueError(msg)
     parts: dict[str, Any] = {
         "images": 1,
         "pixels": np.count_nonzero(truth != ignored_code(truth.dtype)),
@@ -105,8 +115,8 @@ def _check_codes(truth: Any, pred: Any, num_classes: int) -> None:
         if not isinstance(codes, np.ndarray) or codes.dtype != expected or codes.ndim != 2:
             msg = f"{name} must be a two-dimensional array of {expected} for {num_classes} classes"
             raise ValueError(msg)
-    if truth.shape != pred.shape or 0 in truth.shape:
-        msg = f"truth has shape {truth.shape} and pred {pred.shape}; equal and not empty is needed"
+    if truth.shape != pred.shape:
+        msg = f"truth has shape {truth.shape} but pred has {pred.shape}"
         raise ValueError(msg)
     ignored = ignored_code(expected)
     if not np.array_equal(truth == ignored, pred == ignored):
@@ -172,7 +182,12 @@ def measure_boundaries(
         unassigned=unassigned,
     )
     codes = LabelCodes(encoding).encode(truth, pred, mask)
-    return measure_codes(*codes, num_classes, options)
+    if codes[0].ndim != 2:
+        msg = (
+            f"one image (H, W) is measured at a time, got {codes[0].shape}; see BoundaryAccumulator"
+        )
+        raise ValueError(msg)
+    return measure_checked(*codes, num_classes, options)
 
 
 def boundary_counts(truth: Any, pred: Any, num_classes: int, **settings: Any) -> BoundaryCounts:
