@@ -28,7 +28,8 @@ static size_t whole_vectors(size_t n)
     return (n + VECTOR - 1) / VECTOR * VECTOR;
 }
 
-static uint8_t *open_workspace(Workspace *work, const Pair *pair, size_t reach)
+static uint8_t *open_workspace(Workspace *work, const Pair *pair, const uint8_t *codes,
+                               size_t reach)
 {
     size_t half = whole_vectors(pair->width), section = half + whole_vectors(2 * reach);
     size_t window = 2 * reach + 1;
@@ -37,7 +38,7 @@ static uint8_t *open_workspace(Workspace *work, const Pair *pair, size_t reach)
     if (memory == NULL)
         return NULL;
     uint8_t *singles = memory + 2 * window * half;
-    *work = (Workspace){find_loops(), pair->height, pair->width, reach, half, section, NULL,
+    *work = (Workspace){find_loops(), pair->height, pair->width, reach, half, section, codes,
                         memory, singles, singles + 2 * half, NULL, NULL, singles + 4 * half,
                         singles + 5 * half};
     work->padded = singles + 6 * half;
@@ -89,33 +90,23 @@ static void pad_halves(const Workspace *work, const uint8_t *suffix)
     }
 }
 
-static void mark_row(Workspace *work, size_t y, const uint8_t *suffix, uint8_t *marks)
-{
-    int is_edge = y < work->reach || y + work->reach >= work->height;
-    pad_halves(work, suffix);
-    const uint8_t *row = max_along_row(work->loops, work->padded, work->spare, 2 * work->section,
-                                       2 * work->reach + 1);
-    work->loops->mark(marks + y * work->width, row, row + work->section,
-                      work->codes + y * work->width, is_edge ? work->edge : work->frame,
-                      work->width);
-}
-
-/* Writes NEAR and FRAME for each valid pixel, 0 for ignored ones.
+/* Writes NEAR and FRAME for each valid pixel of row y, 0 for ignored ones. Rows come in order.
  *
  * A window of rows is the end of one block of rows and the start of the next, so that its maxima
  * are those of a suffix and a prefix (van Herk 1992; Gil and Werman 1993). */
-static void mark_bands(Workspace *work, const uint8_t *codes, uint8_t *marks)
+static void mark_row(Workspace *work, size_t y, uint8_t *marks)
 {
-    size_t size = 2 * work->reach + 1;
-    work->codes = codes;
-    for (size_t y = 0; y < work->height; y++) {
-        size_t k = y % size;
-        if (k == 0)
-            fill_suffixes(work, y);
-        else
-            extend_prefix(work, y + 2 * work->reach);
-        mark_row(work, y, work->suffixes + 2 * k * work->half, marks);
-    }
+    size_t size = 2 * work->reach + 1, k = y % size;
+    int is_edge = y < work->reach || y + work->reach >= work->height;
+    if (k == 0)
+        fill_suffixes(work, y);
+    else
+        extend_prefix(work, y + 2 * work->reach);
+    pad_halves(work, work->suffixes + 2 * k * work->half);
+    const uint8_t *row =
+        max_along_row(work->loops, work->padded, work->spare, 2 * work->section, size);
+    work->loops->mark(marks, row, row + work->section, work->codes + y * work->width,
+                      is_edge ? work->edge : work->frame, work->width);
 }
 
 /* Eight bytes of marks as eight bytes of 0 or 1. */
@@ -221,42 +212,57 @@ static inline void tally_eight(Tallies *tallies, Run *run, const uint8_t *t, con
     }
 }
 
-static void tally_all(Tallies *tallies, const Pair *pair, const Band *band,
-                      const uint8_t *truth_marks, const uint8_t *pred_marks)
+static void tally_row(Tallies *tallies, Run *run, const uint8_t *t, const uint8_t *p,
+                      const Band *band, const uint8_t *truth_marks, const uint8_t *pred_marks,
+                      size_t n)
 {
-    size_t pixels = pair->height * pair->width, i = 0;
-    Run run = start_run(0, 0);
-    for (; i + 8 <= pixels; i += 8) {
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
         uint64_t truth = load(truth_marks + i), pred = load(pred_marks + i);
         if (truth | pred)
-            tally_eight(tallies, &run, pair->truth + i, pair->pred + i, band, truth, pred);
+            tally_eight(tallies, run, t + i, p + i, band, truth, pred);
     }
-    uint8_t tail[4][8] = {{0}};
-    const uint8_t *sources[4] = {pair->truth, pair->pred, truth_marks, pred_marks};
-    for (size_t k = 0; k < 4; k++)
-        memcpy(tail[k], sources[k] + i, pixels - i);
-    tally_eight(tallies, &run, tail[0], tail[1], band, load(tail[2]), load(tail[3]));
+    if (i < n) {
+        uint8_t tail[4][8] = {{0}};
+        const uint8_t *sources[4] = {t, p, truth_marks, pred_marks};
+        for (size_t k = 0; k < 4; k++)
+            memcpy(tail[k], sources[k] + i, n - i);
+        tally_eight(tallies, run, tail[0], tail[1], band, load(tail[2]), load(tail[3]));
+    }
+}
+
+static void tally_all(Tallies *tallies, const Pair *pair, const Band *band, Workspace *truth,
+                      Workspace *pred, uint8_t *marks)
+{
+    Run run = start_run(0, 0);
+    for (size_t y = 0; y < pair->height; y++) {
+        size_t start = y * pair->width;
+        mark_row(truth, y, marks);
+        mark_row(pred, y, marks + pair->width);
+        tally_row(tallies, &run, pair->truth + start, pair->pred + start, band, marks,
+                  marks + pair->width, pair->width);
+    }
     finish_run(tallies, &run);
 }
 
 int count_bands(const Pair *pair, const Band *band, int64_t *inner, int64_t *trimap,
                 int64_t *outer)
 {
-    size_t pixels = pair->height * pair->width;
-    Workspace work;
+    Workspace truth, pred;
     Tallies *tallies = calloc(1, sizeof *tallies);
-    uint8_t *marks = malloc(2 * pixels + 1), *memory = open_workspace(&work, pair, band->reach);
-    int status = tallies == NULL || marks == NULL || memory == NULL ? -1 : 0;
+    uint8_t *marks = malloc(2 * pair->width);
+    uint8_t *truth_memory = open_workspace(&truth, pair, pair->truth, band->reach);
+    uint8_t *pred_memory = open_workspace(&pred, pair, pair->pred, band->reach);
+    int status = tallies && marks && truth_memory && pred_memory ? 0 : -1;
     if (status == 0) {
-        mark_bands(&work, pair->truth, marks);
-        mark_bands(&work, pair->pred, marks + pixels);
-        tally_all(tallies, pair, band, marks, marks + pixels);
+        tally_all(tallies, pair, band, &truth, &pred, marks);
         memcpy(inner, tallies->inner, pair->num_classes * sizeof tallies->inner[0]);
         memcpy(trimap, tallies->trimap, pair->num_classes * sizeof tallies->trimap[0]);
         if (band->trimap_border >= 0)
-            status = count_outer(work.loops, pair, band->reach, outer);
+            status = count_outer(truth.loops, pair, band->reach, outer);
     }
-    free(memory);
+    free(truth_memory);
+    free(pred_memory);
     free(tallies);
     free(marks);
     return status;
