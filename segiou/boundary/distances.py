@@ -189,11 +189,13 @@ def weighted_percentile(
     if not 0 <= percentile <= 100:
         msg = f"a percentile lies between 0 and 100, got {percentile}"
         raise ValueError(msg)
-    if method == "linear":
-        return float(np.percentile(distances, percentile))
-    if method != "inverted_cdf":
+    if method not in ("inverted_cdf", "linear"):
         msg = f"method must be 'inverted_cdf' or 'linear', got {method!r}"
         raise ValueError(msg)
+    if np.isinf(distances).all():
+        return float("inf")  # between infinities nothing can be interpolated
+    if method == "linear":
+        return float(np.percentile(distances, percentile))
     order = np.argsort(distances)
     reached = np.cumsum(weights[order])
     place = np.searchsorted(reached, reached[-1] * percentile / 100)
