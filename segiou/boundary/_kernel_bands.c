@@ -135,14 +135,15 @@ static int64_t sum_bytes(uint64_t sums)
 static void finish_run(Tallies *tallies, const Run *run)
 {
     size_t t = run->t & 255, p = run->p & 255;
-    int64_t trimap = sum_bytes(run->trimap);
     tallies->inner[t][0] += sum_bytes(run->truth);
     tallies->inner[p][1] += sum_bytes(run->pred);
-    tallies->trimap[t][0] += trimap;
-    tallies->trimap[p][1] += trimap;
-    if (t == p) {
+    if (t == p)
         tallies->inner[t][2] += sum_bytes(run->both);
-        tallies->trimap[t][2] += trimap;
+    if (run->trimap) {
+        int64_t trimap = sum_bytes(run->trimap);
+        tallies->trimap[t][0] += trimap;
+        tallies->trimap[p][1] += trimap;
+        tallies->trimap[t][2] += t == p ? trimap : 0;
     }
 }
 
