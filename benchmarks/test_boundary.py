@@ -164,13 +164,24 @@ def test_the_contestants_agree(pairs):
             np.testing.assert_allclose(ours[seen], both[seen] / either[seen], rtol=1e-15)
 
 
-def seconds_per_pair(measure, pairs):
-    times = []
-    for truth, pred in pairs:
-        start = time.perf_counter()
-        measure(truth, pred)
-        times.append(time.perf_counter() - start)
-    return statistics.median(times)
+def seconds(measure, truth, pred):
+    start = time.perf_counter()
+    measure(truth, pred)
+    return time.perf_counter() - start
+
+
+def compare(contestants, pairs, rounds=5):
+    """Median times, and medians of each time over segiou's on the same pair a moment before."""
+    times = {name: [] for name in contestants}
+    for _ in range(rounds):
+        for pair in pairs:
+            for name, measure in contestants.items():
+                times[name].append(seconds(measure, *pair))
+    factors = {
+        name: [t / own for t, own in zip(row, times["segiou"], strict=True)]
+        for name, row in times.items()
+    }
+    return {n: (statistics.median(times[n]), statistics.median(factors[n])) for n in times}
 
 
 def main():
@@ -184,14 +195,8 @@ def main():
     print(f"{len(pairs)} CamVid pairs of 480 x 360, {CLASSES} classes, one thread, {BACKEND}")
     for group, names in CONTESTS.items():
         contestants = {name: make() for name, make in names.items()}
-        rounds = {name: [] for name in names}
-        for _ in range(5):
-            for name, measure in contestants.items():
-                rounds[name].append(seconds_per_pair(measure, pairs))
-        medians = {name: statistics.median(times) for name, times in rounds.items()}
         print(group)
-        for name, median in medians.items():
-            factor = median / medians["segiou"]
+        for name, (median, factor) in compare(contestants, pairs).items():
             print(f"  {name:36} {median * 1000:8.2f} ms a pair {factor:7.1f} x")
 
 

@@ -110,7 +110,34 @@ static PyObject *door_nearest(PyObject *module, PyObject *args)
     return finish(views, MAX_BUFFERS, status);
 }
 
+/* encode(truth, pred, ignored, num_classes, truth_codes, pred_codes) -> (truth, pred): whether a
+ * label of either side is no class. ignored = -1: no value is */
+static PyObject *door_encode(PyObject *module, PyObject *args)
+{
+    Py_buffer views[4];
+    Py_ssize_t ignored, num_classes;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y*y*nnw*w*", &views[0], &views[1], &ignored, &num_classes,
+                          &views[2], &views[3]))
+        return NULL;
+    Py_ssize_t n = views[0].len;
+    if (views[1].len != n || views[2].len != n || views[3].len != n || ignored < -1 ||
+        ignored > 255 || num_classes < 1 || num_classes > 253)
+        return refuse(views, 4, "the sizes of the arrays do not suit each other");
+    const Loops *loops = find_loops();
+    int is_bad_truth, is_bad_pred;
+    Py_BEGIN_ALLOW_THREADS;
+    loops->encode(views[2].buf, views[3].buf, views[0].buf, views[1].buf, (uint8_t)ignored,
+                  ignored < 0 ? 0 : 255, (size_t)n);
+    is_bad_truth = has_code_from(loops, views[2].buf, (uint8_t)num_classes, (size_t)n);
+    is_bad_pred = has_code_from(loops, views[3].buf, (uint8_t)num_classes, (size_t)n);
+    Py_END_ALLOW_THREADS;
+    release(views, 4);
+    return Py_BuildValue("ii", is_bad_truth, is_bad_pred);
+}
+
 static PyMethodDef methods[] = {
+    {"encode", door_encode, METH_VARARGS, NULL},
     {"count_bands", door_count_bands, METH_VARARGS, NULL},
     {"nearest", door_nearest, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},

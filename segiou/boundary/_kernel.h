@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #define IGNORED 255
+#define UNASSIGNED 254
 #define VECTOR 64 /* bytes; a multiple of what any loop takes at once */
 
 /* Two maps of class codes of equal shape, ignored pixels at the same places. */
@@ -44,9 +45,19 @@ typedef struct {
     void (*mark)(uint8_t *restrict marks, const uint8_t *restrict high,
                  const uint8_t *restrict low, const uint8_t *restrict codes,
                  const uint8_t *restrict frame, size_t n);
+    /* Labels as codes; where is_ignoring is 255, not 0, the truth value `ignored` makes both
+     * IGNORED. */
+    void (*encode)(uint8_t *restrict truth_codes, uint8_t *restrict pred_codes,
+                   const uint8_t *restrict truth, const uint8_t *restrict pred, uint8_t ignored,
+                   uint8_t is_ignoring, size_t n);
+    /* highest[i % VECTOR] = max(itself, codes[i]), for codes that are not ignored. */
+    void (*keep_highest)(uint8_t *restrict highest, const uint8_t *restrict codes, size_t n);
 } Loops;
 
 const Loops *find_loops(void);
+
+/* Whether any code that is not IGNORED is `lowest` or above. */
+int has_code_from(const Loops *loops, const uint8_t *codes, uint8_t lowest, size_t n);
 
 /* Replaces rows i of `data` by the maximum of rows i to i + size - 1; the last size - 1 are lost. */
 void max_over_rows(const Loops *loops, uint8_t *data, size_t rows, size_t stride, size_t size);

@@ -1,6 +1,8 @@
 /* Loops over rows of bytes, and maxima over windows made of them. */
 #include "_kernel.h"
 
+#include <string.h>
+
 #define DEFINE_LOOPS(suffix, attributes)                                                           \
     attributes static void max_into_##suffix(uint8_t *restrict into,                               \
                                              const uint8_t *restrict from, size_t n)               \
@@ -32,8 +34,27 @@
             marks[i] = codes[i] == IGNORED ? 0 : mark;                                             \
         }                                                                                          \
     }                                                                                              \
+    attributes static void encode_##suffix(                                                        \
+        uint8_t *restrict truth_codes, uint8_t *restrict pred_codes, const uint8_t *restrict truth,\
+        const uint8_t *restrict pred, uint8_t ignored, uint8_t is_ignoring, size_t n)              \
+    {                                                                                              \
+        for (size_t i = 0; i < n; i++) {                                                           \
+            uint8_t dropped = truth[i] == ignored ? is_ignoring : 0;                               \
+            truth_codes[i] = (truth[i] == 255 ? UNASSIGNED : truth[i]) | dropped;                  \
+            pred_codes[i] = (pred[i] == 255 ? UNASSIGNED : pred[i]) | dropped;                     \
+        }                                                                                          \
+    }                                                                                              \
+    attributes static void keep_highest_##suffix(uint8_t *restrict highest,                        \
+                                                 const uint8_t *restrict codes, size_t n)          \
+    {                                                                                              \
+        for (size_t i = 0; i + VECTOR <= n; i += VECTOR)                                           \
+            for (size_t j = 0; j < VECTOR; j++) {                                                  \
+                uint8_t code = codes[i + j] == IGNORED ? 0 : codes[i + j];                         \
+                highest[j] = code > highest[j] ? code : highest[j];                                \
+            }                                                                                      \
+    }                                                                                              \
     static const Loops loops_##suffix = {max_into_##suffix, max_of_##suffix, split_##suffix,       \
-                                         mark_##suffix};
+                                         mark_##suffix, encode_##suffix, keep_highest_##suffix};
 
 DEFINE_LOOPS(portable, )
 
@@ -51,6 +72,19 @@ const Loops *find_loops(void)
     return &loops_portable;
 }
 #endif
+
+int has_code_from(const Loops *loops, const uint8_t *codes, uint8_t lowest, size_t n)
+{
+    uint8_t highest[VECTOR] = {0}, tail[VECTOR] = {0};
+    size_t whole = n / VECTOR * VECTOR;
+    loops->keep_highest(highest, codes, whole);
+    memcpy(tail, codes + whole, n - whole);
+    loops->keep_highest(highest, tail, VECTOR);
+    for (size_t j = 0; j < VECTOR; j++)
+        if (highest[j] >= lowest)
+            return 1;
+    return 0;
+}
 
 /* The maximum over 2n is that of two maxima over n. */
 static size_t next_step(size_t reached, size_t size)

@@ -20,6 +20,11 @@ __all__ = ["Codes", "LabelCodes", "code_dtype", "ignored_code", "unassigned_code
 
 Codes = NDArray[np.uint8] | NDArray[np.uint16]
 
+try:
+    from segiou.boundary import _kernel  # type: ignore[attr-defined]
+except ImportError:
+    _kernel = None
+
 #: Classes that fit beside the three markers in a byte.
 _BYTE_CLASSES = 253
 
@@ -76,6 +81,8 @@ class LabelCodes:
                 "boundaries need two label maps of one shape (..., H, W)"
             )
             raise ValueError(msg)
+        if mask is None and (fast := self._encode_bytes(truth, pred)):
+            return fast
         t, p = self._truth_table.apply(truth), self._pred_table.apply(pred)
         if mask is not None:
             t = np.where(as_valid_mask(mask, truth.shape), t, t.dtype.type(self._ignored))
@@ -84,6 +91,30 @@ class LabelCodes:
         if self._has_undeclared(t, p):
             self.encoding.count(truth, pred, mask=mask)
         return t, p
+
+    def _encode_bytes(self, truth: NDArray[Any], pred: NDArray[Any]) -> tuple[Codes, Codes] | None:
+        """Do the plain case in one pass: bytes that are their own codes, one value ignored."""
+        ignored = self._truth_table.ignored_bytes
+        if (
+            _kernel is None
+            or truth.dtype != np.uint8
+            or pred.dtype != np.uint8
+            or ignored is None
+            or len(ignored) > 1
+            or self._pred_table.ignored_bytes is None
+        ):
+            return None
+        codes = np.empty((2, *truth.shape), dtype=np.uint8)
+        bad_truth, bad_pred = _kernel.encode(
+            np.ascontiguousarray(truth),
+            np.ascontiguousarray(pred),
+            ignored[0] if ignored else -1,
+            self.encoding.num_classes,
+            *codes,
+        )
+        refused = bad_truth or (bad_pred and self.encoding.unassigned == "error")
+        # The general way says what is wrong.
+        return None if refused else (codes[0], codes[1])
 
     def _has_undeclared(self, truth: Codes, pred: Codes) -> bool:
         # One more wraps the ignored code round to 0, and a maximum is all that is left to look at.

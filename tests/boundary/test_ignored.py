@@ -86,6 +86,34 @@ def test_undeclared_truth_is_refused(masks):
         boundary_counts(truth, masks.square(), 2)
 
 
+@pytest.mark.parametrize("ignored", [(), (2,), (255,), (0,), (2, 255)])
+@pytest.mark.parametrize("size", [1, 63, 64, 200])
+def test_bytes_are_encoded_as_any_integers_are(ignored, size):
+    rng = np.random.default_rng(size)
+    encoding = Encoding.of([(0,), (1,)], ignore=ignored, unassigned="count")
+    truth = rng.choice([0, 1, *ignored], (3, size)).astype(np.uint8)
+    pred = rng.choice([0, 1, 2, 253, 254, 255], (3, size)).astype(np.uint8)
+    expected = np.where(np.isin(truth, ignored), 255, truth)
+    for kind in (np.uint8, np.int64, np.uint16):
+        t, p = LabelCodes(encoding).encode(truth.astype(kind), pred.astype(kind))
+        np.testing.assert_array_equal(t, expected)
+        np.testing.assert_array_equal(p == 255, t == 255)
+        for c in (0, 1):
+            np.testing.assert_array_equal(p == c, (pred == c) & (t != 255))
+
+
+@pytest.mark.parametrize("value", [2, 200, 254, 255])
+def test_an_undeclared_byte_is_refused_wherever_it_stands(value):
+    for place in (0, 63, 64, 129):
+        labels = np.zeros((1, 130), dtype=np.uint8)
+        odd = labels.copy()
+        odd[0, place] = value
+        with pytest.raises(UndeclaredValuesError, match="truth has"):
+            boundary_counts(odd, labels, 2, unassigned="count")
+        with pytest.raises(UndeclaredValuesError, match="pred has"):
+            boundary_counts(labels, odd, 2, ignore=1)
+
+
 @pytest.mark.parametrize(
     "dtype", ["bool", "uint8", "int8", "<u2", ">u2", ">i4", "int64", "uint64", "float32"]
 )

@@ -107,3 +107,20 @@ def test_points_that_do_not_fit_are_refused():
     ):
         with pytest.raises(ValueError, match="starts must fit"):
             call(**wrong)
+
+
+def test_encoding_what_does_not_fit_is_refused():
+    codes, out = np.zeros(5, dtype=np.uint8), np.empty((2, 5), dtype=np.uint8)
+    assert kernel.encode(codes, codes + 3, 0, 2, *out) == (0, 0)
+    assert kernel.encode(codes, codes + 3, -1, 2, *out) == (0, 1)
+    assert kernel.encode(codes + 3, codes, -1, 2, *out) == (1, 0)
+    for wrong in (
+        (codes[1:], codes, 0, 2, *out),
+        (codes, codes[1:], 0, 2, *out),
+        (codes, codes, -2, 2, *out),
+        (codes, codes, 256, 2, *out),
+        (codes, codes, 0, 254, *out),
+        (codes, codes, 0, 2, out[0], out),
+    ):
+        with pytest.raises(ValueError, match="do not suit each other"):
+            kernel.encode(*wrong)
