@@ -9,22 +9,20 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou import metrics
+from segiou.accumulator import Accumulator
 from segiou.classes import ClassOptions
 from segiou.counting import count_channels
 from segiou.counts import ChannelTally, Counts
 from segiou.labels import LabelSet, load_labels
-from segiou.metrics import Floats
 from segiou.protocols import Protocol, load_protocol
 from segiou.report import ChannelReport
 
 __all__ = ["ChannelCounts"]
 
-_STATE_VERSION = 1
 _ROWS = ("tp", "fp", "fn", "tn", "ignored")
 
 
-class ChannelCounts:
+class ChannelCounts(Accumulator):
     """Counts of overlapping binary channels, one against the rest, as pairs come.
 
     For multi-label masks and sigmoid outputs: a pixel may be of several classes
@@ -57,6 +55,8 @@ class ChannelCounts:
     2
     """
 
+    _noun = "channel counts"
+
     def __init__(
         self,
         classes: Sequence[str] | int | LabelSet | str | Path,
@@ -65,29 +65,18 @@ class ChannelCounts:
     ) -> None:
         # Of a label set only the names: a channel has no values to be read by.
         names = load_labels(classes).class_names
-        self._set_options(ClassOptions.of(names, exclude=exclude))
+        self._start(ClassOptions.of(names, exclude=exclude))
 
-    def _set_options(self, options: ClassOptions) -> None:
+    def _start(self, options: ClassOptions) -> None:
         self.options = options
         self._rows = np.zeros((len(_ROWS), options.num_classes), dtype=np.int64)
         self.pairs = 0
 
-    @classmethod
-    def from_options(cls, options: ClassOptions) -> Self:
-        """Empty counts of the given channels."""
-        new = cls.__new__(cls)
-        new._set_options(options)
-        return new
+    def _parts(self) -> dict[str, NDArray[np.int64]]:
+        return dict(zip(_ROWS, self._rows, strict=True))
 
-    @property
-    def class_names(self) -> tuple[str, ...]:
-        """Names of the channels, in order."""
-        return self.options.labels.class_names
-
-    @property
-    def num_classes(self) -> int:
-        """C, the number of channels."""
-        return self.options.num_classes
+    def _add_parts(self, parts: Mapping[str, Any]) -> None:
+        self._rows += np.array([parts[name] for name in _ROWS], dtype=np.int64)
 
     @property
     def counts(self) -> Counts:
@@ -161,119 +150,6 @@ class ChannelCounts:
         self._rows += np.stack(np.broadcast_arrays(*rows))
         self.pairs += pairs
         return self
-
-    def merge(self, *others: ChannelCounts) -> Self:
-        """Add other counts to these; they stay as they are.
-
-        Raises
-        ------
-        ValueError
-            If channels or options differ; the message says in what.
-        """
-        for other in others:
-            if not isinstance(other, ChannelCounts):
-                msg = f"only ChannelCounts can be merged, not {type(other).__name__}"
-                raise TypeError(msg)
-            if difference := self.options.difference(other.options):
-                msg = f"cannot merge channel counts: {difference}"
-                raise ValueError(msg)
-        for other in others:
-            self._rows += other._rows
-            self.pairs += other.pairs
-        return self
-
-    def copy(self) -> Self:
-        """An independent copy."""
-        return type(self).from_options(self.options).merge(self)
-
-    def reset(self) -> Self:
-        """Forget all counts; channels and options stay."""
-        self._rows[:] = 0
-        self.pairs = 0
-        return self
-
-    def __add__(self, other: object) -> Self:
-        if isinstance(other, int) and other == 0:
-            return self.copy()
-        if not isinstance(other, ChannelCounts):
-            return NotImplemented
-        return self.copy().merge(other)
-
-    # sum() starts from 0, which stands for no counts at all.
-    __radd__ = __add__
-
-    def __iadd__(self, other: object) -> Self:
-        if not isinstance(other, ChannelCounts):
-            return NotImplemented
-        return self.merge(other)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, ChannelCounts):
-            return NotImplemented
-        return (
-            not self.options.difference(other.options)
-            and np.array_equal(self._rows, other._rows)
-            and self.pairs == other.pairs
-        )
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def state_dict(self) -> dict[str, Any]:
-        """The counts and options as plain lists, strings and integers."""
-        return {
-            "state_version": _STATE_VERSION,
-            "options": self.options.to_dict(),
-            **{name: row.tolist() for name, row in zip(_ROWS, self._rows, strict=True)},
-            "pairs": self.pairs,
-        }
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> Self:
-        """Replace the counts by saved ones.
-
-        Raises
-        ------
-        ValueError
-            If the state is of another version, or its channels or options differ.
-        """
-        if state.get("state_version") != _STATE_VERSION:
-            msg = (
-                f"state_version is {state.get('state_version')!r}, this segiou reads "
-                f"{_STATE_VERSION}; save it again with the same version of segiou"
-            )
-            raise ValueError(msg)
-        if difference := self.options.difference(ClassOptions.from_dict(state["options"])):
-            msg = f"the saved state is of other channels: {difference}"
-            raise ValueError(msg)
-        counts = Counts(*(state[name] for name in _ROWS[:-1]))
-        return self.reset().add(counts, ignored=state["ignored"], pairs=int(state["pairs"]))
-
-    @classmethod
-    def from_state_dict(cls, state: Mapping[str, Any]) -> Self:
-        """Build counts from a saved state alone."""
-        return cls.from_options(ClassOptions.from_dict(state["options"])).load_state_dict(state)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self.state_dict()
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(type(self).from_state_dict(state).__dict__)
-
-    def iou(self) -> Floats:
-        """IoU per channel, (C,); NaN for a channel in neither truth nor prediction."""
-        return metrics.iou(self.counts)
-
-    def dice(self) -> Floats:
-        """Dice per channel, (C,)."""
-        return metrics.dice(self.counts)
-
-    def recall(self) -> Floats:
-        """Recall per channel, (C,); every other ratio: ``segiou.metrics`` of ``counts``."""
-        return metrics.recall(self.counts)
-
-    def mean_iou(self, protocol: Protocol | str = "segiou") -> float:
-        """Mean IoU over the channels that are not excluded, by a protocol."""
-        rule = load_protocol(protocol)
-        return rule.mean(metrics.iou, self.counts, include=self.options.include).value
 
     def compute(self) -> ChannelReport:
         """The same as :meth:`report`, by the name that loops expect."""

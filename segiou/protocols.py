@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou.counts import Counts
-from segiou.metrics import Floats, mean
+from segiou.metrics import Floats
+from segiou.metrics._ratio import ratio
 
 __all__ = ["PROTOCOLS", "Mean", "Protocol", "load_protocol"]
 
@@ -151,11 +152,10 @@ class Protocol:
             not of these classes.
         """
         num_classes = counts.tp.shape[-1]
+        scored = self._images(per_image, num_classes) if self.needs_images else counts
+        values, part = self.values_taken(metric(scored), scored.truth > 0, include)
+        value, covered = self._mean(values, part)
         taken = np.ones(num_classes, bool) if include is None else np.asarray(include, dtype=bool)
-        if self.unit == "dataset":
-            value, covered = self._over_classes(metric, counts, taken)
-        else:
-            value, covered = self._over_images(metric, self._images(per_image, num_classes), taken)
         skipped = {
             c: _why_skipped(counts, c, bool(taken[c])) for c in np.flatnonzero(~covered).tolist()
         }
@@ -173,43 +173,47 @@ class Protocol:
             raise ValueError(msg)
         return per_image
 
-    def _values(
-        self, metric: Callable[[Counts], Floats], counts: Counts, taken: NDArray[np.bool_]
+    def values_taken(
+        self, values: Floats, in_truth: NDArray[np.bool_], include: Any = None
     ) -> tuple[Floats, NDArray[np.bool_]]:
-        """Values with 0/0 replaced by the rule, and which of them take part."""
-        values = metric(counts)
+        """Values with 0/0 replaced by the rule, and which of them are averaged.
+
+        Parameters
+        ----------
+        values : ndarray of float, shape (..., C)
+            A per-class metric.
+        in_truth : ndarray of bool, shape (..., C)
+            Whether the class occurs in the truth.
+        include : array_like of bool, shape (C,), optional
+            Classes that may take part.
+
+        Returns
+        -------
+        values : ndarray of float, shape (..., C)
+            0 where nothing is averaged; NaN only where it makes the mean NaN.
+        part : ndarray of bool, shape (..., C)
+        """
         if self.absent in ("zero", "one"):
             # Not only the absent: the recall of a class that is only predicted
             # is 0/0 too.
             values = np.where(np.isnan(values), _FILL[self.absent], values)
+        taken = True if include is None else np.asarray(include, dtype=bool)
         part = np.array(np.broadcast_to(taken, values.shape))
         if self.over == "truth":
-            np.logical_and(part, counts.truth > 0, out=part)
-        return values, part
+            part &= in_truth
+        if self.absent != "nan":
+            part &= ~np.isnan(values)
+        return np.where(part, values, 0.0), part
 
-    def _over_classes(
-        self, metric: Callable[[Counts], Floats], counts: Counts, taken: NDArray[np.bool_]
-    ) -> tuple[float, NDArray[np.bool_]]:
-        values, part = self._values(metric, counts, taken)
-        return float(self._mean(values, part)), self._covered(values, part)
-
-    def _over_images(
-        self, metric: Callable[[Counts], Floats], counts: Counts, taken: NDArray[np.bool_]
-    ) -> tuple[float, NDArray[np.bool_]]:
-        values, part = self._values(metric, counts, taken)
-        covered = np.asarray(self._covered(values, part).any(0))
+    def _mean(self, values: Floats, part: NDArray[np.bool_]) -> tuple[float, NDArray[np.bool_]]:
+        """The mean, and which classes it covers."""
+        if self.unit == "dataset":
+            return float(ratio(values.sum(), part.sum())), part
+        covered = np.asarray(part.any(0))
         if self.unit == "image-class":
-            return float(self._mean(values.ravel(), part.ravel())), covered
-        images = self._mean(values, part)
-        return float(self._mean(images, np.asarray(part.any(1)))), covered
-
-    def _mean(self, values: Floats, part: NDArray[np.bool_]) -> Floats:
-        if self.absent == "nan" and (np.isnan(values) & part).any():
-            return np.full(values.shape[:-1], np.nan)
-        return mean(values, part)
-
-    def _covered(self, values: Floats, part: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        return part if self.absent == "nan" else part & ~np.isnan(values)
+            return float(ratio(values.sum(), part.sum())), covered
+        images = ratio(values.sum(1), part.sum(1))
+        return float(ratio(images[part.any(1)].sum(), part.any(1).sum())), covered
 
 
 def _why_skipped(counts: Counts, index: int, included: bool) -> str:

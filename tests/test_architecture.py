@@ -26,6 +26,7 @@ ROOMS = (
     ("classes",),
     ("readers",),
     ("report", "html", "plots"),
+    ("accumulator",),
     ("confusion", "channels", "boundary"),
     ("run", "runs", "runfile"),
     ("comparison",),

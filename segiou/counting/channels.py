@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.counting.arrays import _as_array
+from segiou.counting.arrays import as_array
 from segiou.counts import Counts
 
 __all__ = ["CHANNELS_BACKEND", "count_channels"]
@@ -240,7 +240,7 @@ def _refuse_values(name: str, found: Counter[Any]) -> None:
 
 
 def _channel_array(data: Any, name: str, threshold: float | None) -> NDArray[Any]:
-    array = _as_array(data, name)
+    array = as_array(data, name)
     if array.dtype.kind not in "biuf":
         msg = f"{name} has dtype {array.dtype}; channels must be bool or the integers 0 and 1"
         raise TypeError(msg)

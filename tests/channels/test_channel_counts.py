@@ -81,7 +81,7 @@ def test_foreign_states_are_refused():
     state = counted(pairs(0)).state_dict()
     with pytest.raises(ValueError, match="state_version is 99"):
         ChannelCounts(NAMES).load_state_dict(state | {"state_version": 99})
-    with pytest.raises(ValueError, match="the saved state is of other channels"):
+    with pytest.raises(ValueError, match="the saved state is of other options"):
         ChannelCounts(["a", "b", "c"]).load_state_dict(state)
 
 
@@ -90,7 +90,7 @@ def test_foreign_states_are_refused():
     [
         (ChannelCounts(["a", "b", "c"]), ValueError, "cannot merge channel counts: labels"),
         (ChannelCounts(NAMES, exclude=1), ValueError, r"exclude is \[\] here and \[1\] there"),
-        (3, TypeError, "only ChannelCounts can be merged, not int"),
+        (3, TypeError, "only channel counts can be merged, not int"),
     ],
 )
 def test_what_cannot_be_merged_is_refused_and_nothing_changes(other, error, text):

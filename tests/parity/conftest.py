@@ -2,12 +2,15 @@
 
 import importlib
 import importlib.util
+import json
 import os
+import subprocess
 import sys
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
+from typing import NoReturn
 
 import numpy as np
 import pytest
@@ -140,16 +143,69 @@ def peer():
 
 
 def _peer(name: str) -> ModuleType:
-    os.environ.setdefault("KERAS_BACKEND", "numpy")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return importlib.import_module(name)
     except ImportError as error:
-        reason = f"{name} cannot be imported: {error}"
-        if os.environ.get("SEGIOU_REQUIRE_PEERS") == "1":
-            pytest.fail(reason)
-        pytest.skip(reason)
+        _absent(f"{name} cannot be imported: {error}")
+
+
+def _absent(reason: str) -> NoReturn:
+    if os.environ.get("SEGIOU_REQUIRE_PEERS") == "1":
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+KERAS = """
+import json, sys
+try:
+    import keras
+except ImportError as error:
+    sys.exit(f"keras cannot be imported: {error}")
+import numpy as np
+
+print("{}")
+for line in sys.stdin:
+    job = json.loads(line)
+    metric = keras.metrics.MeanIoU(num_classes=job["num_classes"], ignore_class=255)
+    if job["matrix"]:
+        metric.total_cm.assign(np.array(job["matrix"], dtype="int32"))
+    for truth, pred in zip(job["truth"], job["pred"]):
+        metric.update_state(np.array(truth), np.array(pred))
+    matrix = np.asarray(metric.total_cm).tolist()
+    print(json.dumps({"mean_iou": float(metric.result()), "matrix": matrix}), flush=True)
+"""
+
+
+@pytest.fixture(scope="session")
+def keras_process():
+    """A process of its own for Keras: its NumPy backend imports jax, which minds forks."""
+    command = [sys.executable, "-W", "ignore", "-u", "-c", KERAS]
+    environment = os.environ | {"KERAS_BACKEND": "numpy"}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, env=environment, text=True, **pipes) as process:
+        ready = process.stdout.readline()
+        yield process, "" if ready else process.stderr.read().strip()
+        process.stdin.close()
+        process.wait()
+
+
+@pytest.fixture
+def keras_mean_iou(keras_process):
+    """Keras' MeanIoU: its result and its confusion matrix."""
+    process, error = keras_process
+    if error:
+        _absent(error.splitlines()[-1])
+
+    def score(truth, pred, num_classes, matrix=None):
+        arrays = {"truth": [t.tolist() for t in truth], "pred": [p.tolist() for p in pred]}
+        job = arrays | {"num_classes": num_classes, "matrix": matrix}
+        process.stdin.write(json.dumps(job) + "\n")
+        process.stdin.flush()
+        return json.loads(process.stdout.readline())
+
+    return score
 
 
 @pytest.fixture
