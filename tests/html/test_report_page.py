@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 import segiou
+from segiou.channels import ChannelCounts
 from segiou.cli.main import build_parser
 from segiou.cli.options import class_arguments
 from segiou.html import render_report, write_html
@@ -142,7 +143,7 @@ def test_without_a_run_there_is_a_page_all_the_same():
 
 
 def test_overlapping_channels_have_no_confusions():
-    channels = segiou.ChannelCounts(["edema", "tumour"])
+    channels = ChannelCounts(["edema", "tumour"])
     channels.update([[[1, 1, 0]], [[0, 1, 0]]], [[[1, 0, 0]], [[0, 1, 1]]], axis=0)
     page = channels.report().to_html()
     assert "0.5000" in text_of(page)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import segiou
+from segiou.channels import ChannelCounts
 from segiou.comparison import compare
 
 HOSTILE = "<script>alert(1)</script>"
@@ -83,7 +84,7 @@ def test_long_tables_leave_out_what_does_not_occur():
 
 
 def test_overlapping_channels_are_shown_without_a_matrix():
-    channels = segiou.ChannelCounts(["edema", "tumour"])
+    channels = ChannelCounts(["edema", "tumour"])
     channels.update([[[1, 1, 0]], [[0, 1, 0]]], [[[1, 0, 0]], [[0, 1, 1]]], axis=0)
     text = " ".join(Fragment(channels.report()._repr_html_()).words)
     assert "0.5000" in text

@@ -7,6 +7,7 @@ import pytest
 
 import segiou
 from segiou import plots
+from segiou.channels import ChannelCounts
 from segiou.comparison import compare
 from segiou.imbalance import prevalence_curve as curve_of
 from segiou.uncertainty import bootstrap
@@ -171,7 +172,7 @@ def test_forest_has_a_row_a_class_below_the_score(comparison):
 
 
 def test_overlapping_channels_have_bars_and_no_matrix(tmp_path):
-    channels = segiou.ChannelCounts(["edema", "tumour"])
+    channels = ChannelCounts(["edema", "tumour"])
     channels.update([[[1, 1, 0]], [[0, 1, 0]]], [[[1, 0, 0]], [[0, 1, 1]]], axis=0)
     drawn_without_complaint(plots.class_bars(channels))
     with pytest.raises(ValueError, match="no confusion matrix"):
