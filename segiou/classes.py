@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -98,14 +99,17 @@ class ClassOptions:
         ignored = set(self.ignore)
         return tuple(c.name for c in self.labels.classes if ignored.intersection(c.values))
 
-    def ignored_classes_text(self) -> str:
-        """What to know about ignoring a declared class."""
+    def warn_of_ignored_classes(self, *, stacklevel: int) -> None:
+        """Say what it means to ignore a declared class, if one is ignored."""
+        if not self.ignored_classes:
+            return
         names = ", ".join(repr(name) for name in self.ignored_classes)
-        return (
+        text = (
             f"ignored values belong to the declared class {names}: what is predicted on its pixels "
             "is never counted, so the IoU of the other classes tends to their recall. To keep a "
             "class out of the mean only, use exclude instead of ignore"
         )
+        warnings.warn(text, stacklevel=stacklevel)
 
     def encoding(self, *, pred_is_index: bool = False) -> Encoding:
         """How values are counted; decided scores are class indices, not file values."""

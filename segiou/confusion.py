@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -90,8 +89,7 @@ class ConfusionMatrix:
         options = ClassOptions.of(
             labels, pred_labels=pred_labels, ignore=ignore, exclude=exclude, unassigned=unassigned
         )
-        if options.ignored_classes:
-            warnings.warn(options.ignored_classes_text(), stacklevel=2)
+        options.warn_of_ignored_classes(stacklevel=3)
         self._set_options(options)
         self._table = np.zeros((options.num_classes, options.num_classes + 1), dtype=np.int64)
         self.ignored = 0

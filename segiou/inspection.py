@@ -209,6 +209,7 @@ def _summary(
         value_files.update(file.values.keys())
         colors.update(file.colors)
     candidates = [labels] if labels else [load_labels(name) for name in labelset_names()]
+    fits = _fits(values, colors, candidates)
     return Inspection(
         folder=folder,
         files=len(files),
@@ -219,8 +220,8 @@ def _summary(
         values=dict(sorted(values.items())),
         value_files=dict(sorted(value_files.items())),
         colors=dict(colors.most_common()),
-        fits=_fits(values, colors, candidates),
-        suspicions=tuple(_suspicions(files, values, colors)),
+        fits=fits,
+        suspicions=tuple(_suspicions(files, values, fits)),
         problems=tuple(problems),
     )
 
@@ -264,7 +265,7 @@ def _hex(color: tuple[int, int, int]) -> str:
     return "#{:02x}{:02x}{:02x}".format(*color)
 
 
-def _suspicions(files: Sequence[_File], values: Counter[int], colors: Counter[str]) -> list[str]:
+def _suspicions(files: Sequence[_File], values: Counter[int], fits: Sequence[Fit]) -> list[str]:
     found = []
     if set(values) == {0, 255}:
         found.append("values are 0 and 255 only: a binary mask; --labels binary reads 255 as 1")
@@ -282,7 +283,7 @@ def _suspicions(files: Sequence[_File], values: Counter[int], colors: Counter[st
             f"{len(many)} of {len(files)} files have very many values ({worst.path}: {kinds}): "
             "resized with interpolation, saved with loss, or instance ids instead of classes"
         )
-    if between := _in_between(values):
+    if between := _in_between(values, fits):
         found.append(f"{between}: perhaps edges were interpolated")
     if len({f.mode for f in files}) > 1:
         found.append("files have different modes: " + ", ".join(_tallied(f.mode for f in files)))
@@ -297,13 +298,14 @@ def _suspicions(files: Sequence[_File], values: Counter[int], colors: Counter[st
     return found
 
 
-def _in_between(values: Counter[int]) -> str:
-    """Rare values that lie between frequent ones, as interpolated 0/255 edges do."""
-    total = sum(values.values())
-    if len(values) < 5 or len(values) > _MANY_VALUES or max(values) <= len(values) + 2:
+def _in_between(values: Counter[int], fits: Sequence[Fit]) -> str:
+    """Rare values scattered between frequent ones, as interpolated edges leave them."""
+    known = any(not fit.undeclared for fit in fits)
+    if known or not 5 <= len(values) <= _MANY_VALUES or max(values) <= 2 * len(values):
         return ""
-    rare = [v for v, n in values.items() if n < 0.001 * total]
+    total = sum(values.values())
+    rare = sorted(v for v, n in values.items() if n < 0.02 * total)
     if 2 * len(rare) < len(values):
         return ""
-    shown = ", ".join(str(v) for v in sorted(rare)[:6])
-    return f"{len(rare)} of {len(values)} values are very rare and scattered ({shown}, …)"
+    shown = ", ".join(map(str, rare[:6]))
+    return f"{len(rare)} of {len(values)} values are rare and scattered ({shown}, …)"

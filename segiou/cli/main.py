@@ -84,6 +84,7 @@ def build_parser() -> argparse.ArgumentParser:
         ("inspect", "tell what is in the masks of a folder", add_inspect),
         ("labelsets", "list the label sets, or print one as TOML", add_labelsets),
         ("demo", "write drawn street scenes and score two models on them", add_demo),
+        ("explore", "open a page on which IoU can be tried with two rectangles", add_explore),
     ):
         command = commands.add_parser(name, help=text, description=text.capitalize() + ".")
         command.set_defaults(module=name)
@@ -138,4 +139,12 @@ def add_demo(parser: argparse.ArgumentParser) -> None:
     """Options of ``segiou demo``."""
     parser.add_argument(
         "folder", metavar="DIR", nargs="?", default="segiou-demo", help="default: segiou-demo"
+    )
+
+
+def add_explore(parser: argparse.ArgumentParser) -> None:
+    """Options of ``segiou explore``."""
+    parser.add_argument("--output", metavar="FILE", help="write the page here")
+    parser.add_argument(
+        "--no-open", dest="open", action="store_false", help="write the page, open no browser"
     )

@@ -137,12 +137,21 @@ class Encoding:
             )
             raise ValueError(msg)
         table = np.zeros((self.num_classes + 2, self.num_classes + 1), dtype=np.int64)
-        for t, p in _valid_blocks(truth, pred, mask):
-            self._add(t, p, table)
-        if table[-1].any() or (self.unassigned == "error" and table[:-2, -1].any()):
-            self._refuse(truth, pred, mask, "truth" if table[-1].any() else "pred")
+        if mask is None:
+            self._add(truth, pred, table)
+        else:
+            for t, p in _valid_blocks(truth, pred, as_valid_mask(mask, truth.shape)):
+                self._add(t, p, table)
+        # count_nonzero and a bare reduce, because at 480 x 360 pixels the
+        # checks would otherwise cost as much as the counting.
+        if np.count_nonzero(table[-1]):
+            self._refuse(truth, pred, mask, "truth")
+        if self.unassigned == "error" and np.count_nonzero(table[:-2, -1]):
+            self._refuse(truth, pred, mask, "pred")
         kept = table[:-2]
-        return PairCount(kept, truth.size - int(kept.sum()))
+        if mask is None:
+            return PairCount(kept, int(np.add.reduce(table[-2])))
+        return PairCount(kept, truth.size - int(np.add.reduce(kept, axis=None)))
 
     def _add(self, truth: NDArray[Any], pred: NDArray[Any], table: NDArray[np.int64]) -> None:
         count_coded(
@@ -151,7 +160,8 @@ class Encoding:
 
     def _refuse(self, truth: NDArray[Any], pred: NDArray[Any], mask: Any, side: str) -> None:
         found: Counter[int] = Counter()
-        for t, p in _valid_blocks(truth, pred, mask, always=True):
+        valid = np.True_ if mask is None else as_valid_mask(mask, truth.shape)
+        for t, p in _valid_blocks(truth, pred, np.broadcast_to(valid, truth.shape)):
             looked_at = t if side == "truth" else p[self._valid(t)]
             values, counts = np.unique(looked_at, return_counts=True)
             found.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
@@ -168,23 +178,15 @@ class Encoding:
 
 
 def _valid_blocks(
-    truth: NDArray[Any], pred: NDArray[Any], mask: Any, *, always: bool = False
+    truth: NDArray[Any], pred: NDArray[Any], valid: NDArray[np.bool_]
 ) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
-    """Yield the pairs whole, or, where pixels must be picked, block by block."""
-    if mask is None and not always:
-        yield truth, pred
-        return
-    valid = None if mask is None else as_valid_mask(mask, truth.shape)
+    """Pick the valid pixels, block by block, so that no copy of the whole is made."""
     if truth.ndim == 0:
-        truth, pred = truth[None], pred[None]
-        valid = None if valid is None else valid[None]
+        truth, pred, valid = truth[None], pred[None], valid[None]
     rows = max(1, _BLOCK_PIXELS * len(truth) // max(1, truth.size))
     for start in range(0, len(truth), rows):
         block = slice(start, start + rows)
-        if valid is None:
-            yield truth[block], pred[block]
-        else:
-            yield truth[block][valid[block]], pred[block][valid[block]]
+        yield truth[block][valid[block]], pred[block][valid[block]]
 
 
 def count_pairs(

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image, UnidentifiedImageError
 
 from segiou.readers.masks import MaskError, RawMask
+from segiou.readers.png import read_png
 
 __all__ = ["from_image", "from_pillow"]
 
@@ -27,6 +28,8 @@ def from_image(data: bytes, path: str | Path) -> RawMask:
         If it is no image, damaged, of several frames, translucent or of a mode
         that holds no labels.
     """
+    if (plain := read_png(data)) is not None:
+        return RawMask(plain.values, plain.mode, "PNG")
     try:
         with Image.open(io.BytesIO(data)) as image:
             return from_pillow(image, path)

@@ -1,0 +1,166 @@
+"""How fast label pairs are counted: ``python -m benchmarks.counting [--rounds N] [--quick]``.
+
+All contestants take turns within each round, and ratios are taken within a round, so that a
+machine that is busy with something else slows all of them alike. Shown are medians over the
+rounds. One thread; reading is the faster of two NumPy reductions over the same bytes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+from statistics import median
+
+import numpy as np
+
+from benchmarks import inputs, peers
+from benchmarks.inputs import Task
+from benchmarks.peers import Contestant
+from segiou.counting import _kernel
+
+IDIOM = "bincount"
+OURS = "segiou"
+
+Times = dict[str, list[float]]
+
+
+def seconds(count: Contestant, task: Task, many: int) -> float:
+    start = time.perf_counter()
+    for _ in range(many):
+        count(task)
+    return (time.perf_counter() - start) / many
+
+
+def check(task: Task, contestants: dict[str, Contestant]) -> None:
+    answers = peers.expected(task)
+    for name, count in contestants.items():
+        if name not in peers.READERS and not peers.is_right(count(task), answers):
+            msg = f"{name} counts {task.name} wrongly"
+            raise AssertionError(msg)
+
+
+def race(task: Task, contestants: dict[str, Contestant], rounds: int) -> Times:
+    """Seconds of each contestant in each round, after one round to warm up."""
+    check(task, contestants)
+    times: Times = {name: [] for name in contestants}
+    repeats = max(1, 1_500_000 // task.pixels)
+    for number in range(rounds + 1):
+        for name, count in contestants.items():
+            # The slow ones need not be repeated to be seen.
+            many = 1 if name == IDIOM else repeats
+
+            taken = seconds(count, task, many)
+            if number:
+                times[name].append(taken)
+    return times
+
+
+def ratio(times: Times, slow: str, fast: str) -> float:
+    return median(s / f for s, f in zip(times[slow], times[fast], strict=True))
+
+
+def read_share(times: Times, name: str) -> float:
+    """Speed relative to the faster way of just reading, in the same round."""
+    reads = zip(*(times[reader] for reader in peers.READERS), strict=True)
+    return median(min(r) / own for r, own in zip(reads, times[name], strict=True))
+
+
+def per_pixel(task: Task, times: Times, name: str) -> float:
+    return median(times[name]) / task.pixels * 1e9
+
+
+def table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    lines = ["| " + " | ".join(row) + " |" for row in [header, *rows]]
+    lines.insert(1, "|" + "---|" * lines[0].count(" | ") + "---|")
+    return "\n".join(lines) + "\n"
+
+
+def ours_and_floor(task: Task) -> dict[str, Contestant]:
+    backends = {f"kernel {name}": peers.kernel(task, name) for name in _kernel.BACKENDS}
+    return {OURS: peers.segiou(task), **backends, **peers.READERS}
+
+
+def main_table(tasks: Iterable[Task], rounds: int) -> str:
+    rows = []
+    for task in tasks:
+        contestants = ours_and_floor(task) | {IDIOM: peers.each(peers.bincount(task.num_classes))}
+        times = race(task, contestants, rounds)
+        for name in contestants:
+            if name not in (IDIOM, *peers.READERS):
+                rows.append(
+                    [
+                        task.name if name == OURS else "",
+                        name,
+                        f"{per_pixel(task, times, name):.3f}",
+                        f"{ratio(times, IDIOM, name):.1f}",
+                        f"{read_share(times, name):.2f}",
+                    ]
+                )
+        rows.append(["", "the idiom", f"{per_pixel(task, times, IDIOM):.3f}", "1", ""])
+    return table(["input", "counted by", "ns per pixel", "× the idiom", "of read speed"], rows)
+
+
+def peer_table(task: Task, rounds: int) -> str:
+    contestants = {OURS: peers.segiou(task), IDIOM: peers.each(peers.bincount(task.num_classes))}
+    contestants |= peers.peers(task.num_classes)
+    times = race(task, contestants, rounds)
+    rows = [
+        [name, f"{per_pixel(task, times, name):.2f}", f"{ratio(times, name, OURS):.0f}"]
+        for name in contestants
+    ]
+    return table(["same pairs", "ns per pixel", "× the time of segiou"], rows)
+
+
+def growth_table(tasks: Iterable[tuple[str, Task]], rounds: int) -> str:
+    rows = []
+    for label, task in tasks:
+        best = f"kernel {_kernel.BACKENDS[0]}"
+        times = race(
+            task, {OURS: peers.segiou(task), best: peers.kernel(task, _kernel.BACKENDS[0])}, rounds
+        )
+        rows.append([label, *(f"{per_pixel(task, times, name):.3f}" for name in times)])
+    return table(["ns per pixel", OURS, "kernel"], rows)
+
+
+def growing(camvid: Task) -> Iterable[tuple[str, Task]]:
+    for classes in (19, 64, 150, 256):
+        yield f"camvid's regions, {classes} classes", inputs.spread(camvid, classes)
+    for classes in (2, 19, 64, 150, 256):
+        yield f"noise, {classes} classes", inputs.noise(classes)
+    for height in (60, 240, 960, 3840):
+        yield f"noise, 19 classes, {height} × 2048", inputs.noise(19, height)
+
+
+def wide(camvid: Task) -> Iterable[Task]:
+    """Eight bytes per label: all frames, which come from memory, and what fits a cache."""
+    yield camvid.cast("int64")
+    frame = camvid.first(1).cast("int64")
+    yield replace(frame, name=f"one frame of {frame.name}")
+    yield replace(
+        frame,
+        name=f"a third of a frame of {frame.name}",
+        truths=[frame.truths[0][:120]],
+        preds=[frame.preds[0][:120]],
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=15, help="rounds per table")
+    parser.add_argument("--quick", action="store_true", help="a few frames and rounds only")
+    options = parser.parse_args()
+    rounds = 3 if options.quick else options.rounds
+    camvid = inputs.camvid()
+    camvid = camvid.first(12) if options.quick else camvid
+    print(f"{platform.machine()}, kernel {_kernel.BACKENDS[0]}, NumPy {np.__version__}\n")
+    tasks = [camvid, inputs.davis(), inputs.noise(19), *wide(camvid)]
+    print(main_table(tasks, rounds))
+    print(peer_table(camvid.first(12), max(3, rounds // 5)))
+    print(growth_table(growing(camvid.first(12)), rounds))
+
+
+if __name__ == "__main__":
+    main()

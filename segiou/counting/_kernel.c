@@ -1,0 +1,300 @@
+/* The door between Python and the counting kernel: buffers in, nothing out.
+ *
+ * Everything that could write outside the table is checked here: shapes, dtypes, and that every
+ * code lies inside. Codes are copied before they are checked, so that no other thread can change
+ * them afterwards; the labels themselves may change meanwhile without harm.
+ */
+#include <pyconfig.h>
+#ifndef Py_GIL_DISABLED /* the free-threaded build has no limited API */
+#define Py_LIMITED_API 0x030B0000
+#endif
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "_kernel.h"
+
+#include <string.h>
+
+/* One label array as it came through the door. */
+typedef struct {
+    const char *name;
+    Py_buffer view;
+    int is_signed, is_bool;
+    Meaning meaning;
+    Source source;
+} Labels;
+
+typedef struct {
+    char type;
+    int is_swapped;
+} Format;
+
+/* A NumPy format: one character, behind an optional mark of byte order. */
+static Format read_format(const Py_buffer *view)
+{
+    const char *format = view->format ? view->format : "B";
+    const uint16_t one = 1;
+    int is_little = *(const uint8_t *)&one == 1, is_big = !is_little;
+    if (*format && strchr("@=<>!^", *format)) {
+        is_big = *format == '>' || *format == '!' || (*format != '<' && is_big);
+        format++;
+    }
+    int is_plain = *format != '\0' && format[1] == '\0';
+    return (Format){is_plain ? *format : '\0', view->itemsize > 1 && is_big == is_little};
+}
+
+static int open_labels(Labels *labels, PyObject *object)
+{
+    Py_buffer *view = &labels->view;
+    if (PyObject_GetBuffer(object, view, PyBUF_FORMAT | PyBUF_STRIDES) < 0)
+        return -1;
+    Format format = read_format(view);
+    int is_size = view->itemsize == 1 || view->itemsize == 2 || view->itemsize == 4 ||
+                  view->itemsize == 8;
+    if (format.type == '\0' || !strchr("?bBhHiIlLqQnN", format.type) || !is_size) {
+        PyErr_Format(PyExc_TypeError, "%s must hold integers or bool, not items of format '%s'",
+                     labels->name, view->format ? view->format : "");
+        return -1;
+    }
+    if (view->ndim > MAX_AXES) {
+        PyErr_Format(PyExc_ValueError, "%s has %d axes; at most %d can be counted", labels->name,
+                     view->ndim, MAX_AXES);
+        return -1;
+    }
+    labels->is_bool = format.type == '?';
+    labels->is_signed = strchr("bhilqn", format.type) != NULL;
+    labels->source.data = view->buf;
+    labels->source.itemsize = (int)view->itemsize;
+    labels->source.is_swapped = format.is_swapped;
+    for (int axis = 0; axis < view->ndim; axis++)
+        labels->source.strides[axis] = view->strides[axis];
+    return 0;
+}
+
+/* Copies the codes and checks the copy. */
+static int copy_codes(Labels *labels, PyObject *object, Py_ssize_t states)
+{
+    Py_buffer view;
+    Meaning *meaning = &labels->meaning;
+    if (PyObject_GetBuffer(object, &view, PyBUF_FORMAT | PyBUF_C_CONTIGUOUS) < 0)
+        return -1;
+    Format format = read_format(&view);
+    if (format.type != 'H' || format.is_swapped || view.ndim != 1) {
+        PyErr_Format(PyExc_TypeError, "%s codes must be one row of native uint16", labels->name);
+        PyBuffer_Release(&view);
+        return -1;
+    }
+    meaning->length = (uint64_t)view.shape[0];
+    meaning->memory = PyMem_Malloc(meaning->length * sizeof(uint16_t) + 1);
+    if (meaning->memory != NULL)
+        memcpy(meaning->memory, view.buf, meaning->length * sizeof(uint16_t));
+    PyBuffer_Release(&view);
+    if (meaning->memory == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    meaning->codes = meaning->memory;
+    meaning->states = (uint32_t)states;
+    uint16_t highest = 0;
+    for (uint64_t i = 0; i < meaning->length; i++)
+        highest = meaning->codes[i] > highest ? meaning->codes[i] : highest;
+    if (highest >= states) {
+        PyErr_Format(PyExc_ValueError, "%s code %d is outside of the table, which has %zd",
+                     labels->name, (int)highest, states);
+        return -1;
+    }
+    return 0;
+}
+
+/* lowest - low, or the largest number where that is too large. -1 on error. */
+static int distance_below(PyObject *low, int64_t lowest, uint64_t *distance)
+{
+    PyObject *bound = PyLong_FromLongLong(lowest);
+    PyObject *missing = bound ? PyNumber_Subtract(bound, low) : NULL;
+    Py_XDECREF(bound);
+    if (missing == NULL)
+        return -1;
+    int overflow = 0;
+    long long value = PyLong_AsLongLongAndOverflow(missing, &overflow);
+    *distance = overflow ? UINT64_MAX : (uint64_t)value;
+    Py_DECREF(missing);
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+/* Reads what the first code stands for. It may be any Python integer, since codes for values
+ * that the dtype cannot hold are cut off here; from then on arithmetic is modulo its width. */
+static int read_low(Labels *labels, PyObject *low)
+{
+    int bits = 8 * labels->source.itemsize, overflow = 0;
+    uint64_t highest = UINT64_MAX >> (64 - bits) >> labels->is_signed;
+    int64_t lowest = labels->is_signed ? -(int64_t)highest - 1 : 0;
+    uint64_t missing = 0;
+    int64_t start = PyLong_AsLongLongAndOverflow(low, &overflow);
+    if (start == -1 && !overflow && PyErr_Occurred())
+        return -1;
+    uint64_t first = (uint64_t)start;
+    if (overflow > 0) {
+        first = PyLong_AsUnsignedLongLong(low);
+        if (PyErr_Occurred()) {
+            if (!PyErr_ExceptionMatches(PyExc_OverflowError))
+                return -1;
+            PyErr_Clear();
+            missing = UINT64_MAX;
+        }
+    } else if (overflow < 0) {
+        if (distance_below(low, lowest, &missing) < 0)
+            return -1;
+    } else if (start < lowest) {
+        missing = (uint64_t)lowest - first;
+    }
+    int is_above = overflow > 0 || (overflow == 0 && start > 0);
+    if (is_above && first > highest)
+        missing = UINT64_MAX;
+    cut_range(&labels->meaning, first, missing, (uint64_t)lowest, highest);
+    return 0;
+}
+
+static int open_table(Py_buffer *view, PyObject *object)
+{
+    if (PyObject_GetBuffer(object, view, PyBUF_FORMAT | PyBUF_WRITABLE | PyBUF_C_CONTIGUOUS) < 0)
+        return -1;
+    Format format = read_format(view);
+    int is_int64 = format.type != '\0' && strchr("lqn", format.type) && view->itemsize == 8;
+    if (!is_int64 || format.is_swapped || view->ndim != 2) {
+        PyErr_SetString(PyExc_TypeError, "table must be a native int64 array of two axes");
+        return -1;
+    }
+    for (int axis = 0; axis < 2; axis++) {
+        if (view->shape[axis] < 1 || view->shape[axis] > MAX_CODES) {
+            PyErr_Format(PyExc_ValueError, "table must be of 1 to %d rows and columns, not %zd",
+                         MAX_CODES, view->shape[axis]);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int check_shapes(const Py_buffer *truth, const Py_buffer *pred)
+{
+    int axis = truth->ndim == pred->ndim ? 0 : -1;
+    while (axis >= 0 && axis < truth->ndim)
+        axis = truth->shape[axis] == pred->shape[axis] ? axis + 1 : -1;
+    if (axis < 0)
+        PyErr_SetString(PyExc_ValueError, "truth and pred differ in shape");
+    return axis < 0 ? -1 : 0;
+}
+
+static int count_labels(const Loops *loops, Labels *truth, Labels *pred, const Py_buffer *table)
+{
+    int failed = prepare_sources(&truth->source, &truth->meaning, truth->is_bool,
+                                 (uint32_t)table->shape[1], &pred->source, &pred->meaning,
+                                 pred->is_bool);
+    if (!failed) {
+        ptrdiff_t shape[MAX_AXES];
+        for (int axis = 0; axis < truth->view.ndim; axis++)
+            shape[axis] = truth->view.shape[axis];
+        Py_BEGIN_ALLOW_THREADS
+        failed = count_all(loops, truth->view.ndim, shape, &truth->source, &pred->source,
+                           table->buf, (size_t)table->shape[0], (size_t)table->shape[1]);
+        Py_END_ALLOW_THREADS
+    }
+    if (failed)
+        PyErr_NoMemory();
+    return failed;
+}
+
+static const Loops *read_backend(PyObject *object)
+{
+    if (object == NULL)
+        return find_loops(NULL);
+    PyObject *encoded = PyUnicode_AsUTF8String(object);
+    if (encoded == NULL)
+        return NULL;
+    const char *name = PyBytes_AsString(encoded);
+    const Loops *loops = name ? find_loops(name) : NULL;
+    if (name && loops == NULL)
+        PyErr_Format(PyExc_ValueError, "this processor cannot run the backend '%s'", name);
+    Py_DECREF(encoded);
+    return loops;
+}
+
+PyDoc_STRVAR(count_coded_doc,
+             "count_coded(truth, pred, truth_low, truth_codes, pred_low, pred_codes, table,\n"
+             "            backend=None, /)\n--\n\n"
+             "Add the counts of all label pairs to table; see segiou.counting._backend.");
+
+static PyObject *count_coded(PyObject *module, PyObject *const *args, Py_ssize_t given)
+{
+    (void)module;
+    if (given != 7 && given != 8) {
+        PyErr_Format(PyExc_TypeError, "count_coded takes 7 or 8 arguments, not %zd", given);
+        return NULL;
+    }
+    const Loops *loops = read_backend(given == 8 ? args[7] : NULL);
+    if (loops == NULL)
+        return NULL;
+    Labels truth = {.name = "truth"}, pred = {.name = "pred"};
+    Py_buffer table = {0};
+    int failed = open_labels(&truth, args[0]) < 0 || open_labels(&pred, args[1]) < 0 ||
+                 check_shapes(&truth.view, &pred.view) < 0 || open_table(&table, args[6]) < 0 ||
+                 copy_codes(&truth, args[3], table.shape[0]) < 0 ||
+                 copy_codes(&pred, args[5], table.shape[1]) < 0 ||
+                 read_low(&truth, args[2]) < 0 || read_low(&pred, args[4]) < 0 ||
+                 count_labels(loops, &truth, &pred, &table) < 0;
+    free_source(&truth.source);
+    free_source(&pred.source);
+    PyMem_Free(truth.meaning.memory);
+    PyMem_Free(pred.meaning.memory);
+    PyBuffer_Release(&truth.view);
+    PyBuffer_Release(&pred.view);
+    PyBuffer_Release(&table);
+    return failed ? NULL : Py_NewRef(Py_None);
+}
+
+/* BACKENDS: the names of all loops that this processor can run, the best first. */
+static int add_backends(PyObject *module)
+{
+    const char *names[MAX_BACKENDS];
+    int found = list_loops(names);
+    PyObject *backends = PyTuple_New(found);
+    for (int i = 0; backends != NULL && i < found; i++) {
+        PyObject *name = PyUnicode_FromString(names[i]);
+        if (name == NULL || PyTuple_SetItem(backends, i, name) < 0)
+            Py_CLEAR(backends);
+    }
+    int failed = backends == NULL || PyModule_AddObjectRef(module, "BACKENDS", backends) < 0;
+    Py_XDECREF(backends);
+    return failed ? -1 : 0;
+}
+
+static int start(PyObject *module)
+{
+    fill_position_lookup();
+    return add_backends(module);
+}
+
+static PyMethodDef methods[] = {
+    {"count_coded", (PyCFunction)(void (*)(void))count_coded, METH_FASTCALL, count_coded_doc},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, (void *)start},
+#ifdef Py_mod_multiple_interpreters
+    {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
+#endif
+#ifdef Py_mod_gil
+    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
+    {0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "segiou.counting._kernel",
+    .m_doc = "Counting label pairs at memory speed.",
+    .m_methods = methods,
+    .m_slots = slots,
+};
+
+PyMODINIT_FUNC PyInit__kernel(void) { return PyModuleDef_Init(&definition); }

@@ -1,0 +1,160 @@
+/* Counting label pairs: what the files of the kernel share.
+ *
+ * A call goes through three rooms, none of which knows Python:
+ *
+ *   walk     the two arrays, of any strides, as blocks of at most BLOCK pixels
+ *   symbols  a block of values, of any integer dtype, as small symbols
+ *   runs     two blocks of symbols, counted: runs of equal pairs, or pixel by pixel
+ *
+ * Symbols are what makes a pass over pixels cheap: what a value means is looked up once per
+ * run, in `offsets`, and not once per pixel.
+ */
+#ifndef SEGIOU_KERNEL_H
+#define SEGIOU_KERNEL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define MAX_AXES 64
+#define BLOCK 4096       /* pixels of a block; positions in it must fit 16 bits */
+#define OVERRUN 64       /* what a scan may write past the last position */
+#define MAX_CODES 65536  /* codes are 16 bits wide */
+#define MAX_BACKENDS 4
+
+/* What the values of an array mean, as the caller says it. */
+typedef struct {
+    uint16_t *memory;      /* the copied codes; freed by whom allocated them */
+    const uint16_t *codes; /* of the values first, first + 1, ...; each below states */
+    uint64_t length;
+    uint64_t first;  /* the low bits of the dtype; higher ones do not matter */
+    uint32_t states; /* rows or columns of the table; states - 1 is the code of all other values */
+} Meaning;
+
+/* How the values of one array become symbols. From SYMBOL_IS_SHIFT16 on they have 16 bits, then
+ * those of both arrays. */
+typedef enum {
+    SYMBOL_IS_BYTE,  /* 1-byte values: the byte itself, of which there are 256 */
+    SYMBOL_IS_SHIFT, /* value - first, where that is < 256, else `outside`; 8 bits */
+    SYMBOL_IS_CODE8,   /* the code itself, looked up per pixel; 8 bits */
+    SYMBOL_IS_SHIFT16, /* min(value - first, length), or a byte; 16 bits */
+    SYMBOL_IS_CODE16   /* the code itself, looked up per pixel; 16 bits */
+} SymbolKind;
+
+/* One of the two label arrays and what its values mean. */
+typedef struct {
+    const char *data;
+    ptrdiff_t strides[MAX_AXES];
+    int itemsize; /* 1, 2, 4 or 8 */
+    int is_swapped;
+    SymbolKind kind;
+    uint64_t first;    /* the smallest value with a code, as the low bits of the dtype */
+    uint64_t length;   /* how many values from `first` on have a code */
+    uint8_t outside;   /* SYMBOL_IS_SHIFT: the symbol of every other value */
+    void *codes;       /* SYMBOL_IS_CODE*: length + 1 codes, the last for every other value */
+    uint32_t *offsets; /* symbol -> what it adds to the index of a counter in the table */
+    uint32_t few_offsets[256]; /* what offsets points to where there are no more symbols */
+} Source;
+
+/* Small counters for blocks without runs; see _kernel_noise.c. */
+typedef struct {
+    uint32_t *few; /* two per cell of the table */
+    uint8_t *many; /* one per pair of 8-bit symbols */
+    uint64_t few_pixels;
+    uint8_t truth_codes[256], pred_codes[256]; /* symbol -> row, column, where few is used */
+    int is_expected; /* the last block was noise */
+} Noise;
+
+/* Where the counts go: table[truth_offsets[t] + pred_offsets[p]]. */
+typedef struct {
+    int64_t *table;
+    size_t rows, cols;
+    const uint32_t *truth_offsets;
+    const uint32_t *pred_offsets;
+    Noise *noise;
+} Counters;
+
+/* Finds the positions where a block's pair differs from its predecessor's. Position 0 always
+ * counts as one. Returns how many; may write OVERRUN more entries than that. */
+typedef size_t (*Scan)(const void *truth, const void *pred, size_t n, uint16_t *positions);
+
+/* value -> 8-bit symbol of SYMBOL_IS_SHIFT, for contiguous native values. */
+typedef void (*Shift)(const char *values, size_t n, uint64_t first, uint8_t outside,
+                      uint8_t *symbols);
+
+/* value -> 16-bit symbol of SYMBOL_IS_SHIFT16, likewise. */
+typedef void (*WideShift)(const char *values, size_t n, uint64_t first, uint64_t length,
+                          uint16_t *symbols);
+
+/* Counts pixels into noise->few. */
+typedef void (*CountFew)(const uint8_t *truth, const uint8_t *pred, size_t n,
+                         const Counters *counters);
+
+/* One set of inner loops: portable, or for an instruction set. */
+typedef struct {
+    const char *name;
+    int (*is_runnable)(void); /* NULL: everywhere */
+    Scan scan8;
+    Scan scan16;
+    Shift shift16;
+    Shift shift32;
+    Shift shift64;
+    WideShift wide16;
+    WideShift wide32;
+    WideShift wide64;
+    CountFew count_few;
+} Loops;
+
+extern const Loops portable_loops;
+#if defined(__x86_64__) && defined(__GNUC__)
+#define HAS_X86_LOOPS
+extern const Loops avx2_loops;
+extern const Loops avx512_loops;
+#define AHEAD 2048 /* bytes */
+/* The processor's own prefetching stops at every page. Past the end of an array this is a
+ * hint at an address that is never read, and no access. */
+#define FETCH_AHEAD(at) __builtin_prefetch((const char *)(at) + AHEAD)
+#endif
+/* What every set of loops may take over. */
+void wide16_portable(const char *values, size_t n, uint64_t first, uint64_t length,
+                     uint16_t *symbols);
+void wide32_portable(const char *values, size_t n, uint64_t first, uint64_t length,
+                     uint16_t *symbols);
+void wide64_portable(const char *values, size_t n, uint64_t first, uint64_t length,
+                     uint16_t *symbols);
+size_t scan16_portable(const void *truth_symbols, const void *pred_symbols, size_t n,
+                       uint16_t *positions);
+void fill_position_lookup(void);
+/* The loops by name, or the best that this processor can run where name is NULL. */
+const Loops *find_loops(const char *name);
+int list_loops(const char **names);
+
+/* Cuts the codes down to those of values that the dtype can hold. `missing` of them come before
+ * `lowest`, which then is the first. */
+void cut_range(Meaning *meaning, uint64_t first, uint64_t missing, uint64_t lowest,
+               uint64_t highest);
+/* Returns -1 where memory ran out. */
+int prepare_sources(Source *truth, const Meaning *truth_meaning, int truth_is_bool,
+                    uint32_t columns, Source *pred, const Meaning *pred_meaning, int pred_is_bool);
+void free_source(Source *source);
+
+/* `into` has room for n symbols. Returns it, or the values themselves where those serve. */
+const void *as_symbols(const Source *source, const Loops *loops, const char *values,
+                       ptrdiff_t stride, size_t n, char *native, void *into);
+
+/* n may be 0. positions has room for BLOCK + OVERRUN. */
+void count_block(const Loops *loops, int is_wide, const void *truth, const void *pred, size_t n,
+                 const Counters *counters, uint16_t *positions);
+
+void count_noise(const Loops *loops, int is_wide, const void *truth, const void *pred, size_t n,
+                 const Counters *counters);
+void count_few_portable(const uint8_t *truth, const uint8_t *pred, size_t n,
+                        const Counters *counters);
+/* Brings what count_noise counted into the table. */
+void finish_noise(const Counters *counters);
+
+/* Adds the counts of all pixels to the table. Returns -1 where memory ran out, with nothing
+ * counted. */
+int count_all(const Loops *loops, int ndim, const ptrdiff_t *shape, Source *truth, Source *pred,
+              int64_t *table, size_t rows, size_t cols);
+
+#endif

@@ -1,0 +1,250 @@
+/* The inner loops with AVX-512, as processors since Ice Lake and Zen 4 have it. */
+#include "_kernel.h"
+
+#ifdef HAS_X86_LOOPS
+
+#include <immintrin.h>
+#include <string.h>
+
+#define AVX512                                                                                \
+    __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vbmi2,"         \
+                          "avx2,bmi,bmi2,popcnt")))
+
+static int has_avx512(void)
+{
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2") &&
+           __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
+}
+
+AVX512 static inline uint64_t changes8(const uint8_t *truth, const uint8_t *pred)
+{
+    __m512i t = _mm512_loadu_si512(truth), p = _mm512_loadu_si512(pred);
+    return _mm512_cmpneq_epu8_mask(t, _mm512_loadu_si512(truth - 1)) |
+           _mm512_cmpneq_epu8_mask(p, _mm512_loadu_si512(pred - 1));
+}
+
+AVX512 static inline uint64_t last_changes8(const uint8_t *truth, const uint8_t *pred, size_t n)
+{
+    __mmask64 rest = _bzhi_u64(UINT64_MAX, (unsigned)n);
+    __m512i t = _mm512_maskz_loadu_epi8(rest, truth), p = _mm512_maskz_loadu_epi8(rest, pred);
+    return _mm512_cmpneq_epu8_mask(t, _mm512_maskz_loadu_epi8(rest, truth - 1)) |
+           _mm512_cmpneq_epu8_mask(p, _mm512_maskz_loadu_epi8(rest, pred - 1));
+}
+
+/* base: the 32 positions that the mask's bits stand for. */
+AVX512 static inline size_t append32(uint16_t *positions, size_t found, uint32_t mask, __m512i base)
+{
+    _mm512_storeu_si512(positions + found, _mm512_maskz_compress_epi16(mask, base));
+    return found + (size_t)_mm_popcnt_u32(mask);
+}
+
+AVX512 static inline size_t append64(uint16_t *positions, size_t found, uint64_t mask, size_t at)
+{
+    const __m512i counting = _mm512_set_epi16(31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19,
+                                              18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5,
+                                              4, 3, 2, 1, 0);
+    __m512i base = _mm512_add_epi16(counting, _mm512_set1_epi16((short)at));
+    found = append32(positions, found, (uint32_t)mask, base);
+    base = _mm512_add_epi16(base, _mm512_set1_epi16(32));
+    return append32(positions, found, (uint32_t)(mask >> 32), base);
+}
+
+AVX512 static size_t scan8_avx512(const void *truth_symbols, const void *pred_symbols, size_t n,
+                                  uint16_t *positions)
+{
+    const uint8_t *truth = truth_symbols, *pred = pred_symbols;
+    size_t found = 1, i = 1;
+    positions[0] = 0;
+    for (; i + 256 <= n; i += 256) {
+        uint64_t masks[4];
+        for (size_t j = 0; j < 4; j++)
+            FETCH_AHEAD(truth + i + 64 * j), FETCH_AHEAD(pred + i + 64 * j);
+        for (size_t j = 0; j < 4; j++)
+            masks[j] = changes8(truth + i + 64 * j, pred + i + 64 * j);
+        if ((masks[0] | masks[1] | masks[2] | masks[3]) == 0)
+            continue;
+        for (size_t j = 0; j < 4; j++)
+            found = append64(positions, found, masks[j], i + 64 * j);
+    }
+    for (; i + 64 <= n; i += 64)
+        found = append64(positions, found, changes8(truth + i, pred + i), i);
+    if (i < n)
+        found = append64(positions, found, last_changes8(truth + i, pred + i, n - i), i);
+    return found;
+}
+
+AVX512 static size_t scan16_avx512(const void *truth_symbols, const void *pred_symbols, size_t n,
+                                   uint16_t *positions)
+{
+    const uint16_t *truth = truth_symbols, *pred = pred_symbols;
+    size_t found = 1, i = 1;
+    positions[0] = 0;
+    for (; i < n; i += 32) {
+        __mmask32 rest = _bzhi_u32(UINT32_MAX, n - i < 32 ? (unsigned)(n - i) : 32);
+        __m512i t = _mm512_maskz_loadu_epi16(rest, truth + i);
+        __m512i p = _mm512_maskz_loadu_epi16(rest, pred + i);
+        __m512i t_before = _mm512_maskz_loadu_epi16(rest, truth + i - 1);
+        __m512i p_before = _mm512_maskz_loadu_epi16(rest, pred + i - 1);
+        uint32_t mask = _mm512_cmpneq_epu16_mask(t, t_before) | _mm512_cmpneq_epu16_mask(p, p_before);
+        if (mask)
+            found = append64(positions, found, mask, i);
+    }
+    return found;
+}
+
+/* What a step of 64 values needs where one of them lies outside of 256. */
+#define DEFINE_SHIFT512_SLOW(BITS, STEP, STORE)                                               \
+    AVX512 static void shift##BITS##_slow(const char *values, __m512i first, uint8_t outside, \
+                                          uint8_t *symbols)                                   \
+    {                                                                                         \
+        __m512i limit = _mm512_set1_epi##BITS(256), other = _mm512_set1_epi##BITS(outside);   \
+        for (size_t i = 0; i < 64; i += STEP) {                                               \
+            __m512i index = _mm512_loadu_si512(values + i * (BITS / 8));                      \
+            index = _mm512_sub_epi##BITS(index, first);                                       \
+            __mmask##STEP is_outside = _mm512_cmpge_epu##BITS##_mask(index, limit);           \
+            index = _mm512_mask_mov_epi##BITS(index, is_outside, other);                      \
+            STORE(symbols + i, index);                                                        \
+        }                                                                                     \
+    }
+
+#define STORE16(to, index) _mm256_storeu_si256((__m256i *)(to), _mm512_cvtepi16_epi8(index))
+#define STORE32(to, index) _mm_storeu_si128((__m128i *)(to), _mm512_cvtepi32_epi8(index))
+#define STORE64(to, index) _mm_storel_epi64((__m128i *)(to), _mm512_cvtepi64_epi8(index))
+DEFINE_SHIFT512_SLOW(16, 32, STORE16)
+DEFINE_SHIFT512_SLOW(32, 16, STORE32)
+DEFINE_SHIFT512_SLOW(64, 8, STORE64)
+
+/* Sixty-four values per step: differences below 256 leave the upper bytes free, so that one
+ * vector takes those of all others, moved up a byte each; a last permutation restores the
+ * order. */
+#define DEFINE_SHIFT512(BITS, STEP)                                                           \
+    AVX512 static void shift##BITS##_avx512(const char *values, size_t n, uint64_t first,     \
+                                            uint8_t outside, uint8_t *symbols)                \
+    {                                                                                         \
+        enum { LANES = BITS / 8 };                                                            \
+        __m512i firsts = _mm512_set1_epi##BITS((int##BITS##_t)first);                         \
+        __m512i above = _mm512_set1_epi##BITS((int##BITS##_t)~(uint##BITS##_t)255);           \
+        uint8_t sources[64];                                                                  \
+        for (int i = 0; i < 64; i++)                                                          \
+            sources[i] = (uint8_t)(i % STEP * LANES + i / STEP);                              \
+        __m512i order = _mm512_loadu_si512(sources);                                          \
+        size_t i = 0;                                                                         \
+        for (; i + 64 <= n; i += 64) {                                                        \
+            __m512i all = _mm512_setzero_si512(), any = _mm512_setzero_si512();               \
+            for (int j = 0; j < LANES; j++) {                                                 \
+                const char *at = values + i * LANES + 64 * j;                                 \
+                FETCH_AHEAD(at);                                            \
+                __m512i index = _mm512_sub_epi##BITS(_mm512_loadu_si512(at), firsts);         \
+                any = _mm512_or_si512(any, index);                                            \
+                all = _mm512_or_si512(all, _mm512_slli_epi##BITS(index, 8 * j));              \
+            }                                                                                 \
+            if (_mm512_test_epi##BITS##_mask(any, above))                                     \
+                shift##BITS##_slow(values + i * LANES, firsts, outside, symbols + i);         \
+            else                                                                              \
+                _mm512_storeu_si512(symbols + i, _mm512_permutexvar_epi8(order, all));        \
+        }                                                                                     \
+        portable_loops.shift##BITS(values + i * LANES, n - i, first, outside, symbols + i);   \
+    }
+
+DEFINE_SHIFT512(16, 32)
+DEFINE_SHIFT512(32, 16)
+DEFINE_SHIFT512(64, 8)
+
+#define DEFINE_WIDE512(BITS, STEP, STORE)                                                     \
+    AVX512 static void wide##BITS##_avx512(const char *values, size_t n, uint64_t first,      \
+                                           uint64_t length, uint16_t *symbols)                \
+    {                                                                                         \
+        __m512i firsts = _mm512_set1_epi##BITS((int##BITS##_t)first);                         \
+        __m512i lengths = _mm512_set1_epi##BITS((int##BITS##_t)length);                       \
+        size_t i = 0;                                                                         \
+        for (; i + STEP <= n; i += STEP) {                                                    \
+            const char *at = values + i * (BITS / 8);                                         \
+            FETCH_AHEAD(at);                                                                  \
+            __m512i index = _mm512_sub_epi##BITS(_mm512_loadu_si512(at), firsts);             \
+            STORE(symbols + i, _mm512_min_epu##BITS(index, lengths));                         \
+        }                                                                                     \
+        wide##BITS##_portable(values + i * (BITS / 8), n - i, first, length, symbols + i);    \
+    }
+
+#define WIDE_STORE32(to, index) _mm256_storeu_si256((__m256i *)(to), _mm512_cvtepi32_epi16(index))
+#define WIDE_STORE64(to, index) _mm_storeu_si128((__m128i *)(to), _mm512_cvtepi64_epi16(index))
+DEFINE_WIDE512(16, 32, _mm512_storeu_si512)
+DEFINE_WIDE512(32, 16, WIDE_STORE32)
+DEFINE_WIDE512(64, 8, WIDE_STORE64)
+
+/* Looks 64 symbols up in a table of 256. */
+AVX512 static inline __m512i look_up(const __m512i *table, __m512i symbols)
+{
+    __m512i low = _mm512_permutex2var_epi8(table[0], symbols, table[1]);
+    __m512i high = _mm512_permutex2var_epi8(table[2], symbols, table[3]);
+    return _mm512_mask_blend_epi8(_mm512_movepi8_mask(symbols), low, high);
+}
+
+AVX512 static inline __m512i cells(__m256i rows, __m256i cols, __m512i width)
+{
+    __m512i starts = _mm512_mullo_epi16(_mm512_cvtepu8_epi16(rows), width);
+    return _mm512_add_epi16(starts, _mm512_cvtepu8_epi16(cols));
+}
+
+static inline void add_four(uint32_t *few, const uint16_t *cells)
+{
+    uint64_t four;
+    memcpy(&four, cells, sizeof four);
+    few[2 * (four & 65535)]++;
+    few[2 * (four >> 16 & 65535) + 1]++;
+    few[2 * (four >> 32 & 65535)]++;
+    few[2 * (four >> 48) + 1]++;
+}
+
+#define CELLS 1024
+
+/* n is at most CELLS, and a multiple of 64. */
+AVX512 static void find_cells(const uint8_t *truth, const uint8_t *pred, size_t n,
+                              const Counters *counters, uint16_t *found)
+{
+    __m512i rows[4], cols[4], width = _mm512_set1_epi16((short)counters->cols);
+    memcpy(rows, counters->noise->truth_codes, sizeof rows);
+    memcpy(cols, counters->noise->pred_codes, sizeof cols);
+    for (size_t i = 0; i < n; i += 64) {
+        __m512i row = look_up(rows, _mm512_loadu_si512(truth + i));
+        __m512i col = look_up(cols, _mm512_loadu_si512(pred + i));
+        _mm512_storeu_si512(found + i, cells(_mm512_castsi512_si256(row),
+                                             _mm512_castsi512_si256(col), width));
+        _mm512_storeu_si512(found + i + 32, cells(_mm512_extracti64x4_epi64(row, 1),
+                                                  _mm512_extracti64x4_epi64(col, 1), width));
+    }
+}
+
+AVX512 static void count_few_avx512(const uint8_t *truth, const uint8_t *pred, size_t n,
+                                    const Counters *counters)
+{
+    uint16_t found[CELLS] __attribute__((aligned(64)));
+    size_t done = 0;
+    while (n - done >= 64) {
+        size_t now = n - done < CELLS ? (n - done) / 64 * 64 : CELLS;
+        find_cells(truth + done, pred + done, now, counters, found);
+        for (size_t i = 0; i < now; i += 4)
+            add_four(counters->noise->few, found + i);
+        done += now;
+    }
+    count_few_portable(truth + done, pred + done, n - done, counters);
+}
+
+const Loops avx512_loops = {
+    .name = "c-avx512",
+    .is_runnable = has_avx512,
+    .scan8 = scan8_avx512,
+    .scan16 = scan16_avx512,
+    .shift16 = shift16_avx512,
+    .shift32 = shift32_avx512,
+    .shift64 = shift64_avx512,
+    .wide16 = wide16_avx512,
+    .wide32 = wide32_avx512,
+    .wide64 = wide64_avx512,
+    .count_few = count_few_avx512,
+};
+
+#endif

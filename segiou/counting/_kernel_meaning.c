@@ -1,0 +1,147 @@
+/* What the values of an array mean: from codes to the tables that the inner loops read. */
+#include "_kernel.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void cut_range(Meaning *meaning, uint64_t first, uint64_t missing, uint64_t lowest,
+               uint64_t highest)
+{
+    if (missing > 0) {
+        uint64_t dropped = missing < meaning->length ? missing : meaning->length;
+        meaning->codes += dropped;
+        meaning->length -= dropped;
+        first = lowest;
+    }
+    uint64_t room = highest - first;
+    if (meaning->length > 0 && meaning->length - 1 > room)
+        meaning->length = room + 1;
+    /* What comes last and means the same as having no code may go; it makes room for 8 bits. */
+    while (meaning->length > 0 && meaning->codes[meaning->length - 1] == meaning->states - 1)
+        meaning->length--;
+    meaning->first = first;
+}
+
+/* A symbol below 256 that can stand for all values without a code, or -1. */
+static int find_outside(const Meaning *meaning)
+{
+    if (meaning->length < 256)
+        return (int)meaning->length;
+    for (int symbol = 0; symbol < 256 && meaning->length == 256; symbol++)
+        if (meaning->codes[symbol] == meaning->states - 1)
+            return symbol;
+    return -1;
+}
+
+static SymbolKind choose_kind(const Source *source, const Meaning *meaning)
+{
+    if (source->itemsize == 1)
+        return SYMBOL_IS_BYTE;
+    if (find_outside(meaning) >= 0)
+        return SYMBOL_IS_SHIFT;
+    return meaning->states <= 256 ? SYMBOL_IS_CODE8 : SYMBOL_IS_CODE16;
+}
+
+static SymbolKind choose_wide_kind(const Source *source, const Meaning *meaning)
+{
+    int fits = source->itemsize == 1 || meaning->length < MAX_CODES;
+    return fits ? SYMBOL_IS_SHIFT16 : SYMBOL_IS_CODE16;
+}
+
+static uint32_t code_of(const Meaning *meaning, uint64_t index)
+{
+    return index < meaning->length ? meaning->codes[index] : meaning->states - 1;
+}
+
+static uint32_t code_of_byte(const Meaning *meaning, int is_bool, int byte)
+{
+    /* Any byte that is not zero is True. */
+    uint64_t value = (uint64_t)(is_bool ? byte != 0 : byte);
+    return code_of(meaning, (uint8_t)(value - meaning->first));
+}
+
+static void offsets_of_bytes(Source *source, const Meaning *meaning, int is_bool, uint32_t step)
+{
+    for (int byte = 0; byte < 256; byte++)
+        source->offsets[byte] = code_of_byte(meaning, is_bool, byte) * step;
+}
+
+static void offsets_of_shifts(Source *source, const Meaning *meaning, size_t symbols,
+                              uint32_t step)
+{
+    for (size_t symbol = 0; symbol < symbols; symbol++)
+        source->offsets[symbol] = code_of(meaning, symbol) * step;
+}
+
+static void offsets_of_codes(Source *source, const Meaning *meaning, size_t symbols, uint32_t step)
+{
+    for (size_t code = 0; code < symbols; code++)
+        source->offsets[code] = (uint32_t)(code < meaning->states ? code : 0) * step;
+}
+
+static int copy_codes(Source *source, const Meaning *meaning)
+{
+    size_t count = (size_t)meaning->length + 1;
+    source->codes = malloc(count * sizeof(uint16_t));
+    if (source->codes == NULL)
+        return -1;
+    for (size_t i = 0; i < count; i++) {
+        if (source->kind == SYMBOL_IS_CODE8)
+            ((uint8_t *)source->codes)[i] = (uint8_t)code_of(meaning, i);
+        else
+            ((uint16_t *)source->codes)[i] = (uint16_t)code_of(meaning, i);
+    }
+    return 0;
+}
+
+static size_t count_symbols(const Source *source, const Meaning *meaning)
+{
+    if (source->kind == SYMBOL_IS_SHIFT16 && source->itemsize > 1)
+        return (size_t)meaning->length + 1;
+    return source->kind == SYMBOL_IS_CODE16 ? meaning->states : 256;
+}
+
+/* step: how far apart the counters of neighbouring codes lie. */
+static int prepare(Source *source, const Meaning *meaning, int is_bool, uint32_t step)
+{
+    size_t symbols = count_symbols(source, meaning);
+    source->first = meaning->first;
+    source->length = meaning->length;
+    source->offsets = source->few_offsets;
+    if (symbols > 256)
+        source->offsets = malloc(symbols * sizeof(uint32_t));
+    if (source->offsets == NULL)
+        return -1;
+    if (source->kind == SYMBOL_IS_CODE8 || source->kind == SYMBOL_IS_CODE16) {
+        offsets_of_codes(source, meaning, symbols, step);
+        return copy_codes(source, meaning);
+    }
+    if (source->itemsize == 1)
+        offsets_of_bytes(source, meaning, is_bool, step);
+    else
+        offsets_of_shifts(source, meaning, symbols, step);
+    if (source->kind == SYMBOL_IS_SHIFT)
+        source->outside = (uint8_t)find_outside(meaning);
+    return 0;
+}
+
+int prepare_sources(Source *truth, const Meaning *truth_meaning, int truth_is_bool,
+                    uint32_t columns, Source *pred, const Meaning *pred_meaning, int pred_is_bool)
+{
+    truth->kind = choose_kind(truth, truth_meaning);
+    pred->kind = choose_kind(pred, pred_meaning);
+    if (truth->kind == SYMBOL_IS_CODE16 || pred->kind == SYMBOL_IS_CODE16) {
+        truth->kind = choose_wide_kind(truth, truth_meaning);
+        pred->kind = choose_wide_kind(pred, pred_meaning);
+    }
+    if (prepare(truth, truth_meaning, truth_is_bool, columns) < 0)
+        return -1;
+    return prepare(pred, pred_meaning, pred_is_bool, 1);
+}
+
+void free_source(Source *source)
+{
+    free(source->codes);
+    if (source->offsets != source->few_offsets)
+        free(source->offsets);
+}

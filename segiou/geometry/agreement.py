@@ -1,0 +1,289 @@
+"""Agreement of annotators: several masks of one image, compared by the same counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from segiou.counting import as_label_array, count_pairs
+from segiou.counts import Tally
+from segiou.geometry._ratio import ratio
+from segiou.metrics import iou
+
+Ties = Literal["drop", "lowest"]
+Labels = NDArray[Any]
+
+#: Label of a pixel that has no consensus.
+UNDECIDED = -1
+
+
+def annotator_iou(
+    masks: Sequence[ArrayLike] | Labels, num_classes: int, *, ignore: int | Iterable[int] = ()
+) -> NDArray[np.float64]:
+    """IoU of every two annotators, for each class.
+
+    Parameters
+    ----------
+    masks : array_like of int, shape (K, ...), or sequence of K arrays of one shape
+        The labels 0 … C − 1 that each of at least two annotators gave.
+    num_classes : int
+        C.
+    ignore : int or iterable of int
+        Values by which an annotator leaves a pixel open. The pixel is dropped from the pairs that
+        this annotator is part of, whatever the other one said.
+
+    Returns
+    -------
+    ndarray of float64, shape (K, K, C)
+        Symmetric in the first two axes; NaN where neither annotator used the class.
+        ``segiou.metrics.mean`` of it is the (K, K) mean IoU over the classes.
+
+    Raises
+    ------
+    TypeError
+        If a mask does not hold integers.
+    ValueError
+        If there are fewer than two masks, if shapes differ, or if a value is neither a class nor
+        ignored (the message names annotator and value).
+
+    Examples
+    --------
+    >>> masks = [[[0, 0, 1, 1]], [[0, 0, 1, 1]], [[0, 0, 0, 1]]]
+    >>> annotator_iou(masks, 2)[..., 1]
+    array([[1. , 1. , 0.5],
+           [1. , 1. , 0.5],
+           [0.5, 0.5, 1. ]])
+    """
+    labels, valid = _read(masks, num_classes, ignore)
+    pairs = [(a, b) for a in range(len(labels)) for b in range(a, len(labels))]
+    values = np.empty((len(labels), len(labels), num_classes))
+    for a, b in pairs:
+        table = count_pairs(labels[a], labels[b], num_classes, mask=_both(valid[a], valid[b]))
+        values[a, b] = values[b, a] = iou(Tally.of_table(table).counts)
+    return values
+
+
+def consensus(
+    masks: Sequence[ArrayLike] | Labels,
+    num_classes: int,
+    *,
+    ignore: int | Iterable[int] = (),
+    ties: Ties = "drop",
+) -> NDArray[np.int64]:
+    """Label of each pixel by majority: the class that most annotators gave it.
+
+    Parameters
+    ----------
+    masks, num_classes, ignore
+        As for `annotator_iou`.
+    ties : {"drop", "lowest"}
+        Where several classes have the most votes: no label (-1), or the lowest of those classes.
+
+    Returns
+    -------
+    ndarray of int64, the shape of one mask
+        Labels; -1 where votes are tied (with "drop") or nobody voted.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for `annotator_iou`, and for another `ties`.
+
+    Examples
+    --------
+    >>> consensus([[0, 0, 1, 1], [0, 1, 1, 2], [0, 1, 0, 0]], 3)
+    array([ 0,  1,  1, -1])
+    """
+    return _majority(vote_counts(masks, num_classes, ignore=ignore), ties)
+
+
+def consensus_iou(
+    masks: Sequence[ArrayLike] | Labels,
+    num_classes: int,
+    *,
+    ignore: int | Iterable[int] = (),
+    ties: Ties = "drop",
+) -> NDArray[np.float64]:
+    """IoU of each annotator with the consensus, for each class: who disagrees, on what.
+
+    Every annotator is part of the majority, so that with few of them all values are high; compare
+    them with one another rather than with 1. Pixels without a consensus are dropped.
+
+    Parameters
+    ----------
+    masks, num_classes, ignore, ties
+        As for `consensus`.
+
+    Returns
+    -------
+    ndarray of float64, shape (K, C)
+        NaN where neither the annotator nor the consensus has the class.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for `consensus`.
+
+    Examples
+    --------
+    >>> consensus_iou([[0, 0, 1, 1], [0, 0, 1, 1], [0, 0, 0, 1]], 2)
+    array([[1.        , 1.        ],
+           [1.        , 1.        ],
+           [0.66666667, 0.5       ]])
+    """
+    labels, valid = _read(masks, num_classes, ignore)
+    agreed = _majority(_votes(labels, valid, num_classes), ties)
+    decided = agreed != UNDECIDED
+    tables = [
+        count_pairs(agreed, one, num_classes, mask=_both(decided, seen))
+        for one, seen in zip(labels, valid, strict=True)
+    ]
+    return iou(Tally.of_table(np.stack(tables)).counts)
+
+
+def disagreement(
+    masks: Sequence[ArrayLike] | Labels,
+    num_classes: int,
+    *,
+    ignore: int | Iterable[int] = (),
+    measure: Literal["share", "entropy"] = "share",
+) -> NDArray[np.float64]:
+    """Heat map of disagreement: where annotators differ, and how much.
+
+    Parameters
+    ----------
+    masks, num_classes, ignore
+        As for `annotator_iou`.
+    measure : {"share", "entropy"}
+        The share of annotators who are off the majority, 1 − (most votes) / votes; or the entropy
+        of the votes divided by that of an even split over all classes, −Σ p ln p / ln C. With
+        fewer annotators than classes the entropy stays below 1.
+
+    Returns
+    -------
+    ndarray of float64, the shape of one mask
+        From 0, all agree; NaN where nobody voted.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for `annotator_iou`, and for another `measure`.
+
+    Examples
+    --------
+    >>> disagreement([[0, 0, 1, 1], [0, 0, 1, 1], [0, 0, 0, 1], [0, 1, 0, 1]], 2)
+    array([0.  , 0.25, 0.5 , 0.  ])
+    """
+    if measure not in ("share", "entropy"):
+        msg = f"measure must be 'share' or 'entropy', got {measure!r}"
+        raise ValueError(msg)
+    votes = vote_counts(masks, num_classes, ignore=ignore)
+    total = votes.sum(axis=0, dtype=np.int64)
+    if measure == "share":
+        return ratio(total - votes.max(axis=0), total)
+    entropy = np.zeros(total.shape)
+    for one in votes:
+        share = ratio(one, total)
+        entropy -= share * np.log(share, out=np.zeros(total.shape), where=share > 0)
+    # Taking away positive terms from 0 would leave -0 where all agree.
+    return ratio(np.abs(entropy), np.log(num_classes))
+
+
+def vote_counts(
+    masks: Sequence[ArrayLike] | Labels, num_classes: int, *, ignore: int | Iterable[int] = ()
+) -> NDArray[np.unsignedinteger[Any]]:
+    """Count, for each class and pixel, the annotators who gave it that class.
+
+    Parameters
+    ----------
+    masks, num_classes, ignore
+        As for `annotator_iou`.
+
+    Returns
+    -------
+    ndarray of the smallest unsigned integer that holds K, shape (C, ...)
+        The votes; their sum over the classes is the number of annotators who voted.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for `annotator_iou`.
+
+    Examples
+    --------
+    >>> vote_counts([[0, 0, 1], [0, 1, 255]], 2, ignore=255)
+    array([[2, 1, 0],
+           [0, 1, 1]], dtype=uint8)
+    """
+    labels, valid = _read(masks, num_classes, ignore)
+    return _votes(labels, valid, num_classes)
+
+
+def _read(
+    masks: Sequence[ArrayLike] | Labels, num_classes: int, ignore: int | Iterable[int]
+) -> tuple[list[Labels], list[NDArray[np.bool_] | None]]:
+    """Return the masks as label arrays and, for each, where it is valid (None: everywhere)."""
+    if num_classes < 1:
+        msg = f"num_classes must be at least 1, got {num_classes}"
+        raise ValueError(msg)
+    labels: list[Labels] = [as_label_array(m, f"annotator {k}") for k, m in enumerate(masks)]
+    if len(labels) < 2:
+        msg = f"agreement takes the masks of at least two annotators, got {len(labels)}"
+        raise ValueError(msg)
+    for k, one in enumerate(labels):
+        if one.shape != labels[0].shape:
+            msg = f"annotator {k} has the shape {one.shape}, annotator 0 {labels[0].shape}"
+            raise ValueError(msg)
+    ignored = [int(ignore)] if isinstance(ignore, int | np.integer) else [int(v) for v in ignore]
+    valid = [~np.isin(one, ignored) if ignored else None for one in labels]
+    for k, (one, seen) in enumerate(zip(labels, valid, strict=True)):
+        _refuse_undeclared(one if seen is None else one[seen], k, num_classes)
+    return labels, valid
+
+
+def _refuse_undeclared(values: Labels, annotator: int, num_classes: int) -> None:
+    if values.size == 0 or (values.min() >= 0 and values.max() < num_classes):
+        return
+    found, counts = np.unique(values, return_counts=True)
+    wrong = (found < 0) | (found >= num_classes)
+    listed = [f"{v} ({n} px)" for v, n in zip(found[wrong], counts[wrong], strict=True)]
+    more = f" and {len(listed) - 8} more" if len(listed) > 8 else ""
+    msg = (
+        f"annotator {annotator} has values that are neither one of {num_classes} classes nor "
+        f"ignored: {', '.join(listed[:8])}{more}; declare them as classes or in ignore"
+    )
+    raise ValueError(msg)
+
+
+def _votes(
+    labels: list[Labels], valid: list[NDArray[np.bool_] | None], num_classes: int
+) -> NDArray[np.unsignedinteger[Any]]:
+    votes = np.zeros((num_classes, *labels[0].shape), dtype=np.min_scalar_type(len(labels)))
+    for one, seen in zip(labels, valid, strict=True):
+        for value in range(num_classes):
+            given = one == value
+            votes[value] += given if seen is None else given & seen
+    return votes
+
+
+def _majority(votes: NDArray[np.unsignedinteger[Any]], ties: Ties) -> NDArray[np.int64]:
+    if ties not in ("drop", "lowest"):
+        msg = f"ties must be 'drop' or 'lowest', got {ties!r}"
+        raise ValueError(msg)
+    most = votes.max(axis=0)
+    winner = votes.argmax(axis=0).astype(np.int64)
+    open_pixels = most == 0
+    if ties == "drop":
+        open_pixels = open_pixels | (np.count_nonzero(votes == most, axis=0) > 1)
+    return np.where(open_pixels, UNDECIDED, winner)
+
+
+def _both(
+    first: NDArray[np.bool_] | None, second: NDArray[np.bool_] | None
+) -> NDArray[np.bool_] | None:
+    if first is None or second is None:
+        return first if second is None else second
+    return first & second

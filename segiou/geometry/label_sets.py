@@ -1,0 +1,227 @@
+"""IoU (Jaccard index) of label sets: several labels per sample, or one yes or no."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from segiou.counts import Counts
+from segiou.metrics import average, iou, mean
+
+
+@dataclass(frozen=True, eq=False)
+class LabelSetCounts:
+    """How often the labels of samples are right, summed both ways.
+
+    Attributes
+    ----------
+    per_class : Counts, shape (C,)
+        Samples of each class, the class against the rest.
+    per_sample : Counts, shape (N, 1)
+        Labels of each sample.
+    class_names : tuple of length C
+        The names of the classes; their indices where none were given.
+    """
+
+    per_class: Counts
+    per_sample: Counts
+    class_names: tuple[Hashable, ...]
+
+    def iou(self) -> NDArray[np.float64]:
+        """IoU of each class over the samples, (C,); NaN for a class that nobody named."""
+        return iou(self.per_class)
+
+    def macro_iou(self) -> float:
+        """Mean of the classes' IoU, over the `defined_classes` that have one."""
+        return float(average(iou, self.per_class, "macro"))
+
+    def micro_iou(self) -> float:
+        """IoU of all labels of all samples together."""
+        return float(average(iou, self.per_class, "micro"))
+
+    def weighted_iou(self) -> float:
+        """Mean of the classes' IoU, each weighted by how many samples truly have it."""
+        return float(average(iou, self.per_class, "weighted"))
+
+    @property
+    def defined_classes(self) -> int:
+        """How many classes occur in truth or prediction: what the macro mean covers."""
+        return int(np.count_nonzero(~np.isnan(self.iou())))
+
+    def sample_iou(self, *, empty: float = float("nan")) -> NDArray[np.float64]:
+        """IoU of each sample's two sets, (N,).
+
+        Parameters
+        ----------
+        empty : {nan, 0, 1}
+            The value of a sample without any label in truth and prediction. Undefined (NaN) by
+            default; 1 if agreeing on nothing is agreement; 0 is scikit-learn's default.
+
+        Raises
+        ------
+        ValueError
+            If `empty` is another number.
+        """
+        if not (empty in (0, 1) or np.isnan(empty)):
+            msg = f"empty must be 0, 1 or nan, got {empty!r}"
+            raise ValueError(msg)
+        values = iou(self.per_sample)[:, 0]
+        return np.where(np.isnan(values), empty, values)
+
+    def mean_sample_iou(self, *, empty: float = float("nan")) -> float:
+        """Mean of `sample_iou` over the samples where it is defined."""
+        return float(mean(self.sample_iou(empty=empty)))
+
+
+def count_indicators(
+    truth: ArrayLike, pred: ArrayLike, *, class_names: Sequence[Hashable] | None = None
+) -> LabelSetCounts:
+    """Count labels given as indicators: 1 where a sample has a class, else 0.
+
+    Parameters
+    ----------
+    truth, pred : array_like of bool or of the integers 0 and 1, shape (N, C)
+        A row for each sample. Shape (N,) is the binary case, one class.
+    class_names : sequence of length C, optional
+        Names of the columns.
+
+    Returns
+    -------
+    LabelSetCounts
+        The counts and every IoU that follows from them.
+
+    Raises
+    ------
+    TypeError
+        If an array is neither boolean nor integer.
+    ValueError
+        If a value is neither 0 nor 1, or shapes do not fit.
+
+    Examples
+    --------
+    >>> scores = count_indicators([[1, 1, 0], [0, 0, 0]], [[1, 0, 0], [0, 0, 0]])
+    >>> scores.iou()
+    array([ 1.,  0., nan])
+    >>> scores.micro_iou(), scores.sample_iou(), scores.mean_sample_iou(empty=1)
+    (0.5, array([0.5, nan]), 0.75)
+    """
+    ours, theirs = _indicators(truth, "truth"), _indicators(pred, "pred")
+    if ours.shape != theirs.shape:
+        msg = f"truth has the shape {ours.shape}, pred {theirs.shape}; they must be the same"
+        raise ValueError(msg)
+    names = tuple(range(ours.shape[1])) if class_names is None else _unique(class_names)
+    if len(names) != ours.shape[1]:
+        msg = f"{len(names)} class names for {ours.shape[1]} columns; give one for each"
+        raise ValueError(msg)
+    return _count(ours, theirs, names)
+
+
+def count_label_sets(
+    truth: Sequence[Collection[Hashable]],
+    pred: Sequence[Collection[Hashable]],
+    *,
+    class_names: Sequence[Hashable] | None = None,
+) -> LabelSetCounts:
+    """Count labels given as collections of names, one for each sample.
+
+    Parameters
+    ----------
+    truth, pred : sequences of length N of lists, tuples or sets of names
+        The labels of each sample. A name that occurs twice in one sample counts once.
+    class_names : sequence, optional
+        All classes, in the order of the results. Without it, all names that occur, sorted.
+
+    Returns
+    -------
+    LabelSetCounts
+        The counts and every IoU that follows from them.
+
+    Raises
+    ------
+    TypeError
+        If the labels of a sample are not a collection, such as a bare string.
+    ValueError
+        If truth and prediction differ in length, or a name is not among `class_names`.
+
+    Examples
+    --------
+    >>> scores = count_label_sets([["cat", "dog"], ["dog"]], [["cat"], ["dog"]])
+    >>> scores.class_names, scores.iou(), scores.macro_iou()
+    (('cat', 'dog'), array([1. , 0.5]), 0.75)
+    """
+    if len(truth) != len(pred):
+        msg = f"truth has {len(truth)} samples, pred {len(pred)}; they must be the same ones"
+        raise ValueError(msg)
+    ours, theirs = _names(truth, "truth"), _names(pred, "pred")
+    if class_names is None:
+        found: set[Hashable] = set().union(*ours, *theirs)
+        class_names = sorted(found, key=lambda name: (str(name), type(name).__name__))
+    names = _unique(class_names)
+    columns = {name: column for column, name in enumerate(names)}
+    return _count(
+        _as_indicators(ours, columns, "truth"), _as_indicators(theirs, columns, "pred"), names
+    )
+
+
+def _count(
+    truth: NDArray[np.bool_], pred: NDArray[np.bool_], names: tuple[Hashable, ...]
+) -> LabelSetCounts:
+    cells = (truth & pred, ~truth & pred, truth & ~pred, ~(truth | pred))
+    per_class = Counts(*(np.count_nonzero(cell, axis=0) for cell in cells))
+    per_sample = Counts(*(np.count_nonzero(cell, axis=1)[:, None] for cell in cells))
+    return LabelSetCounts(per_class, per_sample, names)
+
+
+def _indicators(values: ArrayLike, name: str) -> NDArray[np.bool_]:
+    array = np.asarray(values)
+    if array.size == 0:
+        array = array.astype(np.bool_)
+    if array.dtype.kind not in "biu":
+        msg = f"{name} must hold 0 and 1 or booleans, got dtype {array.dtype}"
+        raise TypeError(msg)
+    if array.ndim not in (1, 2):
+        msg = f"{name} must have the shape (N, C), or (N,) for one class, got {array.shape}"
+        raise ValueError(msg)
+    other = (array != 0) & (array != 1)
+    if other.any():
+        index = tuple(int(axis[0]) for axis in np.nonzero(other))
+        msg = (
+            f"{name} must hold 0 and 1 only, found {array[index]} at {index}; "
+            "labels by name or number go to count_label_sets"
+        )
+        raise ValueError(msg)
+    indicators: NDArray[np.bool_] = array.astype(np.bool_)
+    return indicators[:, None] if indicators.ndim == 1 else indicators
+
+
+def _names(samples: Sequence[Collection[Hashable]], side: str) -> list[set[Hashable]]:
+    for index, labels in enumerate(samples):
+        if isinstance(labels, str | bytes) or not isinstance(labels, Collection | np.ndarray):
+            msg = f"the labels of {side} sample {index} must be a list or set, got {labels!r}"
+            raise TypeError(msg)
+    return [set(labels) for labels in samples]
+
+
+def _unique(names: Sequence[Hashable]) -> tuple[Hashable, ...]:
+    if len(set(names)) != len(names):
+        twice = sorted({str(name) for name in names if list(names).count(name) > 1})
+        msg = f"class names must differ, given twice: {', '.join(twice)}"
+        raise ValueError(msg)
+    return tuple(names)
+
+
+def _as_indicators(
+    samples: list[set[Hashable]], columns: dict[Any, int], side: str
+) -> NDArray[np.bool_]:
+    array = np.zeros((len(samples), len(columns)), dtype=np.bool_)
+    for index, labels in enumerate(samples):
+        unknown = sorted(str(name) for name in labels if name not in columns)
+        if unknown:
+            msg = f"{side} sample {index} has labels that are no class: {', '.join(unknown)}"
+            raise ValueError(msg)
+        array[index, [columns[name] for name in labels]] = True
+    return array

@@ -1,0 +1,217 @@
+"""Greedy one-to-one matching of predictions with truths, as COCO does it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from segiou.geometry._boxes import BoxFormat, as_flags
+from segiou.geometry.boxes import box_iou
+
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Matching:
+    """Which prediction was matched with which truth at one threshold.
+
+    Attributes
+    ----------
+    pairs : ndarray of int64, shape (tp, 2)
+        Truth and prediction of every true positive, by falling score.
+    ignored_pairs : ndarray of int64, shape (K, 2)
+        Matches with a crowd or an ignored truth: neither right nor wrong.
+    unmatched_pred : ndarray of int64, shape (fp,)
+        The false positives, by falling score.
+    unmatched_truth : ndarray of int64, shape (fn,)
+        The false negatives, crowds and ignored truths left out.
+    """
+
+    pairs: Indices
+    ignored_pairs: Indices
+    unmatched_pred: Indices
+    unmatched_truth: Indices
+
+    @property
+    def tp(self) -> int:
+        """Predictions matched with a truth that counts."""
+        return len(self.pairs)
+
+    @property
+    def fp(self) -> int:
+        """Predictions matched with nothing."""
+        return len(self.unmatched_pred)
+
+    @property
+    def fn(self) -> int:
+        """Truths that count and that no prediction was matched with."""
+        return len(self.unmatched_truth)
+
+
+def greedy_match(
+    iou: ArrayLike,
+    scores: ArrayLike | None = None,
+    *,
+    threshold: float = 0.5,
+    crowd: ArrayLike | None = None,
+    ignore: ArrayLike | None = None,
+) -> Matching:
+    """Match predictions with truths one to one, best score first.
+
+    Parameters
+    ----------
+    iou : array_like of float, shape (N, M)
+        IoU of truth (rows) and prediction (columns): of boxes, masks, polygons or intervals.
+        For crowds the intersection over the prediction, as `box_iou` gives with ``crowd``.
+    scores : array_like of float, shape (M,), optional
+        Confidence of each prediction. Equal scores keep their order; without scores the order of
+        the columns is taken.
+    threshold : float
+        The least IoU of a match, compared with ``>=``.
+    crowd : array_like of bool, shape (N,), optional
+        Truths that mark a crowd: any number of predictions may match one of them.
+    ignore : array_like of bool, shape (N,), optional
+        Truths that do not count, such as difficult ones or those outside a range of sizes. Each is
+        matched once. A crowd is always ignored.
+
+    Returns
+    -------
+    Matching
+        The pairs and the counts `tp`, `fp`, `fn`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a shape does not fit, or a score or the threshold is NaN.
+
+    Notes
+    -----
+    The rule of ``COCOeval.evaluateImg`` in pycocotools: each prediction, by falling score, takes
+    the free truth with the highest IoU that is at least ``min(threshold, 1 - 1e-10)``; of equal
+    ones the last. Only where it finds none among the truths that count does it look at ignored
+    ones, and is then ignored itself. An IoU of NaN is never a match.
+
+    Examples
+    --------
+    >>> m = greedy_match([[0.9, 0.8, 0.0], [0.0, 0.6, 0.0]], scores=[0.7, 0.9, 0.8])
+    >>> m.pairs
+    array([[0, 1]])
+    >>> m.tp, m.fp, m.fn
+    (1, 2, 1)
+    """
+    table = np.asarray(iou, dtype=np.float64)
+    if table.ndim != 2:
+        msg = f"iou must have the shape (truths, predictions), got {table.shape}"
+        raise ValueError(msg)
+    if np.isnan(threshold):
+        msg = "threshold must be a number, got NaN"
+        raise ValueError(msg)
+    truths, preds = table.shape
+    crowds = np.zeros(truths, bool) if crowd is None else as_flags(crowd, (truths,), "crowd")
+    ignored = crowds if ignore is None else crowds | as_flags(ignore, (truths,), "ignore")
+    order = _order(scores, preds)
+    partner = _partners(table, order, threshold, crowds, ignored)
+    return _matching(partner, order, ignored)
+
+
+def match_boxes(
+    truth: ArrayLike,
+    pred: ArrayLike,
+    scores: ArrayLike | None = None,
+    *,
+    threshold: float = 0.5,
+    crowd: ArrayLike | None = None,
+    ignore: ArrayLike | None = None,
+    fmt: BoxFormat = "xyxy",
+) -> Matching:
+    """Match predicted boxes of one image and class with the true ones, as COCO does.
+
+    Parameters
+    ----------
+    truth : array_like, shape (N, 4)
+        True boxes.
+    pred : array_like, shape (M, 4)
+        Predicted boxes.
+    scores, threshold, crowd, ignore
+        As for `greedy_match`.
+    fmt : {"xyxy", "xywh", "cxcywh"}
+        As for `box_iou`; COCO's files hold "xywh".
+
+    Returns
+    -------
+    Matching
+        The pairs and the counts `tp`, `fp`, `fn`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for `box_iou` and `greedy_match`.
+
+    Examples
+    --------
+    >>> m = match_boxes([[0, 0, 10, 10]], [[0, 0, 9, 10], [50, 50, 60, 60]], [0.9, 0.4])
+    >>> m.tp, m.fp, m.fn
+    (1, 1, 0)
+    """
+    iou = box_iou(truth, pred, fmt=fmt, crowd=crowd)
+    return greedy_match(iou, scores, threshold=threshold, crowd=crowd, ignore=ignore)
+
+
+def _order(scores: ArrayLike | None, preds: int) -> Indices:
+    if scores is None:
+        return np.arange(preds, dtype=np.int64)
+    values = np.asarray(scores, dtype=np.float64)
+    if values.shape != (preds,):
+        msg = f"scores must have one value for each of {preds} predictions, got {values.shape}"
+        raise ValueError(msg)
+    if np.isnan(values).any():
+        msg = f"the score of prediction {int(np.flatnonzero(np.isnan(values))[0])} is NaN"
+        raise ValueError(msg)
+    return np.argsort(-values, kind="stable")
+
+
+def _partners(
+    iou: NDArray[np.float64],
+    order: Indices,
+    threshold: float,
+    crowd: NDArray[np.bool_],
+    ignored: NDArray[np.bool_],
+) -> Indices:
+    """Truth of each prediction, -1 for none."""
+    least = min(threshold, 1 - 1e-10)
+    partner = np.full(iou.shape[1], -1, dtype=np.int64)
+    free = np.ones(len(iou), dtype=np.bool_)
+    for pred in order:
+        close = iou[:, pred] >= least
+        found = _last_best(iou[:, pred], close & free & ~ignored)
+        if found < 0:
+            found = _last_best(iou[:, pred], close & (free | crowd) & ignored)
+        if found >= 0:
+            partner[pred] = found
+            free[found] = False
+    return partner
+
+
+def _last_best(values: NDArray[np.float64], allowed: NDArray[np.bool_]) -> int:
+    """Index of the highest allowed value, the last of equal ones; -1 if none is allowed."""
+    choice = np.flatnonzero(allowed)
+    if not len(choice):
+        return -1
+    best = values[choice]
+    return int(choice[np.flatnonzero(best == best.max())[-1]])
+
+
+def _matching(partner: Indices, order: Indices, ignored: NDArray[np.bool_]) -> Matching:
+    matched = order[partner[order] >= 0]
+    pairs = np.stack([partner[matched], matched], axis=-1)
+    aside = ignored[pairs[:, 0]]
+    missed = ~ignored
+    missed[pairs[:, 0]] = False
+    return Matching(
+        pairs=pairs[~aside],
+        ignored_pairs=pairs[aside],
+        unmatched_pred=order[partner[order] < 0],
+        unmatched_truth=np.flatnonzero(missed).astype(np.int64),
+    )

@@ -1,0 +1,288 @@
+"""Overlap of polygons, by shapely 2, and polygons as masks, by scikit-image.
+
+Polygons may have holes and several parts. Coordinates are x, y; where a polygon meets a mask,
+pixel (row r, column c) covers c <= x <= c + 1, r <= y <= r + 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from segiou.geometry._ratio import ratio
+from segiou.geometry.masks import Mask, as_shape
+
+if TYPE_CHECKING:
+    from shapely.geometry.base import BaseGeometry
+
+    Polygons = Sequence[BaseGeometry | ArrayLike] | NDArray[Any]
+
+Floats = NDArray[np.float64]
+Geometries = NDArray[np.object_]
+
+# Shared polygons held at once before only their areas are kept.
+_PAIRS = 2**14
+
+
+def polygon_intersection(
+    truth: Polygons, pred: Polygons, *, elementwise: bool = False, repair: bool = False
+) -> Floats:
+    """Area that two polygons share; parameters and errors as for `polygon_iou`."""
+    ours, theirs = _read_both(truth, pred, elementwise, repair)
+    return _intersection(ours, theirs, elementwise)
+
+
+def polygon_union(
+    truth: Polygons, pred: Polygons, *, elementwise: bool = False, repair: bool = False
+) -> Floats:
+    """Area that at least one of two polygons covers; parameters and errors as for `polygon_iou`."""
+    ours, theirs = _read_both(truth, pred, elementwise, repair)
+    return _union(ours, theirs, _intersection(ours, theirs, elementwise), elementwise)
+
+
+def polygon_iou(
+    truth: Polygons, pred: Polygons, *, elementwise: bool = False, repair: bool = False
+) -> Floats:
+    """Intersection over union of polygons: of all pairs, or element by element.
+
+    Parameters
+    ----------
+    truth : sequence of N polygons
+        Each a shapely Polygon or MultiPolygon, or its outer ring as an array of shape (V, 2).
+    pred : sequence of M polygons
+        Polygons to compare with them.
+    elementwise : bool
+        Compare `truth[i]` with `pred[i]` instead of all pairs.
+    repair : bool
+        Mend invalid polygons by shapely's ``make_valid`` instead of refusing them.
+
+    Returns
+    -------
+    ndarray of float64
+        Shape (N, M); with `elementwise`, (N,). 0 where polygons touch or are disjoint, NaN where
+        neither has an area.
+
+    Raises
+    ------
+    ImportError
+        If shapely is not installed.
+    TypeError
+        If an item is not a polygon.
+    ValueError
+        If a polygon is invalid, such as a bow tie; the message names the first one and the reason.
+
+    Examples
+    --------
+    >>> import shapely
+    >>> ring = shapely.Polygon([(0, 0), (4, 0), (4, 4), (0, 4)], [[(1, 1), (3, 1), (3, 3), (1, 3)]])
+    >>> polygon_iou([ring], [shapely.box(0, 0, 4, 2), shapely.box(1, 1, 3, 3)])
+    array([[0.42857143, 0.        ]])
+    """
+    ours, theirs = _read_both(truth, pred, elementwise, repair)
+    shared = _intersection(ours, theirs, elementwise)
+    return ratio(shared, _union(ours, theirs, shared, elementwise))
+
+
+def polygon_giou(
+    truth: Polygons, pred: Polygons, *, elementwise: bool = False, repair: bool = False
+) -> Floats:
+    """Generalised IoU: IoU less the share of the convex hull that neither polygon covers.
+
+    The hull is the convex hull of both polygons together; for boxes that is not the enclosing box
+    of `box_giou`. Source: Rezatofighi et al., CVPR 2019, arXiv 1902.09630, algorithm 1.
+    Parameters and errors as for `polygon_iou`.
+
+    Examples
+    --------
+    >>> import shapely
+    >>> polygon_giou([shapely.box(0, 0, 1, 1)], [shapely.box(2, 0, 3, 1)])
+    array([[-0.33333333]])
+    """
+    ours, theirs = _read_both(truth, pred, elementwise, repair)
+    shared = _intersection(ours, theirs, elementwise)
+    union = _union(ours, theirs, shared, elementwise)
+    hull = _hull_area(ours, theirs, elementwise)
+    # Rounding can leave the union an ulp above its own hull.
+    return ratio(shared, union) - ratio(np.maximum(hull - union, 0.0), hull)
+
+
+def polygon_to_mask(
+    polygon: BaseGeometry | ArrayLike, shape: tuple[int, int], *, repair: bool = False
+) -> Mask:
+    """Draw a polygon: a pixel is set if its centre lies inside or on the outline.
+
+    The centre of pixel (row r, column c) is x = c + 1/2, y = r + 1/2. Centres on the outline of a
+    hole are set too. So the mask of a polygon with the corners of an integer box is the box.
+
+    Parameters
+    ----------
+    polygon : shapely Polygon or MultiPolygon, or array_like of shape (V, 2)
+        What to draw, with holes and parts.
+    shape : (int, int)
+        Height and width of the mask. What lies outside is cut off.
+    repair : bool
+        As for `polygon_iou`.
+
+    Returns
+    -------
+    ndarray of bool, shape (H, W)
+        The mask.
+
+    Raises
+    ------
+    ImportError, TypeError, ValueError
+        As for `polygon_iou`, and if `shape` is not two sizes.
+
+    Examples
+    --------
+    >>> polygon_to_mask([(0, 0), (3, 0), (0, 3)], (3, 4)).astype(int)
+    array([[1, 1, 1, 0],
+           [1, 1, 0, 0],
+           [1, 0, 0, 0]])
+    """
+    shapely = _shapely()
+    height, width = as_shape(shape)
+    geometry = _as_geometries([polygon], "polygon", repair)[0]
+    mask = np.zeros((height, width), dtype=np.bool_)
+    for part in shapely.get_parts(geometry):
+        drawn = _ring_labels(part.exterior, mask.shape) > 0
+        for hole in part.interiors:
+            drawn &= _ring_labels(hole, mask.shape) != 1
+        mask |= drawn
+    return mask
+
+
+def _ring_labels(ring: Any, shape: tuple[int, ...]) -> NDArray[np.uint8]:
+    """Label pixel centres: 0 outside, 1 inside, more on the ring itself."""
+    from skimage import measure
+
+    labels = np.zeros(shape, dtype=np.uint8)
+    corners = _shapely().get_coordinates(ring)[:, ::-1] - 0.5
+    if not len(corners):
+        return labels
+    first = np.clip(np.ceil(corners.min(axis=0)), 0, shape).astype(int)
+    end = np.clip(np.floor(corners.max(axis=0)) + 1, first, shape).astype(int)
+    if (first == end).any():
+        return labels
+    grid_points_in_poly: Callable[..., NDArray[np.uint8]] = measure.grid_points_in_poly
+    inside = grid_points_in_poly(tuple(end - first), corners - first, binarize=False)
+    labels[first[0] : end[0], first[1] : end[1]] = inside
+    return labels
+
+
+def _intersection(truth: Geometries, pred: Geometries, elementwise: bool) -> Floats:
+    shapely = _shapely()
+    ours: Floats = shapely.area(truth)
+    theirs: Floats = shapely.area(pred)
+    if elementwise:
+        shared: Floats = shapely.area(shapely.intersection(truth, pred))
+        return np.minimum(shared, np.minimum(ours, theirs))
+    shared = np.zeros((len(truth), len(pred)))
+    rows, columns = shapely.STRtree(pred).query(truth, predicate="intersects")
+    for start in range(0, len(rows), _PAIRS):
+        some = rows[start : start + _PAIRS], columns[start : start + _PAIRS]
+        shared[some] = shapely.area(shapely.intersection(truth[some[0]], pred[some[1]]))
+    # The area of a part can be rounded up above that of the whole.
+    return np.minimum(shared, np.minimum(ours[:, None], theirs))
+
+
+def _union(truth: Geometries, pred: Geometries, shared: Floats, elementwise: bool) -> Floats:
+    area: Callable[[Geometries], Floats] = _shapely().area
+    ours = area(truth)
+    union: Floats = (ours if elementwise else ours[:, None]) + area(pred) - shared
+    return union
+
+
+def _hull_area(truth: Geometries, pred: Geometries, elementwise: bool) -> Floats:
+    shapely = _shapely()
+    ours, theirs = shapely.convex_hull(truth), shapely.convex_hull(pred)
+
+    def together(some: Any) -> Floats:
+        pairs = np.stack(np.broadcast_arrays(some, theirs), axis=-1)
+        area: Floats = shapely.area(shapely.convex_hull(shapely.geometrycollections(pairs)))
+        return area
+
+    if elementwise:
+        return together(ours)
+    hulls = np.empty((len(truth), len(pred)))
+    for row, one in enumerate(ours):
+        hulls[row] = together(one)
+    return hulls
+
+
+def _read_both(
+    truth: Polygons, pred: Polygons, elementwise: bool, repair: bool
+) -> tuple[Geometries, Geometries]:
+    ours = _as_geometries(truth, "truth polygon", repair)
+    theirs = _as_geometries(pred, "predicted polygon", repair)
+    if elementwise and len(ours) != len(theirs):
+        msg = (
+            f"{len(ours)} truth and {len(theirs)} predicted polygons do not pair off one by one; "
+            "leave out elementwise for all pairs"
+        )
+        raise ValueError(msg)
+    return ours, theirs
+
+
+def _as_geometries(polygons: Any, kind: str, repair: bool) -> Geometries:
+    """Return valid polygons and multi-polygons, or name the first item that is none."""
+    shapely = _shapely()
+    if isinstance(polygons, shapely.Geometry):
+        msg = f"give each {kind} as an item of a list, got a single {polygons.geom_type}"
+        raise TypeError(msg)
+    geometries = np.empty(len(polygons), dtype=np.object_)
+    for position, item in enumerate(polygons):
+        geometries[position] = _as_geometry(item, f"{kind} {position}")
+    for index in np.flatnonzero(~shapely.is_valid(geometries)).tolist():
+        reason = shapely.is_valid_reason(geometries[index])
+        if not repair:
+            msg = (
+                f"{kind} {index} is not valid: {reason}; mend it, or pass repair=True to have "
+                "shapely's make_valid do so"
+            )
+            raise ValueError(msg)
+        geometries[index] = _repaired(geometries[index], f"{kind} {index}", reason)
+    return geometries
+
+
+def _as_geometry(item: Any, name: str) -> Any:
+    shapely = _shapely()
+    if isinstance(item, shapely.Geometry):
+        if item.geom_type in ("Polygon", "MultiPolygon"):
+            return item
+        msg = f"{name} must be a Polygon or MultiPolygon, got a {item.geom_type}"
+        raise TypeError(msg)
+    ring = np.asarray(item)
+    if ring.dtype.kind not in "iuf" or ring.ndim != 2 or ring.shape[1] != 2 or len(ring) < 3:
+        msg = (
+            f"{name} must be a shapely Polygon or MultiPolygon, or an array of at least three "
+            f"corners (V, 2); got {type(item).__name__} of shape {ring.shape}"
+        )
+        raise TypeError(msg)
+    if not np.isfinite(ring).all():
+        msg = f"{name} has a corner that is not finite: {ring.tolist()}"
+        raise ValueError(msg)
+    return shapely.Polygon(ring.astype(np.float64))
+
+
+def _repaired(geometry: Any, name: str, reason: str) -> BaseGeometry:
+    """Mend a polygon; lines and points that are left of it have no area and are dropped."""
+    shapely = _shapely()
+    if not np.isfinite(shapely.get_coordinates(geometry)).all():
+        msg = f"{name} cannot be repaired: {reason}"
+        raise ValueError(msg)
+    parts = shapely.get_parts(shapely.get_parts(shapely.make_valid(geometry)))
+    areas: BaseGeometry = shapely.union_all([p for p in parts if p.geom_type == "Polygon"])
+    return areas if not areas.is_empty else shapely.Polygon()
+
+
+def _shapely() -> Any:
+    try:
+        import shapely
+    except ImportError as error:
+        msg = "polygons need shapely 2: pip install 'segiou[polygon]'"
+        raise ImportError(msg) from error
+    return shapely

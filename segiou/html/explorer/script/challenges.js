@@ -1,0 +1,131 @@
+// Small tasks, each a list of parts to be met; looked at whenever the hand rests.
+
+const close = (value, wanted) => Math.abs(value - wanted) < 0.005;
+const toEight = (n) =>
+  close(n.iou, 0.8) ? "That is one of them. Now find a different kind."
+    : `IoU is ${valueText(n.iou)}: ${n.iou < 0.8 ? "let them agree more." : "a little worse, please."}`;
+
+const CHALLENGES = [
+  {
+    id: "half", title: "Half and half", ask: "Make IoU exactly 0.5.",
+    parts: [{ met: (n) => 2 * n.tp === n.union }],
+    hint: (n) => `IoU is ${fractionText(n.tp, n.union)} ${equalsText(n.iou)}. ${2 * n.tp < n.union ? "They must share more." : "They share too much."}`,
+    done: "Exactly one half. Equal shapes must share two thirds of each.",
+  },
+  {
+    id: "three", title: "Three different pairs with IoU 0.8", ask: "To two decimals, with three kinds of mistake:",
+    parts: [
+      { name: "the prediction is too small, and nothing else", met: (n) => close(n.iou, 0.8) && n.fp === 0 },
+      { name: "the prediction is too large, and nothing else", met: (n) => close(n.iou, 0.8) && n.fn === 0 },
+      { name: "it misses some and invents some", met: (n) => close(n.iou, 0.8) && n.fp > 0 && n.fn > 0 },
+    ],
+    hint: toEight,
+    done: "One score, three mistakes. IoU says how wrong, never in which way.",
+  },
+  {
+    id: "mirage", title: "Looks fine on paper", ask: "Pixel accuracy over 0.95, IoU under 0.2.",
+    parts: [{ met: (n) => n.pixel_accuracy > 0.95 && n.iou < 0.2 }],
+    hint: (n) => (n.pixel_accuracy <= 0.95
+      ? `Accuracy is ${valueText(n.pixel_accuracy)}. What if there were less object in the frame?`
+      : `Accuracy is ${valueText(n.pixel_accuracy)}, good. But IoU is ${valueText(n.iou)}: miss the object more.`),
+    done: "A score to boast of, and the object is all but lost.",
+  },
+  {
+    id: "slip", title: "One pixel off", ask: "Shift an exact prediction by a single pixel, so that IoU is 0.5 or less.",
+    parts: [{ met: (n, t, p) => t.w === p.w && t.h === p.h && Math.abs(t.x - p.x) + Math.abs(t.y - p.y) === 1 && n.iou <= 0.5 }],
+    hint: (n, t, p) => (t.w !== p.w || t.h !== p.h ? "Both need the same width and height."
+      : Math.abs(t.x - p.x) + Math.abs(t.y - p.y) !== 1 ? "Now make the shift one pixel, in one direction."
+        : `One pixel it is, and IoU is ${valueText(n.iou)}. Thinner things suffer more.`),
+    done: "Poles, wires and road markings live here.",
+  },
+  {
+    id: "apart", title: "Worse than zero", ask: "IoU 0, and generalised IoU below −0.5.",
+    parts: [{ met: (n) => n.tp === 0 && n.giou < -0.5 }],
+    hint: (n) => (n.tp > 0 ? "First, let them not touch at all." : `Generalised IoU is ${valueText(n.giou)}. Further apart, or smaller.`),
+    done: "IoU calls every miss 0. Generalised IoU still knows how far.",
+  },
+  {
+    id: "greedy", title: "Found it, and much else", ask: "Recall 1, with precision under 0.5.",
+    parts: [{ met: (n) => n.fn === 0 && n.precision < 0.5 }],
+    hint: (n) => (n.fn > 0 ? `${countText(n.fn)} pixels of the object are still missed.` : `Recall is 1. Precision is ${valueText(n.precision)}: claim more.`),
+    done: "Nothing missed, most of it invented; IoU equals precision here.",
+  },
+  {
+    id: "dice", title: "The kinder cousin", ask: "Make Dice exceed IoU by 0.17 or more.",
+    parts: [{ met: (n) => n.dice - n.iou >= 0.17 }],
+    hint: (n) => `Dice is ${valueText(n.dice)}, IoU ${valueText(n.iou)}: ${valueText(n.dice - n.iou)} between them. ` +
+      (n.iou > 0.4142 ? "Agree a little less." : "Agree a little more."),
+    done: "The gap is widest where IoU is √2 − 1. Dice = 2 IoU / (1 + IoU): same order, kinder sound.",
+  },
+  {
+    id: "nothing", title: "Punished for trying", ask: "IoU of 0.3 or more, yet accuracy lower than predicting nothing.",
+    parts: [{ met: (n) => n.iou >= 0.3 && n.pixel_accuracy < n.nothing }],
+    hint: (n) => (n.iou < 0.3 ? `IoU is ${valueText(n.iou)}: find more of the object.`
+      : `Accuracy is ${valueText(n.pixel_accuracy)}, predicting nothing has ${valueText(n.nothing)}. Invent more than you find.`),
+    done: "Reward accuracy, and a model learns to stay silent.",
+  },
+];
+
+function buildBadge(parent) {
+  const svg = svgNode("svg", { class: "badge", viewBox: "0 0 24 24", "aria-hidden": "true" }, parent);
+  svgNode("circle", { cx: 12, cy: 12, r: 10.5 }, svg);
+  svgNode("path", { d: "M7 12.5l3.5 3.5 6.5-7.5" }, svg);
+}
+
+const challenges = {
+  build() {
+    this.items = CHALLENGES.map((challenge) => {
+      const item = htmlNode("li", { id: `challenge-${challenge.id}` }, "", byId("challenges"));
+      buildBadge(item);
+      const title = htmlNode("h3", {}, challenge.title, item);
+      const state = htmlNode("span", { class: "hidden-visually" }, "", title);
+      htmlNode("p", {}, challenge.ask, item);
+      const list = challenge.parts.length > 1 ? htmlNode("ul", {}, "", item) : null;
+      const parts = challenge.parts.map((part) => ({ ...part, found: false, node: this.buildPart(part, list) }));
+      return { ...challenge, item, state, parts, note: htmlNode("p", { class: "hint" }, "", item) };
+    });
+  },
+
+  buildPart(part, list) {
+    if (!list) return null;
+    const node = htmlNode("li", {}, "", list);
+    buildBadge(node);
+    node.append(part.name);
+    return { node, state: htmlNode("span", { class: "hidden-visually" }, "", node) };
+  },
+
+  solved() {
+    return this.items.filter((c) => c.parts.every((part) => part.found)).map((c) => c.id);
+  },
+
+  look(settled) {
+    const { truth, pred } = store.shown();
+    const numbers = store.numbers();
+    const before = this.solved();
+    for (const challenge of this.items) {
+      for (const part of challenge.parts) {
+        if (settled && part.met(numbers, truth, pred)) part.found = true;
+      }
+      this.show(challenge, numbers, truth, pred);
+    }
+    const now = this.solved();
+    byId("tally").textContent = now.length ? `${now.length} of ${this.items.length} solved.` : "";
+    const fresh = this.items.filter((c) => now.includes(c.id) && !before.includes(c.id));
+    if (fresh.length) {
+      byId("news").textContent = fresh.map((c) => `Solved: ${c.title}. ${c.done}`).join(" ") + ` ${now.length} of ${this.items.length}.`;
+    }
+  },
+
+  show(challenge, numbers, truth, pred) {
+    const done = challenge.parts.every((part) => part.found);
+    challenge.item.classList.toggle("done", done);
+    challenge.state.textContent = done ? " (solved)" : "";
+    for (const { node, found } of challenge.parts) {
+      if (!node) continue;
+      node.node.classList.toggle("met", found);
+      node.state.textContent = found ? " (found)" : "";
+    }
+    const metNow = challenge.parts.length === 1 && challenge.parts[0].met(numbers, truth, pred);
+    challenge.note.textContent = done ? challenge.done : metNow ? "That is it. Let go." : challenge.hint(numbers, truth, pred);
+  },
+};

@@ -1,0 +1,130 @@
+"""One model's scores taken apart, class by class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou.counts import Counts
+from segiou.imbalance.baselines import majority_baseline, random_baseline
+from segiou.imbalance.findings import ClassBalance, Imbalance
+from segiou.imbalance.rule import Case, Scores, Terms
+from segiou.metrics import iou, pixel_accuracy, recall, share
+from segiou.metrics._ratio import ratio
+from segiou.protocols import Protocol, load_protocol
+
+__all__ = ["explain"]
+
+
+def explain(
+    counts: Counts,
+    class_names: Sequence[str],
+    *,
+    include: Any = None,
+    protocol: Protocol | str = "segiou",
+) -> Imbalance:
+    """Take the gap between pixel accuracy and mean IoU apart.
+
+    PA − mIoU = (PA − mAcc) + (mAcc − mIoU), exactly. Class by class, as
+    PA = 1 − Σ FN_c / n and mIoU = 1 − Σ (1 − IoU_c) / K, the gap is the sum of
+    (1 − IoU_c) / K − FN_c / n: what mean IoU charges for the class's errors
+    beyond what pixel accuracy charges. Under a protocol that averages over
+    images, 1/K is replaced by the weights of its mean, and the sums hold as
+    they are.
+
+    Parameters
+    ----------
+    counts : Counts of shape (C,) or (N, C)
+        Counts of the data set or of its images.
+    class_names : sequence of str
+    include : array_like of bool, shape (C,), optional
+        Classes that take part in the means; pixel accuracy has them all.
+    protocol : Protocol or str
+        Rule of the means.
+
+    Raises
+    ------
+    ValueError
+        If the names do not fit the counts, or the protocol averages over
+        images and the counts are those of a data set.
+
+    References
+    ----------
+    The three scores: J. Long et al., CVPR 2015, section 5; why they part:
+    Z. Wang et al., NeurIPS 2023 (arXiv 2310.19252), section 1.
+
+    Examples
+    --------
+    >>> counts = Counts(tp=[95, 0], fp=[5, 0], fn=[0, 5], tn=[0, 95])
+    >>> found = explain(counts, ["background", "cell"])
+    >>> found.pixel_accuracy, found.mean_iou, round(found.majority.mean_iou, 3)
+    (0.95, 0.475, 0.475)
+    >>> print(found.sentences()[2])
+    The model never predicts cell. That is 5.0 % of the pixels, so pixel accuracy
+    loses 5.0 points, but 1 of 2 classes, so mean IoU loses 50.0 points.
+    """
+    rule = load_protocol(protocol)
+    names = tuple(class_names)
+    case = Case(_as_images(counts, len(names), rule), rule, include)
+    total, ious, recalls = case.total, case.terms(iou), case.terms(recall)
+    accuracy = float(pixel_accuracy(total))
+    model = Scores(accuracy, ious.mean)
+    return Imbalance(
+        protocol=rule.name,
+        pixels=int(total.truth.sum()),
+        pixel_accuracy=accuracy,
+        mean_accuracy=recalls.mean,
+        mean_iou=ious.mean,
+        mean_accuracy_classes=recalls.classes,
+        mean_iou_classes=ious.classes,
+        gap=accuracy - ious.mean,
+        gap_imbalance=accuracy - recalls.mean,
+        gap_false_positives=recalls.mean - ious.mean,
+        classes=_classes(case, names, ious, recalls),
+        majority=majority_baseline(case, names, model),
+        random=random_baseline(case, model),
+    )
+
+
+def _as_images(counts: Counts, num_names: int, rule: Protocol) -> Counts:
+    shape = counts.tp.shape
+    if shape[-1:] != (num_names,) or len(shape) > 2:
+        msg = f"counts have shape {shape}, but there are {num_names} class names"
+        raise ValueError(msg)
+    if len(shape) == 1 and rule.needs_images:
+        msg = (
+            f"protocol {rule.name!r} averages over images and needs their counts, "
+            "shape (N, C); the counts given are those of the whole data set"
+        )
+        raise ValueError(msg)
+    return counts[None] if len(shape) == 1 else counts
+
+
+def _classes(
+    case: Case, names: tuple[str, ...], ious: Terms, recalls: Terms
+) -> tuple[ClassBalance, ...]:
+    total = case.total
+    pixels = total.truth.sum()
+    taken = np.ones(len(names), bool) if case.include is None else np.asarray(case.include, bool)
+    accuracy_lost = ratio(total.fn, pixels)
+    mean_iou_lost = ious.per_class(1 - ious.values)
+    mean_accuracy_lost = recalls.per_class(1 - recalls.values)
+    columns: tuple[NDArray[Any], ...] = (
+        taken,
+        share(total),
+        ratio(total.pred, pixels),
+        recall(total),
+        iou(total),
+        ratio(total.tp, pixels),
+        ious.per_class(),
+        accuracy_lost,
+        mean_iou_lost,
+        mean_iou_lost - accuracy_lost,
+        mean_accuracy_lost - accuracy_lost,
+        mean_iou_lost - mean_accuracy_lost,
+    )
+    rows = zip(names, *(column.tolist() for column in columns), strict=True)
+    return tuple(ClassBalance(*row) for row in rows)

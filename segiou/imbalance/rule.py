@@ -1,0 +1,157 @@
+"""A protocol's mean taken apart: which values it averages, and with what weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou.counts import Counts
+from segiou.metrics import Floats
+from segiou.metrics._ratio import ratio
+from segiou.protocols import Protocol
+
+__all__ = ["Case", "Scores", "Terms", "mean_terms", "values_taken"]
+
+
+class Scores(NamedTuple):
+    """The two scores that are held against each other."""
+
+    pixel_accuracy: float
+    mean_iou: float
+
+
+@dataclass(frozen=True)
+class Case:
+    """Counts and the rule by which they are averaged.
+
+    Attributes
+    ----------
+    images : Counts of shape (N, C)
+    protocol : Protocol
+    include : array_like of bool, shape (C,), or None
+    """
+
+    images: Counts
+    protocol: Protocol
+    include: Any = None
+
+    @property
+    def total(self) -> Counts:
+        """Counts of the data set, shape (C,)."""
+        return self.images.summed()
+
+    @property
+    def scored(self) -> Counts:
+        """The counts that the rule takes ratios of."""
+        return self.images if self.protocol.needs_images else self.total
+
+    def with_counts(self, images: Counts) -> Case:
+        """Other counts by the same rule."""
+        return replace(self, images=images)
+
+    def terms(self, metric: Callable[[Counts], Floats]) -> Terms:
+        """Write the rule's mean of a metric as a weighted sum."""
+        counts = self.scored
+        return mean_terms(
+            self.protocol, metric(counts), counts.truth > 0, counts.pred > 0, self.include
+        )
+
+
+class Terms(NamedTuple):
+    """The terms of a mean: it is the sum of ``values * weights``."""
+
+    values: Floats
+    """(C,) or (N, C); 0 where a value takes no part."""
+    weights: Floats
+    """Same shape; they sum to 1. NaN where nothing takes part."""
+
+    @property
+    def mean(self) -> float:
+        """The mean itself."""
+        return float((self.values * self.weights).sum())
+
+    @property
+    def classes(self) -> int:
+        """How many classes take part."""
+        taken = np.atleast_2d(self.weights > 0)
+        return int(taken.any(0).sum())
+
+    def per_class(self, values: Any = None) -> Floats:
+        """Each class's part of the mean, or of the mean of other values."""
+        parts = (self.values if values is None else values) * self.weights
+        return np.asarray(np.atleast_2d(parts).sum(0))
+
+
+def values_taken(
+    protocol: Protocol,
+    values: Floats,
+    in_truth: NDArray[np.bool_],
+    in_pred: NDArray[np.bool_],
+    include: Any = None,
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """Values by a protocol's rule for absent classes, and which of them it averages.
+
+    Parameters
+    ----------
+    protocol : Protocol
+    values : ndarray of float, shape (..., C)
+        A per-class metric.
+    in_truth, in_pred : ndarray of bool, shape (..., C)
+        Whether the class occurs in the truth, in the prediction.
+    include : array_like of bool, shape (C,), optional
+        Classes that may take part.
+
+    Returns
+    -------
+    values : ndarray of float, shape (..., C)
+        0 where nothing is averaged.
+    part : ndarray of bool, shape (..., C)
+    """
+    absent = ~in_truth & ~in_pred
+    part = np.ones(values.shape, bool) if include is None else _broadcast(include, values.shape)
+    if protocol.over == "truth":
+        part &= in_truth
+    if protocol.absent in ("zero", "one"):
+        values = np.where(absent, float(protocol.absent == "one"), values)
+    if protocol.absent == "zero":
+        values = np.nan_to_num(values)
+    if protocol.absent != "nan":
+        part &= ~np.isnan(values)
+    return np.where(part, values, 0.0), part
+
+
+def _broadcast(include: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    return np.array(np.broadcast_to(np.asarray(include, dtype=bool), shape))
+
+
+def mean_terms(
+    protocol: Protocol,
+    values: Floats,
+    in_truth: NDArray[np.bool_],
+    in_pred: NDArray[np.bool_],
+    include: Any = None,
+) -> Terms:
+    """Write a protocol's mean as a weighted sum of its values.
+
+    Parameters
+    ----------
+    protocol, values, in_truth, in_pred, include
+        As for :func:`values_taken`; shape (C,) for a rule over the data set,
+        (N, C) for a rule over images.
+
+    Returns
+    -------
+    Terms
+        Weights 1/K over K classes; 1/(N K_i) for the K_i classes of each of N
+        images; or 1/M over M pairs of image and class.
+    """
+    values, part = values_taken(protocol, values, in_truth, in_pred, include)
+    if protocol.unit == "image":
+        shares = ratio(part, part.sum(-1, keepdims=True))
+        shares = np.nan_to_num(shares)
+        return Terms(values, ratio(shares, part.any(-1).sum()))
+    return Terms(values, ratio(part, part.sum()))

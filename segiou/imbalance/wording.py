@@ -1,0 +1,59 @@
+"""Numbers and lists in words; the only place of these rooms where anything is rounded."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+__all__ = ["listed", "percent", "plural", "points"]
+
+
+def points(value: float) -> str:
+    """Write a difference of scores as percentage points, to one digit.
+
+    Examples
+    --------
+    >>> points(0.0081), points(-0.25), points(0.0001), points(float("nan"))
+    ('0.8', '-25.0', 'under 0.1', 'undefined')
+    """
+    if math.isnan(value):
+        return "undefined"
+    if 0 < abs(value) < 0.0005:
+        return "under 0.1" if value > 0 else "over -0.1"
+    return f"{100 * value:.1f}"
+
+
+def percent(value: float) -> str:
+    """Write a score or share as a percentage, to one digit.
+
+    Examples
+    --------
+    >>> percent(0.8424), percent(float("nan"))
+    ('84.2 %', 'undefined')
+    """
+    return "undefined" if math.isnan(value) else f"{points(value)} %"
+
+
+def listed(names: Sequence[str], limit: int = 6) -> str:
+    """Join names with commas and "and"; the rest of a long list is counted.
+
+    Examples
+    --------
+    >>> listed(["pole", "sign", "fence"]), listed(list("abcdef"), 2)
+    ('pole, sign and fence', 'a, b and 4 more')
+    """
+    shown = list(names) if len(names) <= limit else [*names[:limit], f"{len(names) - limit} more"]
+    if len(shown) < 2:
+        return "".join(shown)
+    return f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def plural(number: int, one: str, many: str | None = None) -> str:
+    """Put a number before a noun in its singular or plural.
+
+    Examples
+    --------
+    >>> plural(1, "class", "classes"), plural(3, "image")
+    ('1 class', '3 images')
+    """
+    return f"{number} {one if number == 1 else many or one + 's'}"

@@ -1,0 +1,284 @@
+"""Resampled values → intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any, Literal
+
+import numpy as np
+
+from segiou.imbalance import wording
+from segiou.imbalance.plain import plain
+from segiou.metrics import Floats
+
+__all__ = [
+    "FEW_UNITS",
+    "Interval",
+    "Intervals",
+    "Method",
+    "bca_limits",
+    "check_integer",
+    "check_method",
+    "interval",
+    "limits_of",
+    "percentile_limits",
+]
+
+Method = Literal["percentile", "bca"]
+
+#: A class in the truth of fewer units than this is flagged.
+FEW_UNITS = 10
+_NORMAL = NormalDist()
+_METHOD_WORDS = {"percentile": "percentile", "bca": "BCa"}
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A score and how far it could have come out otherwise.
+
+    Attributes
+    ----------
+    name : str
+        Of the class, or of the score over all classes.
+    value : float
+        On the data itself.
+    low, high : float
+        Ends of the interval; NaN where undefined.
+    standard_error : float
+        Standard deviation over the resamples.
+    units : int
+        Units whose truth has the class; for the score all units.
+    vanished : float
+        Share of the resamples in which there was no value, because the class
+        was in no image drawn. They are left out of everything else.
+    """
+
+    name: str
+    value: float
+    low: float
+    high: float
+    standard_error: float
+    units: int
+    vanished: float
+
+    @property
+    def few(self) -> bool:
+        """Seen in fewer than :data:`FEW_UNITS` units, so not to be relied on."""
+        return self.units < FEW_UNITS
+
+
+@dataclass(frozen=True, slots=True)
+class Intervals:
+    """Bootstrap intervals of a score and of its classes.
+
+    Attributes
+    ----------
+    metric, aggregate, protocol : str
+        What was averaged, and how.
+    level : float
+    method : {"percentile", "bca"}
+    resamples, seed : int
+    unit : {"image", "group"}
+        What was resampled.
+    units : int
+        How many there are.
+    overall : Interval
+    classes : tuple of Interval
+        Empty for a metric of all classes at once.
+    """
+
+    metric: str
+    aggregate: str
+    protocol: str
+    level: float
+    method: Method
+    resamples: int
+    seed: int
+    unit: str
+    units: int
+    overall: Interval
+    classes: tuple[Interval, ...]
+
+    def __iter__(self) -> Iterator[Interval]:
+        yield self.overall
+        yield from self.classes
+
+    @property
+    def few(self) -> tuple[str, ...]:
+        """Classes in the truth of at least one and fewer than :data:`FEW_UNITS` units."""
+        return tuple(c.name for c in self.classes if c.few and c.units)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, unrounded; None where undefined."""
+        found: dict[str, Any] = plain(self)
+        found["few"] = list(self.few)
+        return found
+
+    def sentences(self) -> list[str]:
+        """Say it in words, rounded to a tenth of a point."""
+        said = [_overall_sentence(self)]
+        if self.units < FEW_UNITS:
+            said.append(
+                f"{wording.plural(self.units, self.unit)} are few: the interval is only a hint "
+                "and more likely too narrow than too wide."
+            )
+        if self.few:
+            said.append(
+                f"Seen in fewer than {FEW_UNITS} {self.unit}s, so do not rely on the intervals "
+                f"of: {wording.listed(self.few)}."
+            )
+        gone = [
+            f"{c.name} ({wording.percent(c.vanished)})" for c in self.classes if 0 < c.vanished < 1
+        ]
+        if gone:
+            said.append(f"Without a value in some resamples: {wording.listed(gone)}.")
+        return said
+
+
+def _overall_sentence(found: Intervals) -> str:
+    score = found.overall
+    start = (
+        f"{score.name[:1].upper()}{score.name[1:]} is {wording.percent(score.value)} over "
+        f"{wording.plural(found.units, found.unit)}"
+    )
+    if np.isnan(score.low):
+        return f"{start}; its interval is undefined."
+    return (
+        f"{start}; over all {found.unit}s of this kind it is plausibly between "
+        f"{wording.points(score.low)} and {wording.percent(score.high)} "
+        f"({100 * found.level:g} % {_METHOD_WORDS[found.method]} bootstrap interval over "
+        f"{found.unit}s, {found.resamples} resamples, seed {found.seed})."
+    )
+
+
+def percentile_limits(values: Floats, level: float) -> tuple[float, float]:
+    """Give the ends of the percentile interval, the (1 ∓ level)/2 quantiles of the resamples.
+
+    Parameters
+    ----------
+    values : ndarray of float, shape (B,)
+        Resampled values; NaN are left out.
+    level : float
+
+    References
+    ----------
+    B. Efron and R. Tibshirani, An Introduction to the Bootstrap (1993),
+    chapter 13.
+
+    Examples
+    --------
+    >>> percentile_limits(np.arange(101.0), 0.5)
+    (25.0, 75.0)
+    """
+    return _quantiles(values, (1 - level) / 2, (1 + level) / 2)
+
+
+def bca_limits(values: Floats, value: float, left_out: Floats, level: float) -> tuple[float, float]:
+    """Give the ends of the bias-corrected and accelerated (BCa) interval.
+
+    Quantiles at Φ(z₀ + (z₀ + z_α) / (1 − a (z₀ + z_α))) for the two z_α, with
+    z₀ = Φ⁻¹ of the share of resampled values below the value (ties count half)
+    and a = Σ d³ / (6 (Σ d²)^1.5), d the mean of the leave-one-out values minus
+    each of them. Where nothing varies, a = 0.
+
+    Parameters
+    ----------
+    values : ndarray of float, shape (B,)
+        Resampled values; NaN are left out.
+    value : float
+        On the data itself.
+    left_out : ndarray of float, shape (U,)
+        Without each unit in turn.
+    level : float
+
+    Returns
+    -------
+    low, high : float
+        NaN where a leave-one-out value is undefined (a class seen in one unit)
+        or every resample lies on one side of the value.
+
+    References
+    ----------
+    B. Efron, J. Amer. Statist. Assoc. 82 (1987), 171-185; B. Efron and
+    R. Tibshirani, An Introduction to the Bootstrap (1993), section 14.3.
+    """
+    defined = values[~np.isnan(values)]
+    deviations = left_out.mean() - left_out
+    if not defined.size or np.isnan(deviations).any():
+        return float("nan"), float("nan")
+    below = float((defined < value).mean() + (defined <= value).mean()) / 2
+    if not 0 < below < 1:
+        return float("nan"), float("nan")
+    bias = _NORMAL.inv_cdf(below)
+    spread = float((deviations**2).sum()) ** 1.5
+    skew = float((deviations**3).sum()) / (6 * spread) if spread > 0 else 0.0
+    at = [_adjusted(share, bias, skew) for share in ((1 - level) / 2, (1 + level) / 2)]
+    return _quantiles(defined, *at)
+
+
+def _adjusted(share: float, bias: float, skew: float) -> float:
+    reached = bias + _NORMAL.inv_cdf(share)
+    return _NORMAL.cdf(bias + reached / (1 - skew * reached))
+
+
+def limits_of(
+    values: Floats, points: Floats, left_out: Callable[[], Floats], level: float, method: Method
+) -> list[tuple[float, float]]:
+    """Ends of the interval of every column.
+
+    Parameters
+    ----------
+    values : ndarray of float, shape (B, K)
+        Resampled.
+    points : ndarray of float, shape (K,)
+        On the data itself.
+    left_out : callable
+        Gives the values without each unit, (U, K); called for BCa only.
+    level : float
+    method : {"percentile", "bca"}
+    """
+    if method == "percentile":
+        return [percentile_limits(column, level) for column in values.T]
+    columns = zip(values.T, points.tolist(), left_out().T, strict=True)
+    return [bca_limits(column, value, without, level) for column, value, without in columns]
+
+
+def interval(
+    name: str, value: float, resamples: Floats, limits: tuple[float, float], units: int
+) -> Interval:
+    """Put an interval together; there is none around a value that is undefined."""
+    gone = np.isnan(resamples)
+    defined = resamples[~gone]
+    error = float(defined.std(ddof=1)) if defined.size > 1 else float("nan")
+    low, high = (float("nan"), float("nan")) if np.isnan(value) else limits
+    return Interval(name, value, low, high, error, units, float(gone.mean()))
+
+
+def check_integer(name: str, value: object, least: int) -> None:
+    """Refuse what is no integer or too small."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        msg = f"{name} must be an integer, got {value!r}"
+        raise TypeError(msg)
+    if value < least:
+        msg = f"{name} must be at least {least}, got {value}"
+        raise ValueError(msg)
+
+
+def check_method(method: str, level: float) -> None:
+    """Refuse an unknown method or a level that is no probability."""
+    if method not in ("percentile", "bca"):
+        msg = f"method must be 'percentile' or 'bca', got {method!r}"
+        raise ValueError(msg)
+    if not 0 < level < 1:
+        msg = f"level must be between 0 and 1, such as 0.95, got {level}"
+        raise ValueError(msg)
+
+
+def _quantiles(values: Floats, low: float, high: float) -> tuple[float, float]:
+    defined = values[~np.isnan(values)]
+    if not defined.size:
+        return float("nan"), float("nan")
+    ends = np.quantile(defined, [low, high])
+    return float(ends[0]), float(ends[1])

@@ -1,0 +1,312 @@
+"""The command as a user runs it: in a process of its own."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+STREETS = FIXTURES / "streets"
+LABELS = ["--labels", str(STREETS / "labels.toml")]
+SCORE = ["score", str(STREETS / "truth"), str(STREETS / "model_b"), *LABELS]
+
+
+def segiou(*arguments: str, columns: int | None = None, **options) -> subprocess.CompletedProcess:
+    environment = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "NO_COLOR")}
+    environment["PYTHONIOENCODING"] = "utf-8"
+    if columns:
+        environment["COLUMNS"] = str(columns)
+    return subprocess.run(
+        [sys.executable, "-m", "segiou", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        env=environment | options.pop("env", {}),
+        **options,
+    )
+
+
+def test_score_prints_a_table_and_nothing_else():
+    done = segiou(*SCORE)
+    assert (done.returncode, done.stderr) == (0, "")
+    for part in (
+        "mean IoU",
+        "over 10 of 10 classes",
+        "all-majority",
+        "rule segiou: counts summed over the data set",
+        "6 pairs,",
+        "bicycle",
+        "group",
+    ):
+        assert part in done.stdout
+    assert "\x1b" not in done.stdout
+
+
+@pytest.mark.parametrize("columns", [24, 40, 60, 80, 120, 200])
+def test_no_line_is_wider_than_the_terminal(columns):
+    done = segiou(*SCORE, columns=columns)
+    assert max(map(len, done.stdout.splitlines())) <= columns
+    assert "IoU" in done.stdout
+
+
+def test_json_is_strict_and_complete():
+    done = segiou(*SCORE, "--format", "json")
+    report = json.loads(done.stdout, parse_constant=lambda name: pytest.fail(name))
+    expected = json.loads((STREETS / "expected.json").read_text())["preds"]["model_b"]["total"]
+    assert report["matrix"] == expected["matrix"]
+    assert report["ignored"] == expected["ignored"]
+    assert report["protocol"] == "segiou"
+    assert {"name", "iou", "dice", "precision", "recall", "tp", "fp", "fn", "share"} == set(
+        report["classes"][0]
+    )
+    assert {"class", "pixel_accuracy", "mean_iou"} == set(report["majority"])
+
+
+def test_undefined_is_null_in_json_and_empty_in_csv():
+    tiny = FIXTURES / "tiny"
+    pair = [tiny / "truth" / "absent_class.png", tiny / "pred" / "absent_class.png"]
+    command = ["score", *pair, "--labels", tiny / "labels.toml"]
+    report = json.loads(segiou(*command, "--format", "json").stdout)
+    assert report["classes"][2]["iou"] is None
+    assert report["skipped"] == {report["classes"][2]["name"]: "absent"}
+    rows = list(csv.DictReader(io.StringIO(segiou(*command, "--format", "csv").stdout)))
+    assert rows[2]["iou"] == ""
+    assert float(rows[0]["iou"]) == report["classes"][0]["iou"]
+
+
+def test_markdown_and_sorting():
+    done = segiou(*SCORE, "--format", "markdown", "--sort", "iou", "--reverse")
+    rows = [line for line in done.stdout.splitlines() if line.startswith("| ")][2:12]
+    values = [float(row.split("|")[2]) for row in rows]
+    assert values == sorted(values, reverse=True)
+
+
+def test_files_take_their_format_from_their_ending(tmp_path):
+    for ending, start in ((".json", "{"), (".csv", "name,"), (".md", "**Mean"), (".txt", "")):
+        path = tmp_path / f"report{ending}"
+        done = segiou(*SCORE, "--output", path)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+        assert path.read_text().startswith(start)
+        assert path.stat().st_mode & 0o600 == 0o600
+    done = segiou(*SCORE, "--output", tmp_path / "report.xyz")
+    assert done.returncode == 2
+    assert "'.xyz' means no format" in done.stderr
+    assert [p.suffix for p in sorted(tmp_path.iterdir())] == [".csv", ".json", ".md", ".txt"]
+
+
+def test_a_folder_that_is_not_there_leaves_nothing_half_written(tmp_path):
+    done = segiou(*SCORE, "--output", tmp_path / "no" / "report.json")
+    assert done.returncode == 3
+    assert "Traceback" not in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_per_image_rows(tmp_path):
+    segiou(*SCORE, "--per-image", tmp_path / "images.csv")
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "images.csv").read_text())))
+    assert len(rows) == 6
+    assert rows[0]["id"] == "north_0001"
+    assert 0 < float(rows[0]["iou:sky"]) <= 1
+
+
+@pytest.mark.parametrize(
+    ("gate", "code", "said"),
+    [
+        ("miou=0.5", 0, ""),
+        ("miou=0.9", 1, "gate failed: mean_iou is 0.6"),
+        ("iou:pole=0.99", 1, "gate failed: iou:pole is"),
+        ("pixel_accuracy=0.5", 0, ""),
+        ("speed=3", 2, "write NAME=VALUE with a name of miou"),
+        ("miou=high", 2, "'high' is not a number"),
+        ("iou:unicorn=0", 2, "no such class"),
+    ],
+)
+def test_gates(gate, code, said):
+    done = segiou(*SCORE, "--fail-under", gate)
+    assert done.returncode == code
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_undefined_scores_fail_a_gate():
+    tiny = FIXTURES / "tiny"
+    pair = [tiny / "truth" / "all_ignored.png", tiny / "pred" / "all_ignored.png"]
+    done = segiou("score", *pair, "--labels", tiny / "labels.toml", "--fail-under", "miou=0")
+    assert done.returncode == 1
+    assert "mean_iou is undefined" in done.stderr
+
+
+def test_every_problem_is_listed_without_a_traceback():
+    partners = FIXTURES / "hostile" / "partners"
+    done = segiou("score", partners / "truth", partners / "pred", "--labels", "3")
+    assert (done.returncode, done.stdout) == (3, "")
+    for part in ("4 problems", "shares the key 'one'", "has no prediction", "has no truth"):
+        assert part in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        ([], 2, "required: COMMAND"),
+        (["scor"], 2, "invalid choice"),
+        (["score", "a", "b"], 2, "--labels"),
+        (["score", "a", "b", "--labels", "camvd"], 2, "no label set 'camvd'"),
+        (["score", "a", "b", "--labels", "3"], 3, "a: does not exist"),
+        ([*SCORE, "--exclude", "unicorn"], 2, "no class 'unicorn'"),
+        ([*SCORE, "--protocol", "mine"], 2, "no protocol 'mine'; there are segiou, cityscapes"),
+        ([*SCORE, "--workers", "0"], 2, "not a number of at least 1"),
+        ([*SCORE, "--key", "("], 2, "no regular expression"),
+        (["labelsets", "nope"], 2, "no label set 'nope'"),
+        (["inspect", "/nowhere/at/all"], 3, "does not exist"),
+    ],
+)
+def test_usage_and_data_errors_have_their_codes(arguments, code, said):
+    done = segiou(*arguments)
+    assert done.returncode == code, done.stderr
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_skipping_bad_pairs_tells_and_exits_with_3(tmp_path):
+    for side in ("truth", "pred"):
+        (tmp_path / side).mkdir()
+        for name in ("a", "b"):
+            Image.fromarray(np.uint8([[0, 1]])).save(tmp_path / side / f"{name}.png")
+    (tmp_path / "pred" / "b.png").write_bytes(b"not an image")
+    command = ["score", tmp_path / "truth", tmp_path / "pred", "--labels", "2"]
+    done = segiou(*command, "--on-error", "skip")
+    assert done.returncode == 3
+    assert "left out:" in done.stderr
+    assert "1 pair, 2 pixels" in done.stdout
+
+
+def test_ignoring_a_class_is_warned_about():
+    done = segiou(*SCORE, "--ignore", "sky,road")
+    assert done.returncode == 0
+    assert "use exclude instead of ignore" in done.stderr
+    assert "Warning" not in done.stderr
+    assert segiou(*SCORE, "--ignore", "sky", "--quiet").stderr == ""
+
+
+def test_protocols_are_named():
+    done = segiou(*SCORE, "--protocol", "monai")
+    assert "rule monai: divided per image" in done.stdout
+
+
+def test_labelsets_are_listed_printed_and_read_again(tmp_path):
+    listed = segiou("labelsets").stdout
+    assert "camvid" in listed and "19 classes" in listed
+    path = tmp_path / "mine.toml"
+    path.write_text(segiou("labelsets", "cityscapes").stdout)
+    assert segiou("labelsets", path).stdout == path.read_text()
+
+
+def test_inspect_tells_what_is_there():
+    done = segiou("inspect", STREETS / "truth")
+    assert done.returncode == 0
+    for part in ("files", "mode", "size", "share"):
+        assert part in done.stdout
+    found = json.loads(segiou("inspect", STREETS / "truth", "--format", "json").stdout)
+    assert found["files"] == 6
+    assert sum(entry["share"] for entry in found["values"]) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("binary_255.png", "0 and 255 only"),
+        ("interpolated.png", "values are rare and scattered"),
+        ("lossy.jpg", "JPEG"),
+        ("truncated.png", "unreadable"),
+        ("unknown_color.png", "#00ff00"),
+        ("wrong_size", "2 different sizes"),
+    ],
+)
+def test_inspect_calls_out_what_is_suspicious(name, said):
+    done = segiou("inspect", FIXTURES / "hostile" / name)
+    assert done.returncode == 0
+    assert said in " ".join(done.stdout.split())
+
+
+def test_demo_writes_scores_and_shows_its_commands(tmp_path):
+    done = segiou("demo", "streets", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    command = "segiou score streets/truth streets/model_a --labels streets/labels.toml"
+    assert f"$ {command}" in done.stdout
+    again = segiou(*command.split()[1:], cwd=tmp_path)
+    assert (
+        again.stdout.splitlines()[1:]
+        == done.stdout.split(command)[1].splitlines()[3:][: len(again.stdout.splitlines()) - 1]
+    )
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").touch()
+    refused = segiou("demo", "mine", cwd=tmp_path)
+    assert refused.returncode in (2, 3)
+    assert "Traceback" not in refused.stderr
+
+
+def test_colours_and_progress_only_where_a_person_looks():
+    """A real terminal on stderr and stdout: a bar while it works, colours in the table."""
+    leader, follower = pty.openpty()
+    environment = os.environ | {
+        "TERM": "xterm-256color",
+        "COLUMNS": "90",
+    }
+    environment.pop("NO_COLOR", None)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "segiou", *SCORE], stdout=follower, stderr=follower, env=environment
+    )
+    os.close(follower)
+    output = b""
+    while True:
+        try:
+            chunk = os.read(leader, 65536)
+        except OSError:
+            break
+        if not chunk:
+            break
+        output += chunk
+    assert process.wait() == 0
+    os.close(leader)
+    assert b"scoring" in output
+    assert b"\x1b[3" in output
+
+
+def test_an_ascii_terminal_still_gets_its_table():
+    done = segiou(*SCORE, env={"PYTHONIOENCODING": "ascii"})
+    assert done.returncode == 0
+    assert "sky" in done.stdout
+
+
+def test_a_reader_that_goes_away_is_no_error():
+    command = f"{sys.executable} -m segiou labelsets | head -1"
+    done = subprocess.run(
+        ["bash", "-c", command],
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_help_and_version():
+    assert "exit codes" in segiou("--help").stdout
+    assert segiou("--version").stdout.startswith("segiou ")
+    for command in ("score", "inspect", "labelsets", "demo"):
+        assert "usage: segiou" in segiou(command, "--help").stdout
+
+
+def test_explore_writes_its_page(tmp_path):
+    done = segiou("explore", "--output", tmp_path / "iou.html", "--no-open")
+    assert (done.returncode, done.stdout.strip()) == (0, str(tmp_path / "iou.html"))
+    assert (tmp_path / "iou.html").read_text().startswith("<!doctype html>")

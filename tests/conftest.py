@@ -1,0 +1,40 @@
+"""The masks that several folders use; and the same segiou for the processes that tests start."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import segiou
+from segiou.counting import count_pairs
+from segiou.readers import read_mask
+
+# Without this a child would take the checkout in its working directory, where
+# the compiled modules are missing when the package under test is an installed one.
+os.environ["PYTHONSAFEPATH"] = "1"
+os.environ["PYTHONPATH"] = str(Path(segiou.__file__).parents[1])
+
+CAMVID = Path(__file__).resolve().parents[2] / "shared" / "data" / "camvid"
+CAMVID_CLASSES = (
+    *("sky", "building", "pole", "road", "pavement", "tree"),
+    *("sign", "fence", "car", "pedestrian", "bicyclist"),
+)
+
+
+@pytest.fixture(scope="session")
+def camvid_tables():
+    """Counts (N, C, C + 1) of two models, with ``ids`` and ``class_names``."""
+    if not CAMVID.is_dir():
+        pytest.skip("the CamVid masks are not beside this checkout")
+    ids = sorted(path.stem for path in (CAMVID / "truth").glob("*.png"))
+    truths = [read_mask(CAMVID / "truth" / f"{name}.png") for name in ids]
+    tables = {"ids": ids, "class_names": CAMVID_CLASSES}
+    for model in ("small", "base"):
+        preds = (read_mask(CAMVID / model / f"{name}.png") for name in ids)
+        tables[model] = np.stack(
+            [count_pairs(t, p, 11, ignore=11) for t, p in zip(truths, preds, strict=True)]
+        )
+    return tables

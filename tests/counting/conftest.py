@@ -1,0 +1,28 @@
+"""What the tests of the counting room share."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+from segiou.counting import _reference
+
+try:
+    from segiou.counting import _kernel
+except ImportError:
+    BACKENDS = ()
+else:
+    BACKENDS = _kernel.BACKENDS
+
+
+@pytest.fixture(params=["numpy", *BACKENDS])
+def count(request):
+    """Every implementation of the door that runs here."""
+    if request.param == "numpy":
+        return _reference.count_coded
+    return partial(count_with, request.param)
+
+
+def count_with(backend, *arguments):
+    return _kernel.count_coded(*arguments, backend)

@@ -1,0 +1,48 @@
+"""The examples in docstrings and in docs/ give what they show."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+from pathlib import Path
+
+import pytest
+
+import segiou
+
+FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+DOCS = sorted((Path(__file__).parent.parent / "docs").glob("*.md"))
+#: Adapters are imported where their framework is; tests/hooks runs their examples.
+MODULES = sorted(
+    name
+    for _, name, _ in pkgutil.walk_packages(segiou.__path__, "segiou.")
+    if not name.startswith(("segiou.hooks", "segiou.__main__"))
+)
+
+
+@pytest.mark.parametrize("name", ["segiou", *MODULES])
+def test_docstring_examples(name):
+    try:
+        module = importlib.import_module(name)
+    except ImportError as error:
+        if "pip install" not in str(error):
+            raise
+        pytest.skip(str(error))
+    assert doctest.testmod(module, optionflags=FLAGS).failed == 0
+
+
+@pytest.mark.parametrize("path", DOCS, ids=lambda path: path.name)
+def test_documentation_examples(path):
+    done = doctest.testfile(str(path), module_relative=False, optionflags=FLAGS)
+    assert done.failed == 0
+
+
+def test_there_are_examples_to_run():
+    finder = doctest.DocTestFinder()
+    examples = sum(
+        len(test.examples)
+        for name in ("segiou.metrics.per_class", "segiou.confusion", "segiou.protocols")
+        for test in finder.find(importlib.import_module(name))
+    )
+    assert examples > 10

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import html
+import json
+import math
+
+import numpy as np
+import pytest
+
+import segiou
+from segiou import ConfusionMatrix
+
+NASTY = '<script>alert(1)</script>|\n"x'
+
+
+def report(**options):
+    cm = ConfusionMatrix(["a", "b", "c", NASTY], ignore=255, **options)
+    return cm.update([0, 0, 0, 1, 255], [0, 0, 2, 2, 1]).report(title="T")
+
+
+def test_numbers_by_hand():
+    r = report()
+    assert [row.iou for row in r.classes[:3]] == [2 / 3, 0.0, 0.0]
+    assert math.isnan(r.classes[3].iou)
+    assert r.mean_iou == pytest.approx(2 / 9)
+    assert (r.mean_iou_classes, r.pairs, r.pixels, r.ignored) == (3, 1, 5, 1)
+    assert r.pixel_accuracy == 0.5
+    assert r.mean_accuracy == pytest.approx(1 / 3)
+    assert r.gap == pytest.approx(0.5 - 2 / 9)
+    assert r.majority == {"class": "a", "pixel_accuracy": 0.75, "mean_iou": 0.375}
+    assert [row.status for row in r.classes] == ["", "never predicted", "not in truth", "absent"]
+    assert r.frequency_weighted_iou == pytest.approx(0.5)
+
+
+def test_what_is_skipped_is_named():
+    r = report(exclude="a")
+    assert r.iou_mean.skipped == {0: "excluded", 3: "absent"}
+    assert r.to_dict()["never_predicted"] == ["b"]
+    by_truth = ConfusionMatrix(3).update([0], [1]).report("detectron2")
+    assert by_truth.iou_mean.skipped == {1: "not in truth", 2: "absent"}
+    assert "1 (not in truth); 2 (absent)" in by_truth.to_text()
+
+
+def test_image_rules_need_images():
+    with pytest.raises(ValueError, match="needs their counts; score with"):
+        _ = ConfusionMatrix(2).update([0], [0]).report("monai").mean_iou
+
+
+def test_empty_is_undefined_everywhere():
+    r = ConfusionMatrix(2).report()
+    assert math.isnan(r.mean_iou)
+    assert r.mean_iou_classes == 0
+    data = json.loads(r.to_json())
+    assert data["mean_iou"] is None and data["majority"]["pixel_accuracy"] is None
+    assert "–" in r.to_text()
+
+
+def test_json_keeps_every_digit_and_the_matrix_readable():
+    r = report()
+    data = json.loads(r.to_json())
+    assert data["classes"][0]["iou"] == 2 / 3
+    assert data["matrix"] == r.matrix.tolist()
+    assert json.loads(r.to_json(indent=None)) == data
+    assert "[2, 0, 1, 0]" in r.to_json()
+
+
+def test_sorting_puts_undefined_last():
+    names = [row.name for row in report().sorted_classes("iou", reverse=True)]
+    assert names == ["a", "b", "c", NASTY]
+    assert [row.name for row in report().sorted_classes("share")][-2:] == ["b", "a"]
+    assert report().sorted_classes("order", reverse=True)[0].name == NASTY
+    with pytest.raises(ValueError, match="cannot sort by 'size'"):
+        report().sorted_classes("size")
+
+
+def test_hostile_names_stay_text():
+    r = report()
+    assert "<script>" not in r._repr_html_()
+    assert html.escape("<script>") in r._repr_html_()
+    line = next(x for x in r.to_markdown().splitlines() if "script" in x)
+    assert line.count("|") - line.count("\\|") == 7
+    assert "<script" not in line
+
+
+def test_files_appear_whole_or_not_at_all(tmp_path):
+    r = report()
+    assert r.save(tmp_path / "r.json").read_text() == r.to_json()
+    (tmp_path / "r.csv").write_text("old")
+    r.save(tmp_path / "r.csv")
+    assert (tmp_path / "r.csv").read_text() == r.to_csv()
+    with pytest.raises(FileNotFoundError):
+        r.save(tmp_path / "none" / "r.json")
+    with pytest.raises(ValueError, match="means no format"):
+        r.save(tmp_path / "r.docx")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["r.csv", "r.json"]
+
+
+def test_pandas_frame():
+    pd = pytest.importorskip("pandas")
+    frame = report().to_pandas()
+    assert isinstance(frame, pd.DataFrame)
+    assert frame.loc["a", "tp"] == 2
+
+
+def test_groups_are_unions():
+    r = segiou.score(
+        [[[7, 8, 11]]], [[[8, 7, 7]]], labels="cityscapes", unassigned="count"
+    ).report()
+    flat = next(row for row in r.group_rows if row.name == "flat")
+    # Road and sidewalk swapped is right within "flat"; the building taken for road is not.
+    assert (flat.tp, flat.fp, flat.fn) == (2, 1, 0)
+
+
+def test_text_is_plain_unless_asked():
+    r = report()
+    assert "\x1b" not in str(r)
+    assert "\x1b" in r.to_text(color=True)
+    assert repr(r).startswith("<Report: mean IoU 0.2222 over 3 of 4 classes")
+    assert np.array_equal(r.unassigned, [0, 0, 0, 0])
