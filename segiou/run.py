@@ -261,6 +261,18 @@ class Run(Images):
         """
         return write_new(path, self._header, self._blocks(), self.skipped)
 
+    def to_html(self, protocol: Protocol | str | None = None, **options: Any) -> str:
+        """The report as a self-contained page, with examples of its images.
+
+        Parameters
+        ----------
+        protocol : Protocol or str, optional
+            By which rule; the run's own by default.
+        **options
+            As for :func:`segiou.html.render_report`: ``images``, ``examples``, …
+        """
+        return self.report(protocol).to_html(run=self, **options)
+
     def __repr__(self) -> str:
         left_out = f", {len(self.skipped)} skipped" if self.skipped else ""
         unfinished = "" if self.finished else ", unfinished"

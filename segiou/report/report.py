@@ -248,6 +248,12 @@ class Report:
         """A Markdown section: headline, classes, rule."""
         return formats.to_markdown(self, self.sorted_classes(sort, reverse=reverse))
 
+    def to_html(self, **options: Any) -> str:
+        """A self-contained page; options as for :func:`segiou.html.render_report`."""
+        from segiou.html import render_report
+
+        return render_report(self, **options)
+
     def to_text(
         self,
         *,
