@@ -12,7 +12,7 @@ from segiou.readers.masks import MaskError, RawMask
 
 __all__ = ["from_tiff"]
 
-_LOSSY_COMPRESSIONS = {6, 7, 33003, 33004, 33005, 34712, 34892, 50001}
+LOSSY_COMPRESSIONS = {6, 7, 33003, 33004, 33005, 34712, 34892, 50001}
 
 
 def from_tiff(data: bytes, path: str | Path) -> RawMask:
@@ -41,7 +41,7 @@ def from_tiff(data: bytes, path: str | Path) -> RawMask:
 
 
 def _from_page(page: Any, data: bytes, path: str | Path) -> RawMask:
-    lossy = int(page.compression) in _LOSSY_COMPRESSIONS
+    lossy = int(page.compression) in LOSSY_COMPRESSIONS
     try:
         array = page.asarray()
     except ValueError as error:
