@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import shutil
 from html import unescape
 
 import numpy as np
@@ -13,6 +14,7 @@ from segiou.channels import ChannelCounts
 from segiou.cli.main import build_parser
 from segiou.cli.options import class_arguments
 from segiou.html import render_report, write_html
+from segiou.sources import open_source
 
 HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "</style>", "{{ 7*7 }}"]
 
@@ -206,7 +208,35 @@ def test_python_makes_the_same_numbers_again(folders):
     assert names["run"].report().to_json() == run.report().to_json()
 
 
+def test_what_was_left_out_is_listed_and_left_out_again(folders):
+    (folders / "pred" / "00.png").unlink()
+    (folders / "pred" / "01.png").write_bytes(b"no picture")
+    run = score(folders, missing="skip", on_error="skip")
+    page = run.to_html()
+    assert "2 pairs were left out" in text_of(page)
+    assert "01.png: is no image" in text_of(page)
+    assert "--missing=skip --on-error=skip" in text_of(page)
+    assert "missing=&#39;skip&#39;" in page
+    assert "on_error=&#39;skip&#39;" in page
+
+
 def test_write_html_writes_the_page(folders):
     run = score(folders)
     path = write_html(folders / "report.html", run.report(), run=run)
     assert path.read_text(encoding="utf-8") == render_report(run.report(), run=run)
+
+
+def test_masks_in_an_archive_are_shown(folders):
+    shutil.make_archive(str(folders / "pred"), "zip", folders / "pred")
+    labels = segiou.LabelSet.numbered(4)
+    run = segiou.score_folder(folders / "truth", folders / "pred.zip", labels=labels)
+    page = run.to_html(read=lambda path: open_source(path).read(path)[0])
+    assert page.count('class="mask"') == 10
+    assert "No pictures" not in page
+
+
+def test_nothing_is_read_where_reading_fails(folders):
+    def unplugged(path):
+        raise ConnectionError("the network is gone")
+
+    assert "the network is gone" in text_of(score(folders).to_html(read=unplugged))

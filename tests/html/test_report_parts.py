@@ -16,7 +16,13 @@ from segiou.html.report.colors import class_colors
 from segiou.html.report.encoding import fitted, mask_png
 from segiou.html.report.gallery import choose
 from segiou.html.report.heatmap import confusion_rows, heatmap
-from segiou.html.report.masks import PictureError, find_photograph, read_indices, read_photograph
+from segiou.html.report.masks import (
+    Masks,
+    PictureError,
+    find_photograph,
+    read_indices,
+    read_photograph,
+)
 from segiou.html.report.scores import distribution, gap_steps
 
 
@@ -45,8 +51,9 @@ def test_pictures_shrink_until_they_fit():
     rng = np.random.default_rng(0)
     mask = rng.integers(0, 5, (300, 600)).astype(np.uint16)
     colors = class_colors(segiou.LabelSet.numbered(5))
-    large, _ = fitted([mask, mask], colors, None, 10_000_000)
-    small, _ = fitted([mask, mask], colors, None, 20_000)
+    masks = Masks((mask, mask), (600, 300))
+    large, _ = fitted(masks, colors, None, 10_000_000)
+    small, _ = fitted(masks, colors, None, 20_000)
     assert (large.width, large.full_width) == (480, 600)
     assert small.size <= 20_000 < large.size
     assert small.height == small.width // 2
@@ -61,7 +68,8 @@ def test_indices_know_ignored_and_unassigned(tmp_path):
         ignore=(255,),
     )
     options = ClassOptions.of(labels)
-    truth, pred = read_indices(str(tmp_path / "truth.png"), [(str(tmp_path / "pred.png"), options)])
+    masks = read_indices(str(tmp_path / "truth.png"), [(str(tmp_path / "pred.png"), options)])
+    truth, pred = masks.arrays
     assert truth.tolist() == [[0, 1, 2, 3]]
     # The prediction is brought to the truth's width, and 8 names no class.
     assert pred.tolist() == [[1, 3, 3, 0]]
@@ -75,7 +83,7 @@ def test_indices_of_missing_files_are_refused(tmp_path):
         read_indices(str(tmp_path / "gone.png"), [(str(tmp_path / "gone.png"), options)])
     np.save(tmp_path / "volume.npy", np.zeros((2, 2, 2), np.uint8))
     path = str(tmp_path / "volume.npy")
-    with pytest.raises(PictureError, match="3 dimensions"):
+    with pytest.raises(PictureError, match=r"shape \(2, 2, 2\), which cannot be drawn"):
         read_indices(path, [(path, options)])
 
 
@@ -174,3 +182,19 @@ def test_distribution_counts_every_image():
     assert spread.undefined == 1
     assert spread.values == (0.25, 1.0)
     assert distribution(run.total().report()) is None
+
+
+def test_huge_masks_are_reduced_by_the_nearest_pixel(tmp_path):
+    large = np.lib.format.open_memmap(
+        tmp_path / "large.npy", mode="w+", dtype=np.uint8, shape=(3000, 6000)
+    )
+    large[:, 3000:] = 1
+    large.flush()
+    np.save(tmp_path / "small.npy", np.array([[0, 0, 1, 1]], np.uint8))
+    options = ClassOptions.of(2)
+    masks = read_indices(str(tmp_path / "large.npy"), [(str(tmp_path / "small.npy"), options)])
+    assert masks.full_size == (6000, 3000)
+    for array in masks.arrays:
+        assert array.shape == (240, 480)
+        assert not array[:, :240].any()
+        assert array[:, 240:].all()

@@ -14,6 +14,7 @@ from segiou._files import write_whole
 from segiou.html.report.colors import class_colors, hex_color
 from segiou.html.report.gallery import comparison_gallery
 from segiou.html.report.making import making
+from segiou.html.report.masks import Reader
 from segiou.html.report.numbers import plural, signed
 from segiou.html.report.page import assemble
 from segiou.html.report.render import gallery_context
@@ -39,6 +40,7 @@ def render_comparison(
     pair: int = 0,
     images: str | Path | None = None,
     examples: int = 24,
+    read: Reader | None = None,
 ) -> str:
     """Render a comparison of two runs as one self-contained HTML page.
 
@@ -53,6 +55,9 @@ def render_comparison(
         Folder of photographs, matched to the images by name.
     examples : int
         Images in the gallery, at most: those on which the two differ most.
+    read : callable, optional
+        Gives the content of a mask file, by its path, where masks lie in an
+        archive or at an address.
 
     Raises
     ------
@@ -75,7 +80,9 @@ def render_comparison(
     lines = _lines(found, reports[0], colors, comparison.level)
     shown = None
     if examples:
-        shown = comparison_gallery((run_a, run_b), names, colors, images=images, examples=examples)
+        shown = comparison_gallery(
+            (run_a, run_b), names, colors, images=images, examples=examples, read=read
+        )
     context = {
         **_headings(comparison, names, reports[0]),
         **_making((run_a, run_b), names, reports),

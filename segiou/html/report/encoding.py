@@ -13,12 +13,19 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from segiou.html.report.colors import Color
-from segiou.html.report.masks import Indices, PictureError, read_photograph, resized
+from segiou.html.report.masks import (
+    LARGEST,
+    Masks,
+    PictureError,
+    read_photograph,
+    reduced_size,
+    resized,
+)
 
 __all__ = ["Pictures", "fitted", "grey_png", "mask_png"]
 
 #: Widths tried from the first on, until the pictures of an example fit its part of the page.
-_WIDTHS = (480, 400, 320, 256, 208, 160, 128, 96)
+_WIDTHS = (LARGEST, 400, 320, 256, 208, 160, 128, 96)
 _QUALITY = 80
 
 
@@ -51,14 +58,13 @@ class Pictures:
 
 
 def fitted(
-    masks: Sequence[Indices], colors: Sequence[Color], photograph: Path | None, budget: int
+    masks: Masks, colors: Sequence[Color], photograph: Path | None, budget: int
 ) -> tuple[Pictures, str]:
     """Encode the pictures of an example as large as the budget allows.
 
     Parameters
     ----------
-    masks : sequence of ndarray of uint16, shape (H, W)
-        Truth, then predictions, as colour indices.
+    masks : Masks
     colors : sequence of colour
     photograph : path, optional
     budget : int
@@ -71,32 +77,24 @@ def fitted(
     problem : str
         Why there is no photograph where one was asked for.
     """
-    height, width = masks[0].shape
-    pictures, problem = None, ""
-    for step in dict.fromkeys(min(width, w) for w in _WIDTHS):
-        size = (step, max(1, round(height * step / width)))
+    for size in dict.fromkeys(reduced_size(masks.full_size, width) for width in _WIDTHS):
         pictures, problem = _encoded(masks, colors, photograph, size)
         if pictures.size <= budget:
             break
-    assert pictures is not None
     return pictures, problem
 
 
 def _encoded(
-    masks: Sequence[Indices],
-    colors: Sequence[Color],
-    photograph: Path | None,
-    size: tuple[int, int],
+    masks: Masks, colors: Sequence[Color], photograph: Path | None, size: tuple[int, int]
 ) -> tuple[Pictures, str]:
-    shown = tuple(mask_png(resized(mask, size), colors) for mask in masks)
+    shown = tuple(mask_png(resized(mask, size), colors) for mask in masks.arrays)
     photo, problem = None, ""
     if photograph is not None:
         try:
             photo = _jpeg(read_photograph(photograph, size))
         except PictureError as error:
             problem = str(error)
-    full_height, full_width = masks[0].shape
-    return Pictures(*size, full_width, full_height, shown, photo), problem
+    return Pictures(*size, *masks.full_size, shown, photo), problem
 
 
 def mask_png(indices: NDArray[np.uint16], colors: Sequence[Color]) -> str:

@@ -16,6 +16,7 @@ from segiou.html.report.colors import Color
 from segiou.html.report.encoding import Pictures, fitted
 from segiou.html.report.masks import (
     PictureError,
+    Reader,
     find_photograph,
     find_photographs,
     read_indices,
@@ -142,7 +143,13 @@ def choose(scores: Floats, number: int, seed: int) -> list[tuple[int, str]]:
 
 
 def gallery(
-    run: Run, colors: Sequence[Color], *, images: str | Path | None, examples: int, seed: int
+    run: Run,
+    colors: Sequence[Color],
+    *,
+    images: str | Path | None,
+    examples: int,
+    seed: int,
+    read: Reader | None = None,
 ) -> Gallery:
     """Collect examples of one run.
 
@@ -156,11 +163,13 @@ def gallery(
         How many at most.
     seed : int
         For those at random.
+    read : callable, optional
+        Gives the content of a mask file that is not on this machine's disk.
     """
     counts = run.counts
     scores = np.asarray(metrics.mean(metrics.iou(counts), run.include))
     chosen = choose(scores, examples, seed)
-    return _collected((run,), ("prediction",), colors, images, chosen, KINDS)
+    return _collected((run,), ("prediction",), colors, (images, read), chosen, KINDS)
 
 
 def comparison_gallery(
@@ -170,6 +179,7 @@ def comparison_gallery(
     *,
     images: str | Path | None,
     examples: int,
+    read: Reader | None = None,
 ) -> Gallery:
     """Collect the images on which two runs of the same images differ most."""
     means = [np.asarray(metrics.mean(metrics.iou(r.counts), r.include)) for r in runs]
@@ -181,17 +191,18 @@ def comparison_gallery(
     better = [i for i in order[::-1][: examples - half] if difference[i] > 0]
     kinds = (f"{names[0]} is better", f"{names[1]} is better")
     chosen = [(i, kinds[0]) for i in worse] + [(i, kinds[1]) for i in better]
-    return _collected(runs, names, colors, images, chosen, kinds)
+    return _collected(runs, names, colors, (images, read), chosen, kinds)
 
 
 def _collected(
     runs: tuple[Run, ...],
     models: tuple[str, ...],
     colors: Sequence[Color],
-    images: str | Path | None,
+    files: tuple[str | Path | None, Reader | None],
     chosen: list[tuple[int, str]],
     kinds: tuple[str, ...],
 ) -> Gallery:
+    images, read = files
     photographs = {} if images is None else find_photographs(images)
     ious = [metrics.iou(run.counts) for run in runs]
     means = [np.asarray(metrics.mean(v, runs[0].include)) for v in ious]
@@ -202,7 +213,7 @@ def _collected(
         shown = tuple(picked[index] for picked in images_of)
         preds = [(image.pred, run.options) for image, run in zip(shown, runs, strict=True)]
         photograph = find_photograph(photographs, shown[0].id)
-        pictures, problem = _pictures(shown[0].truth, preds, colors, photograph, budget)
+        pictures, problem = _pictures((shown[0].truth, preds, read), colors, photograph, budget)
         found.append(
             Example(
                 number,
@@ -231,14 +242,13 @@ def _picked(run: Run, indices: set[int]) -> dict[int, ImageCount]:
 
 
 def _pictures(
-    truth: str,
-    preds: Sequence[tuple[str, ClassOptions]],
+    files: tuple[str, Sequence[tuple[str, ClassOptions]], Reader | None],
     colors: Sequence[Color],
     photograph: Path | None,
     budget: int,
 ) -> tuple[Pictures | None, str]:
     try:
-        masks = read_indices(truth, preds)
+        masks = read_indices(*files)
     except PictureError as error:
         return None, str(error)
     return fitted(masks, colors, photograph, budget)

@@ -81,6 +81,7 @@ def _facts(report: Report, run: Run | None) -> list[tuple[str, str]]:
         ("Truth", str(made_from.get("truth", ""))),
         ("Predictions", str(made_from.get("pred", ""))),
         ("Paired by", str(made_from.get("pairing", ""))),
+        ("Not finished", str(made_from.get("unfinished", ""))),
     ]
     if run is not None:
         options = run.options
@@ -134,7 +135,17 @@ def _command(run: Run, report: Report) -> str:
         words += ["--unassigned", run.options.unassigned]
     if report.protocol.name != "segiou":
         words += ["--protocol", report.protocol.name]
+    words += [f"--{name}={value}" for name, value in _skipping(run)]
     return shlex.join([*words, "--html", "report.html"])
+
+
+def _skipping(run: Run) -> list[tuple[str, str]]:
+    """The options by which pairs were left out, as far as the problems tell."""
+    texts = [problem.text for problem in run.skipped]
+    told = {"missing": "has no prediction", "extra": "has no truth"}
+    chosen = [(name, "skip") for name, text in told.items() if text in texts]
+    others = any(text not in told.values() for text in texts)
+    return [*chosen, *([("on-error", "skip")] if others else [])]
 
 
 def _named(name: str, index: int) -> str:
@@ -157,6 +168,7 @@ def _python(run: Run, report: Report) -> str:
         ("exclude", excluded, []),
         ("unassigned", run.options.unassigned, "error"),
         ("protocol", report.protocol.name, "segiou"),
+        *((name.replace("-", "_"), value, None) for name, value in _skipping(run)),
     )
     arguments += [(name, value) for name, value, default in optional if value != default]
     lines = [f"    {files[0]!r},", f"    {files[1]!r},"]

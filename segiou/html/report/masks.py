@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,18 +15,28 @@ from segiou.classes import ClassOptions
 from segiou.counting.codes import ValueCodes
 from segiou.labels import LabelSet
 from segiou.readers import MaskError, read_mask
+from segiou.readers.masks import from_bytes, to_labels
 
 __all__ = [
+    "LARGEST",
     "Indices",
+    "Masks",
     "PictureError",
+    "Reader",
     "find_photograph",
     "find_photographs",
     "read_indices",
     "read_photograph",
+    "reduced_size",
     "resized",
 ]
 
 Indices = NDArray[np.uint16]
+Size = tuple[int, int]
+Reader = Callable[[str], bytes]
+
+#: Pixels across of the largest picture in a page.
+LARGEST = 480
 
 _PHOTOGRAPHS = frozenset(
     (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff", ".ppm", ".jp2", ".gif")
@@ -37,6 +47,23 @@ class PictureError(ValueError):
     """A picture that cannot be shown; the message says why, for a reader of the page."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Masks:
+    """The masks of one image, as large as a page can show them.
+
+    Attributes
+    ----------
+    arrays : tuple of ndarray of uint16, shape (H, W)
+        Truth, then predictions: class indices; C where the truth is ignored,
+        C + 1 where a value names no class.
+    full_size : (int, int)
+        Width and height of the truth itself.
+    """
+
+    arrays: tuple[Indices, ...]
+    full_size: Size
+
+
 @dataclass(frozen=True, slots=True)
 class _Side:
     path: str
@@ -44,7 +71,9 @@ class _Side:
     codes: ValueCodes
 
 
-def read_indices(truth: str, preds: Sequence[tuple[str, ClassOptions]]) -> list[Indices]:
+def read_indices(
+    truth: str, preds: Sequence[tuple[str, ClassOptions]], read: Reader | None = None
+) -> Masks:
     """Read masks as class indices, predictions at the truth's size.
 
     Parameters
@@ -54,12 +83,8 @@ def read_indices(truth: str, preds: Sequence[tuple[str, ClassOptions]]) -> list[
     preds : sequence of (str, ClassOptions)
         Files of predictions, at least one, with how they were counted; the
         first one's options say what the truth means.
-
-    Returns
-    -------
-    list of ndarray of uint16, shape (H, W)
-        Truth, then predictions: class indices; C where the truth is ignored,
-        C + 1 where a value names no class.
+    read : callable, optional
+        Gives the content of a file that is not on this machine's disk.
 
     Raises
     ------
@@ -69,29 +94,56 @@ def read_indices(truth: str, preds: Sequence[tuple[str, ClassOptions]]) -> list[
     first = preds[0][1]
     sides = [_Side(truth, first.labels, first.encoding().truth)]
     sides += [_Side(path, own.pred_labels, own.encoding().pred) for path, own in preds]
-    arrays = [_indices(side, first.num_classes) for side in sides]
-    height, width = arrays[0].shape
-    return [resized(array, (width, height)) for array in arrays]
+    # One after the other, each reduced at once: the masks may be huge.
+    arrays: list[Indices] = []
+    full_size = size = (0, 0)
+    for side in sides:
+        values = _values(side, read)
+        if not arrays:
+            full_size = (values.shape[1], values.shape[0])
+            size = reduced_size(full_size, LARGEST)
+        arrays.append(_coded(resized(values, size), side.codes, first.num_classes))
+    return Masks(tuple(arrays), full_size)
 
 
-def resized(indices: Indices, size: tuple[int, int]) -> Indices:
-    """Bring indices to a size (width, height) by the nearest pixel."""
-    if indices.shape == size[::-1]:
-        return indices
-    return np.asarray(Image.fromarray(indices).resize(size, Image.Resampling.NEAREST))
+def reduced_size(size: Size, largest: int) -> Size:
+    """Reduce a size to a width, and to a height of half as much again.
+
+    Examples
+    --------
+    >>> reduced_size((2048, 1024), 480), reduced_size((100, 3000), 480)
+    ((480, 240), (24, 720))
+    """
+    scale = min(1.0, largest / size[0], 1.5 * largest / size[1])
+    return max(1, round(size[0] * scale)), max(1, round(size[1] * scale))
 
 
-def _indices(side: _Side, num_classes: int) -> Indices:
+def resized(array: NDArray[Any], size: Size) -> NDArray[Any]:
+    """Bring an array to a size (width, height) by the nearest pixel."""
+    if array.shape == size[::-1]:
+        return array
+    return array[np.ix_(*map(_nearest, array.shape, size[::-1]))]
+
+
+def _nearest(old: int, new: int) -> NDArray[np.intp]:
+    return ((2 * np.arange(new) + 1) * old) // (2 * new)
+
+
+def _values(side: _Side, read: Reader | None) -> NDArray[Any]:
     if not side.path:
         raise PictureError("it was scored from arrays, not from files")
     try:
-        values = read_mask(side.path, side.labels, allow_lossy=True)
-    except MaskError as error:
+        if read is None:
+            values = read_mask(side.path, side.labels, allow_lossy=True)
+        else:
+            raw = from_bytes(read(side.path), side.path)
+            values = to_labels(raw, side.path, side.labels, allow_lossy=True)
+    except (MaskError, OSError) as error:
         raise PictureError(str(error)) from error
-    if values.ndim != 2:
-        msg = f"{side.path} has {values.ndim} dimensions, which cannot be drawn as a picture"
+    if values.ndim != 2 or not values.size:
+        msg = f"{side.path} has shape {values.shape}, which cannot be drawn as a picture"
         raise PictureError(msg)
-    return _coded(values, side.codes, num_classes)
+    return values
 
 
 def _coded(values: NDArray[Any], codes: ValueCodes, num_classes: int) -> Indices:

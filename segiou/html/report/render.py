@@ -15,6 +15,7 @@ from segiou.html.report.colors import IGNORED_COLOR, UNASSIGNED_COLOR, class_col
 from segiou.html.report.gallery import Gallery, gallery
 from segiou.html.report.heatmap import confusion_rows, heatmap
 from segiou.html.report.making import making
+from segiou.html.report.masks import Reader
 from segiou.html.report.numbers import count, plural
 from segiou.html.report.page import assemble
 from segiou.html.report.scores import (
@@ -52,6 +53,7 @@ def render_report(
     images: str | Path | None = None,
     examples: int = 24,
     seed: int = 0,
+    read: Reader | None = None,
 ) -> str:
     """Render a report as one self-contained HTML page.
 
@@ -74,6 +76,9 @@ def render_report(
         Images in the gallery, at most; 0 for none.
     seed : int
         For the images that are chosen at random.
+    read : callable, optional
+        Gives the content of a mask file, by its path, where masks lie in an
+        archive or at an address.
 
     Returns
     -------
@@ -104,7 +109,7 @@ def render_report(
     bounds = bounds_of(_intervals(report) if intervals is None else intervals)
     shown = None
     if run is not None and examples:
-        shown = gallery(run, colors, images=images, examples=examples, seed=seed)
+        shown = gallery(run, colors, images=images, examples=examples, seed=seed, read=read)
     lines = class_lines(report, colors, bounds)
     context = {
         **_headings(report),
