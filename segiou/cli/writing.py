@@ -12,8 +12,9 @@ from segiou._files import write_whole
 from segiou.cli.terminal import stdout_width, wants_color, write
 from segiou.report import Report
 from segiou.report.formats import format_of, render
+from segiou.run import Run
 
-__all__ = ["write_findings", "write_report"]
+__all__ = ["write_findings", "write_pages", "write_report"]
 
 
 def write_report(report: Report, parsed: argparse.Namespace) -> None:
@@ -35,6 +36,26 @@ def write_report(report: Report, parsed: argparse.Namespace) -> None:
         )
     else:
         write(render(report, kind, sort=parsed.sort, reverse=parsed.reverse))
+
+
+def write_pages(run: Run, report: Report, parsed: argparse.Namespace) -> None:
+    """Write the HTML page and the plots, if they are asked for."""
+    if parsed.html:
+        from segiou.html import write_html
+
+        given = None if report.intervals is None else [report.intervals]
+        write_html(
+            parsed.html,
+            report,
+            run=run,
+            images=parsed.images,
+            examples=parsed.examples,
+            intervals=given,
+        )
+    if parsed.plots:
+        from segiou.plots import save_plots
+
+        save_plots(report, parsed.plots, intervals=report.intervals)
 
 
 def write_findings(

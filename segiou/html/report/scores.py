@@ -117,7 +117,7 @@ def gap_steps(report: Report, bounds: Bounds) -> list[Step]:
             "mean recall of the classes",
             bounds.overall.get("mean_accuracy"),
         ),
-        _difference("false positives", "positives", recall, iou, "which accuracy does not charge"),
+        _difference("false positives", "positives", recall, iou, "charged by IoU only"),
         Step(
             "Mean IoU",
             "iou",
