@@ -110,7 +110,7 @@ class _StoredImages(Sequence[Any]):
         self._batch = batch
 
     def __len__(self) -> int:
-        return len(self._batch)
+        return int(self._batch.shape[0])
 
     def __getitem__(self, index: Any) -> Any:
         return self._batch[range(len(self))[index]]

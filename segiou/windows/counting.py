@@ -60,7 +60,7 @@ def window_slices(
     [(slice(0, 2, None), slice(0, 4, None)), (slice(2, 4, None), slice(0, 4, None)),
      (slice(4, 5, None), slice(0, 4, None))]
     """
-    sizes = list(shape)
+    sizes = [max(1, length) for length in shape]
     # From the first axis on, cut as thin as it takes for the rest to be whole.
     for axis, length in enumerate(shape):
         rest = math.prod(shape[axis + 1 :])
