@@ -127,7 +127,7 @@ def choose(scores: Floats, number: int, seed: int) -> list[tuple[int, str]]:
     Examples
     --------
     >>> choose(np.array([0.9, 0.1, float("nan"), 0.5, 0.7]), 3, seed=0)
-    [(1, 'worst'), (3, 'worst'), (4, 'random')]
+    [(1, 'worst'), (3, 'worst'), (0, 'random')]
     """
     order = [i for i in np.argsort(scores, kind="stable").tolist() if not np.isnan(scores[i])]
     number = min(number, len(order))
