@@ -106,7 +106,7 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
     options.add_pairing_options(parser)
     options.add_reading_options(parser)
     options.add_resampling_options(parser)
-    options.add_output_options(parser)
+    options.add_output_options(parser, pages=True)
 
 
 def add_inspect(parser: argparse.ArgumentParser) -> None:

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 
 from segiou._files import write_whole
 from segiou.cli.gates import failed_gates
-from segiou.cli.inputs import groups_argument
 from segiou.cli.options import EXIT_DATA, EXIT_GATE
 from segiou.cli.terminal import note
-from segiou.cli.writing import write_pages, write_report
+from segiou.cli.writing import run_intervals, write_pages, write_report
 from segiou.run import Run
 from segiou.uncertainty import Intervals
 
@@ -40,11 +39,4 @@ def show_run(run: Run, parsed: argparse.Namespace, gates: Sequence[tuple[str, fl
 def _intervals(run: Run, parsed: argparse.Namespace) -> Intervals | None:
     if not (parsed.intervals or parsed.group_by):
         return None
-    return run.intervals(
-        groups=groups_argument(parsed.group_by),
-        protocol=parsed.protocol,
-        resamples=parsed.resamples,
-        seed=parsed.seed,
-        level=parsed.level,
-        method=parsed.method,
-    )
+    return run_intervals(run, parsed)

@@ -121,7 +121,9 @@ def test_pairs_may_come_from_anywhere(lightning, module, loader, answer, streets
     from segiou.hooks.lightning import SegmentationScores
 
     callback = SegmentationScores(
-        streets.names, ignore=255, pairs=lambda outputs, batch: (batch[1], outputs["pred"].argmax(1))
+        streets.names,
+        ignore=255,
+        pairs=lambda outputs, batch: (batch[1], outputs["pred"].argmax(1)),
     )
     trainer(lightning, tmp_path, callback).validate(module(), loader(), verbose=False)
     np.testing.assert_array_equal(callback.counted[0].matrix, answer.matrix)

@@ -18,7 +18,6 @@ from segiou.html.report.masks import Reader
 from segiou.html.report.numbers import plural, signed
 from segiou.html.report.page import assemble
 from segiou.html.report.render import gallery_context
-from segiou.imbalance import explain_difference
 from segiou.metrics import Floats
 from segiou.report.notebook import with_short_names
 
@@ -92,7 +91,7 @@ def render_comparison(
         "names": names,
         "class_names": run_a.class_names,
         "pairs_of_scores": _scores(reports),
-        "sentences": _sentences(comparison, run_a, run_b, names),
+        "sentences": comparison.sentences(),
         "reach": _reach([found.overall, *found.classes]),
         "sure": found.overall.differs(comparison.level),
         "spread": _spread(run_a, run_b),
@@ -131,19 +130,6 @@ def _headings(comparison: Comparison, names: tuple[str, str], report: Report) ->
         ),
         "report": report,
     }
-
-
-def _sentences(comparison: Comparison, run_a: Run, run_b: Run, names: tuple[str, str]) -> list[str]:
-    said = comparison.sentences()
-    explained = explain_difference(
-        run_a.counts,
-        run_b.counts,
-        run_a.class_names,
-        names=names,
-        include=run_a.include,
-        protocol=comparison.protocol or "segiou",
-    )
-    return [*said, *explained.sentences()]
 
 
 @dataclass(frozen=True, slots=True)
