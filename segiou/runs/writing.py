@@ -110,8 +110,9 @@ class RunWriter:
             raise ValueError(msg)
         return replace(header, versions=found.versions)
 
-    def _write_entries(self, entries: Mapping[str, Any]) -> None:
-        self._revision += 1
+    def _write_entries(self, entries: Mapping[str, Any], *, changed: bool = False) -> None:
+        # Whoever has the file open asks the revision whether its images are the same.
+        self._revision += changed
         counted = {"images": self._images, "revision": self._revision}
         write_entries(self._connection, {**entries, **counted})
 
@@ -182,7 +183,7 @@ class RunWriter:
             each(f"DELETE FROM {source} WHERE id = ?", ids)
         self._connection.execute("DELETE FROM skipped")
         self._images += len(back) - len(gone) - len(drop["image"])
-        self._write_entries({})
+        self._write_entries({}, changed=bool(back or gone or drop["image"]))
         self._connection.execute("COMMIT")
 
     def add(self, image: ImageCount) -> None:
@@ -240,7 +241,7 @@ class RunWriter:
         self._connection.execute("BEGIN IMMEDIATE")
         self._insert(columns)
         self._connection.executemany("INSERT INTO skipped VALUES (?, ?, ?)", self._pending_skips)
-        self._write_entries(entries)
+        self._write_entries(entries, changed=len(columns) > 0)
         self._connection.execute("COMMIT")
 
     def _insert(self, columns: Columns) -> None:

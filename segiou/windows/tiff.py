@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou.readers import MaskError
-from segiou.readers.tiff import LOSSY_COMPRESSIONS
+from segiou.readers.tiff import LOSSY_COMPRESSIONS, check_segments
 from segiou.windows.files import FileMask
 
 __all__ = ["open_tiff"]
@@ -37,6 +37,7 @@ def open_tiff(path: str | Path, least: int) -> TiffMask | None:
             pages = len(file.pages)
             if pages != 1:
                 raise MaskError(path, f"has {pages} pages; a mask has one: save each as a file")
+            check_segments(page, Path(path).stat().st_size, path)
             return TiffMask(path, page)
     except (MaskError, OSError):
         raise
@@ -80,14 +81,7 @@ class TiffMask(FileMask):
         if size > _MOST_SEGMENT_BYTES and self._page.compression != 1:
             problem = f"is packed in pieces of {size} bytes; save it in tiles of 256 × 256 or so"
             raise MaskError(self.path, problem)
-        if min(self._segment) < 1:
-            raise MaskError(self.path, f"has tiles of size {self._segment}")
         self._across = -(-self.shape[1] // width)
-        expected = self._across * -(-self.shape[0] // height)
-        found = len(self._page.dataoffsets), len(self._page.databytecounts)
-        if found != (expected, expected):
-            problem = f"is damaged: it should have {expected} tiles or strips, and lists {found[0]}"
-            raise MaskError(self.path, problem)
 
     def __getitem__(self, index: tuple[slice, ...], /) -> NDArray[Any]:
         (top, bottom), (left, right) = (
