@@ -100,6 +100,13 @@ class ConfusionMatrix(Accumulator):
         self._pending = Pending()
         self.pairs = 0
 
+    def reset(self) -> Self:
+        """Forget all counts; classes and options stay."""
+        self._counted[:] = 0
+        self._pending.clear()
+        self.pairs = 0
+        return self
+
     @property
     def _cells(self) -> NDArray[np.int64]:
         """Rows: classes, ignored, undeclared (always 0); columns: classes, unassigned."""

@@ -179,9 +179,22 @@ def test_batches_grow_until_handing_them_over_costs_nothing():
 
     assert len(dispatched(quick, Engine(Lazily(), 2, 0.02, False), 10_000)) == 10_000
     assert max(sizes) > 500
-    # At the end small ones, so that all workers end together.
-    assert sizes[-1] == 1
+    # At the end smaller ones, so that all workers end together, but none that is over
+    # before the next is handed out.
+    assert sizes[-2] < 500
     assert len(sizes) < 100
+
+
+def test_batches_shrink_at_the_end_so_that_workers_end_together():
+    sizes = []
+
+    def ordinary(batch):
+        sizes.append(len(batch))
+        return [[Problem("", "done")] for _ in batch], 0.004 * len(batch)
+
+    dispatched(ordinary, Engine(Lazily(), 2, 0.02, False), 100)
+    assert max(sizes) == 5
+    assert sizes[-1] == 1
 
 
 def test_slow_pairs_go_one_at_a_time():
