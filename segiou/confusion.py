@@ -205,8 +205,8 @@ class ConfusionMatrix(Accumulator):
         are first read, and at each reading until :meth:`reset`.
         """
         encoding = self._encoding_for(pred, argmax, threshold)
-        how = {"mask": mask, "argmax": argmax, "threshold": threshold}
         if is_on_device(truth) or is_on_device(pred):
+            how = {"mask": mask, "argmax": argmax, "threshold": threshold}
             for count in self._pending.add(encoding, truth, pred, **how):
                 self._add_count(count)
         else:
