@@ -142,8 +142,21 @@ static PyObject *door_encode(PyObject *module, PyObject *args)
     return Py_BuildValue("ii", is_bad_truth, is_bad_pred);
 }
 
+/* count_valid(codes) -> pixels that are not ignored */
+static PyObject *door_count_valid(PyObject *module, PyObject *args)
+{
+    Py_buffer view;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y*", &view))
+        return NULL;
+    size_t found = count_others(find_loops(NULL), view.buf, IGNORED, (size_t)view.len);
+    PyBuffer_Release(&view);
+    return PyLong_FromSize_t(found);
+}
+
 static PyMethodDef methods[] = {
     {"encode", door_encode, METH_VARARGS, NULL},
+    {"count_valid", door_count_valid, METH_VARARGS, NULL},
     {"count_bands", door_count_bands, METH_VARARGS, NULL},
     {"nearest", door_nearest, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},

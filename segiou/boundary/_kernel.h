@@ -29,16 +29,6 @@ typedef struct {
     const int64_t *starts; /* num_classes + 1 */
 } Points;
 
-/* Per class or code: pixels of truth, of prediction, and of both. */
-typedef struct {
-    int64_t inner[256][3], trimap[256][3];
-} Tallies;
-
-/* Marked pixels of a row, a bit each, lowest first; trimap may be NULL. */
-typedef struct {
-    const uint64_t *truth, *pred, *trimap;
-} Marks;
-
 /* Loops over rows of bytes, for the instruction set at hand; `words` are 64 bytes each. */
 typedef struct {
     /* into[i] = max(into[i], from[i]) */
@@ -53,9 +43,18 @@ typedef struct {
     void (*differ)(uint64_t *bits, const uint8_t *a, const uint8_t *b, size_t words);
     /* Bit i: a[i] != value */
     void (*differ_from)(uint64_t *bits, const uint8_t *a, uint8_t value, size_t words);
-    /* Adds the marks of a row; reads one code more than there are in the words. */
-    void (*tally)(Tallies *tallies, const uint8_t *t, const uint8_t *p, const Marks *marks,
-                  size_t words);
+    /* into[w] = bits[w] | the word `step` bits ahead; reads step / 64 + 1 words more. */
+    void (*or_ahead)(uint64_t *restrict into, const uint64_t *restrict bits, size_t words,
+                     size_t step);
+    /* How many bytes are not the value. */
+    size_t (*count_others)(const uint8_t *codes, uint8_t value, size_t words);
+    /* Adds, per class, the pixels marked in the truth, in the prediction, and in both as one. */
+    void (*tally_classes)(int64_t (*counts)[3], size_t num_classes, const uint8_t *t,
+                          const uint8_t *p, const uint64_t *truth, const uint64_t *pred,
+                          size_t words);
+    /* The same for all 256 codes, by runs; reads one code more than there are in the words. */
+    void (*tally_runs)(int64_t (*counts)[3], const uint8_t *t, const uint8_t *p,
+                       const uint64_t *truth, const uint64_t *pred, size_t words);
     /* Adds to counts[1] the marked pixels with another valid truth than c, to [0] those predicted
      * as c. */
     void (*tally_outer)(int64_t *counts, const uint8_t *t, const uint8_t *p, uint8_t c,
@@ -81,13 +80,25 @@ size_t count_words(size_t pixels);
  * has room for that. */
 const uint8_t *readable_row(const Pair *pair, const uint8_t *codes, size_t y, uint8_t *spare);
 
-/* Words that spread_bits needs for rows of so many. */
-size_t spread_room(size_t words, size_t before, size_t size);
+size_t count_others(const Loops *loops, const uint8_t *codes, uint8_t value, size_t n);
 
-/* into: bit x is any of bits x - before to x - before + size - 1. `spare` has room for
- * spread_room; before < size. */
-void spread_bits(uint64_t *into, const uint64_t *bits, size_t words, size_t before, size_t size,
-                 uint64_t *spare);
+/* Rows of bits, one after another, with room for windows over them.
+ *
+ * Each row starts `before` bits late and is followed by that many words that are 0, so that
+ * a window from x - before on, of up to 2 * before + 1 bits, is one from x on, and does not reach
+ * what counts of the next row. */
+typedef struct {
+    const Loops *loops;
+    size_t rows, words, before, stride, room;
+    uint64_t *bits, *spare; /* room words each, in one piece of memory */
+} BitRows;
+
+/* Returns what is to be freed, or NULL where memory ran out. */
+void *open_bit_rows(BitRows *all, const Loops *loops, size_t rows, size_t words, size_t before);
+void write_bit_row(BitRows *all, size_t i, const uint64_t *bits);
+
+/* Bit x of each row: any of x to x + size - 1. */
+void spread_bit_rows(BitRows *all, size_t size);
 
 /* Sets the bits from `first` to `last`. */
 void set_bits(uint64_t *bits, size_t first, size_t last);

@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define BLOCK_ROWS 32  /* rows whose bits are spread at once */
+#define FEW_CLASSES 24 /* up to so many are counted class by class */
+
 /* Room for a window of rows, and for a few single ones.
  *
  * A row of bytes is two: the largest codes, and, `half` bytes on, the complements of the smallest,
@@ -21,8 +24,10 @@ typedef struct {
     size_t reach, row_reach, words, half;
     uint8_t *suffixes;            /* a row for each row of a window */
     uint8_t *prefix, *row, *both; /* both: largest and smallest codes, not complements */
-    uint64_t *mixed, *edges, *filled, *spare;
+    uint64_t *mixed, *edges, *filled;
     uint64_t *inside, *frame; /* frame: within reach of the left or right border */
+    BitRows block;
+    void *block_memory;
 } Workspace;
 
 static size_t less(size_t a, size_t b)
@@ -30,25 +35,29 @@ static size_t less(size_t a, size_t b)
     return a < b ? a : b;
 }
 
+static void place_rows(Workspace *work, uint64_t *bits, uint8_t *bytes)
+{
+    uint64_t **rows[] = {&work->mixed, &work->edges, &work->filled, &work->inside, &work->frame};
+    size_t single = 2 * work->half + VECTOR;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        *rows[i] = bits + i * (work->words + 1);
+    work->prefix = bytes;
+    work->row = bytes + single;
+    work->both = bytes + 2 * single;
+    work->suffixes = bytes + 3 * single;
+}
+
 static void *open_workspace(Workspace *work, const Loops *loops, const Pair *pair, size_t reach)
 {
     size_t row_reach = less(reach, pair->height), words = count_words(pair->width);
-    size_t half = 64 * words, single = 2 * half + VECTOR, window = 2 * row_reach + 1;
-    size_t bits = 5 * (words + 1) + spread_room(words, reach, 2 * reach);
-    uint64_t *memory = calloc(bits * sizeof *memory + 2 * window * half + 3 * single, 1);
-    if (memory == NULL)
-        return NULL;
-    uint8_t *bytes = (uint8_t *)(memory + bits);
+    size_t bits = 5 * (words + 1), rows = 2 * row_reach + 4; /* twice a half each, and a vector */
+    uint64_t *memory = calloc(bits * sizeof *memory + rows * (2 * 64 * words + VECTOR), 1);
     *work = (Workspace){.loops = loops, .pair = pair, .reach = reach, .row_reach = row_reach,
-                        .words = words, .half = half};
-    work->suffixes = bytes;
-    work->prefix = bytes + 2 * window * half;
-    work->row = work->prefix + single;
-    work->both = work->row + single;
-    uint64_t **rows[] = {&work->mixed, &work->edges, &work->filled, &work->inside, &work->frame,
-                         &work->spare};
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        *rows[i] = memory + i * (words + 1);
+                        .words = words, .half = 64 * words};
+    work->block_memory = open_bit_rows(&work->block, loops, BLOCK_ROWS, words, reach);
+    if (memory == NULL || work->block_memory == NULL)
+        return memory;
+    place_rows(work, memory, (uint8_t *)(memory + bits));
     set_bits(work->inside, 0, pair->width - 1);
     set_bits(work->frame, 0, less(reach, pair->width) - 1);
     set_bits(work->frame, pair->width - less(reach, pair->width), pair->width - 1);
@@ -140,15 +149,6 @@ static void bridge_gaps(const Workspace *work, uint64_t *near)
     }
 }
 
-/* Marks the pixels of row y whose windows hold two codes; bits of ignored pixels mean nothing. */
-static void mark_row(Workspace *work, size_t y, uint64_t *near)
-{
-    fill_columns(work, y);
-    find_edges(work);
-    spread_bits(near, work->edges, work->words, work->reach, 2 * work->reach, work->spare);
-    bridge_gaps(work, near);
-}
-
 /* near, and where the border is a boundary what it reaches, of valid pixels. */
 static void finish_row(const Workspace *work, size_t y, int border, const uint64_t *near,
                        const uint64_t *valid, uint64_t *marks)
@@ -160,31 +160,57 @@ static void finish_row(const Workspace *work, size_t y, int border, const uint64
     }
 }
 
-/* Marks by the band's border, and by the trimap's where there is room for them. */
-static void mark_all(Workspace *work, const uint8_t *codes, const Band *band, uint64_t *marks,
-                     uint64_t *trimap)
+/* Where marks go: by the band's border, and by the trimap's unless there is no room for them. */
+typedef struct {
+    const Band *band;
+    uint64_t *marks, *trimap;
+} Target;
+
+static void mark_block(Workspace *work, const Target *target, size_t start, size_t end)
 {
-    work->codes = codes;
-    for (size_t y = 0; y < work->pair->height; y++) {
-        uint64_t *near = work->edges, *valid = work->mixed;
-        mark_row(work, y, near);
-        const uint8_t *row = readable_row(work->pair, codes, y, work->row);
-        work->loops->differ_from(valid, row, IGNORED, work->words);
-        finish_row(work, y, band->band_border, near, valid, marks + y * work->words);
-        if (trimap)
-            finish_row(work, y, band->trimap_border, near, valid, trimap + y * work->words);
+    uint64_t *near = target->marks, *valid = work->mixed;
+    size_t words = work->words;
+    memset(near + start * words, 0, (end - start) * words * sizeof *near);
+    for (size_t y = start; y < end; y++) {
+        fill_columns(work, y);
+        find_edges(work);
+        bridge_gaps(work, near + y * words);
+        write_bit_row(&work->block, y - start, work->edges);
+    }
+    spread_bit_rows(&work->block, 2 * work->reach);
+    for (size_t y = start; y < end; y++) {
+        uint64_t *marks = near + y * words;
+        for (size_t w = 0; w < words; w++)
+            marks[w] |= work->block.bits[(y - start) * work->block.stride + w];
+        work->loops->differ_from(valid, readable_row(work->pair, work->codes, y, work->row),
+                                 IGNORED, words);
+        if (target->trimap)
+            finish_row(work, y, target->band->trimap_border, marks, valid,
+                       target->trimap + y * words);
+        finish_row(work, y, target->band->band_border, marks, valid, marks);
     }
 }
 
-static void tally_all(Tallies *tallies, const Workspace *work, const uint64_t *truth,
-                      const uint64_t *pred, const uint64_t *trimap)
+static void mark_all(Workspace *work, const uint8_t *codes, const Target *target)
 {
-    for (size_t y = 0; y < work->pair->height; y++) {
-        size_t start = y * work->words;
-        Marks marks = {truth + start, pred + start, trimap ? trimap + start : NULL};
-        work->loops->tally(tallies, readable_row(work->pair, work->pair->truth, y, work->row),
-                           readable_row(work->pair, work->pair->pred, y, work->both), &marks,
-                           work->words);
+    work->codes = codes;
+    for (size_t y = 0; y < work->pair->height; y += BLOCK_ROWS)
+        mark_block(work, target, y, less(y + BLOCK_ROWS, work->pair->height));
+}
+
+static void tally_all(int64_t (*counts)[3], const Workspace *work, const uint64_t *truth,
+                      const uint64_t *pred)
+{
+    const Loops *loops = work->loops;
+    const Pair *pair = work->pair;
+    for (size_t y = 0, at = 0; y < pair->height; y++, at += work->words) {
+        const uint8_t *t = readable_row(pair, pair->truth, y, work->row);
+        const uint8_t *p = readable_row(pair, pair->pred, y, work->both);
+        if (pair->num_classes <= FEW_CLASSES)
+            loops->tally_classes(counts, pair->num_classes, t, p, truth + at, pred + at,
+                                 work->words);
+        else
+            loops->tally_runs(counts, t, p, truth + at, pred + at, work->words);
     }
 }
 
@@ -193,21 +219,24 @@ int count_bands(const Loops *loops, const Pair *pair, const Band *band, int64_t 
 {
     Workspace work;
     int has_trimap = band->trimap_border >= 0, status = -1;
-    size_t size = pair->height * count_words(pair->width);
+    size_t size = pair->height * count_words(pair->width), num_bytes = sizeof(int64_t[3]);
     void *memory = open_workspace(&work, loops, pair, band->reach);
-    Tallies *tallies = calloc(1, sizeof *tallies);
+    int64_t(*counts)[256][3] = calloc(2, sizeof *counts);
     uint64_t *marks = malloc((has_trimap ? 3 : 2) * size * sizeof *marks);
-    if (memory && tallies && marks) {
+    if (memory && work.block_memory && counts && marks) {
         uint64_t *pred_marks = marks + size, *near_truth = has_trimap ? marks + 2 * size : NULL;
-        mark_all(&work, pair->truth, band, marks, near_truth);
-        mark_all(&work, pair->pred, band, pred_marks, NULL);
-        tally_all(tallies, &work, marks, pred_marks, near_truth);
-        memcpy(inner, tallies->inner, pair->num_classes * sizeof tallies->inner[0]);
-        memcpy(trimap, tallies->trimap, pair->num_classes * sizeof tallies->trimap[0]);
+        mark_all(&work, pair->truth, &(Target){band, marks, near_truth});
+        mark_all(&work, pair->pred, &(Target){band, pred_marks, NULL});
+        tally_all(counts[0], &work, marks, pred_marks);
+        if (has_trimap)
+            tally_all(counts[1], &work, near_truth, near_truth);
+        memcpy(inner, counts[0], pair->num_classes * num_bytes);
+        memcpy(trimap, counts[1], pair->num_classes * num_bytes);
         status = has_trimap ? count_outer(loops, pair, band->reach, outer) : 0;
     }
     free(memory);
-    free(tallies);
+    free(work.block_memory);
+    free(counts);
     free(marks);
     return status;
 }

@@ -1,6 +1,7 @@
 /* Rows of pixels as bits, and windows over them. */
 #include "_kernel.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 size_t count_words(size_t pixels)
@@ -18,41 +19,45 @@ const uint8_t *readable_row(const Pair *pair, const uint8_t *codes, size_t y, ui
     return spare;
 }
 
-static size_t steps_after(size_t words, size_t before)
+size_t count_others(const Loops *loops, const uint8_t *codes, uint8_t value, size_t n)
 {
-    return words + before / 64 + 1;
+    size_t found = loops->count_others(codes, value, n / 64);
+    for (size_t i = n / 64 * 64; i < n; i++)
+        found += codes[i] != value;
+    return found;
 }
 
-size_t spread_room(size_t words, size_t before, size_t size)
+void *open_bit_rows(BitRows *all, const Loops *loops, size_t rows, size_t words, size_t before)
 {
-    return steps_after(words, before) + size / 64 + 2;
+    size_t stride = words + before / 64 + 1;
+    size_t room = rows * stride + 2 * (before / 64) + 4;
+    uint64_t *memory = calloc(2 * room, sizeof *memory);
+    *all = (BitRows){loops, rows, words, before, stride, room, memory, memory + room};
+    return memory;
 }
 
-/* bits[x] |= bits[x + step] */
-static void or_ahead(uint64_t *bits, size_t words, size_t step)
+void write_bit_row(BitRows *all, size_t i, const uint64_t *bits)
 {
-    size_t skip = step / 64;
-    unsigned right = step % 64, left = 63 - right;
-    for (size_t w = 0; w < words; w++) /* a shift by 64 is none, so it is one by 1 and the rest */
-        bits[w] |= bits[w + skip] >> right | bits[w + skip + 1] << 1 << left;
-}
-
-void spread_bits(uint64_t *into, const uint64_t *bits, size_t words, size_t before, size_t size,
-                 uint64_t *spare)
-{
-    size_t skip = before / 64, used = steps_after(words, before);
-    unsigned left = before % 64, right = 63 - left;
-    memset(spare, 0, spread_room(words, before, size) * sizeof *spare);
-    for (size_t w = 0; w < words; w++) {
-        spare[w + skip] |= bits[w] << left;
-        spare[w + skip + 1] = bits[w] >> 1 >> right;
+    uint64_t *row = all->bits + i * all->stride;
+    unsigned left = all->before % 64, right = 63 - left;
+    memset(row, 0, all->stride * sizeof *row);
+    row += all->before / 64;
+    for (size_t w = 0; w < all->words; w++) {
+        row[w] |= bits[w] << left;
+        row[w + 1] = bits[w] >> 1 >> right;
     }
+}
+
+void spread_bit_rows(BitRows *all, size_t size)
+{
     /* Any of 2n is any of n, twice. */
     for (size_t reached = 1, step; reached < size; reached += step) {
         step = reached < size - reached ? reached : size - reached;
-        or_ahead(spare, used, step);
+        all->loops->or_ahead(all->spare, all->bits, all->rows * all->stride, step);
+        uint64_t *swapped = all->bits;
+        all->bits = all->spare;
+        all->spare = swapped;
     }
-    memcpy(into, spare, words * sizeof *into);
 }
 
 void set_bits(uint64_t *bits, size_t first, size_t last)

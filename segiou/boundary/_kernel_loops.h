@@ -42,41 +42,69 @@ TARGET static void NAME(differ_from)(uint64_t *bits, const uint8_t *a, uint8_t v
         bits[w] = NAME(differ64_from)(a + 64 * w, value);
 }
 
-/* Adds what is marked of a run of pixels whose codes are t and p. */
-TARGET static inline void NAME(tally_run)(Tallies *tallies, uint8_t t, uint8_t p, uint64_t truth,
-                                          uint64_t pred, uint64_t trimap)
+/* Class by class: more looks at each pixel than runs take, but no branch to guess wrong. */
+TARGET static inline void NAME(tally_class)(int64_t *counts, const uint8_t *t, const uint8_t *p,
+                                            uint8_t c, const uint64_t *truth,
+                                            const uint64_t *pred, size_t words)
 {
-    tallies->inner[t][0] += NAME(count_ones)(truth);
-    tallies->inner[p][1] += NAME(count_ones)(pred);
-    if (t == p)
-        tallies->inner[t][2] += NAME(count_ones)(truth & pred);
-    if (trimap) {
-        int64_t found = NAME(count_ones)(trimap);
-        tallies->trimap[t][0] += found;
-        tallies->trimap[p][1] += found;
-        tallies->trimap[t][2] += t == p ? found : 0;
+    int64_t in_truth = 0, in_pred = 0, in_both = 0;
+    for (size_t w = 0; w < words; w++) {
+        uint64_t of_truth = truth[w] & ~NAME(differ64_from)(t + 64 * w, c);
+        uint64_t of_pred = pred[w] & ~NAME(differ64_from)(p + 64 * w, c);
+        in_truth += NAME(count_ones)(of_truth);
+        in_pred += NAME(count_ones)(of_pred);
+        in_both += NAME(count_ones)(of_truth & of_pred);
     }
+    counts[0] += in_truth;
+    counts[1] += in_pred;
+    counts[2] += in_both;
 }
 
-TARGET static void NAME(tally)(Tallies *tallies, const uint8_t *t, const uint8_t *p,
-                               const Marks *marks, size_t words)
+TARGET static void NAME(tally_classes)(int64_t (*counts)[3], size_t num_classes,
+                                       const uint8_t *t, const uint8_t *p, const uint64_t *truth,
+                                       const uint64_t *pred, size_t words)
+{
+    for (size_t c = 0; c < num_classes; c++)
+        NAME(tally_class)(counts[c], t, p, (uint8_t)c, truth, pred, words);
+}
+
+TARGET static void NAME(tally_runs)(int64_t (*counts)[3], const uint8_t *t, const uint8_t *p,
+                                    const uint64_t *truth, const uint64_t *pred, size_t words)
 {
     for (size_t w = 0; w < words; w++, t += 64, p += 64) {
-        uint64_t truth = marks->truth[w], pred = marks->pred[w];
-        uint64_t trimap = marks->trimap ? marks->trimap[w] : 0;
-        uint64_t left = truth | pred | trimap;
+        uint64_t left = truth[w] | pred[w];
         if (left == 0)
             continue;
         uint64_t ends = NAME(differ64)(t, t + 1) | NAME(differ64)(p, p + 1) | UINT64_C(1) << 63;
         while (left) {
             unsigned at = trailing_zeros(left);
             uint64_t end = ends & ~((UINT64_C(1) << at) - 1);
-            uint64_t run = end ^ (end - 1); /* up to the end, and what has been counted before */
-            NAME(tally_run)(tallies, t[at], p[at], truth & run & left, pred & run & left,
-                            trimap & run & left);
+            uint64_t run = (end ^ (end - 1)) & left; /* what is left up to the end */
+            counts[t[at]][0] += NAME(count_ones)(truth[w] & run);
+            counts[p[at]][1] += NAME(count_ones)(pred[w] & run);
+            if (t[at] == p[at])
+                counts[t[at]][2] += NAME(count_ones)(truth[w] & pred[w] & run);
             left &= ~run;
         }
     }
+}
+
+/* bits[x] |= bits[x + step], into another row */
+TARGET static void NAME(or_ahead)(uint64_t *restrict into, const uint64_t *restrict bits,
+                                  size_t words, size_t step)
+{
+    const uint64_t *ahead = bits + step / 64;
+    unsigned right = step % 64, left = 63 - right;
+    for (size_t w = 0; w < words; w++) /* a shift by 64 is none: one by 1, and the rest */
+        into[w] = bits[w] | ahead[w] >> right | ahead[w + 1] << 1 << left;
+}
+
+TARGET static size_t NAME(count_others)(const uint8_t *codes, uint8_t value, size_t words)
+{
+    int64_t found = 0;
+    for (size_t w = 0; w < words; w++)
+        found += NAME(count_ones)(NAME(differ64_from)(codes + 64 * w, value));
+    return (size_t)found;
 }
 
 TARGET static void NAME(tally_outer)(int64_t *counts, const uint8_t *t, const uint8_t *p,
@@ -114,6 +142,7 @@ TARGET static void NAME(keep_highest)(uint8_t *restrict highest, const uint8_t *
 }
 
 static const Loops NAME(loops) = {
-    NAME(max_into), NAME(split),       NAME(join),   NAME(differ),       NAME(differ_from),
-    NAME(tally),    NAME(tally_outer), NAME(encode), NAME(keep_highest),
+    NAME(max_into),    NAME(split),    NAME(join),         NAME(differ),
+    NAME(differ_from), NAME(or_ahead), NAME(count_others), NAME(tally_classes),
+    NAME(tally_runs),  NAME(tally_outer), NAME(encode),    NAME(keep_highest),
 };

@@ -13,24 +13,11 @@ typedef struct {
     const Loops *loops;
     const Pair *pair;
     size_t reach, row_reach, words;
-    uint64_t *plane, *bits, *spare; /* plane: the map with the reach above and below */
+    BitRows plane; /* the map with the reach above and below */
+    uint64_t *bits;
     uint8_t *truth_row, *pred_row;
     Rows rows[256];
 } Workspace;
-
-static int open_workspace(Workspace *work)
-{
-    size_t words = work->words, rows = work->pair->height + 2 * work->row_reach;
-    size_t room = spread_room(words, work->reach, 2 * work->reach + 1);
-    work->plane = malloc((rows * words + words + room) * sizeof *work->plane);
-    work->truth_row = calloc(2 * (64 * words + VECTOR), 1);
-    if (work->plane == NULL || work->truth_row == NULL)
-        return -1;
-    work->bits = work->plane + rows * words;
-    work->spare = work->bits + words;
-    work->pred_row = work->truth_row + 64 * words + VECTOR;
-    return 0;
-}
 
 static const uint8_t *truth_at(const Workspace *work, size_t y)
 {
@@ -57,55 +44,69 @@ static void find_rows(Workspace *work)
     }
 }
 
-/* planes[i] |= planes[i + 1] | ... | planes[i + size - 1] */
-static void or_rows(uint64_t *plane, size_t rows, size_t words, size_t size)
+/* Bit x of row i: any of rows i to i + size - 1. */
+static void spread_down(uint64_t *bits, size_t rows, size_t stride, size_t size)
 {
     for (size_t reached = 1, step; reached < size; reached += step) {
         step = reached < size - reached ? reached : size - reached;
         rows -= step;
-        for (size_t i = 0; i < rows * words; i++)
-            plane[i] |= plane[i + step * words];
+        for (size_t i = 0; i < rows * stride; i++)
+            bits[i] |= bits[i + step * stride];
+    }
+}
+
+/* The class's pixels in the plane, whose first row is the reach above `top`. */
+static void draw_class(Workspace *work, uint8_t c, size_t top)
+{
+    for (size_t y = work->rows[c].start; y < work->rows[c].end; y++) {
+        work->loops->differ_from(work->bits, truth_at(work, y), c, work->words);
+        for (size_t w = 0; w < work->words; w++)
+            work->bits[w] = ~work->bits[w];
+        work->bits[work->words - 1] &= ~UINT64_C(0) >> (64 * work->words - work->pair->width);
+        write_bit_row(&work->plane, y - top + work->row_reach, work->bits);
     }
 }
 
 static void count_class(Workspace *work, uint8_t c, int64_t *counts)
 {
-    size_t words = work->words, reach = work->row_reach, height = work->pair->height;
-    Rows own = work->rows[c];
-    size_t top = own.start - (own.start < reach ? own.start : reach);
-    size_t bottom = height - own.end < reach ? height : own.end + reach;
-    memset(work->plane, 0, (bottom - top + 2 * reach) * words * sizeof *work->plane);
-    for (size_t y = own.start; y < own.end; y++) {
-        uint64_t *row = work->plane + (y - top + reach) * words;
-        work->loops->differ_from(row, truth_at(work, y), c, words);
-        for (size_t w = 0; w < words; w++)
-            row[w] = ~row[w];
-        row[words - 1] &= ~UINT64_C(0) >> (64 * words - work->pair->width);
-    }
-    or_rows(work->plane, bottom - top + 2 * reach, words, 2 * reach + 1);
+    BitRows *plane = &work->plane;
+    size_t reach = work->row_reach, height = work->pair->height;
+    size_t top = work->rows[c].start - (work->rows[c].start < reach ? work->rows[c].start : reach);
+    size_t bottom = height - work->rows[c].end < reach ? height : work->rows[c].end + reach;
+    size_t drawn = bottom - top + 2 * reach;
+    plane->rows = bottom - top;
+    memset(plane->bits, 0, (drawn * plane->stride) * sizeof *plane->bits);
+    draw_class(work, c, top);
+    spread_down(plane->bits, drawn, plane->stride, 2 * reach + 1);
+    spread_bit_rows(plane, 2 * work->reach + 1);
     for (size_t y = top; y < bottom; y++) {
-        spread_bits(work->bits, work->plane + (y - top) * words, words, work->reach,
-                    2 * work->reach + 1, work->spare);
-        work->bits[words - 1] &= ~UINT64_C(0) >> (64 * words - work->pair->width);
+        uint64_t *near = plane->bits + (y - top) * plane->stride;
+        near[work->words - 1] &= ~UINT64_C(0) >> (64 * work->words - work->pair->width);
         work->loops->tally_outer(counts, truth_at(work, y),
                                  readable_row(work->pair, work->pair->pred, y, work->pred_row), c,
-                                 work->bits, words);
+                                 near, work->words);
     }
 }
 
 int count_outer(const Loops *loops, const Pair *pair, size_t reach, int64_t *outer)
 {
     size_t row_reach = reach < pair->height ? reach : pair->height;
+    size_t words = count_words(pair->width), single = 64 * words + VECTOR;
     Workspace work = {.loops = loops, .pair = pair, .reach = reach, .row_reach = row_reach,
-                      .words = count_words(pair->width)};
-    int status = open_workspace(&work);
+                      .words = words};
+    void *plane = open_bit_rows(&work.plane, loops, pair->height + 2 * row_reach, words, reach);
+    uint8_t *rows = calloc(words * sizeof *work.bits + 2 * single, 1);
+    int status = plane && rows ? 0 : -1;
     if (status == 0) {
+        work.bits = (uint64_t *)rows;
+        work.truth_row = rows + words * sizeof *work.bits;
+        work.pred_row = work.truth_row + single;
         find_rows(&work);
         for (size_t c = 0; c < pair->num_classes; c++)
             if (work.rows[c].end)
                 count_class(&work, (uint8_t)c, outer + 2 * c);
     }
-    free(work.plane);
-    free(work.truth_row);
+    free(plane);
+    free(rows);
     return status;
 }
