@@ -36,7 +36,8 @@ def strict_tiff(data: bytes) -> np.ndarray:
         where = start + head
         if size > inline:
             (where,) = struct.unpack_from(order + word, data, where)
-        if size > len(data):
+        if where + size > len(data):
+            # A tag that is out of reach counts as absent, and defaults apply.
             continue
         tags[tag] = struct.unpack_from(f"{order}{count}{SIZES[kind]}", data, where)
     return pixels(data, tags, order)
@@ -44,7 +45,7 @@ def strict_tiff(data: bytes) -> np.ndarray:
 
 def pixels(data: bytes, tags: dict, order: str) -> np.ndarray:
     width, height = tags[256][0], tags[257][0]
-    assert tags.get(277, (1,))[0] == 1
+    assert tags.get(277, (1,))[0] not in (3, 4)
     bits = tags.get(258, (1,))[0]
     packed = bits == 1
     bits = 8 if packed else bits
