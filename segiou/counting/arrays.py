@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["as_label_array", "as_valid_mask", "decide"]
+from segiou.counting.devices import framework_of, to_host
+
+__all__ = ["as_array", "as_label_array", "as_valid_mask", "decide", "nan_text"]
 
 _LABEL_MODES = ("1", "L", "P", "I", "I;16", "I;16B", "I;16L")
 #: Scores are decided in blocks of about this many pixels, to stay in cache.
@@ -31,10 +33,10 @@ def as_label_array(data: Any, name: str) -> NDArray[np.integer[Any] | np.bool_]:
         If the data are not integers or bool: floats without a rule, colours,
         masked arrays, objects.
     """
-    array = _as_array(data, name)
+    array = as_array(data, name)
     if array.dtype.kind in "biu":
         return array
-    if array.dtype.kind == "f":
+    if array.dtype.kind == "f" or _is_bfloat16(array.dtype):
         msg = (
             f"{name} is {array.dtype}; labels must be integers. If these are scores, say "
             "argmax=AXIS (the class axis) or threshold=T; if they are labels that were "
@@ -45,7 +47,8 @@ def as_label_array(data: Any, name: str) -> NDArray[np.integer[Any] | np.bool_]:
     raise TypeError(msg)
 
 
-def _as_array(data: Any, name: str) -> NDArray[Any]:
+def as_array(data: Any, name: str) -> NDArray[Any]:
+    """View anything array-like as a NumPy array; tensors on a device are copied from it."""
     if isinstance(data, np.ma.MaskedArray):
         msg = f"{name} is a masked array; give its data, and mask=~{name}.mask for the valid pixels"
         raise TypeError(msg)
@@ -53,6 +56,8 @@ def _as_array(data: Any, name: str) -> NDArray[Any]:
         return data
     if type(data).__module__.startswith("PIL."):
         return _from_pil(data, name)
+    if framework_of(data):
+        return to_host(data)
     if hasattr(data, "__array__"):
         return np.asarray(data)
     if hasattr(data, "__dlpack__"):
@@ -84,7 +89,7 @@ def as_valid_mask(mask: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
     ValueError
         If its shape is not that of the labels.
     """
-    array = np.asarray(mask)
+    array = as_array(mask, "mask")
     if array.dtype != np.bool_:
         msg = f"mask must be bool (True = counted), got {array.dtype}; perhaps mask != 0 is meant"
         raise TypeError(msg)
@@ -126,14 +131,15 @@ def decide(
     >>> decide([0.2, 0.8], threshold=0.5).tolist()
     [False, True]
     """
-    array = _as_array(scores, "pred")
+    array = as_array(scores, "pred")
     if (argmax is None) == (threshold is None):
         msg = "say either argmax=AXIS or threshold=T, not both and not neither"
         raise ValueError(msg)
-    if array.dtype.kind not in "fiub":
+    if array.dtype.kind not in "fiub" and not _is_bfloat16(array.dtype):
         msg = f"scores must be numbers, got dtype {array.dtype}"
         raise TypeError(msg)
     if threshold is not None:
+        array = _widened(array)
         _refuse_nan(array)
         return np.asarray(array > threshold)
     assert argmax is not None
@@ -164,16 +170,37 @@ def _argmax_by_blocks(planes: NDArray[Any]) -> NDArray[np.integer[Any]]:
 
 
 def _argmax_block(planes: NDArray[Any], labels: NDArray[np.integer[Any]]) -> None:
-    best = np.array(planes[0])
+    best = np.array(_widened(planes[0]))
     for k in range(1, len(planes)):
-        labels[planes[k] > best] = k
-        np.maximum(best, planes[k], out=best)
+        plane = _widened(planes[k])
+        # k only grows, so the last plane to beat the best so far has the largest k.
+        beaten = np.greater(plane, best).view(np.uint8).astype(labels.dtype, copy=False)
+        np.maximum(labels, beaten * labels.dtype.type(k), out=labels)
+        np.maximum(best, plane, out=best)
     _refuse_nan(best)
+
+
+def _is_bfloat16(dtype: np.dtype[Any]) -> bool:
+    # The name that ml_dtypes (JAX, TensorFlow) gives it, and to_host for torch.
+    return dtype.itemsize == 2 and "bfloat16" in str(dtype)
+
+
+def _widened(scores: NDArray[Any]) -> NDArray[Any]:
+    """Scores as they are, but bfloat16 as float32, of which it is the upper half."""
+    if not _is_bfloat16(scores.dtype):
+        return scores
+    bits = scores.view(np.uint16).astype(np.uint32)
+    return (bits << np.uint32(16)).view(np.float32)
+
+
+def nan_text(pixels: int) -> str:
+    """What to know about NaN scores."""
+    return (
+        f"{pixels} pixels have a NaN score, which names no class; mend the model, or put a "
+        "number there"
+    )
 
 
 def _refuse_nan(scores: NDArray[Any]) -> None:
     if scores.dtype.kind == "f" and (bad := int(np.isnan(scores).sum())):
-        msg = (
-            f"{bad} pixels have a NaN score, which names no class; mend the model or mask them out"
-        )
-        raise ValueError(msg)
+        raise ValueError(nan_text(bad))

@@ -111,8 +111,8 @@ def count_windows(
     --------
     >>> from segiou.classes import ClassOptions
     >>> truth = np.zeros((100, 100), dtype=np.uint8)
-    >>> count_windows(ClassOptions.of(2).encoding(), truth, truth, pixels=1000).table
-    array([[10000, 0, 0], [0, 0, 0]])
+    >>> count_windows(ClassOptions.of(2).encoding(), truth, truth, pixels=1000).table.tolist()
+    [[10000, 0, 0], [0, 0, 0]]
     """
     if truth.shape != pred.shape:
         msg = f"truth has shape {truth.shape} but pred has {pred.shape}; they must be equal"

@@ -1,0 +1,178 @@
+"""One batch of tensors → two short vectors of integers, on the tensors' own device."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from segiou.counting.arrays import as_array
+from segiou.counting.codes import ValueCodes
+from segiou.counting.devices import framework_of
+from segiou.counting.operations import Operations
+from segiou.counting.pairs import Encoding
+
+__all__ = ["NONE_MET", "CodeTables", "DeviceCount"]
+
+#: Stands for "no undeclared value was met" in the maxima; fits 32 bits.
+NONE_MET = -(1 << 31)
+
+
+class DeviceCount(NamedTuple):
+    """What a batch counts to, still on its device."""
+
+    operations: Operations
+    """Of the device."""
+    sums: Any
+    """(C + 2) · (C + 1) + 1 integers: the table with a row for ignored and a row for undeclared
+    truth, flat, and the pixels whose score is NaN. Batches add."""
+    maxima: Any
+    """Two integers: the largest undeclared value of truth and of prediction. Batches: maximum."""
+
+    def plus(self, other: DeviceCount) -> DeviceCount:
+        """Both batches together."""
+        maxima = self.operations.maximum(self.maxima, other.maxima)
+        return DeviceCount(self.operations, self.sums + other.sums, maxima)
+
+
+class _Side(NamedTuple):
+    low: int
+    high: int
+    codes: Any
+    undeclared: int
+
+
+class CodeTables:
+    """An encoding's look-up tables on one device, moved there once."""
+
+    def __init__(self, operations: Operations, encoding: Encoding) -> None:
+        self.ops = operations
+        self.encoding = encoding
+        self.truth = self._side(encoding.truth)
+        self.pred = self._side(encoding.pred)
+
+    def _side(self, side: ValueCodes) -> _Side:
+        # One more entry at either end, for every value beyond it.
+        codes = np.pad(side.codes.astype(np.int32), 1, constant_values=side.undeclared)
+        return _Side(
+            side.low, side.low + len(side.codes) - 1, self.ops.array(codes), side.undeclared
+        )
+
+    def codes(self, labels: Any, side: _Side) -> tuple[Any, Any]:
+        """Labels as integers that cannot wrap, and their codes."""
+        below, above = side.low - 1, side.high + 1
+        bits = _bits(labels, below, above, self.ops.widest)
+        values = self.ops.wide(labels, bits)
+        return values, self.ops.take(side.codes, self.ops.clip(values, below, above) - below)
+
+    def count(
+        self,
+        truth: Any,
+        pred: Any,
+        *,
+        mask: Any = None,
+        argmax: int | None = None,
+        threshold: float | None = None,
+    ) -> DeviceCount:
+        """Count a batch on the device.
+
+        Parameters
+        ----------
+        truth, pred, mask, argmax, threshold
+            As :meth:`segiou.ConfusionMatrix.update`.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As ``update``, for what can be told without reading the device.
+        """
+        ops = self.ops
+        truth, pred = _bring(ops, truth, "truth"), _bring(ops, pred, "pred")
+        _check_labels(ops, truth, "truth")
+        nan = None
+        if argmax is None and threshold is None:
+            _check_labels(ops, pred, "pred")
+        else:
+            pred, nan = _decide(ops, pred, argmax, threshold)
+        if tuple(truth.shape) != tuple(pred.shape):
+            msg = (
+                f"truth has shape {tuple(truth.shape)} but pred has {tuple(pred.shape)}; "
+                "they must be equal, pixel for pixel"
+            )
+            raise ValueError(msg)
+        valid = None if mask is None else _valid(ops, mask, tuple(truth.shape))
+        return self._count(truth, pred, valid, nan)
+
+    def _count(self, truth: Any, pred: Any, valid: Any, nan: Any) -> DeviceCount:
+        # nan is given where the labels were decided from scores.
+        ops, classes = self.ops, self.encoding.num_classes
+        truth_values, t = self.codes(truth, self.truth)
+        if valid is not None:
+            t = ops.where(valid, t, classes)
+        bad_truth = ops.where(t == self.truth.undeclared, truth_values, NONE_MET)
+        maxima = [ops.largest(bad_truth, NONE_MET)] * 2
+        if nan is None:
+            pred_values, p = self.codes(pred, self.pred)
+            bad_pred = ops.where((p == classes) & (t < classes), pred_values, NONE_MET)
+            maxima[1] = ops.largest(bad_pred, NONE_MET)
+        else:
+            p = ops.wide(pred, 32)  # class indices need no table
+        # The last cell stays zero: it is the place of the NaN scores.
+        sums = ops.histogram(t * (classes + 1) + p, (classes + 2) * (classes + 1) + 1)
+        if nan is not None:
+            sums = ops.join([sums[:-1], ops.total(nan)])
+        return DeviceCount(ops, sums, ops.join(maxima))
+
+
+def _bits(labels: Any, below: int, above: int, widest: int) -> int:
+    fits = below >= NONE_MET and above < 1 << 31
+    if widest == 32 and not fits:
+        msg = (
+            f"label values from {below + 1} to {above - 1} do not fit JAX's 32 bits; enable "
+            "jax_enable_x64, or count on the CPU"
+        )
+        raise ValueError(msg)
+    dtype = getattr(labels.dtype, "name", str(labels.dtype).removeprefix("torch."))
+    narrow = dtype in ("bool", "uint8", "int8", "int16", "uint16")
+    return 32 if fits and (narrow or widest == 32) else 64
+
+
+def _bring(ops: Operations, data: Any, name: str) -> Any:
+    return ops.array(data if framework_of(data) else as_array(data, name))
+
+
+def _check_labels(ops: Operations, labels: Any, name: str) -> None:
+    if (kind := ops.kind(labels)) not in "biu":
+        hint = (
+            "; if these are scores, say argmax=AXIS (the class axis) or threshold=T"
+            if kind == "f"
+            else ""
+        )
+        msg = f"{name} is {labels.dtype}; labels must be integers or bool{hint}"
+        raise TypeError(msg)
+
+
+def _decide(
+    ops: Operations, scores: Any, argmax: int | None, threshold: float | None
+) -> tuple[Any, Any]:
+    if threshold is not None and argmax is not None:
+        msg = "say either argmax=AXIS or threshold=T, not both and not neither"
+        raise ValueError(msg)
+    if threshold is not None:
+        return scores > threshold, ops.isnan(scores)
+    assert argmax is not None
+    if not -len(scores.shape) <= argmax < len(scores.shape):
+        msg = f"scores of shape {tuple(scores.shape)} have no axis {argmax}"
+        raise ValueError(msg)
+    return ops.argmax(scores, argmax)
+
+
+def _valid(ops: Operations, mask: Any, shape: tuple[int, ...]) -> Any:
+    valid = _bring(ops, mask, "mask")
+    if "bool" not in str(valid.dtype):
+        msg = f"mask must be bool (True = counted), got {valid.dtype}; perhaps mask != 0 is meant"
+        raise TypeError(msg)
+    if tuple(valid.shape) != shape:
+        msg = f"mask has shape {tuple(valid.shape)} but the labels have {shape}"
+        raise ValueError(msg)
+    return valid

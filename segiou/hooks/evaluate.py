@@ -1,0 +1,94 @@
+"""A drop-in for the ``mean_iou`` of Hugging Face ``evaluate``; needs no framework."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from segiou import metrics
+from segiou.confusion import ConfusionMatrix
+from segiou.counting import Encoding
+
+__all__ = ["mean_iou"]
+
+
+def mean_iou(
+    predictions: Iterable[Any],
+    references: Iterable[Any],
+    num_labels: int,
+    ignore_index: int | None = None,
+    nan_to_num: float | None = None,
+    label_map: Mapping[int, int] | None = None,
+    reduce_labels: bool = False,
+) -> dict[str, Any]:
+    """Mean IoU of a list of masks, under the names that ``evaluate.load("mean_iou")`` gives.
+
+    Parameters
+    ----------
+    predictions, references : iterable of array_like of int
+        Masks, one truth a prediction; the sizes of pairs may differ.
+    num_labels : int
+        C, the number of classes.
+    ignore_index : int, optional
+        The reference value, after `label_map` and `reduce_labels`, whose pixels are dropped.
+    nan_to_num : float, optional
+        Stands for undefined scores; otherwise they are NaN.
+    label_map : mapping of int to int, optional
+        New values for reference values, all at once.
+    reduce_labels : bool
+        Whether the references count from 1: 0 becomes 255, all else one less.
+
+    Returns
+    -------
+    dict
+        ``mean_iou``, ``mean_accuracy``, ``overall_accuracy``, and ``per_category_iou`` and
+        ``per_category_accuracy`` as lists of C floats.
+
+    Raises
+    ------
+    segiou.counting.UndeclaredValuesError
+        If a reference value is neither a class nor ignored; ``evaluate`` drops
+        such values silently and still charges what was predicted there.
+
+    Examples
+    --------
+    >>> scores = mean_iou([[[0, 1, 1]]], [[[0, 1, 255]]], num_labels=3, ignore_index=255)
+    >>> scores["mean_iou"], scores["per_category_iou"]
+    (1.0, [1.0, 1.0, nan])
+    """
+    encoding = _encoding(num_labels, ignore_index, label_map or {}, reduce_labels)
+    counted = ConfusionMatrix(num_labels)
+    for pred, truth in zip(predictions, references, strict=True):
+        counted.add(encoding.count(truth, pred))
+    scores: dict[str, Any] = {
+        "mean_iou": metrics.mean(counted.iou()),
+        "mean_accuracy": counted.mean_accuracy(),
+        "overall_accuracy": counted.pixel_accuracy(),
+        "per_category_iou": counted.iou(),
+        "per_category_accuracy": counted.recall(),
+    }
+    if nan_to_num is not None:
+        scores = {name: np.nan_to_num(value, nan=nan_to_num) for name, value in scores.items()}
+    return {name: np.asarray(value).tolist() for name, value in scores.items()}
+
+
+def _encoding(
+    num_labels: int, ignore_index: int | None, label_map: Mapping[int, int], reduce_labels: bool
+) -> Encoding:
+    """Which reference values become each class, or the ignored value, in the end."""
+    beyond = {255} if ignore_index is None else {255, ignore_index, ignore_index + 1}
+    meanings: dict[int, list[int]] = {}
+    for value in sorted({*range(num_labels + 1), *beyond, *label_map}):
+        meaning = label_map.get(value, value)
+        if reduce_labels:
+            meaning = 255 if meaning in (0, 255) else meaning - 1
+        meanings.setdefault(meaning, []).append(value)
+    ignored = [] if ignore_index is None else meanings.get(ignore_index, [])
+    return Encoding.of(
+        [meanings.get(label, []) for label in range(num_labels)],
+        [(label,) for label in range(num_labels)],
+        ignore=ignored,
+        unassigned="count",
+    )

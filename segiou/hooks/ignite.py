@@ -1,0 +1,89 @@
+"""Segmentation scores as an :class:`ignite.metrics.Metric`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from segiou.hooks._scoring import DEFAULT, Scores, Scoring, missing
+
+try:
+    import torch
+    from ignite.metrics import Metric
+    from ignite.metrics.metric import reinit__is_reduced, sync_all_reduce
+except ImportError as error:
+    raise missing("pytorch-ignite", "ignite") from error
+
+from segiou.confusion import ConfusionMatrix
+from segiou.hooks._torch import TorchCounter
+from segiou.protocols import Protocol
+
+__all__ = ["SegmentationScores"]
+
+
+class SegmentationScores(Metric):
+    """Mean IoU and other scores of an engine's epoch.
+
+    Parameters
+    ----------
+    labels, **options
+        The classes, ``ignore`` and the other options of :class:`segiou.ConfusionMatrix`.
+    scores : str or sequence of str
+        One name gives one number; several give a mapping, which ignite
+        flattens into ``engine.state.metrics``.
+    protocol : str
+        By which rule the means are made.
+    axis : int
+        The class axis of scores.
+    threshold : float, optional
+        For two classes: the second is predicted where the score is above this.
+    output_transform : callable
+        From the engine's output to ``(y_pred, y)``.
+    device : str or torch.device
+        Where the counts are kept.
+    """
+
+    _state_dict_all_req_keys = ("_sums", "_maxima", "_pairs")
+
+    def __init__(
+        self,
+        labels: Any,
+        *,
+        scores: Scores = DEFAULT,
+        protocol: Protocol | str = "segiou",
+        axis: int = 1,
+        threshold: float | None = None,
+        output_transform: Callable[..., Any] = lambda output: output,
+        device: str | torch.device = "cpu",
+        **options: Any,
+    ) -> None:
+        self.scoring = Scoring(labels, scores=scores, protocol=protocol, **options)
+        self.counter = TorchCounter(self.scoring, axis, threshold)
+        super().__init__(output_transform=output_transform, device=device)
+
+    @reinit__is_reduced
+    def reset(self) -> None:
+        """Forget all counts."""
+        sums, maxima = self.counter.empty()
+        self._sums, self._maxima = sums.to(self._device), maxima.to(self._device)
+        self._pairs = torch.zeros(1, dtype=torch.int64, device=self._device)
+        super().reset()
+
+    @reinit__is_reduced
+    def update(self, output: Any) -> None:
+        """Count one ``(y_pred, y)``."""
+        pred, truth = output[0], output[1]
+        sums, maxima = self.counter.count(truth, pred)
+        self._sums = self._sums + sums.to(self._device)
+        self._maxima = torch.maximum(self._maxima, maxima.to(self._device))
+        self._pairs = self._pairs + 1
+
+    @sync_all_reduce("_sums:SUM", "_maxima:MAX", "_pairs:SUM")
+    def confusion_matrix(self) -> ConfusionMatrix:
+        """Everything counted so far in all processes, as segiou's own accumulator."""
+        return self.counter.read(self._sums, self._maxima, int(self._pairs))
+
+    def compute(self) -> float | dict[str, float]:
+        """The scores of all processes: one, or a mapping."""
+        values = self.scoring.values(self.confusion_matrix())
+        return values[self.scoring.names[0]] if self.scoring.is_one else values

@@ -1,0 +1,135 @@
+"""Counts by image id: what a distributed sampler repeats is counted once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, Self
+
+from segiou.classes import ClassOptions
+from segiou.confusion import ConfusionMatrix
+from segiou.run import ImageCount, Run
+
+__all__ = ["ImageCounts"]
+
+Conflict = Literal["error", "first"]
+
+
+class ImageCounts:
+    """An accumulator that knows which image each count is of.
+
+    Memory grows by the few filled cells of each image, a KiB or so.
+
+    Parameters
+    ----------
+    labels, **options
+        As :class:`segiou.ConfusionMatrix`.
+    conflict : {"error", "first"}
+        What is done when one image has been counted twice with different
+        results: an error, or the first (of the lowest rank) is kept. Half
+        precision can make such a difference where batches differ in size.
+
+    Examples
+    --------
+    >>> images = ImageCounts(2)
+    >>> images.update([[0, 1], [1, 1]], [[0, 1], [1, 0]], ids=["a", "b"])
+    <ImageCounts: 2 images>
+    >>> images.update([[1, 1]], [[1, 0]], ids=["b"]).total().pixels
+    4
+    """
+
+    def __init__(self, labels: Any, *, conflict: Conflict = "error", **options: Any) -> None:
+        if conflict not in ("error", "first"):
+            msg = f"conflict must be 'error' or 'first', got {conflict!r}"
+            raise ValueError(msg)
+        self.conflict = conflict
+        self._counting = ConfusionMatrix(labels, **options)
+        self._images: dict[str, ImageCount] = {}
+
+    @property
+    def options(self) -> ClassOptions:
+        """The classes and how pixels are counted."""
+        return self._counting.options
+
+    def update(
+        self,
+        truth: Any,
+        pred: Any,
+        *,
+        ids: Sequence[object] | Any,
+        mask: Any = None,
+        argmax: int | None = None,
+        threshold: float | None = None,
+    ) -> Self:
+        """Count a batch; the first axis of truth, pred and mask is the image.
+
+        Parameters
+        ----------
+        truth, pred, mask, argmax, threshold
+            As :meth:`segiou.ConfusionMatrix.update`, for the batch as a whole.
+        ids : sequence of str or int, or tensor of int, one an image
+            What tells images apart, over all processes.
+
+        Raises
+        ------
+        ValueError
+            If there are more or fewer ids than images, or as `conflict` says.
+        """
+        names = [str(i) for i in (ids.tolist() if hasattr(ids, "tolist") else ids)]
+        if not len(names) == len(truth) == len(pred):
+            msg = f"{len(names)} ids, {len(truth)} truths and {len(pred)} preds; one id an image"
+            raise ValueError(msg)
+        # The axis of one image is one less; the last axes stay the last.
+        axis = argmax - 1 if argmax is not None and argmax > 0 else argmax
+        for i, name in enumerate(names):
+            valid = None if mask is None else mask[i]
+            count = self._counting.count(
+                truth[i], pred[i], mask=valid, argmax=axis, threshold=threshold
+            )
+            self._add(ImageCount.of(name, count))
+        return self
+
+    def merge(self, images: Iterable[ImageCount]) -> Self:
+        """Add images counted elsewhere with the same options."""
+        for image in images:
+            self._add(image)
+        return self
+
+    def _add(self, image: ImageCount) -> None:
+        known = self._images.setdefault(image.id, image)
+        if self.conflict == "error" and known != image:
+            msg = (
+                f"image {image.id!r} was counted twice with different results; are its ids unique "
+                "and the model the same? conflict='first' keeps the first"
+            )
+            raise ValueError(msg)
+
+    def empty(self) -> ImageCounts:
+        """Of the same options, with no images."""
+        new = ImageCounts.__new__(type(self))
+        new.conflict = self.conflict
+        new._counting, new._images = self._counting, {}
+        return new
+
+    def reset(self) -> Self:
+        """Forget all images."""
+        self._images.clear()
+        return self
+
+    @property
+    def images(self) -> tuple[ImageCount, ...]:
+        """Counts of each image."""
+        return tuple(self._images.values())
+
+    def run(self, **about: Any) -> Run:
+        """A :class:`segiou.Run` of the images: worst images, intervals, comparisons."""
+        return Run(self.options, self.images, **about)
+
+    def total(self) -> ConfusionMatrix:
+        """All images in one confusion matrix."""
+        return self.run().total()
+
+    def __len__(self) -> int:
+        return len(self._images)
+
+    def __repr__(self) -> str:
+        return f"<ImageCounts: {len(self)} images>"

@@ -1,0 +1,97 @@
+"""A counting function for JAX that can be jitted, and whose state is a pytree."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from segiou.hooks._scoring import missing
+
+try:
+    import jax
+    import jax.numpy as jnp
+except ImportError as error:
+    raise missing("jax", "jax") from error
+
+import numpy as np
+
+from segiou.confusion import ConfusionMatrix
+from segiou.counting.code_tables import NONE_MET, CodeTables
+from segiou.counting.operations import Jax
+from segiou.counting.tensors import read_counts
+from segiou.hooks._limbs import carried, check_size, joined
+
+__all__ = ["CountState", "PixelCounter"]
+
+
+class CountState(NamedTuple):
+    """What has been counted: a pytree of arrays of 32-bit integers."""
+
+    low: jax.Array
+    high: jax.Array
+    maxima: jax.Array
+    batches: jax.Array
+
+
+class PixelCounter:
+    """Counts pairs of label arrays inside ``jit``, ``pmap``, ``shard_map`` or ``scan``.
+
+    All methods but :meth:`confusion_matrix` are pure functions of their
+    arguments. Counts are exact whatever ``jax_enable_x64`` says.
+
+    Parameters
+    ----------
+    labels, **options
+        As :class:`segiou.ConfusionMatrix`.
+    """
+
+    def __init__(self, labels: Any, **options: Any) -> None:
+        self.options = ConfusionMatrix(labels, **options).options
+        operations = Jax("jax", jnp, None)
+        self._tables = {
+            decided: CodeTables(operations, self.options.encoding(pred_is_index=decided))
+            for decided in (False, True)
+        }
+
+    def init(self) -> CountState:
+        """Nothing counted yet."""
+        cells = (self.options.num_classes + 2) * (self.options.num_classes + 1) + 1
+        low, high = (jnp.zeros(cells, jnp.int32) for _ in range(2))
+        return CountState(low, high, jnp.full(2, NONE_MET, jnp.int32), jnp.zeros((), jnp.int32))
+
+    def update(
+        self,
+        state: CountState,
+        truth: Any,
+        pred: Any,
+        *,
+        mask: Any = None,
+        argmax: int | None = None,
+        threshold: float | None = None,
+    ) -> CountState:
+        """The state with a batch added; arguments as :meth:`segiou.ConfusionMatrix.update`."""
+        check_size(np.shape(truth))
+        decided = argmax is not None or threshold is not None
+        if decided:
+            self.options.check_scores(np.shape(pred), argmax)
+        count = self._tables[decided].count(
+            truth, pred, mask=mask, argmax=argmax, threshold=threshold
+        )
+        low, high = carried(state.low + count.sums.astype(jnp.int32), state.high)
+        maxima = jnp.maximum(state.maxima, count.maxima.astype(jnp.int32))
+        return CountState(low, high, maxima, state.batches + 1)
+
+    def merge(self, a: CountState, b: CountState) -> CountState:
+        """Both together."""
+        low, high = carried(a.low + b.low, a.high + b.high)
+        return CountState(low, high, jnp.maximum(a.maxima, b.maxima), a.batches + b.batches)
+
+    def psum(self, state: CountState, axis_name: Any) -> CountState:
+        """The sum over the devices of a mapped axis."""
+        low, high, batches = jax.lax.psum((state.low, state.high, state.batches), axis_name)
+        return CountState(*carried(low, high), jax.lax.pmax(state.maxima, axis_name), batches)
+
+    def confusion_matrix(self, state: CountState) -> ConfusionMatrix:
+        """The state as segiou's own accumulator, read from the device; checks what was counted."""
+        sums, maxima = joined(state.low, state.high), np.asarray(state.maxima)
+        count = read_counts(self._tables[False].encoding, sums, maxima)
+        return ConfusionMatrix.from_options(self.options).add(count, pairs=int(state.batches))

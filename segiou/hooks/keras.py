@@ -1,0 +1,111 @@
+"""Segmentation scores as a :class:`keras.metrics.Metric`, on every backend, compiled or not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from segiou.hooks._scoring import Scores, Scoring, missing, rule_for
+
+try:
+    import keras
+    from keras import ops
+
+    from segiou.hooks._keras_ops import KerasOperations, in_graph_scores
+except ImportError as error:
+    raise missing("keras", "keras") from error
+
+from segiou.confusion import ConfusionMatrix
+from segiou.counting.code_tables import NONE_MET, CodeTables
+from segiou.counting.tensors import read_counts
+from segiou.hooks._limbs import carried, check_size, joined
+
+__all__ = ["SegmentationScores"]
+
+
+@keras.saving.register_keras_serializable(package="segiou")
+class SegmentationScores(keras.metrics.Metric):
+    """Mean IoU and other scores of everything since the last reset.
+
+    The counts are exact; the logged scores are made of them in float32, inside
+    the compiled step, where nothing can raise: if there were values that are no
+    class, they are NaN, and :meth:`confusion_matrix` says which.
+
+    Parameters
+    ----------
+    labels, **options
+        As :class:`segiou.ConfusionMatrix`.
+    scores : str or sequence of str
+        One name gives a scalar; several, or a per-class score such as
+        ``"iou"``, give a dict of scalars.
+    axis, threshold
+        The class axis of scores; or the score above which the second of two
+        classes is predicted.
+    name : str
+        As Keras's.
+    """
+
+    def __init__(
+        self,
+        labels: Any,
+        *,
+        scores: Scores = "mean_iou",
+        axis: int = -1,
+        threshold: float | None = None,
+        name: str = "segmentation_scores",
+        **options: Any,
+    ) -> None:
+        super().__init__(name=name)
+        self.scoring = Scoring(labels, scores=scores, protocol="segiou", **options)
+        self.axis, self.threshold = axis, threshold
+        classes = self.scoring.options
+        tables = (classes.encoding(pred_is_index=decided) for decided in (False, True))
+        self._tables = [CodeTables(KerasOperations(), encoding) for encoding in tables]
+        cells = (classes.num_classes + 2) * (classes.num_classes + 1) + 1
+        self.low = self.add_variable((cells,), "zeros", dtype="int32", name="low")
+        self.high = self.add_variable((cells,), "zeros", dtype="int32", name="high")
+        self.maxima = self.add_variable((2,), "zeros", dtype="int32", name="maxima")
+        self.batches = self.add_variable((), "zeros", dtype="int32", name="batches")
+        self.reset_state()
+
+    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+        """Count a batch; a weight must be bool, True where a pixel counts."""
+        y_true, y_pred = ops.convert_to_tensor(y_true), ops.convert_to_tensor(y_pred)
+        if y_true.shape[-1:] == (1,) and tuple(y_true.shape) != tuple(y_pred.shape):
+            y_true = ops.squeeze(y_true, -1)
+        check_size(tuple(size or 1 for size in y_true.shape))
+        how = rule_for(y_true, y_pred, self.axis, self.threshold)
+        if how:
+            self.scoring.options.check_scores(tuple(y_pred.shape), how.get("argmax"))
+        count = self._tables[bool(how)].count(y_true, y_pred, mask=sample_weight, **how)
+        low, high = carried(self.low.value + count.sums, self.high.value)
+        self.low.assign(low)
+        self.high.assign(high)
+        self.maxima.assign(ops.maximum(self.maxima.value, count.maxima))
+        self.batches.assign(self.batches.value + 1)
+
+    def result(self) -> Any:
+        """The scores: a scalar, or a dict of scalars; NaN where undefined."""
+        known = in_graph_scores(self.low.value, self.high.value, self.scoring.options)
+        return known[self.scoring.names[0]] if self.scoring.is_one else self.scoring.named(known)
+
+    def reset_state(self) -> None:
+        """Forget all counts."""
+        for variable in (self.low, self.high, self.batches):
+            variable.assign(ops.zeros(variable.shape, dtype="int32"))
+        self.maxima.assign(ops.full((2,), NONE_MET, dtype="int32"))
+
+    def confusion_matrix(self) -> ConfusionMatrix:
+        """The counts themselves, exact; raises if values were no class."""
+        low, high, maxima = map(ops.convert_to_numpy, (self.low, self.high, self.maxima))
+        count = read_counts(self._tables[False].encoding, joined(low, high), maxima)
+        return self.scoring.empty().add(count, pairs=int(ops.convert_to_numpy(self.batches)))
+
+    def get_config(self) -> dict[str, Any]:
+        """What Keras saves with a model."""
+        rule = {"axis": self.axis, "threshold": self.threshold, "name": self.name}
+        return {"scoring": self.scoring.to_dict(), **rule}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> SegmentationScores:
+        """Build what :meth:`get_config` described."""
+        return cls(**Scoring.arguments(config.pop("scoring")), **config)

@@ -1,0 +1,91 @@
+"""Segmentation scores as an MMEngine metric."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from segiou.hooks._scoring import DEFAULT, Scores, Scoring, missing
+
+try:
+    from mmengine.evaluator import BaseMetric
+    from mmengine.registry import METRICS
+except ImportError as error:
+    raise missing("mmengine", "mmengine") from error
+
+from segiou.protocols import Protocol
+from segiou.run import ImageCount, Run
+
+__all__ = ["SegmentationScores"]
+
+
+@METRICS.register_module()
+class SegmentationScores(BaseMetric):
+    """Mean IoU and other scores, in [0, 1], of a validation or test set.
+
+    Each sample keeps its own sparse counts, so that what a distributed
+    sampler repeats to fill its last batch is dropped.
+
+    Parameters
+    ----------
+    labels : as :class:`segiou.ConfusionMatrix`, optional
+        The classes; those of ``dataset_meta["classes"]`` where not given.
+    ignore, exclude, pred_labels, unassigned
+        As :class:`segiou.ConfusionMatrix`, among `options`.
+    scores : sequence of str
+        Which numbers; those of classes are named ``iou/road``.
+    protocol : str
+        By which rule the means are made.
+    truth_key, pred_key : str
+        The data samples' entries whose ``"data"`` are the labels.
+    collect_device, prefix, collect_dir
+        As :class:`mmengine.evaluator.BaseMetric`.
+    """
+
+    default_prefix = "segiou"
+
+    def __init__(
+        self,
+        labels: Any = None,
+        *,
+        scores: Scores = DEFAULT,
+        protocol: Protocol | str = "segiou",
+        truth_key: str = "gt_sem_seg",
+        pred_key: str = "pred_sem_seg",
+        collect_device: str = "cpu",
+        prefix: str | None = None,
+        collect_dir: str | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(collect_device=collect_device, prefix=prefix, collect_dir=collect_dir)
+        self.keys = truth_key, pred_key
+        self._labels = labels
+        self._options = {"scores": scores, "protocol": protocol, **options}
+        self._scoring: Scoring | None = None
+
+    @property
+    def scoring(self) -> Scoring:
+        """The classes; known once the data set is."""
+        if self._scoring is None:
+            labels = self._labels
+            if labels is None and not (labels := (self.dataset_meta or {}).get("classes")):
+                msg = "dataset_meta has no 'classes'; give the metric its labels"
+                raise ValueError(msg)
+            self._scoring = Scoring(labels, **self._options)
+        return self._scoring
+
+    def process(self, data_batch: Any, data_samples: Sequence[dict[str, Any]]) -> None:
+        """Count each sample of a batch."""
+        counting = self.scoring.empty()
+        for sample in data_samples:
+            truth, pred = (sample[key]["data"].squeeze(0) for key in self.keys)
+            name = str(sample.get("img_path", ""))
+            self.results.append(ImageCount.of(name, counting.count(truth, pred)))
+
+    def compute_metrics(self, results: list[ImageCount]) -> dict[str, float]:
+        """The scores of the samples that are left after truncation."""
+        images = tuple(
+            ImageCount(f"{i:09d} {image.id}", image.cells, image.values, image.ignored)
+            for i, image in enumerate(results)
+        )
+        return self.scoring.values(Run(self.scoring.options, images).total())

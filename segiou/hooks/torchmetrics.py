@@ -1,0 +1,93 @@
+"""Segmentation scores as a :class:`torchmetrics.Metric`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from segiou.hooks._scoring import Scores, Scoring, missing
+
+try:
+    import torch
+    from torchmetrics import Metric
+except ImportError as error:
+    raise missing("torchmetrics", "torchmetrics") from error
+
+from segiou.confusion import ConfusionMatrix
+from segiou.hooks._torch import TorchCounter
+from segiou.protocols import Protocol
+
+__all__ = ["SegmentationScores"]
+
+
+class SegmentationScores(Metric):
+    """Mean IoU and other scores of everything since the last reset.
+
+    The state is the integer confusion matrix, summed over processes; it works
+    in a ``MetricCollection``, with ``forward``, ``clone`` and checkpoints.
+
+    Parameters
+    ----------
+    labels, **options
+        The classes, ``ignore`` and the other options of :class:`segiou.ConfusionMatrix`.
+    scores : str or sequence of str
+        One name gives one number; several, or the name of a per-class score
+        such as ``"iou"``, give a dict.
+    protocol : str
+        By which rule the means are made.
+    axis : int
+        The class axis of scores.
+    threshold : float, optional
+        For two classes: the second is predicted where the score is above this.
+    metric_options : dict, optional
+        Passed to :class:`torchmetrics.Metric`.
+    """
+
+    is_differentiable = False
+    higher_is_better = True
+    full_state_update = False
+    plot_lower_bound = 0.0
+    plot_upper_bound = 1.0
+
+    sums: torch.Tensor
+    maxima: torch.Tensor
+    pairs: torch.Tensor
+
+    def __init__(
+        self,
+        labels: Any,
+        *,
+        scores: Scores = "mean_iou",
+        protocol: Protocol | str = "segiou",
+        axis: int = 1,
+        threshold: float | None = None,
+        metric_options: dict[str, Any] | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(**(metric_options or {}))
+        self.scoring = Scoring(labels, scores=scores, protocol=protocol, **options)
+        self.counter = TorchCounter(self.scoring, axis, threshold)
+        sums, maxima = self.counter.empty()
+        self.add_state("sums", sums, dist_reduce_fx="sum")
+        self.add_state("maxima", maxima, dist_reduce_fx="max")
+        self.add_state("pairs", torch.zeros((), dtype=torch.int64), dist_reduce_fx="sum")
+
+    def update(self, preds: Any, target: Any) -> None:
+        """Count a batch: labels, or scores with one more axis than the target; target last."""
+        sums, maxima = self.counter.count(target, preds)
+        self.sums = self.sums + sums.to(self.sums.device)
+        self.maxima = torch.maximum(self.maxima, maxima.to(self.maxima.device))
+        self.pairs = self.pairs + 1
+
+    def confusion_matrix(self) -> ConfusionMatrix:
+        """Everything counted so far, as segiou's own accumulator."""
+        return self.counter.read(self.sums, self.maxima, int(self.pairs))
+
+    def compute(self) -> torch.Tensor | dict[str, torch.Tensor]:
+        """The scores as scalar tensors: one, or a dict of them."""
+        dtype = torch.float32 if self.sums.device.type == "mps" else torch.float64
+        values = self.scoring.values(self.confusion_matrix())
+        tensors = {
+            name: torch.tensor(value, dtype=dtype, device=self.sums.device)
+            for name, value in values.items()
+        }
+        return tensors[self.scoring.names[0]] if self.scoring.is_one else tensors

@@ -1,0 +1,305 @@
+"""Tensors of other frameworks, counted where they are.
+
+The machines that run these tests need no accelerator: the operations of each
+framework are the same on its CPU, where the host's answer stands beside them.
+"""
+
+from __future__ import annotations
+
+import pickle
+import sys
+
+import numpy as np
+import pytest
+
+import segiou
+from segiou import ConfusionMatrix
+from segiou.counting import operations, tensors
+from segiou.counting.devices import framework_of, is_on_device, to_host
+from segiou.counting.tensors import DeviceValuesError, count_on_device, read, read_counts
+
+DTYPES = ["bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64"]
+
+
+def torch_maker():
+    torch = pytest.importorskip("torch")
+    return lambda array: torch.from_numpy(np.array(array))
+
+
+def jax_maker():
+    jnp = pytest.importorskip("jax.numpy")
+    return jnp.asarray
+
+
+class NumPyAsCuPy:
+    """CuPy's names are NumPy's: what is said in them can be tried on NumPy."""
+
+    def __getattr__(self, name):
+        return getattr(np, name)
+
+
+def cupy_maker():
+    sys.modules.setdefault("cupy", NumPyAsCuPy())
+
+    class Array(np.ndarray):
+        device = property(lambda self: "device 0")
+
+    Array.__module__ = "cupy"
+    return lambda array: np.asarray(array).view(Array)
+
+
+MAKERS = {"torch": torch_maker, "jax": jax_maker, "cupy": cupy_maker}
+
+
+@pytest.fixture(params=list(MAKERS))
+def tensor(request, monkeypatch):
+    """A function that makes tensors which count as being on a device."""
+    if request.param == "cupy":
+        monkeypatch.setitem(sys.modules, "cupy", NumPyAsCuPy())
+    make = MAKERS[request.param]()
+    for module in (segiou.confusion, tensors, operations):
+        monkeypatch.setattr(module, "is_on_device", lambda x: framework_of(x) is not None)
+    return make
+
+
+def labels_and_scores(seed: int, classes: int = 5, shape=(2, 7, 9)):
+    rng = np.random.default_rng(seed)
+    truth = rng.choice([*range(classes), 255], shape)
+    pred = rng.integers(0, classes, shape)
+    return truth, pred, rng.normal(size=(shape[0], classes, *shape[1:])).astype(np.float32)
+
+
+def pair(**options):
+    return ConfusionMatrix(5, ignore=255, **options), ConfusionMatrix(5, ignore=255, **options)
+
+
+def test_labels_count_as_on_the_host(tensor):
+    host, device = pair()
+    for seed in range(3):
+        truth, pred, _ = labels_and_scores(seed)
+        host.update(truth, pred)
+        device.update(tensor(truth.astype(np.uint8)), tensor(pred))
+    assert device == host
+    assert device.pixels == 3 * 2 * 7 * 9
+
+
+def test_scores_count_as_on_the_host(tensor):
+    host, device = pair()
+    truth, _, scores = labels_and_scores(1)
+    scores[0, 3] = scores[0, 1]  # ties: the first class wins
+    host.update(truth, scores, argmax=1)
+    device.update(tensor(truth), tensor(scores), argmax=1)
+    assert device == host
+    two, two_on_device = ConfusionMatrix(2), ConfusionMatrix(2)
+    two.update(truth[0] > 2, scores[0, 0], threshold=0.5)
+    two_on_device.update(tensor(truth[0] > 2), tensor(scores[0, 0]), threshold=0.5)
+    assert two_on_device == two
+
+
+def test_masks_and_numpy_truth_are_brought_along(tensor):
+    host, device = pair(unassigned="count")
+    truth, pred, _ = labels_and_scores(2)
+    pred[0, 0] = 77
+    mask = np.arange(truth.size).reshape(truth.shape) % 3 > 0
+    truth[~mask] = 99  # undeclared, but masked out
+    host.update(truth, pred, mask=mask)
+    device.update(truth[..., ::-1], tensor(pred[..., ::-1].copy()), mask=mask[..., ::-1])
+    assert device == host
+    assert device.unassigned.sum() > 0
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_integer_dtype(tensor, dtype):
+    truth = np.array([0, 1, 1, 0]).astype(dtype)
+    pred = np.array([0, 1, 0, 0]).astype(dtype)
+    cm = ConfusionMatrix(2).update(tensor(truth), tensor(pred))
+    np.testing.assert_array_equal(cm.matrix, [[2, 0], [1, 1]])
+
+
+def test_values_far_outside_do_not_wrap(tensor):
+    far = np.array([0, 2**31 - 1, -(2**31), 256, -1], dtype=np.int32)
+    cm = ConfusionMatrix(2, unassigned="count")
+    cm.update(tensor(np.zeros(5, dtype=np.int32)), tensor(far))
+    np.testing.assert_array_equal(cm.unassigned, [4, 0])
+
+
+def test_torch_uint64_beyond_int64_does_not_wrap(monkeypatch):
+    torch = pytest.importorskip("torch")
+    pred = torch.from_numpy(np.array([0, 2**64 - 1, 2**63], dtype=np.uint64))
+    encoding = ConfusionMatrix(2, unassigned="count").options.encoding()
+    count = read(encoding, count_on_device(encoding, torch.zeros(3, dtype=torch.uint8), pred))
+    np.testing.assert_array_equal(count.table, [[1, 0, 2], [0, 0, 0]])
+
+
+def test_label_sets_with_gaps_and_negative_values(tensor):
+    labels = segiou.LabelSet(
+        "odd",
+        (segiou.labels.LabelClass("a", (-1, 7)), segiou.labels.LabelClass("b", (33,))),
+        ignore=(3,),
+    )
+    truth, pred = np.array([-1, 7, 33, 3, 33], dtype=np.int16), np.array([7, 33, 33, 9, -1])
+    host = ConfusionMatrix(labels).update(truth, pred)
+    device = ConfusionMatrix(labels).update(tensor(truth), tensor(pred))
+    assert device == host
+    assert device.ignored == 1
+
+
+def test_undeclared_values_are_found_at_reading_until_reset(tensor):
+    cm = ConfusionMatrix(3, ignore=255)
+    cm.update(tensor(np.array([0, 1, 2])), tensor(np.array([0, 1, 2])))
+    cm.update(tensor(np.array([0, 19, 7, 255])), tensor(np.array([0, 0, 0, 99])))
+    for _ in range(2):
+        with pytest.raises(DeviceValuesError, match=r"truth .*2 pixels, the largest value 19"):
+            cm.mean_iou()
+    assert cm.reset().pixels == 0
+    cm.update(tensor(np.array([0, 1, 255])), tensor(np.array([0, 4, 88])))
+    with pytest.raises(segiou.counting.UndeclaredValuesError, match=r"pred .*1 pixels.* value 4"):
+        _ = cm.matrix
+
+
+def test_errors_that_need_no_values_come_at_once(tensor):
+    cm = ConfusionMatrix(3)
+    zeros = tensor(np.zeros((2, 3), dtype=np.int32))
+    with pytest.raises(ValueError, match=r"\(2, 3\) but pred has \(3,\)"):
+        cm.update(zeros, tensor(np.zeros(3, dtype=np.int32)))
+    with pytest.raises(TypeError, match=r"pred is .*float32; labels must be integers.*argmax"):
+        cm.update(zeros, tensor(np.zeros((2, 3), dtype=np.float32)))
+    with pytest.raises(ValueError, match="5 channels along axis 0, but there are 3"):
+        cm.update(zeros, tensor(np.zeros((5, 2, 3), dtype=np.float32)), argmax=0)
+    with pytest.raises(ValueError, match="no axis 7"):
+        cm.update(zeros, tensor(np.zeros((3, 2, 3), dtype=np.float32)), argmax=7)
+    with pytest.raises(TypeError, match="mask must be bool"):
+        cm.update(zeros, zeros, mask=zeros)
+    with pytest.raises(ValueError, match=r"mask has shape \(1,\)"):
+        cm.update(zeros, zeros, mask=np.ones(1, dtype=bool))
+    assert cm.pairs == 0
+    assert cm.pixels == 0
+
+
+def test_nan_scores_are_refused_at_reading(tensor):
+    scores = np.zeros((1, 2, 3), dtype=np.float32)
+    scores[0, 1, 2] = np.nan
+    cm = ConfusionMatrix(2).update(tensor(np.zeros((1, 3), np.int32)), tensor(scores), argmax=1)
+    with pytest.raises(ValueError, match="1 pixels have a NaN score"):
+        cm.compute()
+
+
+def test_count_is_checked_at_once(tensor):
+    cm = ConfusionMatrix(2)
+    with pytest.raises(DeviceValuesError):
+        cm.count(tensor(np.array([5])), tensor(np.array([0])))
+    count = cm.count(tensor(np.array([1])), tensor(np.array([0])))
+    np.testing.assert_array_equal(count.table, [[0, 0, 0], [1, 0, 0]])
+
+
+def test_pending_counts_travel_with_copies_merges_and_pickles(tensor):
+    host, device = pair()
+    truth, pred, _ = labels_and_scores(5)
+    host.update(truth, pred)
+    for make in (
+        ConfusionMatrix.copy,
+        lambda cm: pickle.loads(pickle.dumps(cm)),
+        lambda cm: cm + 0,
+    ):
+        device.reset().update(tensor(truth), tensor(pred))
+        assert make(device) == host
+    device.reset().update(tensor(truth), tensor(pred))
+    assert ConfusionMatrix(5, ignore=255).merge(device) == host
+    assert device.state_dict() == host.state_dict()
+
+
+def test_empty_batches_count_nothing(tensor):
+    cm = ConfusionMatrix(2).update(
+        tensor(np.zeros((0, 4), np.int32)), tensor(np.zeros((0, 4), np.int32))
+    )
+    assert (cm.pixels, cm.pairs) == (0, 1)
+
+
+def test_counters_of_32_bits_are_emptied_in_time(monkeypatch):
+    jnp = pytest.importorskip("jax.numpy")
+    monkeypatch.setattr(segiou.confusion, "is_on_device", lambda x: True)
+    monkeypatch.setattr(operations.Jax, "limit", 10)
+    cm = ConfusionMatrix(2)
+    for _ in range(7):
+        cm.update(jnp.array([0, 1, 1, 1]), jnp.array([0, 1, 0, 1]))
+    assert cm._counted.sum() == 24  # three times two batches; the last one is pending
+    np.testing.assert_array_equal(cm.matrix, [[7, 0], [7, 14]])
+
+
+def test_a_histogram_by_sorting_is_the_same():
+    torch = pytest.importorskip("torch")
+    ops = operations.operations_for(torch.zeros(1))
+    index = torch.randint(0, 400, (50, 41), dtype=torch.int32)
+    for length in (400, 401, 40_000):
+        assert torch.equal(ops.by_sorting(index, length), ops.histogram(index, length))
+
+
+def test_the_error_survives_pickling():
+    error = pickle.loads(pickle.dumps(DeviceValuesError("truth", 4, 19)))
+    assert (error.side, error.pixels, error.largest, error.values) == ("truth", 4, 19, {})
+    assert "ignore=19" in str(error)
+
+
+def test_sums_of_a_table_read_back():
+    cm = ConfusionMatrix(3, ignore=255, unassigned="count")
+    count = cm.count([0, 1, 2, 255], [0, 1, 9, 9])
+    encoding = cm.options.encoding()
+    back = read_counts(encoding, tensors.sums_of_table(count), np.array([0, 0]))
+    np.testing.assert_array_equal(back.table, count.table)
+    assert back.ignored == 1
+
+
+def test_tensors_on_the_cpu_are_viewed_not_copied():
+    torch = pytest.importorskip("torch")
+    tensor = torch.arange(24).reshape(4, 6)
+    assert not is_on_device(tensor)
+    assert np.shares_memory(to_host(tensor.T), tensor.numpy())
+    weights = torch.ones(3, requires_grad=True)
+    assert np.shares_memory(to_host(weights), weights.detach().numpy())
+
+
+def test_torch_on_the_cpu_gradients_bfloat16_and_strides():
+    torch = pytest.importorskip("torch")
+    truth, _, scores = labels_and_scores(3)
+    weights = torch.from_numpy(scores).requires_grad_()
+    host = ConfusionMatrix(5, ignore=255).update(truth, scores, argmax=1)
+    assert ConfusionMatrix(5, ignore=255).update(torch.from_numpy(truth), weights, argmax=1) == host
+    last = weights.permute(0, 2, 3, 1)
+    assert ConfusionMatrix(5, ignore=255).update(torch.from_numpy(truth), last, argmax=-1) == host
+    half = weights.bfloat16()
+    rounded = ConfusionMatrix(5, ignore=255).update(truth, half.float().detach(), argmax=1)
+    assert ConfusionMatrix(5, ignore=255).update(torch.from_numpy(truth), half, argmax=1) == rounded
+    two = ConfusionMatrix(2).update(truth > 2, half[:, 0], threshold=0.25)
+    assert two == ConfusionMatrix(2).update(truth > 2, half[:, 0].float(), threshold=0.25)
+    with pytest.raises(TypeError, match=r"bfloat16.*labels must be integers"):
+        ConfusionMatrix(2).update(truth, half[:, 0])
+
+
+def test_jax_on_the_cpu_and_its_bfloat16():
+    jnp = pytest.importorskip("jax.numpy")
+    truth, _, scores = labels_and_scores(4)
+    host = ConfusionMatrix(5, ignore=255).update(truth, scores, argmax=1)
+    scores = jnp.asarray(scores)
+    assert ConfusionMatrix(5, ignore=255).update(jnp.asarray(truth), scores, argmax=1) == host
+    half = scores.astype(jnp.bfloat16)
+    rounded = np.asarray(half.astype(jnp.float32))
+    a = ConfusionMatrix(5, ignore=255).update(truth, half, argmax=1)
+    assert a == ConfusionMatrix(5, ignore=255).update(truth, rounded, argmax=1)
+
+
+def test_a_traced_tensor_is_refused():
+    jax = pytest.importorskip("jax")
+    with pytest.raises(TypeError, match=r"inside jax.jit.*segiou\.hooks\.jax"):
+        jax.jit(lambda x: ConfusionMatrix(2).update(x, x).pixels)(np.zeros(3, dtype=np.int32))
+
+
+def test_subclasses_and_parameters_are_their_framework_s():
+    torch = pytest.importorskip("torch")
+
+    class Mask(torch.Tensor):
+        pass
+
+    mask = torch.tensor([0, 1]).as_subclass(Mask)
+    assert framework_of(mask) == framework_of(torch.nn.Parameter(torch.ones(1))) == "torch"
+    assert ConfusionMatrix(2).update(mask, mask).pixel_accuracy() == 1.0
+    assert framework_of(np.zeros(1)) is None
