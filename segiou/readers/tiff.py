@@ -90,8 +90,9 @@ def check_segments(page: Any, size: int, path: str | Path) -> None:
     expected = -(-height // tall) * -(-width // wide) * planes * page.imagedepth
     offsets, counts = page.dataoffsets, page.databytecounts
     # As the file lists them, before tifffile fills gaps; of tiles, or of strips.
-    listed = page.tags.valueof(325 if page.is_tiled else 279, ())
-    if not len(listed) == len(offsets) == len(counts) == expected:
+    if _listed(page, page.is_tiled) != (width, height, tuple(offsets), tuple(counts)) or (
+        len(offsets) != expected
+    ):
         problem = f"is a damaged TIFF: it has {expected} tiles or strips and lists {len(offsets)}"
         raise MaskError(path, problem)
     for i, (offset, count) in enumerate(zip(offsets, counts, strict=True)):
@@ -101,6 +102,15 @@ def check_segments(page: Any, size: int, path: str | Path) -> None:
             problem = "lies beyond the end of the file, or in its header"
         if problem:
             raise MaskError(path, f"is a damaged TIFF: tile or strip {i} {problem}")
+
+
+def _listed(page: Any, tiled: bool) -> tuple[Any, ...]:
+    """Size, offsets and lengths as the file says, before tifffile makes sense of them."""
+    values = []
+    for code in (256, 257, *((324, 325) if tiled else (273, 279))):
+        tags = page.tags.getall(code) or []
+        values.append(tags[0].value if len(tags) == 1 else None)
+    return tuple(tuple(v) if isinstance(v, (list, tuple)) else v for v in values)
 
 
 def _row_bytes(page: Any, width: int) -> int:
