@@ -19,6 +19,7 @@ logging.getLogger("tifffile").addHandler(logging.NullHandler())
 
 #: What is read whole; larger ones are counted window by window.
 _MOST_PIXELS = 1 << 28
+_HEADER_BYTES = 8
 #: Without them tifffile falls back on defaults that make noise of packed pixels.
 _REQUIRED = ("Compression", "PhotometricInterpretation")
 LOSSY_COMPRESSIONS = {6, 7, 33003, 33004, 33005, 34712, 34892, 50001}
@@ -88,18 +89,28 @@ def check_segments(page: Any, size: int, path: str | Path) -> None:
     planes = page.samplesperpixel if page.planarconfig == 2 else 1
     expected = -(-height // tall) * -(-width // wide) * planes * page.imagedepth
     offsets, counts = page.dataoffsets, page.databytecounts
-    # Offsets and lengths of tiles, or of strips.
-    listed = any(a in page.tags and b in page.tags for a, b in ((324, 325), (273, 279)))
-    if not listed or not len(offsets) == len(counts) == expected:
+    # As the file lists them, before tifffile fills gaps; of tiles, or of strips.
+    if _listed(page, page.is_tiled) != (width, height, tuple(offsets), tuple(counts)) or (
+        len(offsets) != expected
+    ):
         problem = f"is a damaged TIFF: it has {expected} tiles or strips and lists {len(offsets)}"
         raise MaskError(path, problem)
     for i, (offset, count) in enumerate(zip(offsets, counts, strict=True)):
         rows = min(tall, height - tall * (i % -(-height // tall))) if not page.is_tiled else tall
         problem = _segment_problem(page, rows * _row_bytes(page, wide), count)
-        if offset < 1 or offset + count > size:
-            problem = "lies beyond the end of the file"
+        if offset < _HEADER_BYTES or offset + count > size:
+            problem = "lies beyond the end of the file, or in its header"
         if problem:
             raise MaskError(path, f"is a damaged TIFF: tile or strip {i} {problem}")
+
+
+def _listed(page: Any, tiled: bool) -> tuple[Any, ...]:
+    """Size, offsets and lengths as the file says, before tifffile makes sense of them."""
+    values = []
+    for code in (256, 257, *((324, 325) if tiled else (273, 279))):
+        tags = page.tags.getall(code) or []
+        values.append(tags[0].value if len(tags) == 1 else None)
+    return tuple(tuple(v) if isinstance(v, (list, tuple)) else v for v in values)
 
 
 def _row_bytes(page: Any, width: int) -> int:

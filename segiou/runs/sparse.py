@@ -108,8 +108,9 @@ def _gathered(data: NDArray[np.uint8], last: Ints) -> Ints:
         raise ValueError(msg)
     starts = last - lengths + 1
     numbers = np.zeros(len(last), dtype=np.int64)
+    used = np.arange(len(last))
     for k in range(int(lengths.max(initial=0))):
-        used = np.flatnonzero(lengths > k)
+        used = used[lengths[used] > k]
         part = (data[starts[used] + k] & 0x7F).astype(np.int64)
         numbers[used] |= part << (7 * k)
     return numbers

@@ -7,7 +7,8 @@ import zlib
 
 import numpy as np
 
-SIZES = {1: "B", 3: "H", 4: "I", 16: "Q"}
+#: Tags are of these kinds, signed ones too; others count as absent.
+SIZES = {1: "B", 3: "H", 4: "I", 6: "b", 8: "h", 9: "i", 13: "I", 16: "Q", 17: "q", 18: "Q"}
 
 
 def strict_tiff(data: bytes) -> np.ndarray:
@@ -36,7 +37,11 @@ def strict_tiff(data: bytes) -> np.ndarray:
         where = start + head
         if size > inline:
             (where,) = struct.unpack_from(order + word, data, where)
-        if size > len(data):
+        if where + size > len(data):
+            # A tag that is out of reach counts as absent, and defaults apply.
+            continue
+        # Of two entries the first counts.
+        if tag in tags:
             continue
         tags[tag] = struct.unpack_from(f"{order}{count}{SIZES[kind]}", data, where)
     return pixels(data, tags, order)
@@ -44,7 +49,7 @@ def strict_tiff(data: bytes) -> np.ndarray:
 
 def pixels(data: bytes, tags: dict, order: str) -> np.ndarray:
     width, height = tags[256][0], tags[257][0]
-    assert tags.get(277, (1,))[0] == 1
+    assert tags.get(277, (1,))[0] not in (3, 4)
     bits = tags.get(258, (1,))[0]
     packed = bits == 1
     bits = 8 if packed else bits
