@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from pathlib import Path
 
 import pytest
+from deadly_tasks import Deadly
 
 import segiou
 from segiou.pairing import Pair
@@ -80,23 +78,6 @@ def test_score_pairs_tells_its_progress(masks):
     )
     assert seen == [(i, 5) for i in range(1, 6)]
     assert sorted(r.id for r in results) == list("01234")
-
-
-class Deadly:
-    """Ends its worker at some pairs: always, or the first time only."""
-
-    def __init__(self, pairs: dict[str, Path | None]) -> None:
-        self._pairs = pairs
-
-    def __call__(self, batch):
-        for pair in batch:
-            if pair.id in self._pairs:
-                once = self._pairs[pair.id]
-                if once is None or not once.exists():
-                    if once is not None:
-                        once.touch()
-                    os.kill(os.getpid(), signal.SIGKILL)
-        return [[Problem(pair.id, "done")] for pair in batch], 0.01
 
 
 def dispatched(task, engine, count=30):
