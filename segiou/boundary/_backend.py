@@ -13,7 +13,7 @@ try:
 except ImportError:
     _kernel = None
 
-__all__ = ["BACKEND", "count_bands", "nearest"]
+__all__ = ["BACKEND", "count_bands", "count_valid", "nearest"]
 
 BACKEND = "numpy" if _kernel is None else "c"
 
@@ -43,6 +43,13 @@ def count_bands(
         _renumbered(truth, present), _renumbered(pred, present), len(present) or 1, width, *borders
     )
     return _scattered(small, present, num_classes)
+
+
+def count_valid(codes: Codes) -> int:
+    """Count the pixels that are not ignored."""
+    if _kernel is None or codes.dtype != np.uint8:
+        return int(np.count_nonzero(codes != ignored_code(codes.dtype)))
+    return int(_kernel.count_valid(np.ascontiguousarray(codes)))
 
 
 def _kernel_bands(

@@ -42,17 +42,23 @@ static int has_size(const Py_buffer *view, Py_ssize_t items, size_t itemsize)
 }
 
 /* count_bands(truth, pred, height, width, num_classes, reach, band_border, trimap_border,
- *             inner, trimap, outer) */
+ *             inner, trimap, outer, loops=None)
+ *
+ * loops: "avx512", "avx2" or "portable", by default the best that there are. */
 static PyObject *door_count_bands(PyObject *module, PyObject *args)
 {
     Py_buffer views[MAX_BUFFERS];
     Py_ssize_t height, width, num_classes, reach;
     Band band;
+    const char *name = NULL;
     (void)module;
-    if (!PyArg_ParseTuple(args, "y*y*nnnniiw*w*w*", &views[0], &views[1], &height, &width,
+    if (!PyArg_ParseTuple(args, "y*y*nnnniiw*w*w*|z", &views[0], &views[1], &height, &width,
                           &num_classes, &reach, &band.band_border, &band.trimap_border, &views[2],
-                          &views[3], &views[4]))
+                          &views[3], &views[4], &name))
         return NULL;
+    const Loops *loops = find_loops(name);
+    if (loops == NULL)
+        return refuse(views, MAX_BUFFERS, "this processor has no such loops");
     Py_ssize_t longest = height > width ? height : width;
     if (height < 1 || width < 1 || height > PY_SSIZE_T_MAX / 8 / width || reach < 1 ||
         num_classes < 1 || num_classes > 253 || views[0].len != height * width ||
@@ -65,7 +71,7 @@ static PyObject *door_count_bands(PyObject *module, PyObject *args)
     Pair pair = {views[0].buf, views[1].buf, (size_t)height, (size_t)width, (size_t)num_classes};
     int status;
     Py_BEGIN_ALLOW_THREADS;
-    status = count_bands(&pair, &band, views[2].buf, views[3].buf, views[4].buf);
+    status = count_bands(loops, &pair, &band, views[2].buf, views[3].buf, views[4].buf);
     Py_END_ALLOW_THREADS;
     return finish(views, MAX_BUFFERS, status);
 }
@@ -124,7 +130,7 @@ static PyObject *door_encode(PyObject *module, PyObject *args)
     if (views[1].len != n || views[2].len != n || views[3].len != n || ignored < -1 ||
         ignored > 255 || num_classes < 1 || num_classes > 253)
         return refuse(views, 4, "the sizes of the arrays do not suit each other");
-    const Loops *loops = find_loops();
+    const Loops *loops = find_loops(NULL);
     int is_bad_truth, is_bad_pred;
     Py_BEGIN_ALLOW_THREADS;
     loops->encode(views[2].buf, views[3].buf, views[0].buf, views[1].buf, (uint8_t)ignored,
@@ -136,8 +142,21 @@ static PyObject *door_encode(PyObject *module, PyObject *args)
     return Py_BuildValue("ii", is_bad_truth, is_bad_pred);
 }
 
+/* count_valid(codes) -> pixels that are not ignored */
+static PyObject *door_count_valid(PyObject *module, PyObject *args)
+{
+    Py_buffer view;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y*", &view))
+        return NULL;
+    size_t found = count_others(find_loops(NULL), view.buf, IGNORED, (size_t)view.len);
+    PyBuffer_Release(&view);
+    return PyLong_FromSize_t(found);
+}
+
 static PyMethodDef methods[] = {
     {"encode", door_encode, METH_VARARGS, NULL},
+    {"count_valid", door_count_valid, METH_VARARGS, NULL},
     {"count_bands", door_count_bands, METH_VARARGS, NULL},
     {"nearest", door_nearest, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},

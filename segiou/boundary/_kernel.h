@@ -29,22 +29,36 @@ typedef struct {
     const int64_t *starts; /* num_classes + 1 */
 } Points;
 
-#define NEAR 1  /* a valid pixel of another code lies within reach */
-#define FRAME 2 /* the image border does */
-
-/* Loops over rows of bytes, for the instruction set at hand. */
+/* Loops over rows of bytes, for the instruction set at hand; `words` are 64 bytes each. */
 typedef struct {
     /* into[i] = max(into[i], from[i]) */
     void (*max_into)(uint8_t *restrict into, const uint8_t *restrict from, size_t n);
-    /* into[i] = max(a[i], b[i]) */
-    void (*max_of)(uint8_t *restrict into, const uint8_t *a, const uint8_t *b, size_t n);
     /* Codes and their complements, ignored ones as 0 in both. */
     void (*split)(uint8_t *restrict high, uint8_t *restrict low, const uint8_t *restrict codes,
                   size_t n);
-    /* frame[i], and NEAR where high[i] and low[i] are no complements; 0 for ignored codes. */
-    void (*mark)(uint8_t *restrict marks, const uint8_t *restrict high,
-                 const uint8_t *restrict low, const uint8_t *restrict codes,
-                 const uint8_t *restrict frame, size_t n);
+    /* From two such halves each: the largest codes, and the smallest, 255 where there are none. */
+    void (*join)(uint8_t *restrict rows, const uint8_t *restrict a, const uint8_t *restrict b,
+                 size_t half);
+    /* Bit i: a[i] != b[i] */
+    void (*differ)(uint64_t *bits, const uint8_t *a, const uint8_t *b, size_t words);
+    /* Bit i: a[i] != value */
+    void (*differ_from)(uint64_t *bits, const uint8_t *a, uint8_t value, size_t words);
+    /* into[w] = bits[w] | the word `step` bits ahead; reads step / 64 + 1 words more. */
+    void (*or_ahead)(uint64_t *restrict into, const uint64_t *restrict bits, size_t words,
+                     size_t step);
+    /* How many bytes are not the value. */
+    size_t (*count_others)(const uint8_t *codes, uint8_t value, size_t words);
+    /* Adds, per class, the pixels marked in the truth, in the prediction, and in both as one. */
+    void (*tally_classes)(int64_t (*counts)[3], size_t num_classes, const uint8_t *t,
+                          const uint8_t *p, const uint64_t *truth, const uint64_t *pred,
+                          size_t words);
+    /* The same for all 256 codes, by runs; reads one code more than there are in the words. */
+    void (*tally_runs)(int64_t (*counts)[3], const uint8_t *t, const uint8_t *p,
+                       const uint64_t *truth, const uint64_t *pred, size_t words);
+    /* Adds to counts[1] the marked pixels with another valid truth than c, to [0] those predicted
+     * as c. */
+    void (*tally_outer)(int64_t *counts, const uint8_t *t, const uint8_t *p, uint8_t c,
+                        const uint64_t *marks, size_t words);
     /* Labels as codes; where is_ignoring is 255, not 0, the truth value `ignored` makes both
      * IGNORED. */
     void (*encode)(uint8_t *restrict truth_codes, uint8_t *restrict pred_codes,
@@ -54,21 +68,57 @@ typedef struct {
     void (*keep_highest)(uint8_t *restrict highest, const uint8_t *restrict codes, size_t n);
 } Loops;
 
-const Loops *find_loops(void);
+/* The best loops that this processor runs; with a name, those, or NULL. */
+const Loops *find_loops(const char *name);
 
 /* Whether any code that is not IGNORED is `lowest` or above. */
 int has_code_from(const Loops *loops, const uint8_t *codes, uint8_t lowest, size_t n);
 
-/* Replaces rows i of `data` by the maximum of rows i to i + size - 1; the last size - 1 are lost. */
-void max_over_rows(const Loops *loops, uint8_t *data, size_t rows, size_t stride, size_t size);
-/* The same for the bytes of a row. The result lies in `row` or `spare`, which hold n bytes, are
- * both overwritten and have room for `size` more, that are read but matter to no other than the
- * last size - 1. */
-uint8_t *max_along_row(const Loops *loops, uint8_t *row, uint8_t *spare, size_t n, size_t size);
+size_t count_words(size_t pixels);
+
+/* Row y where whole words and one code more can be read from it, else a copy in `spare`, which
+ * has room for that. */
+const uint8_t *readable_row(const Pair *pair, const uint8_t *codes, size_t y, uint8_t *spare);
+
+size_t count_others(const Loops *loops, const uint8_t *codes, uint8_t value, size_t n);
+
+/* Rows of bits, one after another, with room for windows over them.
+ *
+ * Each row starts `before` bits late and is followed by that many words that are 0, so that
+ * a window from x - before on, of up to 2 * before + 1 bits, is one from x on, and does not reach
+ * what counts of the next row. */
+typedef struct {
+    const Loops *loops;
+    size_t rows, words, before, stride, room;
+    uint64_t *bits, *spare; /* room words each, in one piece of memory */
+} BitRows;
+
+/* Returns what is to be freed, or NULL where memory ran out. */
+void *open_bit_rows(BitRows *all, const Loops *loops, size_t rows, size_t words, size_t before);
+void write_bit_row(BitRows *all, size_t i, const uint64_t *bits);
+
+/* Bit x of each row: any of x to x + size - 1. */
+void spread_bit_rows(BitRows *all, size_t size);
+
+/* Sets the bits from `first` to `last`. */
+void set_bits(uint64_t *bits, size_t first, size_t last);
+
+/* How many bits are 0 before the lowest that is not. */
+static inline unsigned trailing_zeros(uint64_t word)
+{
+#if defined(__GNUC__)
+    return (unsigned)__builtin_ctzll(word);
+#else
+    unsigned n = 0;
+    while (!(word >> n & 1))
+        n++;
+    return n;
+#endif
+}
 
 /* Writes (C, 3), (C, 3) and (C, 2) counts. Returns -1 where memory ran out. */
-int count_bands(const Pair *pair, const Band *band, int64_t *inner, int64_t *trimap,
-                int64_t *outer);
+int count_bands(const Loops *loops, const Pair *pair, const Band *band, int64_t *inner,
+                int64_t *trimap, int64_t *outer);
 int count_outer(const Loops *loops, const Pair *pair, size_t reach, int64_t *outer);
 
 /* Writes the squared distance of each query point. Returns -1 where memory ran out. */

@@ -1,60 +1,76 @@
 /* Pixels within reach of a boundary, for all classes at once.
  *
- * A pixel is near a boundary of its class where its window holds another code: where the largest
- * code in it is not the smallest. Ignored pixels are neutral to both.
+ * A pixel is near a boundary of its class where its window holds another code. Rows of codes go
+ * into columns of the window's height, as the largest and the smallest code, and those into bits:
+ * a row of columns has two codes where a column has, or where two neighbours differ.
  */
 #include "_kernel.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define ONES UINT64_C(0x0101010101010101)
+#define BLOCK_ROWS 32  /* rows whose bits are spread at once */
+#define FEW_CLASSES 24 /* up to so many are counted class by class */
 
 /* Room for a window of rows, and for a few single ones.
  *
- * A row is two: the largest codes, and, `half` bytes on, the complements of the smallest, so that
- * all are maxima. Halves and sections are whole vectors; what lies behind the width stays 0. */
+ * A row of bytes is two: the largest codes, and, `half` bytes on, the complements of the smallest,
+ * so that all are maxima. Ignored pixels are neutral to both. Halves are whole words; what lies
+ * behind the width stays 0. */
 typedef struct {
     const Loops *loops;
-    size_t height, width, reach, half, section;
+    const Pair *pair;
     const uint8_t *codes;
-    uint8_t *suffixes, *prefix, *row; /* suffixes: a row for each row of a window */
-    uint8_t *padded, *spare;          /* two sections: a half with the reach on either side */
-    uint8_t *frame, *edge;            /* FRAME as it is in most rows, and all over */
+    size_t reach, row_reach, words, half;
+    uint8_t *suffixes;            /* a row for each row of a window */
+    uint8_t *prefix, *row, *both; /* both: largest and smallest codes, not complements */
+    uint64_t *mixed, *edges, *filled;
+    uint64_t *inside, *frame; /* frame: within reach of the left or right border */
+    BitRows block;
+    void *block_memory;
 } Workspace;
 
-static size_t whole_vectors(size_t n)
+static size_t less(size_t a, size_t b)
 {
-    return (n + VECTOR - 1) / VECTOR * VECTOR;
+    return a < b ? a : b;
 }
 
-static uint8_t *open_workspace(Workspace *work, const Pair *pair, const uint8_t *codes,
-                               size_t reach)
+static void place_rows(Workspace *work, uint64_t *bits, uint8_t *bytes)
 {
-    size_t half = whole_vectors(pair->width), section = half + whole_vectors(2 * reach);
-    size_t window = 2 * reach + 1;
-    /* Windows are read past the end of the last section. */
-    uint8_t *memory = calloc((2 * window + 6) * half + 4 * section + 2 * whole_vectors(window), 1);
-    if (memory == NULL)
-        return NULL;
-    uint8_t *singles = memory + 2 * window * half;
-    *work = (Workspace){find_loops(), pair->height, pair->width, reach, half, section, codes,
-                        memory, singles, singles + 2 * half, NULL, NULL, singles + 4 * half,
-                        singles + 5 * half};
-    work->padded = singles + 6 * half;
-    work->spare = work->padded + 2 * section + whole_vectors(window);
-    memset(work->edge, FRAME, pair->width);
-    for (size_t x = 0; x < pair->width; x++)
-        work->frame[x] = x < reach || x + reach >= pair->width ? FRAME : 0;
+    uint64_t **rows[] = {&work->mixed, &work->edges, &work->filled, &work->inside, &work->frame};
+    size_t single = 2 * work->half + VECTOR;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        *rows[i] = bits + i * (work->words + 1);
+    work->prefix = bytes;
+    work->row = bytes + single;
+    work->both = bytes + 2 * single;
+    work->suffixes = bytes + 3 * single;
+}
+
+static void *open_workspace(Workspace *work, const Loops *loops, const Pair *pair, size_t reach)
+{
+    size_t row_reach = less(reach, pair->height), words = count_words(pair->width);
+    size_t bits = 5 * (words + 1), rows = 2 * row_reach + 4; /* twice a half each, and a vector */
+    uint64_t *memory = calloc(bits * sizeof *memory + rows * (2 * 64 * words + VECTOR), 1);
+    *work = (Workspace){.loops = loops, .pair = pair, .reach = reach, .row_reach = row_reach,
+                        .words = words, .half = 64 * words};
+    work->block_memory = open_bit_rows(&work->block, loops, BLOCK_ROWS, words, reach);
+    if (memory == NULL || work->block_memory == NULL)
+        return memory;
+    place_rows(work, memory, (uint8_t *)(memory + bits));
+    set_bits(work->inside, 0, pair->width - 1);
+    set_bits(work->frame, 0, less(reach, pair->width) - 1);
+    set_bits(work->frame, pair->width - less(reach, pair->width), pair->width - 1);
     return memory;
 }
 
 /* Row i of the map with the reach above and below, where there are no codes. */
 static void read_row(const Workspace *work, size_t i, uint8_t *into)
 {
-    if (i >= work->reach && i < work->height + work->reach)
-        work->loops->split(into, into + work->half,
-                           work->codes + (i - work->reach) * work->width, work->width);
+    size_t width = work->pair->width;
+    if (i >= work->row_reach && i < work->pair->height + work->row_reach)
+        work->loops->split(into, into + work->half, work->codes + (i - work->row_reach) * width,
+                           width);
     else
         memset(into, 0, 2 * work->half);
 }
@@ -62,209 +78,165 @@ static void read_row(const Workspace *work, size_t i, uint8_t *into)
 /* Maxima from each row of the window that starts at row i to the window's end. */
 static void fill_suffixes(Workspace *work, size_t i)
 {
-    for (size_t k = 2 * work->reach + 1; k-- > 0;) {
+    for (size_t k = 2 * work->row_reach + 1; k-- > 0;) {
         uint8_t *suffix = work->suffixes + 2 * k * work->half;
         read_row(work, i + k, suffix);
-        if (k < 2 * work->reach)
+        if (k < 2 * work->row_reach)
             work->loops->max_into(suffix, suffix + 2 * work->half, 2 * work->half);
     }
     memset(work->prefix, 0, 2 * work->half);
 }
 
-static void extend_prefix(Workspace *work, size_t i)
-{
-    read_row(work, i, work->row);
-    work->loops->max_into(work->prefix, work->row, 2 * work->half);
-}
-
-/* Both halves with the reach, empty, on either side. */
-static void pad_halves(const Workspace *work, const uint8_t *suffix)
-{
-    for (size_t i = 0; i < 2; i++) {
-        uint8_t *section = work->padded + i * work->section;
-        size_t used = work->reach + work->half;
-        memset(section, 0, work->reach);
-        work->loops->max_of(section + work->reach, suffix + i * work->half,
-                            work->prefix + i * work->half, work->half);
-        memset(section + used, 0, work->section - used);
-    }
-}
-
-/* Writes NEAR and FRAME for each valid pixel of row y, 0 for ignored ones. Rows come in order.
+/* Largest and smallest codes of the columns around row y. Rows come in order.
  *
  * A window of rows is the end of one block of rows and the start of the next, so that its maxima
  * are those of a suffix and a prefix (van Herk 1992; Gil and Werman 1993). */
-static void mark_row(Workspace *work, size_t y, uint8_t *marks)
+static void fill_columns(Workspace *work, size_t y)
 {
-    size_t size = 2 * work->reach + 1, k = y % size;
-    int is_edge = y < work->reach || y + work->reach >= work->height;
-    if (k == 0)
+    size_t k = y % (2 * work->row_reach + 1);
+    if (k == 0) {
         fill_suffixes(work, y);
-    else
-        extend_prefix(work, y + 2 * work->reach);
-    pad_halves(work, work->suffixes + 2 * k * work->half);
-    const uint8_t *row =
-        max_along_row(work->loops, work->padded, work->spare, 2 * work->section, size);
-    work->loops->mark(marks, row, row + work->section, work->codes + y * work->width,
-                      is_edge ? work->edge : work->frame, work->width);
+    } else {
+        read_row(work, y + 2 * work->row_reach, work->row);
+        work->loops->max_into(work->prefix, work->row, 2 * work->half);
+    }
+    work->loops->join(work->both, work->suffixes + 2 * k * work->half, work->prefix, work->half);
 }
 
-/* Eight bytes of marks as eight bytes of 0 or 1. */
-static uint64_t choose(uint64_t marks, int border)
+/* Bit x of the row after it: bit x + 1. */
+static uint64_t next_bits(const uint64_t *bits, size_t w)
 {
-    return border < 0 ? 0 : (border ? marks | marks >> 1 : marks) & ONES;
+    return bits[w] >> 1 | bits[w + 1] << 63;
 }
 
+/* Bit x of `edges`: columns x and x + 1 hold two codes. */
+static void find_edges(Workspace *work)
+{
+    const uint8_t *largest = work->both, *smallest = work->both + work->half;
+    work->loops->differ(work->mixed, largest, smallest, work->words);
+    work->loops->differ(work->edges, largest, largest + 1, work->words);
+    work->loops->differ_from(work->filled, smallest, IGNORED, work->words);
+    for (size_t w = 0; w < work->words; w++)
+        work->mixed[w] &= work->filled[w];
+    for (size_t w = 0; w < work->words; w++)
+        work->edges[w] = (work->edges[w] & work->filled[w] & next_bits(work->filled, w)) |
+                         work->mixed[w] | next_bits(work->mixed, w);
+}
+
+/* The first column from x on with valid pixels; past the last there is none. */
+static size_t next_filled(const Workspace *work, size_t x)
+{
+    for (size_t w = x / 64; w < work->words; w++) {
+        uint64_t bits = work->filled[w] & (w == x / 64 ? ~UINT64_C(0) << x % 64 : ~UINT64_C(0));
+        if (bits)
+            return 64 * w + trailing_zeros(bits);
+    }
+    return 64 * work->words;
+}
+
+/* Ignored columns are neutral: what differs across them does so for windows that hold both sides. */
+static void bridge_gaps(const Workspace *work, uint64_t *near)
+{
+    size_t last = work->pair->width - 1;
+    for (size_t w = 0; w < work->words; w++) {
+        uint64_t ends = work->filled[w] & ~next_bits(work->filled, w);
+        for (; ends; ends &= ends - 1) {
+            size_t a = 64 * w + trailing_zeros(ends), b = next_filled(work, a + 1);
+            size_t from = b - less(b, work->reach), to = less(a + work->reach, last);
+            if (b <= last && from <= to && work->both[a] != work->both[b])
+                set_bits(near, from, to);
+        }
+    }
+}
+
+/* near, and where the border is a boundary what it reaches, of valid pixels. */
+static void finish_row(const Workspace *work, size_t y, int border, const uint64_t *near,
+                       const uint64_t *valid, uint64_t *marks)
+{
+    int is_edge = y < work->reach || y + work->reach >= work->pair->height;
+    for (size_t w = 0; w < work->words; w++) {
+        uint64_t frame = !border ? 0 : is_edge ? ~UINT64_C(0) : work->frame[w];
+        marks[w] = (near[w] | frame) & valid[w] & work->inside[w];
+    }
+}
+
+/* Where marks go: by the band's border, and by the trimap's unless there is no room for them. */
 typedef struct {
-    int64_t inner[256][3], trimap[256][3];
-} Tallies;
+    const Band *band;
+    uint64_t *marks, *trimap;
+} Target;
 
-/* What a run of pixels whose codes are t and p adds: eight sums of at most 255 in each word. */
-typedef struct {
-    uint64_t t, p; /* eight times the code */
-    uint64_t truth, pred, both, trimap;
-    unsigned words;
-} Run;
-
-static int64_t sum_bytes(uint64_t sums)
+static void mark_block(Workspace *work, const Target *target, size_t start, size_t end)
 {
-    const uint64_t even = UINT64_C(0x00FF00FF00FF00FF), ones = UINT64_C(0x0001000100010001);
-    return (int64_t)(((sums & even) + (sums >> 8 & even)) * ones >> 48);
-}
-
-static void finish_run(Tallies *tallies, const Run *run)
-{
-    size_t t = run->t & 255, p = run->p & 255;
-    tallies->inner[t][0] += sum_bytes(run->truth);
-    tallies->inner[p][1] += sum_bytes(run->pred);
-    if (t == p)
-        tallies->inner[t][2] += sum_bytes(run->both);
-    if (run->trimap) {
-        int64_t trimap = sum_bytes(run->trimap);
-        tallies->trimap[t][0] += trimap;
-        tallies->trimap[p][1] += trimap;
-        tallies->trimap[t][2] += t == p ? trimap : 0;
+    uint64_t *near = target->marks, *valid = work->mixed;
+    size_t words = work->words;
+    memset(near + start * words, 0, (end - start) * words * sizeof *near);
+    for (size_t y = start; y < end; y++) {
+        fill_columns(work, y);
+        find_edges(work);
+        bridge_gaps(work, near + y * words);
+        write_bit_row(&work->block, y - start, work->edges);
+    }
+    spread_bit_rows(&work->block, 2 * work->reach);
+    for (size_t y = start; y < end; y++) {
+        uint64_t *marks = near + y * words;
+        for (size_t w = 0; w < words; w++)
+            marks[w] |= work->block.bits[(y - start) * work->block.stride + w];
+        work->loops->differ_from(valid, readable_row(work->pair, work->codes, y, work->row),
+                                 IGNORED, words);
+        if (target->trimap)
+            finish_row(work, y, target->band->trimap_border, marks, valid,
+                       target->trimap + y * words);
+        finish_row(work, y, target->band->band_border, marks, valid, marks);
     }
 }
 
-static Run start_run(uint8_t t, uint8_t p)
+static void mark_all(Workspace *work, const uint8_t *codes, const Target *target)
 {
-    return (Run){.t = t * ONES, .p = p * ONES};
+    work->codes = codes;
+    for (size_t y = 0; y < work->pair->height; y += BLOCK_ROWS)
+        mark_block(work, target, y, less(y + BLOCK_ROWS, work->pair->height));
 }
 
-static uint64_t load(const uint8_t *from)
+static void tally_all(int64_t (*counts)[3], const Workspace *work, const uint64_t *truth,
+                      const uint64_t *pred)
 {
-    uint64_t word;
-    memcpy(&word, from, 8);
-    return word;
-}
-
-static void extend_run(Run *run, uint64_t truth, uint64_t pred, uint64_t trimap)
-{
-    run->truth += truth;
-    run->pred += pred;
-    run->both += truth & pred;
-    run->trimap += trimap;
-    run->words++;
-}
-
-/* How many of the eight bytes in memory order are 0 before the first that is not. */
-static size_t leading_zeros(uint64_t word)
-{
-#if defined(__GNUC__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    return word ? (size_t)__builtin_ctzll(word) / 8 : 8;
-#else
-    uint8_t bytes[8];
-    size_t n = 0;
-    memcpy(bytes, &word, 8);
-    while (n < 8 && bytes[n] == 0)
-        n++;
-    return n;
-#endif
-}
-
-/* All bits of the first n bytes in memory order. */
-static uint64_t first_bytes(size_t n)
-{
-    static const uint8_t ones_and_zeros[16] = {255, 255, 255, 255, 255, 255, 255, 255};
-    return load(ones_and_zeros + 8 - n);
-}
-
-/* Counts the marks of eight pixels. Masks are made of runs: most continue the last. */
-static inline void tally_eight(Tallies *tallies, Run *run, const uint8_t *t, const uint8_t *p,
-                               const Band *band, uint64_t truth_marks, uint64_t pred_marks)
-{
-    uint64_t truth = choose(truth_marks, band->band_border);
-    uint64_t pred = choose(pred_marks, band->band_border);
-    uint64_t trimap = choose(truth_marks, band->trimap_border);
-    uint64_t left = ~UINT64_C(0), truth_codes = load(t), pred_codes = load(p), differs;
-    while ((differs = ((truth_codes ^ run->t) | (pred_codes ^ run->p)) & left) != 0) {
-        size_t at = leading_zeros(differs);
-        uint64_t now = left & first_bytes(at);
-        extend_run(run, truth & now, pred & now, trimap & now);
-        finish_run(tallies, run);
-        *run = start_run(t[at], p[at]);
-        left &= ~now;
-    }
-    extend_run(run, truth & left, pred & left, trimap & left);
-    if (run->words == 255) {
-        finish_run(tallies, run);
-        *run = start_run(run->t & 255, run->p & 255);
+    const Loops *loops = work->loops;
+    const Pair *pair = work->pair;
+    for (size_t y = 0, at = 0; y < pair->height; y++, at += work->words) {
+        const uint8_t *t = readable_row(pair, pair->truth, y, work->row);
+        const uint8_t *p = readable_row(pair, pair->pred, y, work->both);
+        if (pair->num_classes <= FEW_CLASSES)
+            loops->tally_classes(counts, pair->num_classes, t, p, truth + at, pred + at,
+                                 work->words);
+        else
+            loops->tally_runs(counts, t, p, truth + at, pred + at, work->words);
     }
 }
 
-static void tally_row(Tallies *tallies, Run *run, const uint8_t *t, const uint8_t *p,
-                      const Band *band, const uint8_t *truth_marks, const uint8_t *pred_marks,
-                      size_t n)
+int count_bands(const Loops *loops, const Pair *pair, const Band *band, int64_t *inner,
+                int64_t *trimap, int64_t *outer)
 {
-    size_t i = 0;
-    for (; i + 8 <= n; i += 8) {
-        uint64_t truth = load(truth_marks + i), pred = load(pred_marks + i);
-        if (truth | pred)
-            tally_eight(tallies, run, t + i, p + i, band, truth, pred);
+    Workspace work;
+    int has_trimap = band->trimap_border >= 0, status = -1;
+    size_t size = pair->height * count_words(pair->width), num_bytes = sizeof(int64_t[3]);
+    void *memory = open_workspace(&work, loops, pair, band->reach);
+    int64_t(*counts)[256][3] = calloc(2, sizeof *counts);
+    uint64_t *marks = malloc((has_trimap ? 3 : 2) * size * sizeof *marks);
+    if (memory && work.block_memory && counts && marks) {
+        uint64_t *pred_marks = marks + size, *near_truth = has_trimap ? marks + 2 * size : NULL;
+        mark_all(&work, pair->truth, &(Target){band, marks, near_truth});
+        mark_all(&work, pair->pred, &(Target){band, pred_marks, NULL});
+        tally_all(counts[0], &work, marks, pred_marks);
+        if (has_trimap)
+            tally_all(counts[1], &work, near_truth, near_truth);
+        memcpy(inner, counts[0], pair->num_classes * num_bytes);
+        memcpy(trimap, counts[1], pair->num_classes * num_bytes);
+        status = has_trimap ? count_outer(loops, pair, band->reach, outer) : 0;
     }
-    if (i < n) {
-        uint8_t tail[4][8] = {{0}};
-        const uint8_t *sources[4] = {t, p, truth_marks, pred_marks};
-        for (size_t k = 0; k < 4; k++)
-            memcpy(tail[k], sources[k] + i, n - i);
-        tally_eight(tallies, run, tail[0], tail[1], band, load(tail[2]), load(tail[3]));
-    }
-}
-
-static void tally_all(Tallies *tallies, const Pair *pair, const Band *band, Workspace *truth,
-                      Workspace *pred, uint8_t *marks)
-{
-    Run run = start_run(0, 0);
-    for (size_t y = 0; y < pair->height; y++) {
-        size_t start = y * pair->width;
-        mark_row(truth, y, marks);
-        mark_row(pred, y, marks + pair->width);
-        tally_row(tallies, &run, pair->truth + start, pair->pred + start, band, marks,
-                  marks + pair->width, pair->width);
-    }
-    finish_run(tallies, &run);
-}
-
-int count_bands(const Pair *pair, const Band *band, int64_t *inner, int64_t *trimap,
-                int64_t *outer)
-{
-    Workspace truth, pred;
-    Tallies *tallies = calloc(1, sizeof *tallies);
-    uint8_t *marks = malloc(2 * pair->width);
-    uint8_t *truth_memory = open_workspace(&truth, pair, pair->truth, band->reach);
-    uint8_t *pred_memory = open_workspace(&pred, pair, pair->pred, band->reach);
-    int status = tallies && marks && truth_memory && pred_memory ? 0 : -1;
-    if (status == 0) {
-        tally_all(tallies, pair, band, &truth, &pred, marks);
-        memcpy(inner, tallies->inner, pair->num_classes * sizeof tallies->inner[0]);
-        memcpy(trimap, tallies->trimap, pair->num_classes * sizeof tallies->trimap[0]);
-        if (band->trimap_border >= 0)
-            status = count_outer(truth.loops, pair, band->reach, outer);
-    }
-    free(truth_memory);
-    free(pred_memory);
-    free(tallies);
+    free(memory);
+    free(work.block_memory);
+    free(counts);
     free(marks);
     return status;
 }

@@ -1,97 +1,112 @@
-/* Pixels outside a class but within reach of it, class by class, each in its own box. */
+/* Pixels outside a class but within reach of it, class by class, in the rows where it is near. */
 #include "_kernel.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+/* The rows of a class; no row where `end` is 0. */
 typedef struct {
-    size_t top, bottom, left, right; /* bottom and right are one past the last */
-} Box;
+    size_t start, end;
+} Rows;
 
-static size_t less(size_t a, size_t b)
+typedef struct {
+    const Loops *loops;
+    const Pair *pair;
+    size_t reach, row_reach, words;
+    BitRows plane; /* the map with the reach above and below */
+    uint64_t *bits;
+    uint8_t *truth_row, *pred_row;
+    Rows rows[256];
+} Workspace;
+
+static const uint8_t *truth_at(const Workspace *work, size_t y)
 {
-    return a < b ? a : b;
+    return readable_row(work->pair, work->pair->truth, y, work->truth_row);
 }
 
-/* The boxes of all codes; a code that does not occur has bottom 0. */
-static void find_boxes(const Pair *pair, Box *boxes)
+/* In which rows each code stands: looked at where runs end. */
+static void find_rows(Workspace *work)
 {
-    for (size_t c = 0; c < 256; c++)
-        boxes[c] = (Box){0, 0, pair->width, 0};
-    for (size_t y = 0; y < pair->height; y++) {
-        const uint8_t *row = pair->truth + y * pair->width;
-        for (size_t x = 0; x < pair->width; x++) {
-            Box *box = &boxes[row[x]];
-            if (box->bottom == 0)
-                box->top = y;
-            box->bottom = y + 1;
-            box->left = less(box->left, x);
-            size_t run = x + 1;
-            while (run < pair->width && row[run] == row[x])
-                run++;
-            box->right = box->right > run ? box->right : run;
-            x = run - 1;
-        }
+    uint64_t *ends = work->bits;
+    for (size_t y = 0; y < work->pair->height; y++) {
+        const uint8_t *t = truth_at(work, y);
+        work->loops->differ(ends, t, t + 1, work->words);
+        set_bits(ends, work->pair->width - 1, work->pair->width - 1);
+        for (size_t w = 0; w < work->words; w++)
+            for (uint64_t left = ends[w]; left; left &= left - 1) {
+                size_t x = 64 * w + trailing_zeros(left);
+                if (x >= work->pair->width)
+                    break;
+                Rows *rows = &work->rows[t[x]];
+                rows->start = rows->end ? rows->start : y;
+                rows->end = y + 1;
+            }
     }
 }
 
-static Box widened(const Pair *pair, Box box, size_t reach)
+/* Bit x of row i: any of rows i to i + size - 1. */
+static void spread_down(uint64_t *bits, size_t rows, size_t stride, size_t size)
 {
-    return (Box){box.top - less(box.top, reach), less(box.bottom + reach, pair->height),
-                 box.left - less(box.left, reach), less(box.right + reach, pair->width)};
+    for (size_t reached = 1, step; reached < size; reached += step) {
+        step = reached < size - reached ? reached : size - reached;
+        rows -= step;
+        for (size_t i = 0; i < rows * stride; i++)
+            bits[i] |= bits[i + step * stride];
+    }
 }
 
-static void count_row(const Pair *pair, size_t y, Box box, uint8_t c, const uint8_t *is_near,
-                      int64_t *counts)
+/* The class's pixels in the plane, whose first row is the reach above `top`. */
+static void draw_class(Workspace *work, uint8_t c, size_t top)
 {
-    const uint8_t *t = pair->truth + y * pair->width + box.left;
-    const uint8_t *p = pair->pred + y * pair->width + box.left;
-    uint32_t near = 0, taken = 0;
-    for (size_t x = 0; x < box.right - box.left; x++) {
-        uint32_t counted = is_near[x] & (t[x] != c) & (t[x] != IGNORED);
-        near += counted;
-        taken += counted & (p[x] == c);
+    for (size_t y = work->rows[c].start; y < work->rows[c].end; y++) {
+        work->loops->differ_from(work->bits, truth_at(work, y), c, work->words);
+        for (size_t w = 0; w < work->words; w++)
+            work->bits[w] = ~work->bits[w];
+        work->bits[work->words - 1] &= ~UINT64_C(0) >> (64 * work->words - work->pair->width);
+        write_bit_row(&work->plane, y - top + work->row_reach, work->bits);
     }
-    counts[0] += taken;
-    counts[1] += near;
 }
 
-/* `plane` has room for a padded box, and `spare` for one row and a window. */
-static void count_class(const Loops *loops, const Pair *pair, Box own, uint8_t c, size_t reach,
-                        uint8_t *plane, uint8_t *spare, int64_t *counts)
+static void count_class(Workspace *work, uint8_t c, int64_t *counts)
 {
-    Box box = widened(pair, own, reach);
-    size_t rows = box.bottom - box.top, stride = box.right - box.left + 2 * reach;
-    memset(plane, 0, (rows + 2 * reach) * stride);
-    for (size_t y = own.top; y < own.bottom; y++) {
-        const uint8_t *t = pair->truth + y * pair->width + own.left;
-        uint8_t *row = plane + (y - box.top + reach) * stride + own.left - box.left + reach;
-        for (size_t x = 0; x < own.right - own.left; x++)
-            row[x] = t[x] == c;
-    }
-    max_over_rows(loops, plane, rows + 2 * reach, stride, 2 * reach + 1);
-    for (size_t y = 0; y < rows; y++) {
-        const uint8_t *is_near =
-            max_along_row(loops, plane + y * stride, spare, stride, 2 * reach + 1);
-        count_row(pair, box.top + y, box, c, is_near, counts);
+    BitRows *plane = &work->plane;
+    size_t reach = work->row_reach, height = work->pair->height;
+    size_t top = work->rows[c].start - (work->rows[c].start < reach ? work->rows[c].start : reach);
+    size_t bottom = height - work->rows[c].end < reach ? height : work->rows[c].end + reach;
+    size_t drawn = bottom - top + 2 * reach;
+    plane->rows = bottom - top;
+    memset(plane->bits, 0, (drawn * plane->stride) * sizeof *plane->bits);
+    draw_class(work, c, top);
+    spread_down(plane->bits, drawn, plane->stride, 2 * reach + 1);
+    spread_bit_rows(plane, 2 * work->reach + 1);
+    for (size_t y = top; y < bottom; y++) {
+        uint64_t *near = plane->bits + (y - top) * plane->stride;
+        near[work->words - 1] &= ~UINT64_C(0) >> (64 * work->words - work->pair->width);
+        work->loops->tally_outer(counts, truth_at(work, y),
+                                 readable_row(work->pair, work->pair->pred, y, work->pred_row), c,
+                                 near, work->words);
     }
 }
 
 int count_outer(const Loops *loops, const Pair *pair, size_t reach, int64_t *outer)
 {
-    size_t stride = pair->width + 2 * reach, window = 2 * reach + 1;
-    size_t room = (pair->height + 2 * reach) * stride + window;
-    uint8_t *plane = calloc(room + stride + window, 1);
-    Box *boxes = malloc(256 * sizeof *boxes);
-    int status = plane == NULL || boxes == NULL ? -1 : 0;
+    size_t row_reach = reach < pair->height ? reach : pair->height;
+    size_t words = count_words(pair->width), single = 64 * words + VECTOR;
+    Workspace work = {.loops = loops, .pair = pair, .reach = reach, .row_reach = row_reach,
+                      .words = words};
+    void *plane = open_bit_rows(&work.plane, loops, pair->height + 2 * row_reach, words, reach);
+    uint8_t *rows = calloc(words * sizeof *work.bits + 2 * single, 1);
+    int status = plane && rows ? 0 : -1;
     if (status == 0) {
-        find_boxes(pair, boxes);
+        work.bits = (uint64_t *)rows;
+        work.truth_row = rows + words * sizeof *work.bits;
+        work.pred_row = work.truth_row + single;
+        find_rows(&work);
         for (size_t c = 0; c < pair->num_classes; c++)
-            if (boxes[c].bottom > 0)
-                count_class(loops, pair, boxes[c], (uint8_t)c, reach, plane, plane + room,
-                            outer + 2 * c);
+            if (work.rows[c].end)
+                count_class(&work, (uint8_t)c, outer + 2 * c);
     }
     free(plane);
-    free(boxes);
+    free(rows);
     return status;
 }

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.boundary._backend import count_bands
+from segiou.boundary._backend import count_bands, count_valid
 from segiou.boundary.codes import Codes, LabelCodes, code_dtype, ignored_code
 from segiou.boundary.contours import find_contour
 from segiou.boundary.counts import BoundaryCounts, layout
@@ -71,7 +71,7 @@ def measure_checked(
         raise ValueError(msg)
     parts: dict[str, Any] = {
         "images": 1,
-        "pixels": np.count_nonzero(truth != ignored_code(truth.dtype)),
+        "pixels": count_valid(truth),
         **_band_parts(truth, pred, num_classes, options),
     }
     shape = (truth.shape[0], truth.shape[1])

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from segiou.labels import LabelSet
@@ -91,13 +91,13 @@ def open_labels(
 
 def _may_be_big(path: str) -> bool:
     try:
-        found = Path(path).stat()
+        found = os.stat(path)  # noqa: PTH116 - a Path would take longer than the question
     except OSError:
         return False
     if not stat.S_ISREG(found.st_mode):
         return False
-    packed = Path(path).suffix.lower() in (".tif", ".tiff")
-    if found.st_size > _MOST_BYTES and not packed and Path(path).suffix.lower() != ".npy":
+    packed = path.lower().endswith((".tif", ".tiff"))
+    if found.st_size > _MOST_BYTES and not packed and not path.lower().endswith(".npy"):
         problem = f"has {found.st_size} bytes; store masks of this size as tiled TIFF or .npy"
         raise MaskError(path, problem)
     return packed or found.st_size >= _BIG_BYTES

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, TypeVar
 
 from numpy.typing import NDArray
@@ -49,8 +50,11 @@ class PairScorer:
 
     def __call__(self, pairs: Sequence[Pair]) -> list[Result]:
         """Score a batch; a pair that cannot be scored gives its problems."""
-        encoding = self.options.encoding()
-        return [self.score(pair, encoding) for pair in pairs]
+        return [self.score(pair, self._encoding) for pair in pairs]
+
+    @cached_property
+    def _encoding(self) -> Encoding:
+        return self.options.encoding()
 
     def score(self, pair: Pair, encoding: Encoding) -> Result:
         """Score one pair."""

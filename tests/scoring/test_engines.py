@@ -6,9 +6,9 @@ import os
 import signal
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from pathlib import Path
 
 import pytest
+from deadly_tasks import Deadly
 
 import segiou
 from segiou.pairing import Pair
@@ -80,23 +80,6 @@ def test_score_pairs_tells_its_progress(masks):
     )
     assert seen == [(i, 5) for i in range(1, 6)]
     assert sorted(r.id for r in results) == list("01234")
-
-
-class Deadly:
-    """Ends its worker at some pairs: always, or the first time only."""
-
-    def __init__(self, pairs: dict[str, Path | None]) -> None:
-        self._pairs = pairs
-
-    def __call__(self, batch):
-        for pair in batch:
-            if pair.id in self._pairs:
-                once = self._pairs[pair.id]
-                if once is None or not once.exists():
-                    if once is not None:
-                        once.touch()
-                    os.kill(os.getpid(), signal.SIGKILL)
-        return [[Problem(pair.id, "done")] for pair in batch], 0.01
 
 
 def dispatched(task, engine, count=30):
@@ -179,9 +162,22 @@ def test_batches_grow_until_handing_them_over_costs_nothing():
 
     assert len(dispatched(quick, Engine(Lazily(), 2, 0.02, False), 10_000)) == 10_000
     assert max(sizes) > 500
-    # At the end small ones, so that all workers end together.
-    assert sizes[-1] == 1
+    # At the end smaller ones, so that all workers end together, but none that is over
+    # before the next is handed out.
+    assert sizes[-2] < 500
     assert len(sizes) < 100
+
+
+def test_batches_shrink_at_the_end_so_that_workers_end_together():
+    sizes = []
+
+    def ordinary(batch):
+        sizes.append(len(batch))
+        return [[Problem("", "done")] for _ in batch], 0.004 * len(batch)
+
+    dispatched(ordinary, Engine(Lazily(), 2, 0.02, False), 100)
+    assert max(sizes) == 5
+    assert sizes[-1] == 1
 
 
 def test_slow_pairs_go_one_at_a_time():

@@ -1,0 +1,148 @@
+/* Loops over rows of bytes: included once for each instruction set, with
+ *
+ *   TARGET          the attribute of its functions
+ *   NAME(x)         x with its suffix
+ *   differ64(a, b)  whether each of 64 bytes differs, as bits
+ *   differ64_from(a, value)
+ *   count_ones(word)
+ */
+TARGET static void NAME(max_into)(uint8_t *restrict into, const uint8_t *restrict from, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        into[i] = into[i] > from[i] ? into[i] : from[i];
+}
+
+TARGET static void NAME(split)(uint8_t *restrict high, uint8_t *restrict low,
+                               const uint8_t *restrict codes, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        high[i] = codes[i] == IGNORED ? 0 : codes[i];
+        low[i] = (uint8_t)~codes[i];
+    }
+}
+
+TARGET static void NAME(join)(uint8_t *restrict rows, const uint8_t *restrict a,
+                              const uint8_t *restrict b, size_t half)
+{
+    for (size_t i = 0; i < half; i++)
+        rows[i] = a[i] > b[i] ? a[i] : b[i];
+    for (size_t i = half; i < 2 * half; i++)
+        rows[i] = (uint8_t)~(a[i] > b[i] ? a[i] : b[i]);
+}
+
+TARGET static void NAME(differ)(uint64_t *bits, const uint8_t *a, const uint8_t *b, size_t words)
+{
+    for (size_t w = 0; w < words; w++)
+        bits[w] = NAME(differ64)(a + 64 * w, b + 64 * w);
+}
+
+TARGET static void NAME(differ_from)(uint64_t *bits, const uint8_t *a, uint8_t value, size_t words)
+{
+    for (size_t w = 0; w < words; w++)
+        bits[w] = NAME(differ64_from)(a + 64 * w, value);
+}
+
+/* Class by class: more looks at each pixel than runs take, but no branch to guess wrong. */
+TARGET static inline void NAME(tally_class)(int64_t *counts, const uint8_t *t, const uint8_t *p,
+                                            uint8_t c, const uint64_t *truth,
+                                            const uint64_t *pred, size_t words)
+{
+    int64_t in_truth = 0, in_pred = 0, in_both = 0;
+    for (size_t w = 0; w < words; w++) {
+        uint64_t of_truth = truth[w] & ~NAME(differ64_from)(t + 64 * w, c);
+        uint64_t of_pred = pred[w] & ~NAME(differ64_from)(p + 64 * w, c);
+        in_truth += NAME(count_ones)(of_truth);
+        in_pred += NAME(count_ones)(of_pred);
+        in_both += NAME(count_ones)(of_truth & of_pred);
+    }
+    counts[0] += in_truth;
+    counts[1] += in_pred;
+    counts[2] += in_both;
+}
+
+TARGET static void NAME(tally_classes)(int64_t (*counts)[3], size_t num_classes,
+                                       const uint8_t *t, const uint8_t *p, const uint64_t *truth,
+                                       const uint64_t *pred, size_t words)
+{
+    for (size_t c = 0; c < num_classes; c++)
+        NAME(tally_class)(counts[c], t, p, (uint8_t)c, truth, pred, words);
+}
+
+TARGET static void NAME(tally_runs)(int64_t (*counts)[3], const uint8_t *t, const uint8_t *p,
+                                    const uint64_t *truth, const uint64_t *pred, size_t words)
+{
+    for (size_t w = 0; w < words; w++, t += 64, p += 64) {
+        uint64_t left = truth[w] | pred[w];
+        if (left == 0)
+            continue;
+        uint64_t ends = NAME(differ64)(t, t + 1) | NAME(differ64)(p, p + 1) | UINT64_C(1) << 63;
+        while (left) {
+            unsigned at = trailing_zeros(left);
+            uint64_t end = ends & ~((UINT64_C(1) << at) - 1);
+            uint64_t run = (end ^ (end - 1)) & left; /* what is left up to the end */
+            counts[t[at]][0] += NAME(count_ones)(truth[w] & run);
+            counts[p[at]][1] += NAME(count_ones)(pred[w] & run);
+            if (t[at] == p[at])
+                counts[t[at]][2] += NAME(count_ones)(truth[w] & pred[w] & run);
+            left &= ~run;
+        }
+    }
+}
+
+/* bits[x] |= bits[x + step], into another row */
+TARGET static void NAME(or_ahead)(uint64_t *restrict into, const uint64_t *restrict bits,
+                                  size_t words, size_t step)
+{
+    const uint64_t *ahead = bits + step / 64;
+    unsigned right = step % 64, left = 63 - right;
+    for (size_t w = 0; w < words; w++) /* a shift by 64 is none: one by 1, and the rest */
+        into[w] = bits[w] | ahead[w] >> right | ahead[w + 1] << 1 << left;
+}
+
+TARGET static size_t NAME(count_others)(const uint8_t *codes, uint8_t value, size_t words)
+{
+    int64_t found = 0;
+    for (size_t w = 0; w < words; w++)
+        found += NAME(count_ones)(NAME(differ64_from)(codes + 64 * w, value));
+    return (size_t)found;
+}
+
+TARGET static void NAME(tally_outer)(int64_t *counts, const uint8_t *t, const uint8_t *p,
+                                     uint8_t c, const uint64_t *marks, size_t words)
+{
+    for (size_t w = 0; w < words; w++) {
+        if (marks[w] == 0)
+            continue;
+        uint64_t is_other = NAME(differ64_from)(t + 64 * w, c);
+        uint64_t near = marks[w] & is_other & NAME(differ64_from)(t + 64 * w, IGNORED);
+        counts[0] += NAME(count_ones)(near & ~NAME(differ64_from)(p + 64 * w, c));
+        counts[1] += NAME(count_ones)(near);
+    }
+}
+
+TARGET static void NAME(encode)(uint8_t *restrict truth_codes, uint8_t *restrict pred_codes,
+                                const uint8_t *restrict truth, const uint8_t *restrict pred,
+                                uint8_t ignored, uint8_t is_ignoring, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint8_t dropped = truth[i] == ignored ? is_ignoring : 0;
+        truth_codes[i] = (truth[i] == 255 ? UNASSIGNED : truth[i]) | dropped;
+        pred_codes[i] = (pred[i] == 255 ? UNASSIGNED : pred[i]) | dropped;
+    }
+}
+
+TARGET static void NAME(keep_highest)(uint8_t *restrict highest, const uint8_t *restrict codes,
+                                      size_t n)
+{
+    for (size_t i = 0; i + VECTOR <= n; i += VECTOR)
+        for (size_t j = 0; j < VECTOR; j++) {
+            uint8_t code = codes[i + j] == IGNORED ? 0 : codes[i + j];
+            highest[j] = code > highest[j] ? code : highest[j];
+        }
+}
+
+static const Loops NAME(loops) = {
+    NAME(max_into),    NAME(split),    NAME(join),         NAME(differ),
+    NAME(differ_from), NAME(or_ahead), NAME(count_others), NAME(tally_classes),
+    NAME(tally_runs),  NAME(tally_outer), NAME(encode),    NAME(keep_highest),
+};
