@@ -31,18 +31,27 @@ typedef struct {
 
 /* Loops over rows of bytes, for the instruction set at hand; `words` are 64 bytes each. */
 typedef struct {
-    /* into[i] = max(into[i], from[i]) */
-    void (*max_into)(uint8_t *restrict into, const uint8_t *restrict from, size_t n);
-    /* Codes and their complements, ignored ones as 0 in both. */
-    void (*split)(uint8_t *restrict high, uint8_t *restrict low, const uint8_t *restrict codes,
-                  size_t n);
-    /* From two such halves each: the largest codes, and the smallest, 255 where there are none. */
+    size_t few_classes; /* up to so many are best counted class by class */
+    /* Rows are two halves of maxima, of codes and of their complements, ignored ones as 0 in both:
+     * `rows` takes n codes in; `into` is `after` with n codes taken in. */
+    void (*extend)(uint8_t *rows, const uint8_t *codes, size_t half, size_t n);
+    void (*precede)(uint8_t *into, const uint8_t *after, const uint8_t *codes, size_t half,
+                    size_t n);
+    /* Of two such rows together: the largest codes, and the smallest, 255 where there are none. */
     void (*join)(uint8_t *restrict rows, const uint8_t *restrict a, const uint8_t *restrict b,
                  size_t half);
     /* Bit i: a[i] != b[i] */
     void (*differ)(uint64_t *bits, const uint8_t *a, const uint8_t *b, size_t words);
     /* Bit i: a[i] != value */
     void (*differ_from)(uint64_t *bits, const uint8_t *a, uint8_t value, size_t words);
+    /* Of joined rows, bit x of `edges`: columns x and x + 1 hold two codes; of `filled`: column x
+     * has one. The rows of bits have a word more, which is 0. */
+    void (*find_edges)(uint64_t *restrict edges, uint64_t *restrict filled,
+                       uint64_t *restrict mixed, const uint8_t *rows, size_t words);
+    /* marks: any of the three, where `inside` is and the code is valid. */
+    void (*finish_marks)(uint64_t *marks, const uint64_t *bridged, const uint64_t *near,
+                         const uint64_t *frame, const uint64_t *inside, const uint8_t *codes,
+                         size_t words);
     /* into[w] = bits[w] | the word `step` bits ahead; reads step / 64 + 1 words more. */
     void (*or_ahead)(uint64_t *restrict into, const uint64_t *restrict bits, size_t words,
                      size_t step);
@@ -95,7 +104,7 @@ typedef struct {
 
 /* Returns what is to be freed, or NULL where memory ran out. */
 void *open_bit_rows(BitRows *all, const Loops *loops, size_t rows, size_t words, size_t before);
-void write_bit_row(BitRows *all, size_t i, const uint64_t *bits);
+void write_bit_row(BitRows *all, size_t i, const uint64_t *restrict bits);
 
 /* Bit x of each row: any of x to x + size - 1. */
 void spread_bit_rows(BitRows *all, size_t size);

@@ -53,15 +53,18 @@ static inline int64_t count_ones_portable(uint64_t word)
 }
 
 #define TARGET
+#define FEW_CLASSES 0
 #define NAME(x) x##_portable
 #include "_kernel_loops.h"
 #undef TARGET
+#undef FEW_CLASSES
 #undef NAME
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
 
 #define TARGET __attribute__((target("avx2,bmi,popcnt")))
+#define FEW_CLASSES 16
 #define NAME(x) x##_avx2
 
 TARGET static inline uint64_t unequal_avx2(__m256i a0, __m256i a1, __m256i b0, __m256i b1)
@@ -94,9 +97,11 @@ TARGET static inline int64_t count_ones_avx2(uint64_t word)
 
 #include "_kernel_loops.h"
 #undef TARGET
+#undef FEW_CLASSES
 #undef NAME
 
-#define TARGET __attribute__((target("avx512f,avx512bw,avx512vl,avx2,bmi,popcnt")))
+#define TARGET __attribute__((target("avx512f,avx512bw,avx512vl,avx2,bmi,popcnt,prefer-vector-width=512")))
+#define FEW_CLASSES 32
 #define NAME(x) x##_avx512
 
 TARGET static inline uint64_t differ64_avx512(const uint8_t *a, const uint8_t *b)
