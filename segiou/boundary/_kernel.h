@@ -29,6 +29,19 @@ typedef struct {
     const int64_t *starts; /* num_classes + 1 */
 } Points;
 
+/* Pixels marked in the truth, in the prediction, and in both as one class. */
+typedef struct {
+    int64_t counts[256][3];
+    size_t num_classes, recent;
+    uint8_t order[256]; /* the classes; first the `recent` ones of the last row */
+} Tally;
+
+/* A row of codes, and what is marked of it, a bit each, lowest first. */
+typedef struct {
+    const uint8_t *t, *p;
+    const uint64_t *truth, *pred;
+} MarkedRow;
+
 /* Loops over rows of bytes, for the instruction set at hand; `words` are 64 bytes each. */
 typedef struct {
     size_t few_classes; /* up to so many are best counted class by class */
@@ -57,31 +70,23 @@ typedef struct {
                      size_t step);
     /* How many bytes are not the value. */
     size_t (*count_others)(const uint8_t *codes, uint8_t value, size_t words);
-    /* Adds, per class, the pixels marked in the truth, in the prediction, and in both as one. */
-    void (*tally_classes)(int64_t (*counts)[3], size_t num_classes, const uint8_t *t,
-                          const uint8_t *p, const uint64_t *truth, const uint64_t *pred,
-                          size_t words);
-    /* The same for all 256 codes, by runs; reads one code more than there are in the words. */
-    void (*tally_runs)(int64_t (*counts)[3], const uint8_t *t, const uint8_t *p,
-                       const uint64_t *truth, const uint64_t *pred, size_t words);
+    /* Adds what is marked of a row, for the classes. */
+    void (*tally_classes)(Tally *tally, const MarkedRow *row, size_t words);
+    /* The same for all codes, by runs; reads one code more than there are in the words. */
+    void (*tally_runs)(Tally *tally, const MarkedRow *row, size_t words);
     /* Adds to counts[1] the marked pixels with another valid truth than c, to [0] those predicted
      * as c. */
     void (*tally_outer)(int64_t *counts, const uint8_t *t, const uint8_t *p, uint8_t c,
                         const uint64_t *marks, size_t words);
     /* Labels as codes; where is_ignoring is 255, not 0, the truth value `ignored` makes both
-     * IGNORED. */
+     * IGNORED. highest: the largest code of each side but that. */
     void (*encode)(uint8_t *restrict truth_codes, uint8_t *restrict pred_codes,
                    const uint8_t *restrict truth, const uint8_t *restrict pred, uint8_t ignored,
-                   uint8_t is_ignoring, size_t n);
-    /* highest[i % VECTOR] = max(itself, codes[i]), for codes that are not ignored. */
-    void (*keep_highest)(uint8_t *restrict highest, const uint8_t *restrict codes, size_t n);
+                   uint8_t is_ignoring, uint8_t *highest, size_t n);
 } Loops;
 
 /* The best loops that this processor runs; with a name, those, or NULL. */
 const Loops *find_loops(const char *name);
-
-/* Whether any code that is not IGNORED is `lowest` or above. */
-int has_code_from(const Loops *loops, const uint8_t *codes, uint8_t lowest, size_t n);
 
 size_t count_words(size_t pixels);
 

@@ -179,19 +179,18 @@ static void mark_all(Workspace *work, const uint8_t *codes, const Target *target
         mark_block(work, target, y, less(y + BLOCK_ROWS, work->pair->height));
 }
 
-static void tally_all(int64_t (*counts)[3], const Workspace *work, const uint64_t *truth,
+static void tally_all(Tally *tally, const Workspace *work, const uint64_t *truth,
                       const uint64_t *pred)
 {
-    const Loops *loops = work->loops;
     const Pair *pair = work->pair;
+    int is_few = pair->num_classes <= work->loops->few_classes;
+    tally->num_classes = pair->num_classes;
+    for (size_t c = 0; c < pair->num_classes; c++)
+        tally->order[c] = (uint8_t)c;
     for (size_t y = 0, at = 0; y < pair->height; y++, at += work->words) {
-        const uint8_t *t = readable_row(pair, pair->truth, y, work->row);
-        const uint8_t *p = readable_row(pair, pair->pred, y, work->both);
-        if (pair->num_classes <= loops->few_classes)
-            loops->tally_classes(counts, pair->num_classes, t, p, truth + at, pred + at,
-                                 work->words);
-        else
-            loops->tally_runs(counts, t, p, truth + at, pred + at, work->words);
+        MarkedRow row = {readable_row(pair, pair->truth, y, work->row),
+                         readable_row(pair, pair->pred, y, work->both), truth + at, pred + at};
+        (is_few ? work->loops->tally_classes : work->loops->tally_runs)(tally, &row, work->words);
     }
 }
 
@@ -200,24 +199,24 @@ int count_bands(const Loops *loops, const Pair *pair, const Band *band, int64_t 
 {
     Workspace work;
     int has_trimap = band->trimap_border >= 0, status = -1;
-    size_t size = pair->height * count_words(pair->width), num_bytes = sizeof(int64_t[3]);
+    size_t size = pair->height * count_words(pair->width);
     void *memory = open_workspace(&work, loops, pair, band->reach);
-    int64_t(*counts)[256][3] = calloc(2, sizeof *counts);
+    Tally *tallies = calloc(2, sizeof *tallies);
     uint64_t *marks = malloc((has_trimap ? 3 : 2) * size * sizeof *marks);
-    if (memory && work.block_memory && counts && marks) {
+    if (memory && work.block_memory && tallies && marks) {
         uint64_t *pred_marks = marks + size, *near_truth = has_trimap ? marks + 2 * size : NULL;
         mark_all(&work, pair->truth, &(Target){band, marks, near_truth});
         mark_all(&work, pair->pred, &(Target){band, pred_marks, NULL});
-        tally_all(counts[0], &work, marks, pred_marks);
+        tally_all(&tallies[0], &work, marks, pred_marks);
         if (has_trimap)
-            tally_all(counts[1], &work, near_truth, near_truth);
-        memcpy(inner, counts[0], pair->num_classes * num_bytes);
-        memcpy(trimap, counts[1], pair->num_classes * num_bytes);
+            tally_all(&tallies[1], &work, near_truth, near_truth);
+        memcpy(inner, tallies[0].counts, pair->num_classes * sizeof tallies->counts[0]);
+        memcpy(trimap, tallies[1].counts, pair->num_classes * sizeof tallies->counts[0]);
         status = has_trimap ? count_outer(loops, pair, band->reach, outer) : 0;
     }
     free(memory);
     free(work.block_memory);
-    free(counts);
+    free(tallies);
     free(marks);
     return status;
 }

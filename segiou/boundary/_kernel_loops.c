@@ -166,16 +166,3 @@ const Loops *find_loops(const char *name)
     }
     return NULL;
 }
-
-int has_code_from(const Loops *loops, const uint8_t *codes, uint8_t lowest, size_t n)
-{
-    uint8_t highest[VECTOR] = {0}, tail[VECTOR] = {0};
-    size_t whole = n / VECTOR * VECTOR;
-    loops->keep_highest(highest, codes, whole);
-    memcpy(tail, codes + whole, n - whole);
-    loops->keep_highest(highest, tail, VECTOR);
-    for (size_t j = 0; j < VECTOR; j++)
-        if (highest[j] >= lowest)
-            return 1;
-    return 0;
-}

@@ -87,10 +87,12 @@ TARGET static void NAME(finish_marks)(uint64_t *marks, const uint64_t *bridged,
     }
 }
 
-TARGET static inline void NAME(tally_class)(int64_t *counts, const uint8_t *t, const uint8_t *p,
-                                            uint8_t c, const uint64_t *truth,
-                                            const uint64_t *pred, const uint8_t *chosen, size_t n)
+/* Returns how many marked pixels are of the class, in the truth and in the prediction. */
+TARGET static inline int64_t NAME(tally_class)(int64_t *counts, const MarkedRow *row, uint8_t c,
+                                               const uint8_t *chosen, size_t n)
 {
+    const uint64_t *truth = row->truth, *pred = row->pred;
+    const uint8_t *t = row->t, *p = row->p;
     int64_t in_truth = 0, in_pred = 0, in_both = 0;
     for (size_t i = 0; i < n; i++) {
         size_t w = chosen[i];
@@ -103,31 +105,53 @@ TARGET static inline void NAME(tally_class)(int64_t *counts, const uint8_t *t, c
     counts[0] += in_truth;
     counts[1] += in_pred;
     counts[2] += in_both;
+    return in_truth + in_pred;
+}
+
+/* Takes the recent classes first, and the others only if some marks are left then. */
+TARGET static void NAME(tally_chosen)(Tally *tally, const MarkedRow *row, const uint8_t *chosen,
+                                      size_t n, int64_t left)
+{
+    uint8_t others[256];
+    size_t recent = 0, gone = 0, i = 0;
+    for (; i < tally->num_classes && (i < tally->recent || left > 0); i++) {
+        uint8_t c = tally->order[i];
+        int64_t found = NAME(tally_class)(tally->counts[c], row, c, chosen, n);
+        left -= found;
+        if (found)
+            tally->order[recent++] = c;
+        else
+            others[gone++] = c;
+    }
+    memcpy(tally->order + recent, others, gone);
+    tally->recent = recent;
 }
 
 /* Class by class: more looks at each pixel than runs take, but few branches to guess wrong. */
-TARGET static void NAME(tally_classes)(int64_t (*counts)[3], size_t num_classes,
-                                       const uint8_t *t, const uint8_t *p, const uint64_t *truth,
-                                       const uint64_t *pred, size_t words)
+TARGET static void NAME(tally_classes)(Tally *tally, const MarkedRow *row, size_t words)
 {
     uint8_t chosen[64];
     for (size_t start = 0; start < words; start += 64) {
+        MarkedRow part = {row->t + 64 * start, row->p + 64 * start, row->truth + start,
+                          row->pred + start};
+        int64_t marked = 0;
         size_t n = 0;
         for (size_t w = 0; w < 64 && start + w < words; w++) {
             chosen[n] = (uint8_t)w;
-            n += (truth[start + w] | pred[start + w]) != 0;
+            n += (part.truth[w] | part.pred[w]) != 0;
+            marked += NAME(count_ones)(part.truth[w]) + NAME(count_ones)(part.pred[w]);
         }
-        for (size_t c = 0; n > 0 && c < num_classes; c++)
-            NAME(tally_class)(counts[c], t + 64 * start, p + 64 * start, (uint8_t)c,
-                              truth + start, pred + start, chosen, n);
+        if (n > 0)
+            NAME(tally_chosen)(tally, &part, chosen, n, marked);
     }
 }
 
-TARGET static void NAME(tally_runs)(int64_t (*counts)[3], const uint8_t *t, const uint8_t *p,
-                                    const uint64_t *truth, const uint64_t *pred, size_t words)
+TARGET static void NAME(tally_runs)(Tally *tally, const MarkedRow *row, size_t words)
 {
+    int64_t(*counts)[3] = tally->counts;
+    const uint8_t *t = row->t, *p = row->p;
     for (size_t w = 0; w < words; w++, t += 64, p += 64) {
-        uint64_t left = truth[w] | pred[w];
+        uint64_t truth = row->truth[w], pred = row->pred[w], left = truth | pred;
         if (left == 0)
             continue;
         uint64_t ends = NAME(differ64)(t, t + 1) | NAME(differ64)(p, p + 1) | UINT64_C(1) << 63;
@@ -135,10 +159,10 @@ TARGET static void NAME(tally_runs)(int64_t (*counts)[3], const uint8_t *t, cons
             unsigned at = trailing_zeros(left);
             uint64_t end = ends & ~((UINT64_C(1) << at) - 1);
             uint64_t run = (end ^ (end - 1)) & left; /* what is left up to the end */
-            counts[t[at]][0] += NAME(count_ones)(truth[w] & run);
-            counts[p[at]][1] += NAME(count_ones)(pred[w] & run);
+            counts[t[at]][0] += NAME(count_ones)(truth & run);
+            counts[p[at]][1] += NAME(count_ones)(pred & run);
             if (t[at] == p[at])
-                counts[t[at]][2] += NAME(count_ones)(truth[w] & pred[w] & run);
+                counts[t[at]][2] += NAME(count_ones)(truth & pred & run);
             left &= ~run;
         }
     }
@@ -177,23 +201,22 @@ TARGET static void NAME(tally_outer)(int64_t *counts, const uint8_t *t, const ui
 
 TARGET static void NAME(encode)(uint8_t *restrict truth_codes, uint8_t *restrict pred_codes,
                                 const uint8_t *restrict truth, const uint8_t *restrict pred,
-                                uint8_t ignored, uint8_t is_ignoring, size_t n)
+                                uint8_t ignored, uint8_t is_ignoring, uint8_t *highest, size_t n)
 {
+    uint8_t highest_truth = 0, highest_pred = 0;
     for (size_t i = 0; i < n; i++) {
         uint8_t dropped = truth[i] == ignored ? is_ignoring : 0;
-        truth_codes[i] = (truth[i] == 255 ? UNASSIGNED : truth[i]) | dropped;
-        pred_codes[i] = (pred[i] == 255 ? UNASSIGNED : pred[i]) | dropped;
+        uint8_t t = truth[i] == 255 ? UNASSIGNED : truth[i];
+        uint8_t p = pred[i] == 255 ? UNASSIGNED : pred[i];
+        truth_codes[i] = t | dropped;
+        pred_codes[i] = p | dropped;
+        t &= (uint8_t)~dropped;
+        p &= (uint8_t)~dropped;
+        highest_truth = t > highest_truth ? t : highest_truth;
+        highest_pred = p > highest_pred ? p : highest_pred;
     }
-}
-
-TARGET static void NAME(keep_highest)(uint8_t *restrict highest, const uint8_t *restrict codes,
-                                      size_t n)
-{
-    for (size_t i = 0; i + VECTOR <= n; i += VECTOR)
-        for (size_t j = 0; j < VECTOR; j++) {
-            uint8_t code = codes[i + j] == IGNORED ? 0 : codes[i + j];
-            highest[j] = code > highest[j] ? code : highest[j];
-        }
+    highest[0] = highest_truth;
+    highest[1] = highest_pred;
 }
 
 static const Loops NAME(loops) = {
@@ -211,5 +234,4 @@ static const Loops NAME(loops) = {
     .tally_runs = NAME(tally_runs),
     .tally_outer = NAME(tally_outer),
     .encode = NAME(encode),
-    .keep_highest = NAME(keep_highest),
 };
