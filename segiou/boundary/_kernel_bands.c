@@ -51,13 +51,16 @@ static void *open_workspace(Workspace *work, const Loops *loops, const Pair *pai
 {
     size_t row_reach = less(reach, pair->height), words = count_words(pair->width);
     size_t bits = 6 * (words + 1), rows = 2 * row_reach + 4; /* twice a half each, and a vector */
-    uint64_t *memory = calloc(bits * sizeof *memory + rows * (2 * 64 * words + VECTOR), 1);
+    size_t needed = bits * sizeof(uint64_t) + rows * (2 * 64 * words + VECTOR);
+    uint8_t *memory = calloc(needed + VECTOR, 1);
     *work = (Workspace){.loops = loops, .pair = pair, .reach = reach, .row_reach = row_reach,
                         .words = words, .half = 64 * words};
     work->block_memory = open_bit_rows(&work->block, loops, BLOCK_ROWS, words, reach);
     if (memory == NULL || work->block_memory == NULL)
         return memory;
-    place_rows(work, memory, (uint8_t *)(memory + bits));
+    /* Vectors that lie across cache lines take twice as long. */
+    uint8_t *bytes = memory + (VECTOR - (uintptr_t)memory % VECTOR);
+    place_rows(work, (uint64_t *)(bytes + rows * (2 * 64 * words + VECTOR)), bytes);
     set_bits(work->inside, 0, pair->width - 1);
     set_bits(work->frame, 0, less(reach, pair->width) - 1);
     set_bits(work->frame, pair->width - less(reach, pair->width), pair->width - 1);
