@@ -100,6 +100,13 @@ class ConfusionMatrix(Accumulator):
         self._pending = Pending()
         self.pairs = 0
 
+    def reset(self) -> Self:
+        """Forget all counts; classes and options stay."""
+        self._counted[:] = 0
+        self._pending.clear()
+        self.pairs = 0
+        return self
+
     @property
     def _cells(self) -> NDArray[np.int64]:
         """Rows: classes, ignored, undeclared (always 0); columns: classes, unassigned."""
@@ -198,8 +205,8 @@ class ConfusionMatrix(Accumulator):
         are first read, and at each reading until :meth:`reset`.
         """
         encoding = self._encoding_for(pred, argmax, threshold)
-        how = {"mask": mask, "argmax": argmax, "threshold": threshold}
         if is_on_device(truth) or is_on_device(pred):
+            how = {"mask": mask, "argmax": argmax, "threshold": threshold}
             for count in self._pending.add(encoding, truth, pred, **how):
                 self._add_count(count)
         else:

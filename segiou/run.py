@@ -19,6 +19,8 @@ from segiou.report import Report
 from segiou.runs import Columns, Header, ImageCount, Problem, RunFile, RunFileError, write_new
 from segiou.runs.images import Images, ordered, searcher
 from segiou.runs.merging import check_same_options, merged_header, without_duplicates
+from segiou.uncertainty import Groups, Intervals, bootstrap, groups_of
+from segiou.uncertainty.scores import Metric
 
 __all__ = ["ImageCount", "Problem", "Run", "RunFileError"]
 
@@ -163,8 +165,46 @@ class Run(Images):
         """All images merged into one confusion matrix."""
         return self._total.copy()
 
-    def report(self, protocol: Protocol | str | None = None, *, title: str = "") -> Report:
-        """All scores of the run, by a protocol.
+    def intervals(
+        self,
+        metric: Metric = "iou",
+        *,
+        groups: Groups | None = None,
+        protocol: Protocol | str | None = None,
+        **options: Any,
+    ) -> Intervals:
+        """Bootstrap intervals of a score and of each class.
+
+        Parameters
+        ----------
+        metric : str or callable
+            As :func:`segiou.uncertainty.statistic`.
+        groups : str, mapping, callable or sequence, optional
+            Images that belong together, see :func:`segiou.uncertainty.groups_of`.
+        protocol : Protocol or str, optional
+            The run's own by default.
+        **options
+            Others of :func:`segiou.bootstrap`: resamples, seed, level, method,
+            aggregate.
+        """
+        return bootstrap(
+            self.counts,
+            metric,
+            groups=groups_of(self.ids, groups),
+            class_names=self.class_names,
+            include=self.include,
+            protocol=load_protocol(protocol or self.protocol),
+            **options,
+        )
+
+    def report(
+        self,
+        protocol: Protocol | str | None = None,
+        *,
+        title: str = "",
+        intervals: Intervals | None = None,
+    ) -> Report:
+        """All scores of the run, by a protocol, with intervals if they are given.
 
         Of a run of very many images, the report holds the counts of each only
         where its protocol needs them.
@@ -181,6 +221,7 @@ class Run(Images):
             groups=self.options.groups,
             title=title or self.name,
             provenance=self.provenance,
+            intervals=intervals,
         )
 
     def select(self, ids: Iterable[str]) -> Run:
@@ -260,6 +301,18 @@ class Run(Images):
             If the file exists already, or cannot be written.
         """
         return write_new(path, self._header, self._blocks(), self.skipped)
+
+    def to_html(self, protocol: Protocol | str | None = None, **options: Any) -> str:
+        """The report as a self-contained page, with examples of its images.
+
+        Parameters
+        ----------
+        protocol : Protocol or str, optional
+            By which rule; the run's own by default.
+        **options
+            As for :func:`segiou.html.render_report`: ``images``, ``examples``, …
+        """
+        return self.report(protocol).to_html(run=self, **options)
 
     def __repr__(self) -> str:
         left_out = f", {len(self.skipped)} skipped" if self.skipped else ""

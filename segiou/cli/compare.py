@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from segiou.cli.inputs import groups_argument, open_run, score_now
-from segiou.cli.writing import write_findings
+from segiou.cli.writing import write_comparison_pages, write_findings
 from segiou.comparison import compare
 from segiou.run import Run
 
@@ -26,6 +26,7 @@ def run(parsed: argparse.Namespace) -> int:
         method=parsed.method,
         names=parsed.names.split(",") if parsed.names else None,
     )
+    write_comparison_pages(found, runs, parsed)
     write_findings(found.to_dict, lambda width, color: found.to_text(width), parsed)
     return 0
 

@@ -26,7 +26,7 @@ EXIT_GATE = 1
 EXIT_USAGE = 2
 EXIT_DATA = 3
 
-FORMATS = ("table", "json", "csv", "markdown")
+FORMATS = ("table", "json", "csv", "markdown", "html")
 SORT_KEYS = ("order", "name", "iou", "dice", "precision", "recall", "share", "tp", "fp", "fn")
 
 
@@ -184,6 +184,7 @@ def add_report_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--format", choices=FORMATS, help="default: table, or by the file's ending")
     group.add_argument("--output", metavar="FILE", help="write to a file instead of stdout")
     group.add_argument("--per-image", metavar="FILE", help="write a CSV with one row an image")
+    _add_page_options(group)
     group.add_argument("--sort", choices=SORT_KEYS, default="order", help="order of the classes")
     group.add_argument("--reverse", action="store_true", help="largest first")
     group.add_argument(
@@ -195,9 +196,22 @@ def add_report_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_resampling_options(parser: argparse.ArgumentParser) -> None:
-    """How sure the numbers are."""
+def _add_page_options(group: Any) -> None:
+    group.add_argument("--html", metavar="FILE", help="write a page to open or send, with images")
+    group.add_argument("--images", metavar="DIR", help="photographs for the page, by name")
+    group.add_argument(
+        "--examples", metavar="N", type=int, default=24, help="images in the page (default: 24)"
+    )
+    group.add_argument("--plots", metavar="DIR", help="write figures as PNG, SVG and PDF")
+
+
+def add_resampling_options(parser: argparse.ArgumentParser, *, asked: bool = False) -> None:
+    """How sure the numbers are; ``asked`` where intervals are shown only if asked for."""
     group = parser.add_argument_group("intervals")
+    if asked:
+        group.add_argument(
+            "--intervals", action="store_true", help="bootstrap intervals over images or groups"
+        )
     group.add_argument(
         "--group-by",
         metavar="REGEX",
@@ -212,8 +226,10 @@ def add_resampling_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_output_options(parser: argparse.ArgumentParser) -> None:
+def add_output_options(parser: argparse.ArgumentParser, *, pages: bool = False) -> None:
     """Where findings go."""
     group = parser.add_argument_group("output")
+    if pages:
+        _add_page_options(group)
     group.add_argument("--format", choices=("table", "json"), default="table")
     group.add_argument("--output", metavar="FILE", help="write to a file instead of stdout")

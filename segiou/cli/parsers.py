@@ -56,12 +56,14 @@ def add_score(parser: argparse.ArgumentParser) -> None:
     options.add_reading_options(parser)
     options.add_scoring_options(parser)
     options.add_report_options(parser)
+    options.add_resampling_options(parser, asked=True)
 
 
 def add_report(parser: argparse.ArgumentParser) -> None:
     """Options of ``segiou report``."""
     parser.add_argument("run", metavar="RUN", help="run file that segiou score --run has written")
     options.add_report_options(parser)
+    options.add_resampling_options(parser, asked=True)
     parser.add_argument("--quiet", action="store_true", help="no notes")
     # A run knows by which rule it was made.
     parser.set_defaults(protocol=None)
@@ -104,7 +106,7 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
     options.add_pairing_options(parser)
     options.add_reading_options(parser)
     options.add_resampling_options(parser)
-    options.add_output_options(parser)
+    options.add_output_options(parser, pages=True)
 
 
 def add_inspect(parser: argparse.ArgumentParser) -> None:

@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from segiou.comparison.findings import Comparison, Difference, Mover, PairComparison, Ranked
-from segiou.comparison.pairing import Groups, Paired, PairedRun, groups_of, paired
+from segiou.comparison.pairing import Paired, PairedRun, paired
 from segiou.comparison.permutation import holm, permutation_p
 from segiou.comparison.power import power
 from segiou.imbalance import ImbalanceDifference, explain_difference
@@ -26,7 +26,7 @@ from segiou.uncertainty.intervals import (
 )
 from segiou.uncertainty.resampling import resampled
 from segiou.uncertainty.scores import Aggregate, Metric, Statistic, statistic
-from segiou.uncertainty.units import Units, units_of
+from segiou.uncertainty.units import Groups, Units, groups_of, units_of
 
 __all__ = ["compare"]
 

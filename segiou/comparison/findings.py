@@ -207,3 +207,11 @@ class Comparison:
         found: dict[str, Any] = plain(self)
         found["sentences"] = self.sentences()
         return found
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def _repr_html_(self) -> str:
+        from segiou.report.notebook import render_comparison_notebook
+
+        return render_comparison_notebook(self)

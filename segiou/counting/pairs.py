@@ -156,8 +156,12 @@ class Encoding:
                 "they must be equal, pixel for pixel"
             )
             raise ValueError(msg)
-        valid = None if mask is None else as_valid_mask(mask, truth.shape)
-        self._add_valid(truth, pred, valid, table)
+        valid = None
+        if mask is None:
+            self._add(truth, pred, table)
+        else:
+            valid = as_valid_mask(mask, truth.shape)
+            self._add_valid(truth, pred, valid, table)
         # count_nonzero, because at 480 x 360 pixels a reduction would cost as
         # much as the counting.
         side = "truth" if np.count_nonzero(table[-1]) else "pred"

@@ -70,7 +70,7 @@ class SegmentationScores(keras.metrics.Metric):
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
         """Count a batch; a weight must be bool, True where a pixel counts."""
         y_true, y_pred = ops.convert_to_tensor(y_true), ops.convert_to_tensor(y_pred)
-        if len(y_true.shape) == len(y_pred.shape) and y_true.shape[-1] == 1 != y_pred.shape[-1]:
+        if y_true.shape[-1:] == (1,) and tuple(y_true.shape) != tuple(y_pred.shape):
             y_true = ops.squeeze(y_true, -1)
         check_size(tuple(size or 1 for size in y_true.shape))
         how = rule_for(y_true, y_pred, self.axis, self.threshold)

@@ -78,7 +78,8 @@ class SegmentationScores(Callback):
             self.counted[loader] = total
             place = f"/dataloader_idx_{loader}" if loaders > 1 else ""
             values = self.scoring.values(total)
-            module.log_dict({f"{stage}/{name}{place}": v for name, v in values.items()})
+            logged = {f"{stage}/{name}{place}": value for name, value in values.items()}
+            module.log_dict(logged, add_dataloader_idx=False)
             if self.report is not None and trainer.is_global_zero and loader == 0:
                 self._give(total.report(self.scoring.protocol), trainer.current_epoch, stage)
 

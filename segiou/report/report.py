@@ -14,14 +14,15 @@ from numpy.typing import NDArray
 from segiou import metrics
 from segiou.counting import BACKEND
 from segiou.counts import ChannelTally, Counts, Tally
-from segiou.imbalance import majority_class, majority_counts
+from segiou.imbalance import Imbalance, explain, majority_class, majority_counts
 from segiou.metrics import Floats
 from segiou.protocols import Mean, Protocol, load_protocol
 from segiou.report import formats
+from segiou.uncertainty import Intervals
 
 __all__ = ["ClassRow", "Report"]
 
-Format = Literal["table", "json", "csv", "markdown"]
+Format = Literal["table", "json", "csv", "markdown", "html"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,8 @@ class Report:
         What was scored.
     provenance : mapping
         How it was made: files, options.
+    intervals : Intervals, optional
+        Bootstrap intervals of the mean and of each class's IoU.
     """
 
     class_names: tuple[str, ...]
@@ -87,6 +90,7 @@ class Report:
     groups: tuple[tuple[str, tuple[int, ...]], ...] = ()
     title: str = ""
     provenance: dict[str, Any] = field(default_factory=dict)
+    intervals: Intervals | None = None
 
     @cached_property
     def counts(self) -> Counts:
@@ -215,6 +219,21 @@ class Report:
         }
 
     @cached_property
+    def imbalance(self) -> Imbalance:
+        """What pixel accuracy hides: the gap to mean IoU taken apart."""
+        counts = self.counts if self.per_image is None else self.per_image
+        return explain(counts, self.class_names, include=self.include, protocol=self.protocol)
+
+    def interval_of(self, name: str | None = None) -> tuple[float, float] | None:
+        """Interval of the IoU of a class, or of the mean; None where there is none."""
+        if self.intervals is None:
+            return None
+        if name is None:
+            return self.intervals.overall.low, self.intervals.overall.high
+        found = next((c for c in self.intervals.classes if c.name == name), None)
+        return None if found is None else (found.low, found.high)
+
+    @cached_property
     def group_rows(self) -> tuple[ClassRow, ...]:
         """The groups as classes of their own: confusion within a group is correct."""
         if not self.groups:
@@ -242,11 +261,17 @@ class Report:
 
     def to_csv(self, *, sort: str = "order", reverse: bool = False) -> str:
         """The classes as CSV, one row each."""
-        return formats.to_csv(self.sorted_classes(sort, reverse=reverse))
+        return formats.to_csv(self, self.sorted_classes(sort, reverse=reverse))
 
     def to_markdown(self, *, sort: str = "order", reverse: bool = False) -> str:
         """A Markdown section: headline, classes, rule."""
         return formats.to_markdown(self, self.sorted_classes(sort, reverse=reverse))
+
+    def to_html(self, **options: Any) -> str:
+        """A self-contained page; options as for :func:`segiou.html.render_report`."""
+        from segiou.html import render_report
+
+        return render_report(self, **options)
 
     def to_text(
         self,
@@ -296,7 +321,7 @@ class Report:
         ----------
         path : str or path
             Where to; the ending tells the format unless it is given.
-        format : {"table", "json", "csv", "markdown"}, optional
+        format : {"table", "json", "csv", "markdown", "html"}, optional
         """
         return formats.save(self, Path(path), format)
 

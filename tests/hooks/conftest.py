@@ -1,0 +1,154 @@
+"""The street fixtures, a tiny real network, and frameworks that may be missing."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from segiou import ConfusionMatrix
+
+STREETS = Path(__file__).resolve().parents[2] / "fixtures" / "streets"
+NAMES = ("sky", "building", "road", "pavement", "tree", "car", "pole", "sign", "person", "bicycle")
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.frameworks)
+            # What frameworks warn of while they are imported and run is theirs.
+            item.add_marker(pytest.mark.filterwarnings("default"))
+
+
+@pytest.fixture(scope="session")
+def need():
+    """``need("torch")`` imports a framework, or skips; fails under SEGIOU_REQUIRE_FRAMEWORKS=1."""
+
+    def import_or_skip(name: str):
+        try:
+            return importlib.import_module(name)
+        except ImportError as error:
+            if os.environ.get("SEGIOU_REQUIRE_FRAMEWORKS") == "1":
+                raise
+            pytest.skip(f"{name} is not installed here: {error}")
+
+    return import_or_skip
+
+
+@pytest.fixture(scope="session")
+def streets():
+    """Six street scenes: images (6, 3, H, W) float32, truth and a model's masks (6, H, W) uint8."""
+    ids = sorted(path.stem for path in (STREETS / "truth").glob("*.png"))
+    truth = [np.asarray(Image.open(STREETS / "truth" / f"{i}.png")) for i in ids]
+    pred = [np.asarray(Image.open(STREETS / "model_b" / f"{i}.png")) for i in ids]
+    images = [np.asarray(Image.open(STREETS / "images" / f"{i}.jpg")) for i in ids]
+    expected = json.loads((STREETS / "expected.json").read_text(encoding="utf-8"))
+    total = expected["preds"]["model_b"]["total"]
+    return SimpleNamespace(
+        ids=ids,
+        names=NAMES,
+        truth=np.stack(truth),
+        pred=np.stack(pred),
+        images=np.stack(images).transpose(0, 3, 1, 2).astype(np.float32) / 255,
+        matrix=np.array(total["matrix"]),
+        ignored=total["ignored"],
+    )
+
+
+@pytest.fixture(scope="session")
+def network(need):
+    """Two convolutions with fixed weights; ``network(stride)`` gives logits (N, 10, H/s, W/s)."""
+    torch = need("torch")
+
+    def build(stride: int = 1):
+        torch.manual_seed(4)
+        return torch.nn.Sequential(
+            torch.nn.Conv2d(3, 8, 3, padding=1, stride=stride),
+            torch.nn.ReLU(),
+            torch.nn.Conv2d(8, 10, 1),
+        )
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def answer(streets, network, need):
+    """What one process counts of the untrained network's predictions, image by image."""
+    torch = need("torch")
+    cm = ConfusionMatrix(NAMES, ignore=255)
+    with torch.no_grad():
+        logits = network()(torch.from_numpy(streets.images)).numpy()
+    for truth, scores in zip(streets.truth, logits, strict=True):
+        cm.update(truth, scores, argmax=0)
+    return cm
+
+
+@pytest.fixture(scope="session")
+def run_python():
+    """Run a script in another process and give what it printed, as JSON."""
+
+    def run(code: str, *arguments: str, **environment: str):
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", code, *arguments],
+            capture_output=True,
+            text=True,
+            timeout=240,
+            env=os.environ | {"OMP_NUM_THREADS": "1"} | environment,
+        )
+        assert done.returncode == 0, done.stderr[-4000:]
+        return json.loads(done.stdout.strip().splitlines()[-1])
+
+    return run
+
+
+class TwoProcesses:
+    """Run a script in two processes that know of each other; gives what the first printed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.last: list[dict] = []
+
+    def __call__(self, code: str, path: Path) -> list[dict]:
+        with socket.socket() as free:
+            free.bind(("localhost", 0))
+            port = str(free.getsockname()[1])
+        processes = []
+        for rank in ("0", "1"):
+            variables = {
+                "RANK": rank,
+                "LOCAL_RANK": rank,
+                "WORLD_SIZE": "2",
+                "MASTER_ADDR": "localhost",
+                "MASTER_PORT": port,
+                "OMP_NUM_THREADS": "1",
+            }
+            command = [sys.executable, "-W", "ignore", "-c", code, path, self.folder / "store"]
+            processes.append(
+                subprocess.Popen(
+                    [*map(str, command), rank, "2"],
+                    env=os.environ | variables,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    text=True,
+                )
+            )
+        results = [process.communicate(timeout=240) for process in processes]
+        for process, (_, errors) in zip(processes, results, strict=True):
+            assert process.returncode == 0, errors[-4000:]
+        printed = json.loads(results[0][0].strip().splitlines()[-1])
+        self.last = printed if isinstance(printed, list) else [printed]
+        return self.last
+
+
+@pytest.fixture
+def run_two(tmp_path):
+    return TwoProcesses(tmp_path)

@@ -1,0 +1,222 @@
+"""Two real processes, with an uneven last batch, against one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from segiou import ConfusionMatrix
+from segiou.hooks.images import ImageCounts
+
+# Each rank runs this: it counts its share in every way and rank 0 prints what it got.
+RANK = """
+import sys, json
+import numpy as np, torch
+from torch import distributed as dist
+from torch.utils.data import DataLoader, DistributedSampler
+from segiou import ConfusionMatrix
+from segiou.hooks.distributed import ImageCounts, all_reduce
+
+path, store, rank, size = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=size)
+data = np.load(path)
+truth, pred, ids = data["truth"][:5], data["pred"][:5], data["ids"][:5].tolist()
+names = data["names"].tolist()
+sampler = DistributedSampler(range(5), num_replicas=size, rank=rank, shuffle=False)
+loader = DataLoader(range(5), batch_size=2, sampler=sampler)
+out = {}
+
+# Images by id: the sampler gives each rank 3 of 5, so that one is repeated.
+images, padded = ImageCounts(names, ignore=255), ConfusionMatrix(names, ignore=255)
+for rows in loader:
+    t, p = torch.from_numpy(truth)[rows], torch.from_numpy(pred)[rows]
+    images.update(t, p, ids=[ids[i] for i in rows])
+    padded.update(t, p)
+total = all_reduce(images)
+out["images"] = total.total().state_dict()
+out["run"] = list(total.run().ids)
+out["seen"] = len(images)
+out["padded"] = all_reduce(padded).pixels
+
+# No padding: an uneven split, one rank with a batch more than the other.
+own = ConfusionMatrix(names, ignore=255)
+for start in range(rank * 2, 5 if rank else 2, 2):
+    own.update(truth[start:start + 2], pred[start:start + 2])
+reduced = all_reduce(own)
+out["matrix"] = reduced.state_dict()
+out["again"] = all_reduce(own) == reduced  # nothing is added to what was given
+empty = ConfusionMatrix(names, ignore=255)
+out["one empty"] = all_reduce(own if rank else empty).state_dict() == own.state_dict() or not rank
+
+big = ConfusionMatrix(2)
+big._counted[0, 0] = 2**60
+out["big"] = int(all_reduce(big).matrix[0, 0])
+
+from segiou.hooks import torchmetrics as hook
+metric = hook.SegmentationScores(names, ignore=255)
+for start in range(rank * 2, 5 if rank else 2, 2):
+    metric.update(torch.from_numpy(pred[start:start + 2]), torch.from_numpy(truth[start:start + 2]))
+out["torchmetrics"] = float(metric.compute())
+
+import ignite.distributed as idist
+from segiou.hooks.ignite import SegmentationScores
+ignite = SegmentationScores(names, ignore=255)
+for start in range(rank * 2, 5 if rank else 2, 2):
+    ignite.update((torch.from_numpy(pred[start:start + 2]), torch.from_numpy(truth[start:start + 2])))
+out["ignite world"] = idist.get_world_size()
+out["ignite"] = ignite.confusion_matrix().state_dict()
+
+try:
+    all_reduce(ConfusionMatrix(2 + rank))
+except ValueError as error:
+    out["options"] = str(error)
+broken = ConfusionMatrix(2)
+if rank:
+    from segiou.counting.tensors import count_on_device
+    broken._pending._counts["x"] = count_on_device(
+        broken.options.encoding(), torch.tensor([5]), torch.tensor([0]))
+try:
+    all_reduce(broken)
+except ValueError as error:
+    out["broken"] = str(error)
+conflicting = ImageCounts(2)
+conflicting.update([[0, 1]], [[rank, 1]], ids=["a"])
+try:
+    all_reduce(conflicting)
+except ValueError as error:
+    out["conflict"] = str(error)
+conflicting.conflict = "first"
+out["first"] = all_reduce(conflicting).total().matrix.tolist()
+gathered = [None] * size
+dist.all_gather_object(gathered, out)
+if rank == 0:
+    print(json.dumps(gathered))
+dist.destroy_process_group()
+"""
+
+ACCELERATE = """
+import sys, json, os
+import numpy as np, torch
+from accelerate import Accelerator
+from torch.utils.data import DataLoader
+from segiou import ConfusionMatrix
+from segiou.hooks.accelerate import ImageCounts, all_reduce
+
+accelerator = Accelerator(cpu=True)
+data = np.load(sys.argv[1])
+truth, pred = (torch.from_numpy(data[k][:5]) for k in ("truth", "pred"))
+rows = list(zip(truth, pred, torch.arange(5)))
+loader = accelerator.prepare(DataLoader(rows, batch_size=2))
+names = data["names"].tolist()
+gathered, images, seen = ConfusionMatrix(names, ignore=255), ImageCounts(names, ignore=255), 0
+local = ConfusionMatrix(names, ignore=255)
+for t, p, ids in loader:
+    images.update(t, p, ids=ids)
+    local.update(t, p)
+    seen += len(ids)
+    t, p = accelerator.gather_for_metrics((t, p))
+    gathered.update(t, p)
+out = {"gathered": gathered.state_dict(), "seen": seen, "local": all_reduce(local, accelerator).pixels,
+       "images": all_reduce(images, accelerator).total().state_dict()}
+try:
+    all_reduce(ConfusionMatrix(2 + accelerator.process_index), accelerator)
+except ValueError as error:
+    out["options"] = str(error)
+if accelerator.is_main_process:
+    print(json.dumps(out))
+"""
+
+
+@pytest.fixture
+def path(streets, tmp_path):
+    path = tmp_path / "streets.npz"
+    arrays = {"truth": streets.truth, "pred": streets.pred}
+    np.savez(path, ids=np.array(streets.ids), names=np.array(streets.names), **arrays)
+    return path
+
+
+@pytest.fixture
+def alone(streets):
+    cm = ConfusionMatrix(streets.names, ignore=255)
+    for truth, pred in zip(streets.truth[:5], streets.pred[:5], strict=True):
+        cm.update(truth, pred)
+    return cm
+
+
+def same_counts(state, cm):
+    assert state["table"] == cm.state_dict()["table"]
+    assert state["ignored"] == cm.ignored
+
+
+def test_two_processes_give_the_answer_of_one(need, run_two, path, alone, streets):
+    need("torch")
+    need("torchmetrics")
+    need("ignite")
+    for out in run_two(RANK, path):
+        same_counts(out["images"], alone)
+        assert (out["images"]["pairs"], out["run"]) == (5, streets.ids[:5])
+        assert out["seen"] == 3
+        assert out["padded"] == alone.pixels * 6 // 5  # what counting the padding would give
+        same_counts(out["matrix"], alone)
+        assert out["matrix"]["pairs"] == 3
+        assert out["again"] and out["one empty"]
+        assert out["big"] == 2**61
+        assert out["torchmetrics"] == alone.mean_iou()
+        assert out["ignite world"] == 2
+        same_counts(out["ignite"], alone)
+        assert "process 1 counts with other classes" in out["options"]
+        assert "'a' was counted twice with different results" in out["conflict"]
+        assert out["first"] == [[1, 0], [0, 1]]
+    texts = [out["broken"] for out in run_two.last]
+    assert "process 1 could not read its counts" in texts[0]
+    assert "the largest value 5" in texts[1]
+
+
+def test_accelerate_in_two_processes(need, run_two, path, alone):
+    need("accelerate")
+    (out,) = run_two(ACCELERATE, path)
+    same_counts(out["gathered"], alone)
+    same_counts(out["images"], alone)
+    assert out["seen"] * 2 > 5  # batches were filled up with repeated images
+    assert out["local"] > alone.pixels
+    assert "process 1 counts with other classes" in out["options"]
+
+
+def test_accelerate_and_torch_in_one_process(need, alone, streets):
+    need("accelerate")
+    from accelerate import Accelerator
+
+    from segiou.hooks import accelerate, distributed
+
+    images = ImageCounts(streets.names, ignore=255)
+    images.update(streets.truth[:5], streets.pred[:5], ids=streets.ids[:5])
+    here = Accelerator(cpu=True)
+    assert accelerate.all_reduce(alone, here) == alone
+    assert accelerate.all_reduce(images, here).total() == alone
+    assert distributed.all_reduce(alone) == alone
+    assert distributed.all_reduce(images).total() == alone
+
+
+def test_images_know_scores_masks_and_their_ids(need):
+    torch = need("torch")
+    scores = torch.tensor([[[[1.0, 0]], [[0, 1]]], [[[0, 2]], [[3, 1]]]])  # (2, 2, 1, 2)
+    truth = torch.tensor([[[0, 1]], [[0, 0]]])
+    images = ImageCounts(2).update(truth, scores, ids=torch.tensor([7, 3]), argmax=1)
+    assert images.run().ids == ("3", "7")
+    assert images.total().matrix.tolist() == [[2, 1], [0, 1]]
+    last = ImageCounts(2).update(truth, scores.movedim(1, -1), ids=[7, 3], argmax=-1)
+    assert last.total() == images.total()
+    masked = ImageCounts(2).update(truth, scores, ids=[7, 3], argmax=1, mask=truth == 1)
+    assert (masked.total().ignored, masked.total().matrix.sum()) == (3, 1)
+    assert len(images.reset()) == 0
+
+
+def test_ids_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match="1 ids, 2 truths and 2 preds; one id an image"):
+        ImageCounts(2).update([[0], [1]], [[0], [1]], ids=["a"])
+    with pytest.raises(ValueError, match="conflict must be"):
+        ImageCounts(2, conflict="last")
+    images = ImageCounts(2).update([[0]], [[0]], ids=["a"])
+    with pytest.raises(ValueError, match="'a' was counted twice"):
+        images.update([[0]], [[1]], ids=["a"])
+    assert images.update([[0]], [[0]], ids=["a"]).total().pixels == 1

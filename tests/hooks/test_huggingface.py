@@ -1,0 +1,176 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from segiou import ConfusionMatrix
+from segiou.hooks.evaluate import mean_iou
+
+
+@pytest.fixture
+def trainer(need, network, streets, tmp_path):
+    """``trainer(...)``: a real Trainer around the network at a quarter of the labels' size."""
+    torch = need("torch")
+    transformers = need("transformers")
+    from segiou.hooks import huggingface
+
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.net, self.fail_at = network(stride=4), -1
+            self.calls = 0
+
+        def forward(self, pixel_values, labels=None):
+            self.calls += 1
+            if self.calls == self.fail_at:
+                raise InterruptedError
+            logits = self.net(pixel_values)
+            return {"loss": logits.sum() * 0, "logits": logits}
+
+    class Scenes(torch.utils.data.Dataset):
+        def __len__(self):
+            return len(streets.ids)
+
+        def __getitem__(self, i):
+            truth = torch.from_numpy(streets.truth[i]).long()
+            return {"pixel_values": torch.from_numpy(streets.images[i]), "labels": truth}
+
+    def build(preprocess=True, **options):
+        arguments = transformers.TrainingArguments(
+            output_dir=str(tmp_path),
+            per_device_eval_batch_size=4,
+            use_cpu=True,
+            report_to=[],
+            remove_unused_columns=False,
+            label_names=["labels"],
+            disable_tqdm=True,
+            **options,
+        )
+        metrics = huggingface.ComputeMetrics(streets.names, ignore=255)
+        how = huggingface.preprocess_logits_for_metrics if preprocess else None
+        made = transformers.Trainer(
+            model=Model(),
+            args=arguments,
+            eval_dataset=Scenes(),
+            compute_metrics=metrics,
+            preprocess_logits_for_metrics=how,
+        )
+        return made, metrics
+
+    return build
+
+
+@pytest.fixture
+def upsampled(need, network, streets):
+    torch = need("torch")
+    with torch.no_grad():
+        logits = network(stride=4)(torch.from_numpy(streets.images))
+        full = torch.nn.functional.interpolate(
+            logits, size=streets.truth.shape[1:], mode="bilinear", align_corners=False
+        )
+    return ConfusionMatrix(streets.names, ignore=255).update(streets.truth, full, argmax=1)
+
+
+@pytest.mark.parametrize("preprocess", [True, False])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"batch_eval_metrics": True}, {"eval_do_concat_batches": False}],
+    ids=["whole", "by batch", "list of batches"],
+)
+def test_two_evaluations_are_equal_and_right(trainer, upsampled, streets, preprocess, options):
+    made, metrics = trainer(preprocess, **options)
+    for _ in range(2):
+        scores = made.evaluate()
+        np.testing.assert_array_equal(metrics.counted.matrix, upsampled.matrix)
+        assert scores["eval_mean_iou"] == upsampled.mean_iou()
+        assert scores["eval_iou_road"] == upsampled.iou()[2]
+        assert type(scores["eval_pixel_accuracy"]) is float
+
+
+def test_an_interrupted_evaluation_leaves_nothing_behind(trainer, upsampled):
+    made, metrics = trainer(batch_eval_metrics=True)
+    made.model.fail_at = 2
+    with pytest.raises(InterruptedError):
+        made.evaluate()
+    assert 0 < metrics.counted.pixels < upsampled.pixels
+    made.evaluate()
+    np.testing.assert_array_equal(metrics.counted.matrix, upsampled.matrix)
+
+
+def test_predict_after_evaluate(trainer, upsampled):
+    made, metrics = trainer(batch_eval_metrics=True)
+    made.evaluate()
+    output = made.predict(made.eval_dataset)
+    assert output.metrics["test_mean_iou"] == upsampled.mean_iou()
+
+
+def test_what_the_trainer_pads_is_never_counted(need):
+    need("transformers")
+    from segiou.hooks.huggingface import ComputeMetrics
+
+    metrics = ComputeMetrics(2)
+    padded = np.array([[0, 1, -100, -100]])
+    pair = type("P", (), {"predictions": padded.astype(np.int32), "label_ids": padded})
+    assert metrics(pair)["pixel_accuracy"] == 1.0
+    assert metrics.counted.ignored == 2
+
+
+# The example in the documentation of Hugging Face's mean_iou, with the result printed there.
+PREDS = [
+    [[1, 2], [3, 4], [5, 255]],
+    [[2, 7], [9, 2], [3, 6]],
+    [[2, 2, 3], [8, 2, 4], [3, 255, 2]],
+]
+TRUTHS = [
+    [[0, 3], [5, 4], [6, 255]],
+    [[1, 7], [9, 2], [3, 6]],
+    [[1, 2, 2], [8, 2, 1], [3, 255, 1]],
+]
+
+
+def test_mean_iou_gives_what_evaluate_documents():
+    scores = mean_iou(
+        predictions=PREDS, references=TRUTHS, num_labels=10, ignore_index=255, reduce_labels=False
+    )
+    assert scores["mean_iou"] == pytest.approx(0.47750000000000004, abs=1e-15)
+    assert scores["mean_accuracy"] == pytest.approx(0.5916666666666666, abs=1e-15)
+    assert scores["overall_accuracy"] == pytest.approx(0.5263157894736842, abs=1e-15)
+    assert scores["per_category_iou"] == [0, 0, 0.375, 0.4, 0.5, 0, 0.5, 1, 1, 1]
+    expected = [0, 0, 0.75, 2 / 3, 1, 0, 0.5, 1, 1, 1]
+    np.testing.assert_allclose(scores["per_category_accuracy"], expected, rtol=1e-15)
+
+
+def histograms(preds, truths, num_labels, ignore_index, label_map, reduce_labels):
+    """IoU per class as the rule says it, mask by mask and class by class."""
+    inter, union = np.zeros(num_labels), np.zeros(num_labels)
+    for pred, truth in zip(preds, truths, strict=True):
+        truth = np.vectorize(lambda v: label_map.get(v, v))(truth)
+        if reduce_labels:
+            truth = np.where((truth == 0) | (truth == 255), 255, truth - 1)
+        valid = truth != ignore_index
+        for c in range(num_labels):
+            inter[c] += ((pred == c) & (truth == c) & valid).sum()
+            union[c] += (((pred == c) | (truth == c)) & valid).sum()
+    with np.errstate(invalid="ignore"):
+        return inter / union
+
+
+@pytest.mark.parametrize("label_map", [None, {1: 2, 2: 1}, {3: 255, 0: 3}])
+@pytest.mark.parametrize("reduce_labels", [False, True])
+def test_mean_iou_maps_all_labels_at_once(label_map, reduce_labels):
+    rng = np.random.default_rng(0)
+    truths = [rng.choice([0, 1, 2, 3, 255], (5, 6)) for _ in range(3)]
+    preds = [rng.integers(0, 4, (5, 6)) for _ in range(3)]
+    options = {"num_labels": 4, "ignore_index": 255, "reduce_labels": reduce_labels}
+    scores = mean_iou(preds, truths, label_map=label_map, **options)
+    expected = histograms(preds, truths, 4, 255, label_map or {}, reduce_labels)
+    np.testing.assert_allclose(scores["per_category_iou"], expected, rtol=1e-15)
+    filled = mean_iou(preds, truths, label_map=label_map, nan_to_num=0, **options)
+    np.testing.assert_allclose(filled["per_category_iou"], np.nan_to_num(expected), rtol=1e-15)
+
+
+def test_mean_iou_refuses_what_evaluate_drops_in_silence():
+    with pytest.raises(ValueError, match=r"truth has values .* 7"):
+        mean_iou([[0, 0]], [[0, 7]], num_labels=2)
+    with pytest.raises(ValueError, match="shorter"):
+        mean_iou([[0], [0]], [[0]], num_labels=2)

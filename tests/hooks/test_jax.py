@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from segiou import ConfusionMatrix
+
+
+@pytest.fixture
+def jax(need):
+    return need("jax")
+
+
+@pytest.fixture
+def counter(jax, streets):
+    from segiou.hooks.jax import PixelCounter
+
+    return PixelCounter(streets.names, ignore=255)
+
+
+def test_jitted_over_the_streets(jax, counter, streets):
+    step = jax.jit(counter.update)
+    state = counter.init()
+    for rows in (slice(0, 4), slice(4, 6)):
+        state = step(state, streets.truth[rows], streets.pred[rows])
+    cm = counter.confusion_matrix(state)
+    np.testing.assert_array_equal(cm.matrix, streets.matrix)
+    assert (cm.ignored, cm.pairs) == (streets.ignored, 2)
+
+
+def test_scores_scan_and_masks(jax, counter, streets):
+    jnp = jax.numpy
+    scores = jax.nn.one_hot(jnp.asarray(streets.pred), 10, dtype=jnp.bfloat16)
+    mask = streets.truth != 2
+
+    def step(state, batch):
+        truth, pred, valid = batch
+        return counter.update(state, truth, pred, argmax=-1, mask=valid), None
+
+    state, _ = jax.lax.scan(step, counter.init(), (streets.truth, scores, mask))
+    host = ConfusionMatrix(streets.names, ignore=255).update(streets.truth, streets.pred, mask=mask)
+    cm = counter.confusion_matrix(state)
+    np.testing.assert_array_equal(cm.matrix, host.matrix)
+    assert (cm.ignored, cm.pairs) == (host.ignored, 6)
+    with pytest.raises(ValueError, match="9 channels along axis 1, but there are 10"):
+        counter.update(counter.init(), streets.truth, scores[..., :9].swapaxes(1, 3), argmax=1)
+
+
+def test_counts_beyond_32_bits(jax, counter):
+    from segiou.hooks._limbs import BASE
+
+    jnp = jax.numpy
+    state = counter.init()._replace(low=counter.init().low.at[0].set(BASE - 1))
+    state = state._replace(high=state.high.at[0].set(2**21 - 1))
+    state = counter.merge(
+        state, counter.update(counter.init(), jnp.zeros(1, int), jnp.zeros(1, int))
+    )
+    assert counter.confusion_matrix(state).matrix[0, 0] == 2**41
+    with pytest.raises(ValueError, match=r"fewer than 2\^30"):
+        jax.eval_shape(
+            lambda t: counter.update(counter.init(), t, t),
+            jax.ShapeDtypeStruct((1 << 15, 1 << 15), "uint8"),
+        )
+
+
+def test_undeclared_values_are_found_when_read(counter):
+    state = counter.update(counter.init(), np.array([0, 77]), np.array([0, 0]))
+    with pytest.raises(ValueError, match=r"truth .*the largest value 77"):
+        counter.confusion_matrix(state)
+
+
+PSUM = """
+import sys, json
+import numpy as np, jax
+from functools import partial
+from jax.sharding import Mesh, PartitionSpec as P
+from segiou.hooks.jax import PixelCounter
+
+data = np.load(sys.argv[1])
+counter = PixelCounter(data["names"].tolist(), ignore=255)
+mesh = Mesh(np.array(jax.devices()), ("data",))
+
+@jax.jit
+@partial(jax.shard_map, mesh=mesh, in_specs=(P("data"), P("data")), out_specs=P())
+def count(truth, pred):
+    state = counter.update(jax.lax.pcast(counter.init(), "data", to="varying"), truth, pred)
+    return counter.psum(state, "data")
+
+cm = counter.confusion_matrix(count(data["truth"], data["pred"]))
+print(json.dumps({"devices": len(jax.devices()), "matrix": cm.matrix.tolist(),
+                  "ignored": cm.ignored, "pairs": cm.pairs}))
+"""
+
+
+def test_psum_over_devices(jax, run_python, streets, tmp_path):
+    path = tmp_path / "streets.npz"
+    np.savez(path, truth=streets.truth, pred=streets.pred, names=np.array(streets.names))
+    flags = "--xla_force_host_platform_device_count=3"
+    out = run_python(PSUM, str(path), XLA_FLAGS=flags, JAX_PLATFORMS="cpu")
+    assert (out["devices"], out["pairs"]) == (3, 3)
+    np.testing.assert_array_equal(out["matrix"], streets.matrix)
+    assert out["ignored"] == streets.ignored
