@@ -176,7 +176,7 @@ def compare(contestants, pairs, rounds=5):
     order = list(contestants)
     for _ in range(rounds):
         for pair in pairs:
-            # The first has the pair out of memory, the others out of a cache: each is first in turn.
+            # The first reads the pair from memory, the others from a cache: each is first in turn.
             order = [*order[1:], order[0]]
             for name in order:
                 times[name].append(seconds(contestants[name], *pair))
