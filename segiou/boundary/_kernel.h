@@ -29,50 +29,64 @@ typedef struct {
     const int64_t *starts; /* num_classes + 1 */
 } Points;
 
+/* Pixels marked in the truth, in the prediction, and in both as one class. */
+typedef struct {
+    int64_t counts[256][3];
+    size_t num_classes, recent;
+    uint8_t order[256]; /* the classes; first the `recent` ones of the last row */
+} Tally;
+
+/* A row of codes, and what is marked of it, a bit each, lowest first. */
+typedef struct {
+    const uint8_t *t, *p;
+    const uint64_t *truth, *pred;
+} MarkedRow;
+
 /* Loops over rows of bytes, for the instruction set at hand; `words` are 64 bytes each. */
 typedef struct {
-    /* into[i] = max(into[i], from[i]) */
-    void (*max_into)(uint8_t *restrict into, const uint8_t *restrict from, size_t n);
-    /* Codes and their complements, ignored ones as 0 in both. */
-    void (*split)(uint8_t *restrict high, uint8_t *restrict low, const uint8_t *restrict codes,
-                  size_t n);
-    /* From two such halves each: the largest codes, and the smallest, 255 where there are none. */
+    size_t few_classes; /* up to so many are best counted class by class */
+    /* Rows are two halves of maxima, of codes and of their complements, ignored ones as 0 in both:
+     * `rows` takes n codes in; `into` is `after` with n codes taken in. */
+    void (*extend)(uint8_t *rows, const uint8_t *codes, size_t half, size_t n);
+    void (*precede)(uint8_t *into, const uint8_t *after, const uint8_t *codes, size_t half,
+                    size_t n);
+    /* Of two such rows together: the largest codes, and the smallest, 255 where there are none. */
     void (*join)(uint8_t *restrict rows, const uint8_t *restrict a, const uint8_t *restrict b,
                  size_t half);
     /* Bit i: a[i] != b[i] */
     void (*differ)(uint64_t *bits, const uint8_t *a, const uint8_t *b, size_t words);
     /* Bit i: a[i] != value */
     void (*differ_from)(uint64_t *bits, const uint8_t *a, uint8_t value, size_t words);
+    /* Of joined rows, bit x of `edges`: columns x and x + 1 hold two codes; of `filled`: column x
+     * has one. The rows of bits have a word more, which is 0. */
+    void (*find_edges)(uint64_t *restrict edges, uint64_t *restrict filled,
+                       uint64_t *restrict mixed, const uint8_t *rows, size_t words);
+    /* marks: any of the three, where `inside` is and the code is valid. */
+    void (*finish_marks)(uint64_t *marks, const uint64_t *bridged, const uint64_t *near,
+                         const uint64_t *frame, const uint64_t *inside, const uint8_t *codes,
+                         size_t words);
     /* into[w] = bits[w] | the word `step` bits ahead; reads step / 64 + 1 words more. */
     void (*or_ahead)(uint64_t *restrict into, const uint64_t *restrict bits, size_t words,
                      size_t step);
     /* How many bytes are not the value. */
     size_t (*count_others)(const uint8_t *codes, uint8_t value, size_t words);
-    /* Adds, per class, the pixels marked in the truth, in the prediction, and in both as one. */
-    void (*tally_classes)(int64_t (*counts)[3], size_t num_classes, const uint8_t *t,
-                          const uint8_t *p, const uint64_t *truth, const uint64_t *pred,
-                          size_t words);
-    /* The same for all 256 codes, by runs; reads one code more than there are in the words. */
-    void (*tally_runs)(int64_t (*counts)[3], const uint8_t *t, const uint8_t *p,
-                       const uint64_t *truth, const uint64_t *pred, size_t words);
+    /* Adds what is marked of a row, for the classes. */
+    void (*tally_classes)(Tally *tally, const MarkedRow *row, size_t words);
+    /* The same for all codes, by runs; reads one code more than there are in the words. */
+    void (*tally_runs)(Tally *tally, const MarkedRow *row, size_t words);
     /* Adds to counts[1] the marked pixels with another valid truth than c, to [0] those predicted
      * as c. */
     void (*tally_outer)(int64_t *counts, const uint8_t *t, const uint8_t *p, uint8_t c,
                         const uint64_t *marks, size_t words);
     /* Labels as codes; where is_ignoring is 255, not 0, the truth value `ignored` makes both
-     * IGNORED. */
+     * IGNORED. highest: the largest code of each side but that. */
     void (*encode)(uint8_t *restrict truth_codes, uint8_t *restrict pred_codes,
                    const uint8_t *restrict truth, const uint8_t *restrict pred, uint8_t ignored,
-                   uint8_t is_ignoring, size_t n);
-    /* highest[i % VECTOR] = max(itself, codes[i]), for codes that are not ignored. */
-    void (*keep_highest)(uint8_t *restrict highest, const uint8_t *restrict codes, size_t n);
+                   uint8_t is_ignoring, uint8_t *highest, size_t n);
 } Loops;
 
 /* The best loops that this processor runs; with a name, those, or NULL. */
 const Loops *find_loops(const char *name);
-
-/* Whether any code that is not IGNORED is `lowest` or above. */
-int has_code_from(const Loops *loops, const uint8_t *codes, uint8_t lowest, size_t n);
 
 size_t count_words(size_t pixels);
 
@@ -95,7 +109,7 @@ typedef struct {
 
 /* Returns what is to be freed, or NULL where memory ran out. */
 void *open_bit_rows(BitRows *all, const Loops *loops, size_t rows, size_t words, size_t before);
-void write_bit_row(BitRows *all, size_t i, const uint64_t *bits);
+void write_bit_row(BitRows *all, size_t i, const uint64_t *restrict bits);
 
 /* Bit x of each row: any of x to x + size - 1. */
 void spread_bit_rows(BitRows *all, size_t size);

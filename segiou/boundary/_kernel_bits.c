@@ -36,16 +36,17 @@ void *open_bit_rows(BitRows *all, const Loops *loops, size_t rows, size_t words,
     return memory;
 }
 
-void write_bit_row(BitRows *all, size_t i, const uint64_t *bits)
+void write_bit_row(BitRows *all, size_t i, const uint64_t *restrict bits)
 {
-    uint64_t *row = all->bits + i * all->stride;
+    uint64_t *restrict row = all->bits + i * all->stride;
     unsigned left = all->before % 64, right = 63 - left;
-    memset(row, 0, all->stride * sizeof *row);
-    row += all->before / 64;
-    for (size_t w = 0; w < all->words; w++) {
-        row[w] |= bits[w] << left;
-        row[w + 1] = bits[w] >> 1 >> right;
-    }
+    size_t skip = all->before / 64, words = all->words;
+    memset(row, 0, skip * sizeof *row);
+    row += skip;
+    row[0] = bits[0] << left;
+    for (size_t w = 1; w < words; w++)
+        row[w] = bits[w] << left | bits[w - 1] >> 1 >> right;
+    row[words] = bits[words - 1] >> 1 >> right;
 }
 
 void spread_bit_rows(BitRows *all, size_t size)

@@ -53,15 +53,18 @@ static inline int64_t count_ones_portable(uint64_t word)
 }
 
 #define TARGET
+#define FEW_CLASSES 0
 #define NAME(x) x##_portable
 #include "_kernel_loops.h"
 #undef TARGET
+#undef FEW_CLASSES
 #undef NAME
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
 
 #define TARGET __attribute__((target("avx2,bmi,popcnt")))
+#define FEW_CLASSES 16
 #define NAME(x) x##_avx2
 
 TARGET static inline uint64_t unequal_avx2(__m256i a0, __m256i a1, __m256i b0, __m256i b1)
@@ -94,9 +97,11 @@ TARGET static inline int64_t count_ones_avx2(uint64_t word)
 
 #include "_kernel_loops.h"
 #undef TARGET
+#undef FEW_CLASSES
 #undef NAME
 
-#define TARGET __attribute__((target("avx512f,avx512bw,avx512vl,avx2,bmi,popcnt")))
+#define TARGET __attribute__((target("avx512f,avx512bw,avx512vl,avx2,bmi,popcnt,prefer-vector-width=512")))
+#define FEW_CLASSES 32
 #define NAME(x) x##_avx512
 
 TARGET static inline uint64_t differ64_avx512(const uint8_t *a, const uint8_t *b)
@@ -160,17 +165,4 @@ const Loops *find_loops(const char *name)
             return found;
     }
     return NULL;
-}
-
-int has_code_from(const Loops *loops, const uint8_t *codes, uint8_t lowest, size_t n)
-{
-    uint8_t highest[VECTOR] = {0}, tail[VECTOR] = {0};
-    size_t whole = n / VECTOR * VECTOR;
-    loops->keep_highest(highest, codes, whole);
-    memcpy(tail, codes + whole, n - whole);
-    loops->keep_highest(highest, tail, VECTOR);
-    for (size_t j = 0; j < VECTOR; j++)
-        if (highest[j] >= lowest)
-            return 1;
-    return 0;
 }

@@ -51,6 +51,15 @@ def _placed(num_classes: int, options: BoundaryOptions) -> dict[str, tuple[slice
     return placed
 
 
+def empty_parts(
+    num_classes: int, options: BoundaryOptions
+) -> tuple[NDArray[np.int64], dict[str, NDArray[np.int64]]]:
+    """Give a row of zeros, and its parts as views that can be filled."""
+    placed = _placed(num_classes, options)
+    table = np.zeros(next(reversed(placed.values()))[0].stop, dtype=np.int64)
+    return table, {name: table[where].reshape(shape) for name, (where, shape) in placed.items()}
+
+
 @dataclass(frozen=True, eq=False)
 class BoundaryCounts:
     """Counts at boundaries, of an image, a data set, resamples: they add up.
@@ -93,8 +102,7 @@ class BoundaryCounts:
     @classmethod
     def zeros(cls, num_classes: int, options: BoundaryOptions) -> BoundaryCounts:
         """Give counts of no image."""
-        length = sum(map(math.prod, layout(num_classes, options).values()))
-        return cls(np.zeros(length, dtype=np.int64), num_classes, options)
+        return cls.of_row(empty_parts(num_classes, options)[0], num_classes, options)
 
     @classmethod
     def stack(cls, counts: Iterable[BoundaryCounts]) -> BoundaryCounts:
@@ -113,8 +121,23 @@ class BoundaryCounts:
             items[0]._check_alike(other)
         return items[0]._with(np.stack([item.table for item in items]))
 
+    @classmethod
+    def of_row(
+        cls, table: NDArray[np.int64], num_classes: int, options: BoundaryOptions
+    ) -> BoundaryCounts:
+        """Take over a table that is known to suit, such as that of :func:`empty_parts`."""
+        # Not through the checks: they would cost as much as counting a small image.
+        counts = object.__new__(cls)
+        for name, value in (
+            ("table", table),
+            ("num_classes", num_classes),
+            ("options", options),
+        ):
+            object.__setattr__(counts, name, value)
+        return counts
+
     def _with(self, table: NDArray[np.int64]) -> BoundaryCounts:
-        return BoundaryCounts(table, self.num_classes, self.options)
+        return self.of_row(table, self.num_classes, self.options)
 
     def _check_alike(self, other: BoundaryCounts) -> None:
         if self.num_classes != other.num_classes:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from segiou.boundary._backend import count_bands, count_valid
 from segiou.boundary.codes import Codes, LabelCodes, code_dtype, ignored_code
 from segiou.boundary.contours import find_contour
-from segiou.boundary.counts import BoundaryCounts, layout
+from segiou.boundary.counts import BoundaryCounts, empty_parts
 from segiou.boundary.distances import ContourDistances
 from segiou.boundary.options import BoundaryOptions, Contour
 from segiou.counting import Encoding
@@ -69,44 +69,44 @@ def measure_checked(
     if 0 in truth.shape:
         msg = f"an image without pixels has no boundaries, got shape {truth.shape}"
         raise ValueError(msg)
-    parts: dict[str, Any] = {
-        "images": 1,
-        "pixels": count_valid(truth),
-        **_band_parts(truth, pred, num_classes, options),
-    }
-    shape = (truth.shape[0], truth.shape[1])
-    tolerances = [t.distance(shape, options.spacing) for t in options.tolerances]
+    table, parts = empty_parts(num_classes, options)
+    parts["images"][...] = 1
+    parts["pixels"][...] = count_valid(truth)
+    _count_bands(parts, truth, pred, num_classes, options)
     distances: dict[Contour, ContourDistances] = {}
     for contour in options.contours:
-        truth_contour, pred_contour = (
-            find_contour(x, num_classes, contour, options.contour_border) for x in (truth, pred)
-        )
-        measured = ContourDistances.of(truth_contour, pred_contour, contour, options.spacing)
-        parts |= measured.counts(options, tolerances)
-        distances[contour] = measured
-    row = [np.ravel(parts[name]) for name in layout(num_classes, options)]
-    return ImageBoundaries(
-        BoundaryCounts(np.concatenate(row).astype(np.int64), num_classes, options), distances
+        distances[contour] = _measure_contour(truth, pred, num_classes, options, contour)
+        tolerances = [t.distance(truth.shape[-2:], options.spacing) for t in options.tolerances]
+        for name, values in distances[contour].counts(options, tolerances).items():
+            parts[name][...] = values
+    return ImageBoundaries(BoundaryCounts.of_row(table, num_classes, options), distances)
+
+
+def _measure_contour(
+    truth: Codes, pred: Codes, num_classes: int, options: BoundaryOptions, contour: Contour
+) -> ContourDistances:
+    truth_contour, pred_contour = (
+        find_contour(x, num_classes, contour, options.contour_border) for x in (truth, pred)
     )
+    return ContourDistances.of(truth_contour, pred_contour, contour, options.spacing)
 
 
-def _band_parts(
-    truth: Codes, pred: Codes, num_classes: int, options: BoundaryOptions
-) -> dict[str, NDArray[np.int64]]:
+def _count_bands(
+    parts: dict[str, NDArray[np.int64]],
+    truth: Codes,
+    pred: Codes,
+    num_classes: int,
+    options: BoundaryOptions,
+) -> None:
     trimap_border = options.trimap_border if options.trimaps else None
-    found = [
-        count_bands(
-            truth,
-            pred,
-            num_classes,
-            width.width((truth.shape[0], truth.shape[1])),
-            options.band_border,
-            trimap_border,
+    for k, width in enumerate(options.widths):
+        pixels = width.width((truth.shape[0], truth.shape[1]))
+        band, trimap, outer = count_bands(
+            truth, pred, num_classes, pixels, options.band_border, trimap_border
         )
-        for width in options.widths
-    ]
-    names = ("band", "trimap", "outer")
-    return {name: np.array([f[i] for f in found], np.int64) for i, name in enumerate(names)}
+        parts["band"][k] = band
+        if options.trimaps:
+            parts["trimap"][k], parts["outer"][k] = trimap, outer
 
 
 def _check_codes(truth: Any, pred: Any, num_classes: int) -> None:

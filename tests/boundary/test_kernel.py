@@ -6,6 +6,18 @@ import pytest
 from segiou.boundary import _backend, _reference, find_contour
 
 kernel = pytest.importorskip("segiou.boundary._kernel", reason="the kernel is not built here")
+
+
+def runs_here(loops):
+    codes, counts = np.zeros((1, 1), dtype=np.uint8), [np.zeros((1, n), int) for n in (3, 3, 2)]
+    try:
+        kernel.count_bands(codes, codes, 1, 1, 1, 1, 1, 0, *counts, loops)
+    except ValueError:
+        return False
+    return True
+
+
+LOOPS = [loops for loops in ("avx512", "avx2", "portable") if runs_here(loops)]
 SHAPES = [(1, 1), (1, 40), (40, 1), (7, 9), (33, 64), (20, 131)]
 
 
@@ -29,6 +41,49 @@ def test_bands_equal_numpy(masks, shape, width):
         expected = _reference.count_bands(truth, pred, 5, width, *borders)
         for ours, theirs in zip(got, expected, strict=True):
             np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("loops", LOOPS)
+@pytest.mark.parametrize("num_classes", [5, 60])
+def test_all_loops_count_the_same(masks, loops, num_classes):
+    for seed, shape in enumerate([(40, 130), (70, 64), (3, 65), (90, 5)]):
+        truth, pred = noisy(masks, seed, shape, num_classes)
+        for width in (2, 33, 70):
+            counts = [np.zeros((num_classes, n), dtype=np.int64) for n in (3, 3, 2)]
+            kernel.count_bands(truth, pred, *shape, num_classes, width, 1, 0, *counts, loops)
+            expected = _reference.count_bands(truth, pred, num_classes, width, True, False)
+            for ours, theirs in zip(counts, expected, strict=True):
+                np.testing.assert_array_equal(ours, theirs)
+
+
+def test_unknown_loops_are_refused():
+    assert "portable" in LOOPS
+    codes, counts = np.zeros((4, 5), dtype=np.uint8), [np.zeros((2, n), int) for n in (3, 3, 2)]
+    with pytest.raises(ValueError, match="no such loops"):
+        kernel.count_bands(codes, codes, 4, 5, 2, 1, 1, 0, *counts, "abacus")
+
+
+@pytest.mark.parametrize("shape", [(1, 300), (30, 50), (30, 2), (9, 1)])
+def test_what_differs_across_ignored_columns_is_near(shape):
+    # A gap that takes whole windows' heights, narrower and wider than the reach.
+    rng = np.random.default_rng(0)
+    for width in (1, 3, 10, 40):
+        truth = rng.integers(0, 3, shape).astype(np.uint8)
+        for gap in range(1, 25, 3):
+            at = rng.integers(0, shape[1])
+            truth[:, at : at + gap] = 255
+            pred = np.where(truth == 255, truth, 1).astype(np.uint8)
+            got = _backend.count_bands(truth, pred, 3, width, False, False)
+            expected = _reference.count_bands(truth, pred, 3, width, False, False)
+            for ours, theirs in zip(got, expected, strict=True):
+                np.testing.assert_array_equal(ours, theirs)
+
+
+def test_valid_pixels_are_counted():
+    for size in (0, 1, 63, 64, 200):
+        codes = np.random.default_rng(size).choice(np.array([0, 254, 255], np.uint8), size)
+        assert _backend.count_valid(codes) == np.count_nonzero(codes != 255)
+    assert _backend.count_valid(np.array([[65535, 255]], dtype=np.uint16)) == 1
 
 
 def test_long_runs_are_counted_whole():
