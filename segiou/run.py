@@ -7,14 +7,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from segiou.boundary import BoundaryOptions, band_iou, boundary_rows
 from segiou.classes import ClassOptions
 from segiou.confusion import ConfusionMatrix
 from segiou.counting import PairCount
 from segiou.protocols import Protocol, load_protocol
 from segiou.report import Report
 from segiou.runs import Columns, Header, ImageCount, Problem, RunFile, RunFileError, write_new
+from segiou.runs.boundaries import bands_of
 from segiou.runs.images import Images, ordered, searcher
 from segiou.runs.merging import check_same_options, merged_header, without_duplicates
+from segiou.runs.rows import check_boundaries
 from segiou.uncertainty import Groups, Intervals, bootstrap, groups_of
 from segiou.uncertainty.scores import Metric
 
@@ -42,6 +45,8 @@ class Run(Images):
         By which rule reports are made unless they are asked for another.
     provenance : mapping, optional
         Files and options that made it.
+    boundary : BoundaryOptions, optional
+        What was measured at the boundaries of all images.
 
     Attributes
     ----------
@@ -53,7 +58,8 @@ class Run(Images):
     Raises
     ------
     ValueError
-        If two images have one id.
+        If two images have one id, or one has no boundary counts where they are
+        said to be measured.
 
     Examples
     --------
@@ -71,10 +77,15 @@ class Run(Images):
         name: str = "",
         protocol: Protocol | None = None,
         provenance: Mapping[str, Any] | None = None,
+        boundary: BoundaryOptions | None = None,
     ) -> None:
         rule = load_protocol("segiou") if protocol is None else protocol
-        self._header = Header(options, rule, name, provenance=dict(provenance or {}))
+        self._header = Header(
+            options, rule, name, provenance=dict(provenance or {}), boundary=boundary
+        )
         self._columns: Columns | None = ordered(images)
+        if boundary is not None:
+            check_boundaries(self._columns)
         self._file: RunFile | None = None
         self.skipped = tuple(skipped)
 
@@ -125,7 +136,8 @@ class Run(Images):
         Parameters
         ----------
         metric : str or callable
-            As :func:`segiou.uncertainty.statistic`.
+            As :func:`segiou.uncertainty.statistic`, or ``"boundary_iou"``: at the
+            first width that was measured.
         groups : str, mapping, callable or sequence, optional
             Images that belong together, see :func:`segiou.uncertainty.groups_of`.
         protocol : Protocol or str, optional
@@ -134,8 +146,11 @@ class Run(Images):
             Others of :func:`segiou.bootstrap`: resamples, seed, level, method,
             aggregate.
         """
+        counts = self.counts
+        if metric == "boundary_iou":
+            counts, metric = bands_of(self, "the run"), band_iou
         return bootstrap(
-            self.counts,
+            counts,
             metric,
             groups=groups_of(self.ids, groups),
             class_names=self.class_names,
@@ -169,7 +184,15 @@ class Run(Images):
             title=title or self.name,
             provenance=self.provenance,
             intervals=intervals,
+            **self._boundary_part(),
         )
+
+    def _boundary_part(self) -> dict[str, Any]:
+        total = self._boundary_total
+        if total is None:
+            return {}
+        rows = boundary_rows(total, self.class_names, include=self.include)
+        return {"boundary": tuple(rows), "boundary_options": total.options.to_dict()}
 
     def select(self, ids: Iterable[str]) -> Run:
         """The run of some of the images.

@@ -12,6 +12,7 @@ from segiou.boundary.distances import ContourDistances
 from segiou.boundary.image import (
     ImageBoundaries,
     boundary_counts,
+    count_labels,
     measure_boundaries,
     measure_codes,
 )
@@ -19,6 +20,7 @@ from segiou.boundary.measures import (
     BAND_MEASURES,
     CONTOUR_MEASURES,
     average_surface_distance,
+    band_iou,
     boundary_f1,
     boundary_iou,
     boundary_precision,
@@ -47,6 +49,7 @@ __all__ = [
     "LabelCodes",
     "Tolerance",
     "average_surface_distance",
+    "band_iou",
     "bin_values",
     "boundary_counts",
     "boundary_f1",
@@ -56,6 +59,7 @@ __all__ = [
     "boundary_rows",
     "class_trimap_accuracy",
     "class_trimap_iou",
+    "count_labels",
     "find_contour",
     "hausdorff_distance",
     "kind_lengths",

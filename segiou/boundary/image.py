@@ -17,7 +17,13 @@ from segiou.boundary.distances import ContourDistances
 from segiou.boundary.options import BoundaryOptions, Contour
 from segiou.counting import Encoding
 
-__all__ = ["ImageBoundaries", "boundary_counts", "measure_boundaries", "measure_codes"]
+__all__ = [
+    "ImageBoundaries",
+    "boundary_counts",
+    "count_labels",
+    "measure_boundaries",
+    "measure_codes",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,3 +199,20 @@ def measure_boundaries(
 def boundary_counts(truth: Any, pred: Any, num_classes: int, **settings: Any) -> BoundaryCounts:
     """Count at the boundaries of two label maps: ``measure_boundaries(…).counts``."""
     return measure_boundaries(truth, pred, num_classes, **settings).counts
+
+
+def count_labels(
+    codes: LabelCodes, truth: Any, pred: Any, options: BoundaryOptions, mask: Any = None
+) -> BoundaryCounts:
+    """Count at the boundaries of label maps (..., H, W), added up.
+
+    Raises
+    ------
+    TypeError, ValueError, UndeclaredValuesError
+        As :meth:`LabelCodes.encode`.
+    """
+    truth, pred = codes.encode(truth, pred, mask)
+    shape, classes = truth.shape[-2:], codes.encoding.num_classes
+    maps = zip(truth.reshape(-1, *shape), pred.reshape(-1, *shape), strict=True)
+    found = (measure_checked(t, p, classes, options).counts for t, p in maps)
+    return sum(found, start=BoundaryCounts.zeros(classes, options))

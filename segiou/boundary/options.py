@@ -175,6 +175,30 @@ class BoundaryOptions:
         ):
             object.__setattr__(self, name, value)
 
+    @classmethod
+    def of(cls, choice: BoundaryOptions | bool | None) -> BoundaryOptions | None:
+        """Read what a caller asks for: True is all by default, False and None nothing.
+
+        Raises
+        ------
+        TypeError
+            If it is something else.
+        """
+        if choice is None or isinstance(choice, bool):
+            return cls() if choice else None
+        if not isinstance(choice, BoundaryOptions):
+            msg = f"boundary must be True or BoundaryOptions, got {choice!r}"
+            raise TypeError(msg)
+        return choice
+
+    def difference(self, other: BoundaryOptions) -> str:
+        """Say in words in what other options differ; empty if they do not."""
+        return "; ".join(
+            f"boundary {name} is {_shown(mine)} here and {_shown(theirs)} there"
+            for name in self.to_dict()
+            if (mine := getattr(self, name)) != (theirs := getattr(other, name))
+        )
+
     @property
     def band_border(self) -> bool:
         """Whether the image border is a boundary to Boundary IoU."""
@@ -209,6 +233,10 @@ class BoundaryOptions:
             name: tuple(Tolerance(**t) for t in data[name]) for name in ("widths", "tolerances")
         }
         return cls(**{**data, **read})
+
+
+def _shown(value: Any) -> str:
+    return ", ".join(map(str, value)) or "none" if isinstance(value, tuple) else str(value)
 
 
 def _plain(tolerance: Tolerance) -> dict[str, Any]:

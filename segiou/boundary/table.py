@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from segiou.boundary.counts import BoundaryCounts
 from segiou.boundary.measures import (
     BAND_MEASURES,
@@ -19,7 +22,7 @@ __all__ = ["boundary_rows"]
 
 
 def boundary_rows(
-    counts: BoundaryCounts, class_names: Sequence[str] | None = None
+    counts: BoundaryCounts, class_names: Sequence[str] | None = None, *, include: Any = None
 ) -> list[dict[str, Any]]:
     """Give every measure at every tolerance, per class and as the mean over classes.
 
@@ -29,6 +32,8 @@ def boundary_rows(
         Without leading axes.
     class_names : sequence of str, optional
         By default the class indices.
+    include : array_like of bool, shape (C,), optional
+        Classes that take part in the means.
 
     Returns
     -------
@@ -57,15 +62,18 @@ def boundary_rows(
     if len(names) != counts.num_classes:
         msg = f"there are {counts.num_classes} classes but {len(names)} class names"
         raise ValueError(msg)
-    return [*_band_rows(counts, names), *_contour_rows(counts, names)]
+    taken = np.ones(len(names), bool) if include is None else np.asarray(include, dtype=bool)
+    return [*_band_rows(counts, names, taken), *_contour_rows(counts, names, taken)]
 
 
-def _band_rows(counts: BoundaryCounts, names: list[str]) -> list[dict[str, Any]]:
+def _band_rows(
+    counts: BoundaryCounts, names: list[str], taken: NDArray[np.bool_]
+) -> list[dict[str, Any]]:
     measures = (
         BAND_MEASURES if counts.options.trimaps else {"boundary_iou": BAND_MEASURES["boundary_iou"]}
     )
     rows = [
-        _row(name, str(width), None, values, names)
+        _row(name, str(width), None, values, names, taken)
         for name, measure in measures.items()
         for width, values in zip(counts.options.widths, measure(counts), strict=True)
     ]
@@ -84,30 +92,37 @@ def _band_rows(counts: BoundaryCounts, names: list[str]) -> list[dict[str, Any]]
     return rows
 
 
-def _contour_rows(counts: BoundaryCounts, names: list[str]) -> list[dict[str, Any]]:
+def _contour_rows(
+    counts: BoundaryCounts, names: list[str], taken: NDArray[np.bool_]
+) -> list[dict[str, Any]]:
     rows = []
     for contour in counts.options.contours:
         for name, measure in CONTOUR_MEASURES.items():
             values = measure(counts, contour)
             for tolerance, row in zip(counts.options.tolerances, values, strict=True):
-                rows.append(_row(name, str(tolerance), contour, row, names))
+                rows.append(_row(name, str(tolerance), contour, row, names, taken))
         for name, row in (
             ("average_surface_distance", average_surface_distance(counts, contour)),
             ("hausdorff_95", hausdorff_distance(counts, 95.0, contour)),
             ("hausdorff", hausdorff_distance(counts, 100.0, contour)),
         ):
-            rows.append(_row(name, None, contour, row, names))
+            rows.append(_row(name, None, contour, row, names, taken))
     return rows
 
 
 def _row(
-    measure: str, tolerance: str | None, contour: str | None, values: Floats, names: list[str]
+    measure: str,
+    tolerance: str | None,
+    contour: str | None,
+    values: Floats,
+    names: list[str],
+    taken: NDArray[np.bool_],
 ) -> dict[str, Any]:
     return {
         "measure": measure,
         "tolerance": tolerance,
         "contour": contour,
-        "mean": float(mean(values)),
-        "mean_classes": int((values == values).sum()),
+        "mean": float(mean(values, taken)),
+        "mean_classes": int((values == values)[taken].sum()),
         "classes": dict(zip(names, values.tolist(), strict=True)),
     }

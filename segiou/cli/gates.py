@@ -16,6 +16,7 @@ _SCORES = (
     "mean_accuracy",
     "frequency_weighted_iou",
     "cohen_kappa",
+    "boundary_iou",
 )
 
 

@@ -7,6 +7,7 @@ import csv
 from collections.abc import Mapping
 from pathlib import Path
 
+from segiou.boundary import BoundaryOptions
 from segiou.cli.options import class_arguments, pairing_arguments
 from segiou.cli.terminal import note, progress_bar
 from segiou.run import Run
@@ -44,9 +45,17 @@ def score_now(truth: str, pred: str, parsed: argparse.Namespace) -> Run:
             on_error=parsed.on_error,
             allow_lossy=parsed.allow_lossy,
             resize_pred=parsed.resize_pred,
+            boundary=_boundary(parsed),
             workers=parsed.workers,
             progress=progress,
         )
+
+
+def _boundary(parsed: argparse.Namespace) -> BoundaryOptions | None:
+    """What the metric of a comparison needs."""
+    if getattr(parsed, "metric", None) != "boundary_iou":
+        return None
+    return BoundaryOptions(contours=())
 
 
 def groups_argument(text: str | None) -> str | Mapping[str, str] | None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from segiou.boundary import BoundaryOptions
 
 __all__ = [
     "EXIT_DATA",
     "EXIT_GATE",
     "EXIT_USAGE",
+    "add_boundary_options",
     "add_class_options",
     "add_output_options",
     "add_pairing_options",
@@ -17,6 +21,7 @@ __all__ = [
     "add_resampling_options",
     "add_running_options",
     "add_scoring_options",
+    "boundary_argument",
     "class_arguments",
     "engine_arguments",
     "pairing_arguments",
@@ -125,6 +130,38 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
         help="whether a bad pair stops the run (after all were tried) or is left out and listed",
     )
     add_running_options(group)
+
+
+def add_boundary_options(parser: argparse.ArgumentParser) -> None:
+    """What is measured at boundaries."""
+    group = parser.add_argument_group("boundaries")
+    group.add_argument(
+        "--boundary",
+        metavar="WIDTHS",
+        nargs="?",
+        const="2%",
+        help="measure boundary quality: Boundary IoU within these widths, in pixels or %% of the "
+        "diagonal (--boundary=2%%,3; default: 2%%), F1, surface Dice, surface distances",
+    )
+    group.add_argument(
+        "--boundary-tolerance",
+        metavar="PIXELS",
+        help="tolerances of F1 and surface Dice, in pixels or %% of the diagonal (default: 1,2,4)",
+    )
+
+
+def boundary_argument(parsed: argparse.Namespace) -> BoundaryOptions | None:
+    """What the boundary options ask for; None for nothing."""
+    if parsed.boundary is None and parsed.boundary_tolerance is None:
+        return None
+    from segiou.boundary import BoundaryOptions
+
+    given = {
+        "widths": parsed.boundary,
+        "tolerances": parsed.boundary_tolerance,
+    }
+    lists = {name: text.split(",") for name, text in given.items() if text is not None}
+    return BoundaryOptions(**lists)
 
 
 def add_scoring_options(parser: argparse.ArgumentParser) -> None:

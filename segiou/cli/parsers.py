@@ -54,6 +54,7 @@ def add_score(parser: argparse.ArgumentParser) -> None:
     options.add_class_options(parser)
     options.add_pairing_options(parser)
     options.add_reading_options(parser)
+    options.add_boundary_options(parser)
     options.add_scoring_options(parser)
     options.add_report_options(parser)
     options.add_resampling_options(parser, asked=True)
@@ -100,7 +101,9 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--truth", metavar="DIR", help="folder of true masks, for folders")
     parser.add_argument("--names", metavar="A,B", help="what to call the models")
-    parser.add_argument("--metric", metavar="NAME", default="iou", help="iou, dice, recall, …")
+    parser.add_argument(
+        "--metric", metavar="NAME", default="iou", help="iou, dice, boundary_iou, …"
+    )
     parser.add_argument("--protocol", metavar="NAME", help="by whose rule means are made")
     options.add_class_options(parser, required=False)
     options.add_pairing_options(parser)

@@ -9,6 +9,7 @@ from segiou.cli.gates import parse_gates
 from segiou.cli.interrupt import EXIT_INTERRUPTED, interruptible
 from segiou.cli.options import (
     EXIT_DATA,
+    boundary_argument,
     class_arguments,
     engine_arguments,
     pairing_arguments,
@@ -59,6 +60,7 @@ def _score(parsed: argparse.Namespace) -> Run:
             on_error=parsed.on_error,
             allow_lossy=parsed.allow_lossy,
             resize_pred=parsed.resize_pred,
+            boundary=boundary_argument(parsed),
             run=parsed.run,
             shard=parsed.shard,
             progress=progress,

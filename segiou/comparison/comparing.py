@@ -8,6 +8,8 @@ from itertools import combinations
 
 import numpy as np
 
+from segiou.boundary import band_iou
+from segiou.comparison.bands import paired_bands
 from segiou.comparison.findings import Comparison, Difference, Mover, PairComparison, Ranked
 from segiou.comparison.pairing import Paired, PairedRun, paired
 from segiou.comparison.permutation import holm, permutation_p
@@ -62,7 +64,8 @@ def compare(
     run_a, run_b, *more : Run
         On the same images, in any order.
     metric, aggregate
-        See :func:`segiou.uncertainty.statistic`. A larger score is taken to be
+        See :func:`segiou.uncertainty.statistic`; or ``"boundary_iou"``, at the
+        first width that was measured. A larger score is taken to be
         the better one.
     protocol : Protocol or str, optional
         Rule of the mean; that of the runs by default.
@@ -112,13 +115,17 @@ def compare(
     check_integer("movers", movers, 0)
     check_method(method, level)
     rule = None if protocol is None else load_protocol(protocol)
-    same = paired((run_a, run_b, *more), names=names, protocol=rule)
+    runs = (run_a, run_b, *more)
+    same = paired(runs, names=names, protocol=rule)
     units = units_of(len(same.ids), groups_of(same.ids, groups), same.ids)
-    scores = _statistics(same, metric, aggregate, units)
+    scored = same
+    if metric == "boundary_iou":
+        scored, metric = paired_bands(runs, same.names, same.protocol), band_iou
+    scores = _statistics(scored, metric, aggregate, units)
     work = _Work(
         same=same,
         scores=scores,
-        alone=_statistics(same, metric, aggregate, units_of(len(same.ids), None, same.ids)),
+        alone=_statistics(scored, metric, aggregate, units_of(len(same.ids), None, same.ids)),
         values=resampled(scores, resamples, seed),
         level=level,
         method=method,

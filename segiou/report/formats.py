@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from segiou._files import write_whole
+from segiou.report.boundaries import boundary_cells, boundary_lines, boundary_note
 
 if TYPE_CHECKING:
     from segiou.report.report import ClassRow, Report
@@ -66,6 +67,8 @@ def to_dict(report: Report) -> dict[str, Any]:
         "matrix": report.matrix.tolist(),
         "unassigned": report.unassigned.tolist(),
         "intervals": None if report.intervals is None else report.intervals.to_dict(),
+        "boundary": [dict(row) for row in report.boundary] or None,
+        "boundary_options": report.boundary_options,
         "provenance": report.provenance,
     }
     defined: dict[str, Any] = _none_for_nan(data)
@@ -95,7 +98,10 @@ def to_json(report: Report, indent: int | None) -> str:
 def to_csv(report: Report, rows: Sequence[ClassRow]) -> str:
     """One row a class; an undefined ratio is an empty cell."""
     out = io.StringIO()
-    lines = [row_dict(row) | _interval_cells(report, row.name) for row in rows]
+    lines = [
+        row_dict(row) | _interval_cells(report, row.name) | boundary_cells(report, row.name)
+        for row in rows
+    ]
     writer = csv.DictWriter(out, list(lines[0]), lineterminator="\n")
     writer.writeheader()
     writer.writerows(_none_for_nan(line) for line in lines)
@@ -123,6 +129,7 @@ def to_markdown(report: Report, rows: Sequence[ClassRow]) -> str:
     for row in (*rows, *report.group_rows):
         cells = [number(x) for x in (row.iou, row.dice, row.precision, row.recall)]
         lines.append(f"| {_cell(row.name)} | {' | '.join(cells)} | {percent(row.share)} |")
+    lines += _boundary_section(report)
     lines += [
         "",
         f"{report.pairs} pairs, {report.pixels} {report.unit}, {report.ignored} ignored. "
@@ -132,6 +139,19 @@ def to_markdown(report: Report, rows: Sequence[ClassRow]) -> str:
         f"{number(report.majority['mean_iou'])}.",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _boundary_section(report: Report) -> list[str]:
+    if not report.boundary:
+        return []
+    heads, *body = boundary_lines(report)
+    table = [heads, (":--", *["--:"] * (len(heads) - 1)), *body]
+    return [
+        "",
+        *(f"| {' | '.join(map(_cell, line))} |" for line in table),
+        "",
+        boundary_note(report),
+    ]
 
 
 def _between(report: Report) -> str:

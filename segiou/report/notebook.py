@@ -16,6 +16,7 @@ import numpy as np
 
 from segiou import metrics
 from segiou.metrics._ratio import ratio
+from segiou.report.boundaries import boundary_lines, boundary_note
 from segiou.report.formats import number, percent
 
 if TYPE_CHECKING:
@@ -48,7 +49,8 @@ def render_notebook(report: Report) -> str:
     title = f"<div><b>{escape(report.title)}</b></div>" if report.title else ""
     return (
         f'<div class="segiou-report">{title}{_headline(report)}'
-        f"{_table(heads, body, left=(0, 2))}{left_out}{_matrix(report)}{_footer(report)}</div>"
+        f"{_table(heads, body, left=(0, 2))}{left_out}{_boundary(report)}{_matrix(report)}"
+        f"{_footer(report)}</div>"
     )
 
 
@@ -103,6 +105,18 @@ def _class_cells(row: ClassRow) -> tuple[str, ...]:
         _bar(row.iou),
         *numbers,
         escape(percent(row.share)),
+    )
+
+
+def _boundary(report: Report) -> str:
+    """What was measured at boundaries, folded."""
+    if not report.boundary:
+        return ""
+    heads, *body = ([escape(cell) for cell in line] for line in boundary_lines(report))
+    return (
+        '<details style="margin-top:.5em"><summary>Boundary quality</summary>'
+        f"{_table(heads, body, left=(0,))}"
+        f'<div style="{_MUTED}">{escape(boundary_note(report))}</div></details>'
     )
 
 

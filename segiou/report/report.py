@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -79,6 +79,11 @@ class Report:
         How it was made: files, options.
     intervals : Intervals, optional
         Bootstrap intervals of the mean and of each class's IoU.
+    boundary : tuple of mapping
+        Boundary measures as :func:`segiou.boundary.boundary_rows` gives them;
+        empty where they were not measured.
+    boundary_options : mapping, optional
+        What was measured, as ``BoundaryOptions.to_dict``.
     """
 
     class_names: tuple[str, ...]
@@ -91,6 +96,8 @@ class Report:
     title: str = ""
     provenance: dict[str, Any] = field(default_factory=dict)
     intervals: Intervals | None = None
+    boundary: tuple[Mapping[str, Any], ...] = ()
+    boundary_options: Mapping[str, Any] | None = None
 
     @cached_property
     def counts(self) -> Counts:
@@ -199,6 +206,12 @@ class Report:
     def cohen_kappa(self) -> float:
         """Cohen's kappa."""
         return float(metrics.cohen_kappa(self.counts))
+
+    @property
+    def boundary_iou(self) -> float:
+        """Mean Boundary IoU at the first width; NaN where it was not measured."""
+        means = (row["mean"] for row in self.boundary if row["measure"] == "boundary_iou")
+        return float(next(means, np.nan))
 
     @property
     def gap(self) -> float:

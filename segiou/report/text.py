@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from segiou.report.boundaries import boundary_lines, boundary_note
 from segiou.report.formats import between_text, interval_text, number, percent
 
 if TYPE_CHECKING:
@@ -50,6 +51,9 @@ def render_text(report: Report, rows: Sequence[ClassRow], width: int, *, color: 
     console.print()
     if report.group_rows:
         console.print(_class_table(report, report.group_rows, width, heading="group"))
+        console.print()
+    if report.boundary:
+        console.print(_boundary_table(report))
         console.print()
     for line in _footer(report):
         console.print(Text(line, style="dim"))
@@ -124,6 +128,21 @@ def _class_table(
     return table
 
 
+def _boundary_table(report: Report) -> Table:
+    heads, *body, means, covered = boundary_lines(report)
+    table = Table(box=box.SIMPLE, pad_edge=False, padding=(0, 1), show_edge=False)
+    table.add_column(heads[0], overflow="fold", min_width=8)
+    for head in heads[1:]:
+        table.add_column(head, justify="right")
+    for line in body:
+        if any(cell != "–" for cell in line[1:]):
+            table.add_row(*map(Text, line))
+    table.add_section()
+    table.add_row(*(Text(cell, style="bold") for cell in means))
+    table.add_row(*(Text(cell, style="dim") for cell in covered))
+    return table
+
+
 def _skipped_text(report: Report) -> str:
     by_reason: dict[str, list[str]] = {}
     for index, why in report.iou_mean.skipped.items():
@@ -160,6 +179,8 @@ def _footer(report: Report) -> list[str]:
     skipped = report.iou_mean.skipped
     if skipped:
         lines.append(f"not in the mean: {_skipped_text(report)}")
+    if report.boundary:
+        lines.append(boundary_note(report))
     pairs = "pair" if report.pairs == 1 else "pairs"
     lines.append(
         f"{report.pairs} {pairs}, {report.pixels} {report.unit}, "

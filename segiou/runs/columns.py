@@ -31,6 +31,8 @@ class Columns:
     ignored : ndarray of int64, shape (N,)
     files : tuple of ImageFiles
         N pairs of files.
+    boundary : tuple of bytes
+        N packed counts at boundaries; empty where there are none.
     """
 
     ids: tuple[str, ...]
@@ -39,6 +41,7 @@ class Columns:
     values: Ints
     ignored: Ints
     files: tuple[ImageFiles, ...]
+    boundary: tuple[bytes, ...] = ()
 
     @classmethod
     def of(cls, images: Sequence[ImageCount]) -> Columns:
@@ -50,6 +53,7 @@ class Columns:
             _joined([image.values for image in images]),
             np.array([image.ignored for image in images], dtype=np.int64),
             tuple(image.files for image in images),
+            tuple(image.boundary for image in images if image.boundary is not None),
         )
 
     @classmethod
@@ -65,6 +69,7 @@ class Columns:
             _joined([part.values for part in parts]),
             _joined([part.ignored for part in parts]),
             tuple(files for part in parts for files in part.files),
+            tuple(packed for part in parts for packed in part.boundary),
         )
 
     def __len__(self) -> int:
@@ -85,7 +90,10 @@ class Columns:
     def _image(self, index: int, start: int, stop: int) -> ImageCount:
         cells, values = self.cells[start:stop], self.values[start:stop]
         files = self.files[index] if self.files else NO_FILES
-        return ImageCount(self.ids[index], cells, values, int(self.ignored[index]), *files)
+        boundary = self.boundary[index] if self.boundary else None
+        return ImageCount(
+            self.ids[index], cells, values, int(self.ignored[index]), *files, boundary
+        )
 
     def take(self, indices: Sequence[int]) -> Columns:
         """Some of the images, in the order of the indices."""
@@ -101,6 +109,7 @@ class Columns:
             self.values[entries],
             self.ignored[chosen],
             tuple(self.files[i] for i in indices) if self.files else (),
+            tuple(self.boundary[i] for i in indices) if self.boundary else (),
         )
 
     def pixels(self) -> Ints:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from segiou.runs.header import Header
-from segiou.runs.schema import APPLICATION_ID, FORMAT_VERSION, OBJECTS
+from segiou.runs.schema import APPLICATION_ID, FORMAT_VERSION, objects_of
 
 __all__ = [
     "RunFileError",
@@ -149,7 +149,7 @@ def check_is_run(connection: sqlite3.Connection, path: Path) -> None:
         raise RunFileError(path, problem)
     found = dict(connection.execute("SELECT name, sql FROM sqlite_master"))
     kinds = {kind for (kind,) in connection.execute("SELECT type FROM sqlite_master")}
-    differing = [name for name, sql in OBJECTS.items() if found.get(name) != sql]
+    differing = [name for name, sql in objects_of(version).items() if found.get(name) != sql]
     if version < 1 or differing or "trigger" in kinds:
         what = ", ".join(differing) or "triggers"
         problem = f"is a damaged run file (its schema is not ours: {what}); score again into a new"

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from segiou.boundary import BoundaryOptions
 from segiou.classes import ClassOptions
 from segiou.protocols import Protocol, load_protocol
 
@@ -49,6 +50,8 @@ class Header:
         Whether all pairs were tried.
     versions : tuple of mapping
         Versions of everything that wrote to the file, in order.
+    boundary : BoundaryOptions, optional
+        What is measured at boundaries; None for nothing.
     """
 
     options: ClassOptions
@@ -61,10 +64,22 @@ class Header:
     expected: int | None = None
     finished: bool = True
     versions: tuple[Mapping[str, str], ...] = ()
+    boundary: BoundaryOptions | None = None
+
+    def counting_difference(self, other: Header) -> str:
+        """Say in words in what both count otherwise; empty if they do not."""
+        found = [self.options.difference(other.options)]
+        mine, theirs = self.boundary, other.boundary
+        if mine and theirs:
+            found.append(mine.difference(theirs))
+        elif mine or theirs:
+            sides = ("here", "there") if mine else ("there", "here")
+            found.append(f"boundaries are measured {sides[0]} and not {sides[1]}")
+        return "; ".join(part for part in found if part)
 
     def difference(self, other: Header) -> str:
         """Say in words why images of both cannot be in one run; empty if they can."""
-        parts = [self.options.difference(other.options)]
+        parts = [self.counting_difference(other)]
         for what, mine, theirs in (
             ("truth", self.truth, other.truth),
             ("pred", self.pred, other.pred),
@@ -87,6 +102,7 @@ class Header:
             "expected": self.expected,
             "finished": self.finished,
             "versions": [dict(v) for v in self.versions],
+            **({} if self.boundary is None else {"boundary": self.boundary.to_dict()}),
         }
 
     @classmethod
@@ -98,7 +114,7 @@ class Header:
         KeyError, TypeError, ValueError
             If something is missing or of the wrong kind.
         """
-        expected = data["expected"]
+        expected, boundary = data["expected"], data.get("boundary")
         return cls(
             ClassOptions.from_dict(data["options"]),
             Protocol(**data["protocol"]),
@@ -110,4 +126,5 @@ class Header:
             None if expected is None else int(expected),
             bool(data["finished"]),
             tuple(dict(v) for v in data["versions"]),
+            None if boundary is None else BoundaryOptions.from_dict(boundary),
         )

@@ -60,6 +60,9 @@ class ImageCount:
         The files, where there were any.
     truth_stamp, pred_stamp : Stamp, optional
         What the files were when they were read.
+    boundary : bytes, optional
+        Counts at boundaries, where they were measured, packed by
+        :func:`segiou.runs.boundaries.pack_boundary`.
     """
 
     id: str
@@ -70,13 +73,20 @@ class ImageCount:
     pred: str = ""
     truth_stamp: Stamp | None = None
     pred_stamp: Stamp | None = None
+    boundary: bytes | None = None
 
     @classmethod
-    def of(cls, id: str, count: PairCount, files: ImageFiles = NO_FILES) -> ImageCount:
+    def of(
+        cls,
+        id: str,
+        count: PairCount,
+        files: ImageFiles = NO_FILES,
+        boundary: bytes | None = None,
+    ) -> ImageCount:
         """Keep the cells that are not zero."""
         flat = count.table.ravel()
         cells = np.flatnonzero(flat)
-        return cls(id, cells, flat[cells], count.ignored, *files)
+        return cls(id, cells, flat[cells], count.ignored, *files, boundary)
 
     @property
     def pixels(self) -> int:
@@ -92,6 +102,7 @@ class ImageCount:
         """Whether the counts are equal, wherever they came from."""
         return (
             self.ignored == other.ignored
+            and self.boundary == other.boundary
             and np.array_equal(self.cells, other.cells)
             and np.array_equal(self.values, other.values)
         )

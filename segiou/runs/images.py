@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou.boundary import BoundaryCounts, BoundaryOptions
 from segiou.classes import ClassOptions
 from segiou.counts import Counts, Tally
 from segiou.labels import LabelSet
 from segiou.protocols import Protocol
+from segiou.runs.boundaries import band_counts, sum_boundaries, unpack_boundaries
 from segiou.runs.columns import Columns
 from segiou.runs.database import id_order
 from segiou.runs.header import Header
@@ -100,12 +102,12 @@ class Images:
         for block in self._blocks():
             yield from block
 
-    def _blocks(self, *, files: bool = True) -> Iterator[Columns]:
+    def _blocks(self, *, files: bool = True, boundary: bool | None = None) -> Iterator[Columns]:
         """All images in parts that fit into memory."""
         if self._columns is not None:
             yield self._columns
         elif self._file is not None:
-            yield from self._file.blocks(files=files)
+            yield from self._file.blocks(files=files, boundary=boundary)
 
     @cached_property
     def ids(self) -> tuple[str, ...]:
@@ -136,6 +138,51 @@ class Images:
                 array[start : start + len(block)] = getattr(counts, name)
             start += len(block)
         return Counts(**arrays)
+
+    @cached_property
+    def boundary(self) -> BoundaryCounts | None:
+        """Boundary counts of each image, N rows; None where none were measured.
+
+        A row takes some 10 KB a class with distances, 200 bytes without.
+        """
+        classes, options = self._header.options.num_classes, self._header.boundary
+        if options is None:
+            return None
+        rows = [unpack_boundaries(b.boundary, classes, options) for b in self._boundary_blocks()]
+        if not rows:
+            return unpack_boundaries([], classes, options)
+        return BoundaryCounts(np.concatenate([row.table for row in rows]), classes, options)
+
+    @cached_property
+    def band_counts(self) -> Counts | None:
+        """Counts of Boundary IoU at the first width of each image, (N, C).
+
+        None where boundaries were not measured.
+        """
+        options = self._header.boundary
+        if options is None:
+            return None
+        packed = [row for block in self._boundary_blocks() for row in block.boundary]
+        return band_counts(packed, self._header.options.num_classes, options)
+
+    @property
+    def boundary_options(self) -> BoundaryOptions | None:
+        """What was measured at boundaries; None for nothing."""
+        return self._header.boundary
+
+    @cached_property
+    def _boundary_total(self) -> BoundaryCounts | None:
+        """Boundary counts of all images."""
+        classes, options = self._header.options.num_classes, self._header.boundary
+        if options is None:
+            return None
+        total = BoundaryCounts.zeros(classes, options)
+        for block in self._boundary_blocks():
+            total += sum_boundaries(block.boundary, classes, options)
+        return total
+
+    def _boundary_blocks(self) -> Iterator[Columns]:
+        return self._blocks(files=False, boundary=True)
 
     def tally(self, index: int) -> Tally:
         """The confusion matrix of one image."""

@@ -64,7 +64,7 @@ def check_same_options(headers: Sequence[Header], names: Sequence[str]) -> None:
         Naming the two runs and the difference.
     """
     for header, name in zip(headers, names, strict=True):
-        if difference := headers[0].options.difference(header.options):
+        if difference := headers[0].counting_difference(header):
             msg = f"cannot merge runs: {difference} (here: {names[0]}, there: {name})"
             raise ValueError(msg)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -13,6 +13,7 @@ from zlib import crc32
 
 import numpy as np
 
+from segiou.runs.boundaries import boundary_crc
 from segiou.runs.columns import Columns
 from segiou.runs.database import (
     RunFileError,
@@ -33,6 +34,7 @@ IMAGE_COLUMNS = (
     "id, truth, pred, truth_size, truth_version, pred_size, pred_version, ignored, cells, crc"
 )
 _NO_FILES = "id, '', '', NULL, NULL, NULL, NULL, ignored, cells, crc"
+_BOUNDARIES = "SELECT id, counts, crc FROM boundary WHERE id IN (SELECT id FROM image) ORDER BY id"
 #: Images decoded at once.
 _BLOCK = 1 << 15
 
@@ -40,9 +42,16 @@ Row = tuple[Any, ...]
 
 
 def read_blocks(
-    connection: sqlite3.Connection, path: Path, header: Header, *, files: bool = True
+    connection: sqlite3.Connection,
+    path: Path,
+    header: Header,
+    *,
+    files: bool = True,
+    boundary: bool | None = None,
 ) -> Iterator[Columns]:
     """All images, in the order of their ids, many at a time.
+
+    Boundary counts come with the files, unless it is said otherwise.
 
     Raises
     ------
@@ -53,6 +62,8 @@ def read_blocks(
     expected = int(read_entries(connection, path).get("images", -1))
     columns = IMAGE_COLUMNS if files else _NO_FILES
     cursor = connection.execute(f"SELECT {columns} FROM image ORDER BY id")
+    wanted = header.boundary is not None and (files if boundary is None else boundary)
+    at_boundaries = connection.execute(_BOUNDARIES) if wanted else None
     seen = 0
     previous: list[tuple[bool, bytes]] = []
     while rows := cursor.fetchmany(_BLOCK):
@@ -60,6 +71,9 @@ def read_blocks(
         order = [*previous, *(id_order(id) for id in block.ids)]
         if any(a >= b for a, b in pairwise(order)):
             raise RunFileError(path, "is a damaged run file: its ids are out of order")
+        if at_boundaries is not None:
+            packed = _packed(at_boundaries.fetchmany(len(rows)), block.ids, path)
+            block = replace(block, boundary=packed)
         previous = order[-1:]
         seen += len(rows)
         yield block
@@ -94,6 +108,16 @@ def _check_rows(rows: list[Row], path: Path) -> None:
                 continue
         problem = f"is damaged: image {id!r} does not match its checksum"
         raise RunFileError(path, f"{problem}; score again into a new file")
+
+
+def _packed(rows: list[Row], ids: tuple[str, ...], path: Path) -> tuple[bytes, ...]:
+    if tuple(from_text(row[0]) for row in rows) != ids:
+        raise RunFileError(path, "is a damaged run file: images have no boundary counts")
+    for id, packed, crc in rows:
+        if type(packed) is not bytes or boundary_crc(from_text(id), packed) != crc:
+            problem = f"is damaged: the boundary counts of {id!r} do not match their checksum"
+            raise RunFileError(path, f"{problem}; score again into a new file")
+    return tuple(row[1] for row in rows)
 
 
 def images_of(connection: sqlite3.Connection, path: Path, header: Header) -> Iterator[ImageCount]:
@@ -142,8 +166,8 @@ class RunFile:
         with open_reading(self.path) as connection:
             return int(read_entries(connection, self.path).get("images", 0))
 
-    def blocks(self, *, files: bool = True) -> Iterator[Columns]:
-        """All images, many at a time.
+    def blocks(self, *, files: bool = True, boundary: bool | None = None) -> Iterator[Columns]:
+        """All images, many at a time; boundary counts come with the files, or if asked for.
 
         Raises
         ------
@@ -154,7 +178,9 @@ class RunFile:
             if int(read_entries(connection, self.path).get("revision", 0)) != self.revision:
                 problem = "has changed since it was opened; open it again: segiou.Run.open"
                 raise RunFileError(self.path, problem)
-            yield from read_blocks(connection, self.path, self.header, files=files)
+            yield from read_blocks(
+                connection, self.path, self.header, files=files, boundary=boundary
+            )
 
 
 def _problems(connection: sqlite3.Connection, header: Header) -> Iterator[Problem]:

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
+from segiou.runs.boundaries import boundary_crc
 from segiou.runs.columns import Columns
 from segiou.runs.database import from_text, row_crc, to_text
 from segiou.runs.header import Header
 from segiou.runs.image import ImageFiles, Stamp
 from segiou.runs.sparse import encode_cells
 
-__all__ = ["INSERT_IMAGE", "files_of_row", "image_rows", "inside", "within"]
+__all__ = [
+    "INSERT_BOUNDARY",
+    "INSERT_IMAGE",
+    "boundary_rows",
+    "check_boundaries",
+    "files_of_row",
+    "image_rows",
+    "inside",
+    "within",
+]
 
 INSERT_IMAGE = "INSERT INTO image VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+INSERT_BOUNDARY = "INSERT INTO boundary VALUES (?, ?, ?)"
 _UNKNOWN = Stamp(None, None)
 
 
@@ -52,6 +63,30 @@ def image_rows(columns: Columns, header: Header) -> list[tuple[Any, ...]]:
         for id, files, seen, dropped, blob in zip(
             columns.ids, columns.files, pixels, ignored, blobs, strict=True
         )
+    ]
+
+
+def check_boundaries(columns: Columns) -> None:
+    """Refuse images that lack boundary counts.
+
+    Raises
+    ------
+    ValueError
+    """
+    if len(columns.boundary) != len(columns):
+        msg = (
+            f"{len(columns) - len(columns.boundary)} of {len(columns)} images have no boundary "
+            "counts; score them with boundary=True (--boundary)"
+        )
+        raise ValueError(msg)
+
+
+def boundary_rows(columns: Columns) -> list[tuple[Any, ...]]:
+    """What is kept of the boundaries of images."""
+    check_boundaries(columns)
+    return [
+        (to_text(id), packed, boundary_crc(id, packed))
+        for id, packed in zip(columns.ids, columns.boundary, strict=True)
     ]
 
 

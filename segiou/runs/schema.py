@@ -7,11 +7,12 @@ apart in plain SQL.
 
 from __future__ import annotations
 
-__all__ = ["APPLICATION_ID", "FORMAT_VERSION", "OBJECTS", "SCHEMA"]
+__all__ = ["APPLICATION_ID", "FORMAT_VERSION", "objects_of", "schema_of"]
 
 #: "sIoU" in ASCII, so that `file` and others can tell a run from any SQLite file.
 APPLICATION_ID = 0x73496F55
-FORMAT_VERSION = 1
+#: Of a run with boundary counts; one without is of version 1.
+FORMAT_VERSION = 2
 
 _IMAGE_COLUMNS = """(
   id PRIMARY KEY,        -- key of the pair; TEXT, or BLOB where a name is not UTF-8
@@ -34,6 +35,12 @@ _SKIPPED = """CREATE TABLE skipped (
   path,                  -- the file that is the matter
   problem TEXT NOT NULL
 )"""
+
+_BOUNDARY = """CREATE TABLE boundary (
+  id PRIMARY KEY,        -- as in image
+  counts BLOB NOT NULL,  -- filled entries of its row of counts, written as cells are
+  crc INTEGER NOT NULL   -- CRC-32 of id and counts
+) WITHOUT ROWID"""
 
 _CLASS = """CREATE VIEW class AS
 SELECT CAST(key AS INTEGER) AS class, json_extract(value, '$.name') AS name
@@ -76,7 +83,7 @@ FROM cell JOIN class ON class.class IN (truth, pred)
 GROUP BY id, class.class"""
 
 #: Every table and view by name, with what makes it.
-OBJECTS = {
+_OBJECTS = {
     "run": _RUN,
     "image": "CREATE TABLE image " + _IMAGE_COLUMNS,
     "vanished": "CREATE TABLE vanished " + _IMAGE_COLUMNS,
@@ -86,8 +93,16 @@ OBJECTS = {
     "class_count": _CLASS_COUNT,
 }
 
-SCHEMA = (
-    f"PRAGMA application_id = {APPLICATION_ID}",
-    f"PRAGMA user_version = {FORMAT_VERSION}",
-    *OBJECTS.values(),
-)
+
+def objects_of(version: int) -> dict[str, str]:
+    """Every table and view of a version by name, with what makes it."""
+    return _OBJECTS if version < 2 else {**_OBJECTS, "boundary": _BOUNDARY}
+
+
+def schema_of(version: int) -> tuple[str, ...]:
+    """What makes an empty run file."""
+    return (
+        f"PRAGMA application_id = {APPLICATION_ID}",
+        f"PRAGMA user_version = {version}",
+        *objects_of(version).values(),
+    )

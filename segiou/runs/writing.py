@@ -26,8 +26,14 @@ from segiou.runs.database import (
 )
 from segiou.runs.header import Header, versions
 from segiou.runs.image import ImageCount, ImageFiles, Problem
-from segiou.runs.rows import INSERT_IMAGE, files_of_row, image_rows
-from segiou.runs.schema import SCHEMA
+from segiou.runs.rows import (
+    INSERT_BOUNDARY,
+    INSERT_IMAGE,
+    boundary_rows,
+    files_of_row,
+    image_rows,
+)
+from segiou.runs.schema import schema_of
 
 __all__ = ["RunWriter"]
 
@@ -90,7 +96,7 @@ class RunWriter:
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("BEGIN IMMEDIATE")
         entries = {"images": 0, "revision": 0} if empty else read_entries(connection, self.path)
-        for statement in SCHEMA if empty else ():
+        for statement in schema_of(1 if header.boundary is None else 2) if empty else ():
             connection.execute(statement)
         self.header = replace(header, finished=False, versions=_with_ours(header.versions))
         self._is_new = empty
@@ -178,6 +184,8 @@ class RunWriter:
         self._connection.execute("BEGIN IMMEDIATE")
         for table, ids in drop.items():
             each(f"DELETE FROM {table} WHERE id = ?", ids)
+            if self.header.boundary is not None:
+                each("DELETE FROM boundary WHERE id = ?", ids)
         for source, target, ids in (("image", "vanished", gone), ("vanished", "image", back)):
             each(f"INSERT OR REPLACE INTO {target} SELECT * FROM {source} WHERE id = ?", ids)
             each(f"DELETE FROM {source} WHERE id = ?", ids)
@@ -247,6 +255,8 @@ class RunWriter:
     def _insert(self, columns: Columns) -> None:
         rows = image_rows(columns, self.header)
         self._connection.executemany(INSERT_IMAGE, rows)
+        if self.header.boundary is not None:
+            self._connection.executemany(INSERT_BOUNDARY, boundary_rows(columns))
         self._images += len(rows)
 
     def finish(self) -> None:

@@ -7,11 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from segiou.boundary import BoundaryOptions, LabelCodes, count_labels
 from segiou.classes import Labels
 from segiou.confusion import ConfusionMatrix
+from segiou.counting.arrays import decide
+from segiou.counting.devices import to_host
 from segiou.protocols import Protocol, load_protocol
 from segiou.run import Run
 from segiou.runs import ImageCount
+from segiou.runs.boundaries import pack_boundary
 from segiou.windows import count_windows, is_lazy
 
 __all__ = ["score"]
@@ -26,6 +30,7 @@ def score(
     argmax: int | None = None,
     threshold: float | None = None,
     mask: Any = None,
+    boundary: BoundaryOptions | bool | None = None,
     protocol: Protocol | str = "segiou",
     name: str = "",
     **options: Any,
@@ -47,6 +52,8 @@ def score(
         Rule for scores; ``argmax`` is the class axis of one image's scores.
     mask : sequence of array_like of bool, optional
         Valid pixels of each image.
+    boundary : BoundaryOptions or bool, optional
+        As :func:`score_folder`.
     protocol, name
         As :func:`score_folder`.
     **options
@@ -75,6 +82,8 @@ def score(
         if len(items) != len(truths):
             msg = f"there are {len(truths)} truth images but {len(items)} {what}"
             raise ValueError(msg)
+    measured = BoundaryOptions.of(boundary)
+    codes = LabelCodes(matrix.options.encoding(pred_is_index=not argmax is threshold is None))
     images = []
     for image, t, p, m in zip(names, truths, preds, masks, strict=True):
         try:
@@ -82,11 +91,28 @@ def score(
                 count = count_windows(matrix.options.encoding(), t, p)
             else:
                 count = matrix.count(t, p, mask=m, argmax=argmax, threshold=threshold)
+            packed = None
+            if measured is not None:
+                pixels = np.asarray(to_host(t)), _decided(p, argmax, threshold)
+                packed = pack_boundary(count_labels(codes, *pixels, measured, m))
         except (ValueError, TypeError) as error:
             error.add_note(f"in image {image!r}")
             raise
-        images.append(ImageCount.of(image, count))
-    return Run(matrix.options, tuple(images), name=name, protocol=load_protocol(protocol))
+        images.append(ImageCount.of(image, count, boundary=packed))
+    return Run(
+        matrix.options,
+        tuple(images),
+        name=name,
+        protocol=load_protocol(protocol),
+        boundary=measured,
+    )
+
+
+def _decided(pred: Any, argmax: int | None, threshold: float | None) -> Any:
+    found = np.asarray(to_host(pred))
+    if argmax is threshold is None:
+        return found
+    return decide(found, argmax=argmax, threshold=threshold)
 
 
 def _as_images(

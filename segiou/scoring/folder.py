@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
+from segiou.boundary import BoundaryOptions
 from segiou.classes import ClassOptions, Labels
 from segiou.counting.pairs import Unassigned
 from segiou.protocols import Protocol, load_protocol
@@ -38,6 +39,7 @@ def score_folder(
     on_error: Literal["stop", "skip"] = "stop",
     allow_lossy: bool = False,
     resize_pred: Literal["nearest"] | None = None,
+    boundary: BoundaryOptions | bool | None = None,
     run: str | Path | None = None,
     shard: tuple[int, int] | None = None,
     workers: int | None = None,
@@ -70,6 +72,9 @@ def score_folder(
         tried, or is left out and listed in ``Run.skipped``.
     allow_lossy, resize_pred
         As :class:`PairScorer`.
+    boundary : BoundaryOptions or bool, optional
+        What to measure at the boundaries of every pair; True: all of it, as
+        :class:`segiou.boundary.BoundaryOptions` has it by default.
     run : str or path, optional
         A run file to keep every finished pair in. If it exists, pairs in it
         whose files are unchanged are not read again.
@@ -106,11 +111,14 @@ def score_folder(
     )
     options.warn_of_ignored_classes(stacklevel=3)
     rule = PairingRule(truth_suffix, pred_suffix, key, missing, extra, shard)
-    scorer = PairScorer(
-        options, allow_lossy, resize_pred, *open_sources(truth, pred, storage_options)
-    )
+    measured = BoundaryOptions.of(boundary)
+    sources = open_sources(truth, pred, storage_options)
+    scorer = PairScorer(options, allow_lossy, resize_pred, *sources, measured)
     header = Header(
-        options, load_protocol(protocol), name or shown(Path(str(pred)).name or str(pred))
+        options,
+        load_protocol(protocol),
+        name or shown(Path(str(pred)).name or str(pred)),
+        boundary=measured,
     )
     engine = EngineChoice(workers, processes, executor, dask)
     job = Job(scorer, rule, header, engine, on_error, stop, progress)

@@ -60,7 +60,13 @@ class Job:
         header = self._with_pairing(pairing)
         left_out = (*skipped, *self.rule.left_out(pairing))
         return Run(
-            header.options, images, left_out, header.name, header.protocol, header.provenance
+            header.options,
+            images,
+            left_out,
+            header.name,
+            header.protocol,
+            header.provenance,
+            header.boundary,
         )
 
     def in_file(self, path: str | Path) -> Run:

@@ -48,6 +48,12 @@ class OpenMask:
         """Whether it must be counted window by window."""
         return isinstance(self.values, FileMask)
 
+    def whole(self) -> Any:
+        """All labels as one array, also of a big mask."""
+        if not self.is_big and not isinstance(self.values, ResizedMask):
+            return self.values
+        return self.decoded(self.values[tuple(slice(0, n) for n in self.values.shape)])
+
     def resized(self, shape: tuple[int, ...]) -> OpenMask:
         """The same at another size, each pixel the nearest of it."""
         resized: BigMask = ResizedMask(self.values, shape)

@@ -10,12 +10,14 @@ from typing import Any, Literal, TypeVar
 
 from numpy.typing import NDArray
 
+from segiou.boundary import BoundaryOptions, LabelCodes, count_labels
 from segiou.classes import ClassOptions
 from segiou.counting import Encoding, PairCount, UndeclaredValuesError
 from segiou.labels import LabelSet
 from segiou.pairing import Pair
 from segiou.readers import MaskError
 from segiou.runs import ImageCount, ImageFiles, Problem
+from segiou.runs.boundaries import pack_boundary
 from segiou.scoring.masks import OpenMask, open_labels
 from segiou.scoring.problems import size_text, undeclared_text
 from segiou.sources import LocalFolder, Source
@@ -40,6 +42,8 @@ class PairScorer:
         Resize predictions, never truth, to the truth's size.
     truth_source, pred_source : Source
         Where the files are.
+    boundary : BoundaryOptions, optional
+        What to measure at boundaries.
     """
 
     options: ClassOptions
@@ -47,6 +51,7 @@ class PairScorer:
     resize_pred: Literal["nearest"] | None = None
     truth_source: Source = field(default_factory=lambda: LocalFolder("."))
     pred_source: Source = field(default_factory=lambda: LocalFolder("."))
+    boundary: BoundaryOptions | None = None
 
     def __call__(self, pairs: Sequence[Pair]) -> list[Result]:
         """Score a batch; a pair that cannot be scored gives its problems."""
@@ -70,7 +75,7 @@ class PairScorer:
         if isinstance(counted, Problem):
             return [counted]
         files = ImageFiles(pair.truth, pair.pred, truth.stamp, pred.stamp)
-        return ImageCount.of(pair.id, counted, files)
+        return ImageCount.of(pair.id, counted[0], files, counted[1])
 
     def _open(
         self, stack: ExitStack, path: str, source: Source, labels: LabelSet
@@ -80,7 +85,7 @@ class PairScorer:
 
     def _count(
         self, pair: Pair, truth: OpenMask, pred: OpenMask, encoding: Encoding
-    ) -> PairCount | Problem:
+    ) -> tuple[PairCount, bytes | None] | Problem:
         shapes = tuple(truth.values.shape), tuple(pred.values.shape)
         big = truth.is_big or pred.is_big
         if shapes[0] != shapes[1]:
@@ -88,16 +93,28 @@ class PairScorer:
                 return Problem(pair.pred, size_text(pair.truth, shapes))
             pred = pred.resized(shapes[0])
         try:
-            if not big:
-                return encoding.count(truth.values, pred.values)
-            decoded = truth.decoded, pred.decoded
-            count = count_windows(encoding, truth.values, pred.values, decoded=decoded)
+            if big:
+                decoded = truth.decoded, pred.decoded
+                count = count_windows(encoding, truth.values, pred.values, decoded=decoded)
+            else:
+                count = encoding.count(truth.values, pred.values)
         except UndeclaredValuesError as error:
             path = pair.truth if error.side == "truth" else pair.pred
             return Problem(path, undeclared_text(error, self.options.num_classes))
+        at_boundaries = self._measured(truth, pred)
         truth.check()
         pred.check()
-        return count
+        return count, at_boundaries
+
+    def _measured(self, truth: OpenMask, pred: OpenMask) -> bytes | None:
+        if self.boundary is None:
+            return None
+        labels = truth.whole(), pred.whole()
+        return pack_boundary(count_labels(self._codes, *labels, self.boundary))
+
+    @cached_property
+    def _codes(self) -> LabelCodes:
+        return LabelCodes(self._encoding)
 
 
 def _explained(path: str, do: Callable[[], T]) -> T | Problem:

@@ -36,7 +36,12 @@ OVERALL_METRICS: dict[str, Callable[[Counts], Floats]] = {
     "matthews_correlation": matthews_correlation,
 }
 _MEANS = {"mean_iou": "iou", "mean_dice": "dice", "mean_accuracy": "recall"}
-_LABELS = {"iou": "IoU", "dice": "Dice", "frequency_weighted_iou": "frequency-weighted IoU"}
+_LABELS = {
+    "iou": "IoU",
+    "boundary_iou": "Boundary IoU",
+    "dice": "Dice",
+    "frequency_weighted_iou": "frequency-weighted IoU",
+}
 _EXACT = 2**53
 
 

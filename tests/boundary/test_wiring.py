@@ -1,0 +1,296 @@
+"""Boundary counts through runs, run files, reports, comparisons and the command line."""
+
+import json
+import sqlite3
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import segiou
+from segiou.boundary import BoundaryAccumulator, BoundaryOptions, boundary_iou
+from segiou.cli.main import main
+from segiou.runs import RunFileError
+
+LABELS = ["sky", "road", "car"]
+OPTIONS = BoundaryOptions([1, "10%"], tolerances=[1, 3])
+
+
+@pytest.fixture
+def pairs():
+    """Six images of 24 x 30 pixels; car is in half of them, and in the first is never found."""
+    rng = np.random.default_rng(0)
+    truths = np.kron(rng.integers(0, 2, (6, 4, 5)), np.ones((6, 6))).astype(np.uint8)
+    truths[::2, 6:14, 8:20] = 2
+    truths[:, 0] = 255
+    preds = np.roll(truths, (1, 2), (1, 2))
+    preds[preds == 255] = 0
+    preds[0][preds[0] == 2] = 1
+    return truths, preds
+
+
+@pytest.fixture
+def folders(pairs, tmp_path):
+    for side, masks in zip(("truth", "pred"), pairs, strict=True):
+        (tmp_path / side).mkdir()
+        for i, mask in enumerate(masks):
+            Image.fromarray(mask).save(tmp_path / side / f"{i}.png")
+    return tmp_path
+
+
+def from_folders(folders, **options):
+    return segiou.score_folder(
+        folders / "truth", folders / "pred", labels=LABELS, ignore=255, **options
+    )
+
+
+def expected(pairs):
+    boundaries = BoundaryAccumulator(3, ignore=255, options=OPTIONS)
+    boundaries.update(*pairs)
+    return boundaries.counts
+
+
+def test_arrays_and_folders_count_what_the_accumulator_does(pairs, folders):
+    run = segiou.score(*pairs, labels=LABELS, ignore=255, boundary=OPTIONS)
+    assert run.boundary.table.shape[0] == 6
+    assert run.boundary.summed() == expected(pairs)
+    for how in ({}, {"run": folders / "r.sqlite"}, {"processes": 1}):
+        assert from_folders(folders, boundary=OPTIONS, **how).boundary == run.boundary
+    assert run.band_counts.tp.shape == (6, 3)
+    np.testing.assert_array_equal(
+        segiou.metrics.iou(run.band_counts), boundary_iou(run.boundary)[:, 0]
+    )
+
+
+def test_scores_and_masks_of_valid_pixels_are_measured(pairs):
+    truths, preds = pairs
+    truths, valid = np.where(truths == 255, 0, truths), truths != 255
+    scores = np.eye(3)[preds].transpose(0, 3, 1, 2)
+    run = segiou.score(truths, scores, labels=3, argmax=0, mask=valid, boundary=OPTIONS)
+    assert run.boundary.summed() == expected(pairs)
+    soft = segiou.score([[0, 1], [0, 1]], [[0.2, 0.9], [0.1, 0.7]], labels=2, threshold=0.5,
+                        boundary=OPTIONS)  # fmt: skip
+    assert boundary_iou(soft.boundary[0])[0].tolist() == [1.0, 1.0]
+
+
+def test_nothing_is_measured_unless_asked_for(pairs):
+    run = segiou.score(*pairs, labels=LABELS, ignore=255, boundary=False)
+    assert run.boundary is run.band_counts is run.boundary_options is None
+    assert run.report().boundary == ()
+    assert np.isnan(run.report().boundary_iou)
+    with pytest.raises(ValueError, match="the run has no boundary counts; score it again with"):
+        run.intervals("boundary_iou")
+    with pytest.raises(TypeError, match="boundary must be True or BoundaryOptions, got '2%'"):
+        segiou.score(*pairs, labels=LABELS, ignore=255, boundary="2%")
+
+
+def test_a_run_keeps_its_boundaries_through_everything(pairs, tmp_path):
+    run = segiou.score(*pairs, labels=LABELS, ignore=255, boundary=OPTIONS)
+    first, rest = run.select(["0", "1"]), run.select(["2", "3", "4", "5"])
+    assert rest.boundary == run.boundary[2:]
+    assert rest.merge(first).boundary == run.boundary
+    assert run.groups("[01]|.")["0"].boundary == run.boundary[:1]
+    opened = segiou.Run.open(run.save(tmp_path / "r.sqlite"))
+    assert opened.boundary == run.boundary
+    assert list(opened) == list(run)
+    paths = [part.save(tmp_path / f"{len(part)}.sqlite") for part in (first, rest)]
+    assert main(["merge", *map(str, paths), "-o", str(tmp_path / "all.sqlite"), "--quiet"]) == 0
+    assert segiou.Run.open(tmp_path / "all.sqlite").boundary == run.boundary
+
+
+def test_runs_of_other_boundaries_do_not_merge(pairs):
+    def scored(boundary):
+        return segiou.score(*pairs, labels=LABELS, ignore=255, boundary=boundary)
+
+    run = scored(OPTIONS)
+    with pytest.raises(ValueError, match="boundaries are measured here and not there"):
+        run.merge(scored(None))
+    with pytest.raises(ValueError, match="boundaries are measured there and not here"):
+        scored(None).merge(run)
+    other = BoundaryOptions([1], tolerances=[1, 3], border="none")
+    with pytest.raises(
+        ValueError,
+        match="widths is 1, 10% here and 1 there; boundary border is reference here and none",
+    ):
+        run.merge(scored(other))
+    with pytest.raises(ValueError, match="6 of 6 images have no boundary counts"):
+        segiou.Run(run.options, list(scored(None)), boundary=OPTIONS)
+
+
+def test_a_run_file_goes_on(folders):
+    path = folders / "r.sqlite"
+    whole = from_folders(folders, boundary=OPTIONS, run=path).boundary
+    with pytest.raises(ValueError, match="boundary widths is 2% here and 1, 10% there"):
+        from_folders(folders, boundary=True, run=path)
+    with pytest.raises(ValueError, match="boundaries are measured there and not here"):
+        from_folders(folders, run=path)
+    # One pair changes and another goes, so that there is one to count anew, and one set aside.
+    Image.fromarray(np.zeros((24, 30), np.uint8)).save(folders / "pred" / "3.png")
+    for side in ("truth", "pred"):
+        (folders / side / "5.png").rename(folders / f"{side}-5.png")
+    changed = from_folders(folders, boundary=OPTIONS, run=path).boundary
+    assert changed[:3] == whole[:3]
+    assert changed != whole[:5]
+    for side in ("truth", "pred"):
+        (folders / f"{side}-5.png").rename(folders / side / "5.png")
+    assert from_folders(folders, boundary=OPTIONS, run=path).boundary[5] == whole[5]
+
+
+def test_files_without_boundaries_are_of_the_first_version(folders):
+    for name, boundary, version in (("a", None, 1), ("b", OPTIONS, 2)):
+        path = folders / f"{name}.sqlite"
+        from_folders(folders, boundary=boundary, run=path)
+        with sqlite3.connect(path) as connection:
+            assert connection.execute("PRAGMA user_version").fetchone() == (version,)
+        connection.close()
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        ("UPDATE boundary SET counts = x'0102' WHERE id = '2'", "'2' do not match their checksum"),
+        ("DELETE FROM boundary WHERE id = '2'", "images have no boundary counts"),
+        ("DROP TABLE boundary", "its schema is not ours: boundary"),
+    ],
+)
+def test_damage_is_found(folders, damage, message):
+    path = folders / "r.sqlite"
+    from_folders(folders, boundary=OPTIONS, run=path)
+    connection = sqlite3.connect(path)
+    connection.execute(damage)
+    connection.commit()
+    connection.close()
+    with pytest.raises(RunFileError, match=message):
+        _ = segiou.Run.open(path).boundary
+
+
+def test_one_dimension_has_no_boundary(folders):
+    with pytest.raises(ValueError, match="boundaries need two label maps") as error:
+        segiou.score([np.zeros(5, int)], [np.zeros(5, int)], labels=2, boundary=True)
+    assert error.value.__notes__ == ["in image '0'"]
+
+
+def test_intervals_are_of_the_first_width(pairs):
+    run = segiou.score(*pairs, labels=LABELS, ignore=255, boundary=OPTIONS)
+    found = run.intervals("boundary_iou", resamples=200)
+    assert found.metric == "boundary_iou"
+    assert found.overall.name == "mean Boundary IoU"
+    assert found.overall.value == run.report().boundary_iou
+    values = boundary_iou(run.boundary.summed())[0]
+    assert [c.value for c in found.classes] == values.tolist()
+    assert found.overall.low < found.overall.value < found.overall.high
+
+
+def test_models_are_compared(pairs):
+    truths, preds = pairs
+    better = np.where(truths == 255, 0, truths)
+    runs = [
+        segiou.score(truths, p, labels=LABELS, ignore=255, boundary=b)
+        for p, b in ((preds, OPTIONS), (better, BoundaryOptions(1, contours=())))
+    ]
+    found = segiou.compare(*runs, metric="boundary_iou", resamples=100, permutations=100)
+    (pair,) = found.pairs
+    assert found.metric == "boundary_iou"
+    assert pair.overall.b == 1.0
+    assert pair.overall.a == runs[0].report().boundary_iou
+    # What pixel accuracy hides is told of the whole images, not of the bands.
+    plain = segiou.compare(*runs, resamples=100, permutations=100)
+    assert pair.imbalance.to_dict() == plain.pairs[0].imbalance.to_dict()
+    other = segiou.score(truths, preds, labels=LABELS, ignore=255, boundary=BoundaryOptions(2))
+    with pytest.raises(ValueError, match="measured at 1 in A and at 2 in B"):
+        segiou.compare(runs[0], other, metric="boundary_iou")
+    none = segiou.score(truths, preds, labels=LABELS, ignore=255)
+    with pytest.raises(ValueError, match="B has no boundary counts"):
+        segiou.compare(runs[0], none, metric="boundary_iou")
+
+
+def test_reports_show_them(pairs):
+    run = segiou.score(*pairs, labels=LABELS, ignore=255, exclude="sky", boundary=OPTIONS)
+    report = run.report()
+    values = boundary_iou(run.boundary.summed())
+    assert report.boundary_iou == np.mean(values[0, 1:])
+    data = json.loads(report.to_json(), parse_constant=pytest.fail)
+    rows = {(row["measure"], row["tolerance"]): row for row in data["boundary"]}
+    assert rows["boundary_iou", "10%"]["classes"]["car"] == values[1, 2]
+    assert rows["boundary_iou", "1"]["mean_classes"] == 2
+    # The car of the first image has no counterpart: infinitely far, which JSON cannot say.
+    assert rows["hausdorff_95", None]["classes"]["car"] is None
+    assert BoundaryOptions.from_dict(data["boundary_options"]) == OPTIONS
+    text = " ".join(report.to_text(width=120).split())
+    for part in ("Boundary IoU 1 px", "Boundary IoU 10%", "surface Dice 1 px", "HD95", "∞",
+                 "boundaries: widths 1, 10 %; contours of pixels; tolerances 1, 3"):  # fmt: skip
+        assert part in text
+    assert f"{report.boundary_iou:.4f}" in text
+    assert "| class | Boundary IoU 1 px |" in report.to_markdown()
+    assert "Boundary quality" in report._repr_html_()
+    head, *lines = report.to_csv().splitlines()
+    assert "boundary_iou:10%" in head
+    assert "surface_dice:3:pixels" in head
+    assert ",inf" in lines[2]
+
+
+def test_reports_without_them_say_nothing(pairs):
+    report = segiou.score(*pairs, labels=LABELS, ignore=255).report()
+    assert report.to_dict()["boundary"] is None
+    for shown in (report.to_text(), report.to_markdown(), report.to_csv(), report._repr_html_()):
+        assert "oundar" not in shown
+
+
+def test_no_contours_and_spacing_are_shown():
+    options = BoundaryOptions((), tolerances=2, spacing=(0.5, 2), border="none")
+    report = segiou.score([[0, 1]], [[0, 1]], labels=2, boundary=options).report()
+    text = " ".join(report.to_text().split())
+    assert (
+        "widths none; contours of pixels; tolerances 2; pixels of 0.5 × 2; image border: none"
+        in text
+    )
+    assert "Boundary IoU" not in text
+    assert "surface Dice 2 HD95" in text
+    bands = BoundaryOptions(1, contours=())
+    text = segiou.score([[0, 1]], [[0, 1]], labels=2, boundary=bands).report().to_text()
+    assert "HD95" not in text
+
+
+def command(folders, *more):
+    places = (str(folders / "truth"), str(folders / "pred"))
+    return main(["score", *places, "--labels", "3", "--ignore", "255", "--quiet", *more])
+
+
+def test_the_command_measures(folders, capsys):
+    assert command(folders, "--boundary=1,10%", "--boundary-tolerance", "1,3",
+                   "--run", str(folders / "r.sqlite"), "--format", "json") == 0  # fmt: skip
+    data = json.loads(capsys.readouterr().out)
+    assert BoundaryOptions.from_dict(data["boundary_options"]) == OPTIONS
+    assert main(["report", str(folders / "r.sqlite"), "--format", "json", "--quiet"]) == 0
+    assert json.loads(capsys.readouterr().out)["boundary"] == data["boundary"]
+    assert command(folders, "--boundary", "--format", "json") == 0
+    data = json.loads(capsys.readouterr().out)
+    assert BoundaryOptions.from_dict(data["boundary_options"]) == BoundaryOptions()
+    assert command(folders, "--boundary-tolerance", "3", "--format", "json") == 0
+    data = json.loads(capsys.readouterr().out)
+    assert BoundaryOptions.from_dict(data["boundary_options"]) == BoundaryOptions(tolerances=3)
+
+
+def test_the_command_refuses_what_is_no_tolerance(folders, capsys):
+    assert command(folders, "--boundary=wide") == 2
+    assert "'wide' is no tolerance" in capsys.readouterr().err
+    assert command(folders, "--boundary=0.5") == 2
+    assert "a width is a whole number of pixels" in capsys.readouterr().err
+
+
+def test_the_command_has_a_gate(folders, capsys):
+    assert command(folders, "--boundary", "--fail-under", "boundary_iou=0.01") == 0
+    assert command(folders, "--boundary", "--fail-under", "boundary_iou=0.99") == 1
+    assert "gate failed: boundary_iou is 0." in capsys.readouterr().err
+    assert command(folders, "--fail-under", "boundary_iou=0.01") == 1
+    assert "boundary_iou is undefined" in capsys.readouterr().err
+
+
+def test_folders_are_compared_by_boundary_iou(folders, capsys):
+    truth, pred = str(folders / "truth"), str(folders / "pred")
+    places = ["--truth", truth, "--labels", "3", "--ignore", "255", "--resamples", "50", "--quiet"]
+    arguments = [*places, "--metric", "boundary_iou", "--format", "json"]
+    assert main(["compare", pred, pred, *arguments]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["metric"] == "boundary_iou"
+    assert data["pairs"][0]["overall"]["delta"] == 0
