@@ -18,6 +18,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "BACKEND": "segiou.counting",
+    "ChannelCounts": "segiou.channels",
     "ConfusionMatrix": "segiou.confusion",
     "Counts": "segiou.counts",
     "DataError": "segiou.scoring",
@@ -26,6 +27,9 @@ _HOMES = {
     "Protocol": "segiou.protocols",
     "Report": "segiou.report",
     "Run": "segiou.run",
+    "bootstrap": "segiou.uncertainty",
+    "compare": "segiou.comparison",
+    "explain": "segiou.imbalance",
     "load_labels": "segiou.labels",
     "read_mask": "segiou.readers",
     "score": "segiou.scoring",
@@ -34,6 +38,7 @@ _HOMES = {
 
 __all__ = [
     "BACKEND",
+    "ChannelCounts",
     "ConfusionMatrix",
     "Counts",
     "DataError",
@@ -42,6 +47,9 @@ __all__ = [
     "Protocol",
     "Report",
     "Run",
+    "bootstrap",
+    "compare",
+    "explain",
     "load_labels",
     "read_mask",
     "score",
@@ -49,15 +57,19 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from segiou.channels import ChannelCounts
+    from segiou.comparison import compare
     from segiou.confusion import ConfusionMatrix
     from segiou.counting import BACKEND
     from segiou.counts import Counts
+    from segiou.imbalance import explain
     from segiou.labels import LabelSet, load_labels
     from segiou.protocols import Protocol
     from segiou.readers import MaskError, read_mask
     from segiou.report import Report
     from segiou.run import Run
     from segiou.scoring import DataError, score, score_folder
+    from segiou.uncertainty import bootstrap
 
 
 def __getattr__(name: str) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou import metrics
+from segiou.accumulator import Accumulator
 from segiou.classes import ClassOptions
 from segiou.counting import Encoding, PairCount, decide
 from segiou.counting.devices import is_on_device
@@ -17,21 +18,16 @@ from segiou.counting.pairs import Unassigned
 from segiou.counting.tensors import Pending, count_on_device, read
 from segiou.counts import Counts, Tally
 from segiou.labels import LabelSet
-from segiou.metrics import Floats
 from segiou.protocols import Protocol, load_protocol
 from segiou.report import Report
 
 __all__ = ["ConfusionMatrix"]
 
-_STATE_VERSION = 1
 
-
-class ConfusionMatrix:
+class ConfusionMatrix(Accumulator):
     """A confusion matrix that counts pairs of label arrays as they come.
 
-    It is a commutative monoid: an empty one merged in changes nothing, merging
-    is associative and commutative, and any split of the same pairs over any
-    number of matrices, in any order, merges to the same integers.
+    Matrices add up: see :class:`segiou.accumulator.Accumulator`.
 
     Parameters
     ----------
@@ -79,6 +75,8 @@ class ConfusionMatrix:
     (np.int64(10), 3)
     """
 
+    _noun = "confusion matrices"
+
     def __init__(
         self,
         labels: LabelSet | str | Path | Sequence[str] | int,
@@ -98,32 +96,37 @@ class ConfusionMatrix:
         self.options = options
         self._encoding: Encoding = options.encoding()
         self._decided_encoding: Encoding = options.encoding(pred_is_index=True)
-        self._counted = np.zeros((options.num_classes, options.num_classes + 1), dtype=np.int64)
-        self._ignored = 0
+        self._counted = self._encoding.empty_table()
         self._pending = Pending()
         self.pairs = 0
 
-    @classmethod
-    def from_options(cls, options: ClassOptions) -> Self:
-        """An empty matrix of the given classes; does not warn again."""
-        new = cls.__new__(cls)
-        new._start(options)
-        return new
-
-    def _collect(self) -> None:
-        for count in self._pending.collect(self._encoding):
-            self.add(count, pairs=0)
+    def reset(self) -> Self:
+        """Forget all counts; classes and options stay."""
+        self._counted[:] = 0
+        self._pending.clear()
+        self.pairs = 0
+        return self
 
     @property
-    def _table(self) -> NDArray[np.int64]:
-        self._collect()
+    def _cells(self) -> NDArray[np.int64]:
+        """Rows: classes, ignored, undeclared (always 0); columns: classes, unassigned."""
+        for count in self._pending.collect(self._encoding):
+            self._add_count(count)
         return self._counted
 
-    @property
-    def ignored(self) -> int:
-        """Pixels dropped."""
-        self._collect()
-        return self._ignored
+    def _add_count(self, count: PairCount) -> None:
+        if count.table.shape != self._counted[:-2].shape:
+            msg = f"a table of shape {count.table.shape} does not fit {self._counted[:-2].shape}"
+            raise ValueError(msg)
+        self._counted[:-2] += count.table
+        self._counted[-2, 0] += count.ignored
+
+    def _parts(self) -> dict[str, NDArray[np.int64]]:
+        return {"table": self._cells[:-2], "ignored": self._cells[-2].sum()}
+
+    def _add_parts(self, parts: Mapping[str, Any]) -> None:
+        table = np.asarray(parts["table"], dtype=np.int64)
+        self._add_count(PairCount(table, int(parts["ignored"])))
 
     @property
     def labels(self) -> LabelSet:
@@ -131,34 +134,29 @@ class ConfusionMatrix:
         return self.options.labels
 
     @property
-    def class_names(self) -> tuple[str, ...]:
-        """Names of the classes, in order."""
-        return self.options.labels.class_names
-
-    @property
-    def num_classes(self) -> int:
-        """C."""
-        return self.options.num_classes
+    def ignored(self) -> int:
+        """Pixels dropped."""
+        return int(self._cells[-2].sum())
 
     @property
     def matrix(self) -> NDArray[np.int64]:
         """The (C, C) matrix, rows truth; a copy."""
-        return self._table[:, :-1].copy()
+        return self._cells[:-2, :-1].copy()
 
     @property
     def unassigned(self) -> NDArray[np.int64]:
         """Valid pixels of each truth class whose prediction names no class; a copy."""
-        return self._table[:, -1].copy()
+        return self._cells[:-2, -1].copy()
 
     @property
     def pixels(self) -> int:
         """Pixels seen, ignored ones included."""
-        return int(self._table.sum()) + self.ignored
+        return int(self._cells.sum())
 
     @property
     def tally(self) -> Tally:
         """Everything counted so far, frozen."""
-        return Tally.of_table(self._table.copy(), self.ignored)
+        return Tally.of_table(self._cells[:-2].copy(), self.ignored)
 
     @property
     def counts(self) -> Counts:
@@ -206,12 +204,15 @@ class ConfusionMatrix:
         not waited for. Values that are no class are then found when the counts
         are first read, and at each reading until :meth:`reset`.
         """
-        if not (is_on_device(truth) or is_on_device(pred)):
-            return self.add(self.count(truth, pred, mask=mask, argmax=argmax, threshold=threshold))
         encoding = self._encoding_for(pred, argmax, threshold)
-        how = {"mask": mask, "argmax": argmax, "threshold": threshold}
-        for count in self._pending.add(encoding, truth, pred, **how):
-            self.add(count, pairs=0)
+        if is_on_device(truth) or is_on_device(pred):
+            how = {"mask": mask, "argmax": argmax, "threshold": threshold}
+            for count in self._pending.add(encoding, truth, pred, **how):
+                self._add_count(count)
+        else:
+            if encoding is self._decided_encoding:
+                pred = decide(pred, argmax=argmax, threshold=threshold)
+            encoding.count_into(self._counted, truth, pred, mask=mask)
         self.pairs += 1
         return self
 
@@ -241,141 +242,9 @@ class ConfusionMatrix:
 
     def add(self, count: PairCount, *, pairs: int = 1) -> Self:
         """Add what was counted elsewhere with the same options."""
-        if count.table.shape != self._counted.shape:
-            msg = f"a table of shape {count.table.shape} does not fit {self._counted.shape}"
-            raise ValueError(msg)
-        self._counted += count.table
-        self._ignored += count.ignored
+        self._add_count(count)
         self.pairs += pairs
         return self
-
-    def merge(self, *others: ConfusionMatrix) -> Self:
-        """Add other matrices to this one; they stay as they are.
-
-        Raises
-        ------
-        ValueError
-            If classes or options differ; the message says in what.
-        """
-        for other in others:
-            if not isinstance(other, ConfusionMatrix):
-                msg = f"only a ConfusionMatrix can be merged, not {type(other).__name__}"
-                raise TypeError(msg)
-            if difference := self.options.difference(other.options):
-                msg = f"cannot merge confusion matrices: {difference}"
-                raise ValueError(msg)
-        for other in others:
-            self.add(PairCount(other._table, other.ignored), pairs=other.pairs)
-        return self
-
-    def copy(self) -> Self:
-        """An independent copy."""
-        new = type(self).from_options(self.options)
-        return new.merge(self)
-
-    def reset(self) -> Self:
-        """Forget all counts; classes and options stay."""
-        self._counted[:] = 0
-        self._ignored = 0
-        self._pending.clear()
-        self.pairs = 0
-        return self
-
-    def __add__(self, other: object) -> Self:
-        if isinstance(other, int) and other == 0:
-            return self.copy()
-        if not isinstance(other, ConfusionMatrix):
-            return NotImplemented
-        return self.copy().merge(other)
-
-    # sum() starts from 0, which stands for the empty matrix.
-    __radd__ = __add__
-
-    def __iadd__(self, other: object) -> Self:
-        if not isinstance(other, ConfusionMatrix):
-            return NotImplemented
-        return self.merge(other)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, ConfusionMatrix):
-            return NotImplemented
-        return (
-            not self.options.difference(other.options)
-            and np.array_equal(self._table, other._table)
-            and (self.ignored, self.pairs) == (other.ignored, other.pairs)
-        )
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def state_dict(self) -> dict[str, Any]:
-        """The counts and options as plain lists, strings and integers."""
-        return {
-            "state_version": _STATE_VERSION,
-            "options": self.options.to_dict(),
-            "table": self._table.tolist(),
-            "ignored": self.ignored,
-            "pairs": self.pairs,
-        }
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> Self:
-        """Replace the counts by saved ones.
-
-        Raises
-        ------
-        ValueError
-            If the state is of a newer version, or its classes or options differ.
-        """
-        if state.get("state_version") != _STATE_VERSION:
-            msg = (
-                f"state_version is {state.get('state_version')!r}, this segiou reads "
-                f"{_STATE_VERSION}; save it again with the same version of segiou"
-            )
-            raise ValueError(msg)
-        saved = ClassOptions.from_dict(state["options"])
-        if difference := self.options.difference(saved):
-            msg = f"the saved state is of other options: {difference}"
-            raise ValueError(msg)
-        table = np.array(state["table"], dtype=np.int64)
-        return self.reset().add(PairCount(table, int(state["ignored"])), pairs=int(state["pairs"]))
-
-    @classmethod
-    def from_state_dict(cls, state: Mapping[str, Any]) -> Self:
-        """Build a matrix from a saved state alone."""
-        return cls.from_options(ClassOptions.from_dict(state["options"])).load_state_dict(state)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self.state_dict()
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(type(self).from_state_dict(state).__dict__)
-
-    def iou(self) -> Floats:
-        """IoU per class, (C,); NaN for a class in neither truth nor prediction."""
-        return metrics.iou(self.counts)
-
-    def dice(self) -> Floats:
-        """Dice per class, (C,)."""
-        return metrics.dice(self.counts)
-
-    def precision(self) -> Floats:
-        """Precision per class, (C,)."""
-        return metrics.precision(self.counts)
-
-    def recall(self) -> Floats:
-        """Recall per class, (C,)."""
-        return metrics.recall(self.counts)
-
-    def mean_iou(self, protocol: Protocol | str = "segiou") -> float:
-        """Mean IoU over the classes that are not excluded, by a protocol."""
-        return (
-            load_protocol(protocol)
-            .mean(metrics.iou, self.counts, include=self.options.include)
-            .value
-        )
-
-    def mean_accuracy(self) -> float:
-        """Mean recall over the classes that are not excluded."""
-        return float(metrics.mean(metrics.recall(self.counts), self.options.include))
 
     def pixel_accuracy(self) -> float:
         """Share of the valid pixels that are right."""

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segiou.counts import Counts
-from segiou.metrics import Floats, mean
+from segiou.metrics import Floats
+from segiou.metrics._ratio import ratio
 
 __all__ = ["PROTOCOLS", "Mean", "Protocol", "load_protocol"]
 
@@ -35,7 +36,7 @@ _ABSENT_WORDS = {
     "one": "a class in neither truth nor prediction counts 1",
     "nan": "a class in neither truth nor prediction makes the mean undefined",
 }
-_FILL = {"skip": np.nan, "zero": 0.0, "one": 1.0, "nan": np.nan}
+_FILL = {"zero": 0.0, "one": 1.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,9 @@ class Mean:
         How many classes take part.
     skipped : mapping of int to str
         Class index → why it takes no part: ``"excluded"``, ``"absent"`` (in
-        neither truth nor prediction) or ``"not in truth"``.
+        neither truth nor prediction), ``"not in truth"`` (only predicted),
+        ``"never predicted"`` (the precision of such a class) or
+        ``"undefined"`` (the specificity of a class that is everywhere).
     """
 
     value: float
@@ -76,6 +79,17 @@ class Protocol:
         Classes that take part: those in truth or prediction, or only those in
         the truth (of the data set, or of each image).
 
+    Raises
+    ------
+    ValueError
+        If one of the three is not one of its words.
+
+    Notes
+    -----
+    A preset is proven for mean IoU. The means of other metrics follow the same
+    words, which is what most of the programs do and not what all of them do:
+    PaddleSeg counts an absent class as IoU 1 but as Dice 0.
+
     Examples
     --------
     >>> counts = Counts(tp=[9, 0, 0], fp=[0, 1, 0], fn=[1, 0, 0], tn=[0, 9, 10])
@@ -91,6 +105,13 @@ class Protocol:
     unit: Unit = "dataset"
     absent: Absent = "skip"
     over: Over = "occurring"
+
+    def __post_init__(self) -> None:
+        for field, words in (("unit", Unit), ("absent", Absent), ("over", Over)):
+            if (value := getattr(self, field)) not in get_args(words):
+                known = ", ".join(map(repr, get_args(words)))
+                msg = f"{field} must be one of {known}, got {value!r}"
+                raise ValueError(msg)
 
     @property
     def rule(self) -> str:
@@ -127,69 +148,81 @@ class Protocol:
         Raises
         ------
         ValueError
-            If the rule needs counts per image and there are none.
+            If the rule needs counts per image and there are none, or they are
+            not of these classes.
         """
         num_classes = counts.tp.shape[-1]
+        scored = self._images(per_image, num_classes) if self.needs_images else counts
+        values, part = self.values_taken(metric(scored), scored.truth > 0, include)
+        value, covered = self._mean(values, part)
         taken = np.ones(num_classes, bool) if include is None else np.asarray(include, dtype=bool)
-        if self.unit == "dataset":
-            value, covered = self._over_classes(metric, counts, taken)
-        else:
-            value, covered = self._over_images(metric, self._images(per_image), taken)
         skipped = {
             c: _why_skipped(counts, c, bool(taken[c])) for c in np.flatnonzero(~covered).tolist()
         }
         return Mean(value, int(covered.sum()), skipped)
 
-    def _images(self, per_image: Counts | None) -> Counts:
+    def _images(self, per_image: Counts | None, num_classes: int) -> Counts:
         if per_image is None:
             msg = (
                 f"protocol {self.name!r} averages over images and needs their counts; "
                 "score with segiou.score or segiou.score_folder, which keep them"
             )
             raise ValueError(msg)
+        if per_image.tp.ndim != 2 or per_image.tp.shape[1] != num_classes:
+            msg = f"counts per image must have shape (N, {num_classes}), got {per_image.tp.shape}"
+            raise ValueError(msg)
         return per_image
 
-    def _values(
-        self, metric: Callable[[Counts], Floats], counts: Counts, taken: NDArray[np.bool_]
+    def values_taken(
+        self, values: Floats, in_truth: NDArray[np.bool_], include: Any = None
     ) -> tuple[Floats, NDArray[np.bool_]]:
-        """Values with 0/0 replaced by the rule, and which of them take part."""
-        values = metric(counts)
-        absent = counts.truth + counts.pred == 0
-        values = np.where(absent, _FILL[self.absent], values)
+        """Values with 0/0 replaced by the rule, and which of them are averaged.
+
+        Parameters
+        ----------
+        values : ndarray of float, shape (..., C)
+            A per-class metric.
+        in_truth : ndarray of bool, shape (..., C)
+            Whether the class occurs in the truth.
+        include : array_like of bool, shape (C,), optional
+            Classes that may take part.
+
+        Returns
+        -------
+        values : ndarray of float, shape (..., C)
+            0 where nothing is averaged; NaN only where it makes the mean NaN.
+        part : ndarray of bool, shape (..., C)
+        """
+        if self.absent in ("zero", "one"):
+            # Not only the absent: the recall of a class that is only predicted
+            # is 0/0 too.
+            values = np.where(np.isnan(values), _FILL[self.absent], values)
+        taken = True if include is None else np.asarray(include, dtype=bool)
         part = np.array(np.broadcast_to(taken, values.shape))
         if self.over == "truth":
-            np.logical_and(part, counts.truth > 0, out=part)
-        if self.absent == "zero":
-            # A class that occurs can still lack a value: the recall of a class
-            # that is only predicted. Who counts 0/0 as 0 counts that as 0 too.
-            values = np.nan_to_num(values)
-        return values, part
+            part &= in_truth
+        if self.absent != "nan":
+            part &= ~np.isnan(values)
+        return np.where(part, values, 0.0), part
 
-    def _over_classes(
-        self, metric: Callable[[Counts], Floats], counts: Counts, taken: NDArray[np.bool_]
-    ) -> tuple[float, NDArray[np.bool_]]:
-        values, part = self._values(metric, counts, taken)
-        if self.absent == "nan":
-            return float(values[part].mean()) if part.any() else float("nan"), part
-        covered: NDArray[np.bool_] = part & ~np.isnan(values)
-        return float(mean(values, part)), covered
-
-    def _over_images(
-        self, metric: Callable[[Counts], Floats], counts: Counts, taken: NDArray[np.bool_]
-    ) -> tuple[float, NDArray[np.bool_]]:
-        values, part = self._values(metric, counts, taken)
-        covered: NDArray[np.bool_] = np.asarray((part & ~np.isnan(values)).any(0))
+    def _mean(self, values: Floats, part: NDArray[np.bool_]) -> tuple[float, NDArray[np.bool_]]:
+        """The mean, and which classes it covers."""
+        if self.unit == "dataset":
+            return float(ratio(values.sum(), part.sum())), part
+        covered = np.asarray(part.any(0))
         if self.unit == "image-class":
-            return float(mean(values.ravel(), part.ravel())), covered
-        return float(mean(mean(values, part))), covered
+            return float(ratio(values.sum(), part.sum())), covered
+        images = ratio(values.sum(1), part.sum(1))
+        return float(ratio(images[part.any(1)].sum(), part.any(1).sum())), covered
 
 
 def _why_skipped(counts: Counts, index: int, included: bool) -> str:
     if not included:
         return "excluded"
-    if counts.truth[index] == 0 and counts.pred[index] > 0:
-        return "not in truth"
-    return "absent"
+    in_truth, predicted = counts.truth[index] > 0, counts.pred[index] > 0
+    if in_truth and predicted:
+        return "undefined"
+    return "never predicted" if in_truth else "not in truth" if predicted else "absent"
 
 
 _PRESETS = (

@@ -7,18 +7,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from segiou.classes import ClassOptions
 from segiou.confusion import ConfusionMatrix
 from segiou.counting import PairCount
-from segiou.labels import LabelSet
 from segiou.protocols import Protocol, load_protocol
 from segiou.report import Report
 from segiou.runs import Columns, Header, ImageCount, Problem, RunFile, RunFileError, write_new
 from segiou.runs.images import Images, ordered, searcher
 from segiou.runs.merging import check_same_options, merged_header, without_duplicates
+from segiou.uncertainty import Groups, Intervals, bootstrap, groups_of
+from segiou.uncertainty.scores import Metric
 
 __all__ = ["ImageCount", "Problem", "Run", "RunFileError"]
 
@@ -102,55 +100,6 @@ class Run(Images):
         run.skipped = tuple(skipped)
         return run
 
-    @property
-    def options(self) -> ClassOptions:
-        """The classes and how pixels were counted."""
-        return self._header.options
-
-    @property
-    def name(self) -> str:
-        """What was scored."""
-        return self._header.name
-
-    @property
-    def protocol(self) -> Protocol:
-        """By which rule reports are made unless they are asked for another."""
-        return self._header.protocol
-
-    @property
-    def path(self) -> Path | None:
-        """The run file behind it."""
-        return None if self._file is None else self._file.path
-
-    @property
-    def finished(self) -> bool:
-        """False where a run file does not hold all pairs yet."""
-        return self._header.finished
-
-    @property
-    def provenance(self) -> dict[str, Any]:
-        """Files and options that made it, and whether it is whole."""
-        known = dict(self._header.provenance)
-        if not self.finished:
-            of_all = "" if self._header.expected is None else f" of {self._header.expected}"
-            known["unfinished"] = f"{len(self)}{of_all} pairs are scored"
-        return known
-
-    @property
-    def labels(self) -> LabelSet:
-        """The classes."""
-        return self.options.labels
-
-    @property
-    def class_names(self) -> tuple[str, ...]:
-        """Names of the classes, in order."""
-        return self.options.labels.class_names
-
-    @property
-    def include(self) -> NDArray[np.bool_]:
-        """False for classes that means leave out, (C,)."""
-        return self.options.include
-
     @cached_property
     def _total(self) -> ConfusionMatrix:
         matrix = ConfusionMatrix.from_options(self.options)
@@ -163,8 +112,46 @@ class Run(Images):
         """All images merged into one confusion matrix."""
         return self._total.copy()
 
-    def report(self, protocol: Protocol | str | None = None, *, title: str = "") -> Report:
-        """All scores of the run, by a protocol.
+    def intervals(
+        self,
+        metric: Metric = "iou",
+        *,
+        groups: Groups | None = None,
+        protocol: Protocol | str | None = None,
+        **options: Any,
+    ) -> Intervals:
+        """Bootstrap intervals of a score and of each class.
+
+        Parameters
+        ----------
+        metric : str or callable
+            As :func:`segiou.uncertainty.statistic`.
+        groups : str, mapping, callable or sequence, optional
+            Images that belong together, see :func:`segiou.uncertainty.groups_of`.
+        protocol : Protocol or str, optional
+            The run's own by default.
+        **options
+            Others of :func:`segiou.bootstrap`: resamples, seed, level, method,
+            aggregate.
+        """
+        return bootstrap(
+            self.counts,
+            metric,
+            groups=groups_of(self.ids, groups),
+            class_names=self.class_names,
+            include=self.include,
+            protocol=load_protocol(protocol or self.protocol),
+            **options,
+        )
+
+    def report(
+        self,
+        protocol: Protocol | str | None = None,
+        *,
+        title: str = "",
+        intervals: Intervals | None = None,
+    ) -> Report:
+        """All scores of the run, by a protocol, with intervals if they are given.
 
         Of a run of very many images, the report holds the counts of each only
         where its protocol needs them.
@@ -181,6 +168,7 @@ class Run(Images):
             groups=self.options.groups,
             title=title or self.name,
             provenance=self.provenance,
+            intervals=intervals,
         )
 
     def select(self, ids: Iterable[str]) -> Run:
@@ -260,6 +248,18 @@ class Run(Images):
             If the file exists already, or cannot be written.
         """
         return write_new(path, self._header, self._blocks(), self.skipped)
+
+    def to_html(self, protocol: Protocol | str | None = None, **options: Any) -> str:
+        """The report as a self-contained page, with examples of its images.
+
+        Parameters
+        ----------
+        protocol : Protocol or str, optional
+            By which rule; the run's own by default.
+        **options
+            As for :func:`segiou.html.render_report`: ``images``, ``examples``, …
+        """
+        return self.report(protocol).to_html(run=self, **options)
 
     def __repr__(self) -> str:
         left_out = f", {len(self.skipped)} skipped" if self.skipped else ""

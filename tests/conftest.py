@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,10 @@ from segiou.readers import read_mask
 # Without this a child would take the checkout in its working directory, where
 # the compiled modules are missing when the package under test is an installed one.
 os.environ["PYTHONSAFEPATH"] = "1"
-os.environ["PYTHONPATH"] = str(Path(segiou.__file__).parents[1])
+# What tests send to worker processes must be found by them, too.
+IMPORTABLE = str(Path(__file__).parent / "importable")
+os.environ["PYTHONPATH"] = os.pathsep.join([str(Path(segiou.__file__).parents[1]), IMPORTABLE])
+sys.path.append(IMPORTABLE)
 
 CAMVID = Path(__file__).resolve().parents[2] / "shared" / "data" / "camvid"
 CAMVID_CLASSES = (

@@ -4,6 +4,7 @@ import json
 import pickle
 from concurrent.futures import ProcessPoolExecutor
 from fractions import Fraction
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -251,7 +252,8 @@ def test_threads_and_processes_count_the_same(folders):
     truth, pred = folders
     options = {"labels": 2, "ignore": 255}
     one = segiou.score_folder(truth, pred, workers=1, **options)
-    with ProcessPoolExecutor(2) as pool:
+    # Spawned, because a fork of a process in which JAX has started threads is unsafe.
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         other = segiou.score_folder(truth, pred, executor=pool, **options)
     assert one.images == other.images
 

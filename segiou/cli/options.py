@@ -10,9 +10,11 @@ __all__ = [
     "EXIT_GATE",
     "EXIT_USAGE",
     "add_class_options",
+    "add_output_options",
     "add_pairing_options",
     "add_reading_options",
     "add_report_options",
+    "add_resampling_options",
     "add_running_options",
     "add_scoring_options",
     "class_arguments",
@@ -24,17 +26,17 @@ EXIT_GATE = 1
 EXIT_USAGE = 2
 EXIT_DATA = 3
 
-FORMATS = ("table", "json", "csv", "markdown")
+FORMATS = ("table", "json", "csv", "markdown", "html")
 SORT_KEYS = ("order", "name", "iou", "dice", "precision", "recall", "share", "tp", "fp", "fn")
 
 
-def add_class_options(parser: argparse.ArgumentParser) -> None:
+def add_class_options(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
     """What the classes are and how pixels are counted for them."""
     group = parser.add_argument_group("classes")
     group.add_argument(
         "--labels",
         metavar="SET",
-        required=True,
+        required=required,
         help="label set: a preset (see segiou labelsets), a TOML file, or a number of classes",
     )
     group.add_argument(
@@ -182,6 +184,7 @@ def add_report_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--format", choices=FORMATS, help="default: table, or by the file's ending")
     group.add_argument("--output", metavar="FILE", help="write to a file instead of stdout")
     group.add_argument("--per-image", metavar="FILE", help="write a CSV with one row an image")
+    _add_page_options(group)
     group.add_argument("--sort", choices=SORT_KEYS, default="order", help="order of the classes")
     group.add_argument("--reverse", action="store_true", help="largest first")
     group.add_argument(
@@ -191,3 +194,42 @@ def add_report_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="exit with 1 if a score is lower: miou, pixel_accuracy, mean_accuracy, iou:CLASS, …",
     )
+
+
+def _add_page_options(group: Any) -> None:
+    group.add_argument("--html", metavar="FILE", help="write a page to open or send, with images")
+    group.add_argument("--images", metavar="DIR", help="photographs for the page, by name")
+    group.add_argument(
+        "--examples", metavar="N", type=int, default=24, help="images in the page (default: 24)"
+    )
+    group.add_argument("--plots", metavar="DIR", help="write figures as PNG, SVG and PDF")
+
+
+def add_resampling_options(parser: argparse.ArgumentParser, *, asked: bool = False) -> None:
+    """How sure the numbers are; ``asked`` where intervals are shown only if asked for."""
+    group = parser.add_argument_group("intervals")
+    if asked:
+        group.add_argument(
+            "--intervals", action="store_true", help="bootstrap intervals over images or groups"
+        )
+    group.add_argument(
+        "--group-by",
+        metavar="REGEX",
+        help="images that belong together (frames of a drive): what this finds in their ids; "
+        "or FILE.csv:COLUMN, a table with a column 'id'",
+    )
+    group.add_argument("--level", metavar="P", type=float, default=0.95, help="default: 0.95")
+    group.add_argument("--resamples", metavar="N", type=_positive, default=10_000)
+    group.add_argument("--seed", metavar="N", type=int, default=0)
+    group.add_argument(
+        "--method", choices=("percentile", "bca"), default="percentile", help="kind of interval"
+    )
+
+
+def add_output_options(parser: argparse.ArgumentParser, *, pages: bool = False) -> None:
+    """Where findings go."""
+    group = parser.add_argument_group("output")
+    if pages:
+        _add_page_options(group)
+    group.add_argument("--format", choices=("table", "json"), default="table")
+    group.add_argument("--output", metavar="FILE", help="write to a file instead of stdout")

@@ -9,8 +9,9 @@ from segiou._files import write_whole
 from segiou.cli.gates import failed_gates
 from segiou.cli.options import EXIT_DATA, EXIT_GATE
 from segiou.cli.terminal import note
-from segiou.cli.writing import write_report
+from segiou.cli.writing import run_intervals, write_pages, write_report
 from segiou.run import Run
+from segiou.uncertainty import Intervals
 
 __all__ = ["show_run"]
 
@@ -22,8 +23,9 @@ def show_run(run: Run, parsed: argparse.Namespace, gates: Sequence[tuple[str, fl
             note(f"left out: {problem}")
     if not run.finished:
         note(f"the run is not finished: {run.provenance['unfinished']}")
-    report = run.report(parsed.protocol)
+    report = run.report(parsed.protocol, intervals=_intervals(run, parsed))
     write_report(report, parsed)
+    write_pages(run, report, parsed)
     if parsed.per_image:
         write_whole(parsed.per_image, run.to_csv())
     failures = failed_gates(report, gates)
@@ -32,3 +34,9 @@ def show_run(run: Run, parsed: argparse.Namespace, gates: Sequence[tuple[str, fl
     if failures:
         return EXIT_GATE
     return 0 if run.finished else EXIT_DATA
+
+
+def _intervals(run: Run, parsed: argparse.Namespace) -> Intervals | None:
+    if not (parsed.intervals or parsed.group_by):
+        return None
+    return run_intervals(run, parsed)

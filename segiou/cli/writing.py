@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 import argparse
+import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from segiou._files import write_whole
+from segiou.cli.inputs import groups_argument
 from segiou.cli.terminal import stdout_width, wants_color, write
+from segiou.comparison import Comparison
 from segiou.report import Report
 from segiou.report.formats import format_of, render
+from segiou.run import Run
+from segiou.sources import open_source
+from segiou.uncertainty import Intervals
 
-__all__ = ["write_report"]
+__all__ = [
+    "run_intervals",
+    "write_comparison_pages",
+    "write_findings",
+    "write_pages",
+    "write_report",
+]
 
 
 def write_report(report: Report, parsed: argparse.Namespace) -> None:
@@ -32,3 +46,86 @@ def write_report(report: Report, parsed: argparse.Namespace) -> None:
         )
     else:
         write(render(report, kind, sort=parsed.sort, reverse=parsed.reverse))
+
+
+def write_pages(run: Run, report: Report, parsed: argparse.Namespace) -> None:
+    """Write the HTML page and the plots, if they are asked for."""
+    if parsed.html:
+        from segiou.html import write_html
+
+        write_html(
+            parsed.html,
+            report,
+            run=run,
+            images=parsed.images,
+            examples=parsed.examples,
+            intervals=_page_intervals(run, report, parsed),
+            read=_read,
+        )
+    if parsed.plots:
+        from segiou.plots import save_plots
+
+        save_plots(report, parsed.plots, intervals=report.intervals)
+
+
+def _page_intervals(run: Run, report: Report, parsed: argparse.Namespace) -> list[Intervals] | None:
+    """The intervals that were asked for, of every score that the page draws one for."""
+    if report.intervals is None:
+        return None
+    others = [run_intervals(run, parsed, metric=metric) for metric in ("recall", "pixel_accuracy")]
+    return [report.intervals, *others]
+
+
+def run_intervals(run: Run, parsed: argparse.Namespace, metric: str = "iou") -> Intervals:
+    """Intervals of a run by the options of the command line."""
+    return run.intervals(
+        metric,
+        groups=groups_argument(parsed.group_by),
+        protocol=parsed.protocol,
+        resamples=parsed.resamples,
+        seed=parsed.seed,
+        level=parsed.level,
+        method=parsed.method,
+    )
+
+
+def write_comparison_pages(
+    found: Comparison, runs: Sequence[Run], parsed: argparse.Namespace
+) -> None:
+    """Write the HTML page of the first pair and the plots, if they are asked for."""
+    if parsed.html:
+        from segiou.html import write_comparison_html
+
+        write_comparison_html(
+            parsed.html,
+            found,
+            runs[0],
+            runs[1],
+            images=parsed.images,
+            examples=parsed.examples,
+            read=_read,
+        )
+    if parsed.plots:
+        from segiou.plots import save_plots
+
+        save_plots(found, parsed.plots)
+
+
+def _read(path: str) -> bytes:
+    """The content of a mask file, also in an archive or at an address."""
+    return open_source(path).read(path)[0]
+
+
+def write_findings(
+    data: Callable[[], dict[str, Any]], text: Callable[..., str], parsed: argparse.Namespace
+) -> None:
+    """Write findings as the output options say: as data, or as text for a width."""
+    if parsed.format == "json":
+        content = json.dumps(data(), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+    else:
+        color = wants_color() and not parsed.output
+        content = text(width=100 if parsed.output else stdout_width(), color=color)
+    if parsed.output:
+        write_whole(parsed.output, content)
+    else:
+        write(content)

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from segiou.comparison.findings import Comparison, Difference, Mover, PairComparison, Ranked
-from segiou.comparison.pairing import Groups, Paired, PairedRun, groups_of, paired
+from segiou.comparison.pairing import Paired, PairedRun, paired
 from segiou.comparison.permutation import holm, permutation_p
 from segiou.comparison.power import power
+from segiou.imbalance import ImbalanceDifference, explain_difference
 from segiou.metrics import Floats
 from segiou.metrics._ratio import ratio
 from segiou.protocols import Protocol, load_protocol
@@ -26,7 +26,7 @@ from segiou.uncertainty.intervals import (
 )
 from segiou.uncertainty.resampling import resampled
 from segiou.uncertainty.scores import Aggregate, Metric, Statistic, statistic
-from segiou.uncertainty.units import Units, units_of
+from segiou.uncertainty.units import Groups, Units, groups_of, units_of
 
 __all__ = ["compare"]
 
@@ -116,11 +116,10 @@ def compare(
     units = units_of(len(same.ids), groups_of(same.ids, groups), same.ids)
     scores = _statistics(same, metric, aggregate, units)
     work = _Work(
-        names=same.names,
+        same=same,
         scores=scores,
         alone=_statistics(same, metric, aggregate, units_of(len(same.ids), None, same.ids)),
         values=resampled(scores, resamples, seed),
-        include=same.include,
         level=level,
         method=method,
         permutations=permutations,
@@ -169,11 +168,10 @@ class _Work:
     ``values`` are the resampled scores, (B, 1 + C) per model.
     """
 
-    names: tuple[str, ...]
+    same: Paired
     scores: tuple[Statistic, ...]
     alone: tuple[Statistic, ...]
     values: list[Floats]
-    include: NDArray[np.bool_]
     level: float
     method: Method
     permutations: int
@@ -194,14 +192,14 @@ class _Work:
                 float(share),
             )
             for name, score, values, share in zip(
-                self.names, self.scores, self.values, best, strict=True
+                self.same.names, self.scores, self.values, best, strict=True
             )
         ]
         return tuple(sorted(found, key=lambda r: (np.isnan(r.value), -r.value)))
 
     def pairs(self) -> tuple[PairComparison, ...]:
         """Compare every pair; the p of the scores are adjusted over the pairs."""
-        found = [self._pair(i, j) for i, j in combinations(range(len(self.names)), 2)]
+        found = [self._pair(i, j) for i, j in combinations(range(len(self.same.names)), 2)]
         adjusted = holm(np.array([pair.overall.p for pair in found])).tolist()
         return tuple(
             replace(pair, overall=replace(pair.overall, p_holm=p))
@@ -214,10 +212,12 @@ class _Work:
         overall, *classes = self._differences(i, j, permuted.p)
         for_a, for_b = self._movers(self.alone[i], self.alone[j])
         defined = ~np.isnan(np.stack([a.values, b.values])[:, 1:])
-        one_sided = np.flatnonzero((defined[0] != defined[1]) & self.include[: defined.shape[1]])
+        one_sided = np.flatnonzero(
+            (defined[0] != defined[1]) & self.same.include[: defined.shape[1]]
+        )
         return PairComparison(
-            a=self.names[i],
-            b=self.names[j],
+            a=self.same.names[i],
+            b=self.same.names[j],
             overall=overall,
             classes=tuple(classes),
             permutations=permuted.permutations,
@@ -226,6 +226,18 @@ class _Work:
             for_b=for_b,
             power=power(a, b, level=self.level, seed=self.seed),
             one_sided=tuple(a.names[1 + c] for c in one_sided.tolist()),
+            imbalance=self._imbalance(i, j),
+        )
+
+    def _imbalance(self, i: int, j: int) -> ImbalanceDifference:
+        same = self.same
+        return explain_difference(
+            same.counts[i],
+            same.counts[j],
+            same.class_names,
+            names=(same.names[i], same.names[j]),
+            include=same.include,
+            protocol=same.protocol,
         )
 
     def _differences(self, i: int, j: int, p: Floats) -> list[Difference]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from segiou.comparison import words
 from segiou.comparison.power import Power
+from segiou.imbalance import ImbalanceDifference
 from segiou.imbalance.plain import plain
 from segiou.uncertainty import FEW_UNITS
 
@@ -104,6 +105,8 @@ class PairComparison:
     one_sided : tuple of str
         Classes that have a value with one model only, so that the two means
         cover different classes.
+    imbalance : ImbalanceDifference
+        Why the two stand as they do in pixel accuracy and in mean IoU.
     """
 
     a: str
@@ -116,6 +119,7 @@ class PairComparison:
     for_b: tuple[Mover, ...]
     power: Power
     one_sided: tuple[str, ...]
+    imbalance: ImbalanceDifference
 
     def different(self, level: float) -> tuple[Difference, ...]:
         """Classes that differ after Holm's adjustment, the widest difference first."""
@@ -203,3 +207,11 @@ class Comparison:
         found: dict[str, Any] = plain(self)
         found["sentences"] = self.sentences()
         return found
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def _repr_html_(self) -> str:
+        from segiou.report.notebook import render_comparison_notebook
+
+        return render_comparison_notebook(self)

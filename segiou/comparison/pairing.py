@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -11,11 +11,8 @@ from numpy.typing import NDArray
 
 from segiou.counts import Counts
 from segiou.protocols import Protocol as Rule
-from segiou.uncertainty import group_by_pattern
 
-__all__ = ["DifferentImagesError", "Groups", "Paired", "PairedRun", "groups_of", "paired"]
-
-Groups = str | Mapping[str, Hashable] | Callable[[str], Hashable] | Sequence[Hashable]
+__all__ = ["DifferentImagesError", "Paired", "PairedRun", "paired"]
 
 
 class PairedRun(Protocol):
@@ -116,37 +113,6 @@ def paired(
         np.asarray(first.include, dtype=bool),
         protocol or first.protocol,
     )
-
-
-def groups_of(ids: Sequence[str], groups: Groups | None) -> Sequence[Hashable] | None:
-    """Find the group of each image.
-
-    Parameters
-    ----------
-    ids : sequence of str
-    groups : str, mapping, callable or sequence, optional
-        A regular expression (see :func:`segiou.uncertainty.group_by_pattern`),
-        a mapping or function from id to group, or the groups in the order of
-        the ids.
-
-    Raises
-    ------
-    ValueError
-        If an image has no group.
-    """
-    if groups is None:
-        return None
-    if isinstance(groups, str):
-        return group_by_pattern(ids, groups)
-    if callable(groups):
-        return [groups(name) for name in ids]
-    if isinstance(groups, Mapping):
-        missing = [name for name in ids if name not in groups]
-        if missing:
-            msg = f"no group is given for {_some(missing)}"
-            raise ValueError(msg)
-        return [groups[name] for name in ids]
-    return groups
 
 
 def _some(ids: Sequence[str]) -> str:

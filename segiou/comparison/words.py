@@ -37,6 +37,8 @@ def _pair_sentences(found: Comparison, pair: PairComparison) -> list[str]:
         said.append(_power_sentence(pair))
     if pair.classes:
         said.append(_classes_sentence(found, pair))
+    if pair.imbalance.disagree:
+        said += pair.imbalance.sentences()
     if pair.one_sided:
         said.append(
             f"{listed(pair.one_sided)}: only one of the two has a value, so the means cover "

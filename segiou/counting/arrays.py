@@ -33,7 +33,8 @@ def as_label_array(data: Any, name: str) -> NDArray[np.integer[Any] | np.bool_]:
         If the data are not integers or bool: floats without a rule, colours,
         masked arrays, objects.
     """
-    array = as_array(data, name)
+    # The plain case first: beside a small mask every check is felt.
+    array = data if type(data) is np.ndarray else as_array(data, name)
     if array.dtype.kind in "biu":
         return array
     if array.dtype.kind == "f" or _is_bfloat16(array.dtype):

@@ -43,7 +43,7 @@ def is_on_device(data: Any) -> bool:
     TypeError
         If the tensor has no values yet: it is being traced or compiled.
     """
-    framework = framework_of(data)
+    framework = None if type(data) is np.ndarray else framework_of(data)
     if framework is None:
         return False
     if framework == "torch":

@@ -129,6 +129,26 @@ class Encoding:
             If a truth value is neither a class nor ignored, or a prediction
             on a valid pixel is no class and ``unassigned`` is ``"error"``.
         """
+        table = self.empty_table()
+        self.count_into(table, truth, pred, mask=mask)
+        return PairCount(table[:-2], int(np.add.reduce(table[-2])))
+
+    def empty_table(self) -> NDArray[np.int64]:
+        """Rows: classes, ignored, undeclared; columns: classes, unassigned."""
+        return np.zeros((self.num_classes + 2, self.num_classes + 1), dtype=np.int64)
+
+    def count_into(
+        self, table: NDArray[np.int64], truth: Any, pred: Any, *, mask: Any = None
+    ) -> None:
+        """Add the pairs of labels to a table; raises as :meth:`count`, the table unchanged.
+
+        Parameters
+        ----------
+        table : ndarray of int64, shape (C + 2, C + 1)
+            As :meth:`empty_table`; counts are added.
+        truth, pred, mask
+            As :meth:`count`.
+        """
         truth, pred = as_label_array(truth, "truth"), as_label_array(pred, "pred")
         if truth.shape != pred.shape:
             msg = (
@@ -136,32 +156,50 @@ class Encoding:
                 "they must be equal, pixel for pixel"
             )
             raise ValueError(msg)
-        table = np.zeros((self.num_classes + 2, self.num_classes + 1), dtype=np.int64)
+        valid = None
         if mask is None:
             self._add(truth, pred, table)
         else:
-            for t, p in _valid_blocks(truth, pred, as_valid_mask(mask, truth.shape)):
-                self._add(t, p, table)
-        # count_nonzero and a bare reduce, because at 480 x 360 pixels the
-        # checks would otherwise cost as much as the counting.
-        if np.count_nonzero(table[-1]):
-            self._refuse(truth, pred, mask, "truth")
-        if self.unassigned == "error" and np.count_nonzero(table[:-2, -1]):
-            self._refuse(truth, pred, mask, "pred")
-        kept = table[:-2]
-        if mask is None:
-            return PairCount(kept, int(np.add.reduce(table[-2])))
-        return PairCount(kept, truth.size - int(np.add.reduce(kept, axis=None)))
+            valid = as_valid_mask(mask, truth.shape)
+            self._add_valid(truth, pred, valid, table)
+        # count_nonzero, because at 480 x 360 pixels a reduction would cost as
+        # much as the counting.
+        side = "truth" if np.count_nonzero(table[-1]) else "pred"
+        if side == "truth" or (self.unassigned == "error" and np.count_nonzero(table[:-2, -1])):
+            undone = self.empty_table()
+            self._add_valid(truth, pred, valid, undone)
+            table -= undone
+            self._refuse(truth, pred, valid, side)
+
+    def _add_valid(
+        self,
+        truth: NDArray[Any],
+        pred: NDArray[Any],
+        valid: NDArray[np.bool_] | None,
+        table: NDArray[np.int64],
+    ) -> None:
+        if valid is None:
+            self._add(truth, pred, table)
+            return
+        for t, p in _valid_blocks(truth, pred, valid):
+            self._add(t, p, table)
+        table[-2, 0] += truth.size - np.count_nonzero(valid)
 
     def _add(self, truth: NDArray[Any], pred: NDArray[Any], table: NDArray[np.int64]) -> None:
         count_coded(
             truth, pred, self.truth.low, self.truth.codes, self.pred.low, self.pred.codes, table
         )
 
-    def _refuse(self, truth: NDArray[Any], pred: NDArray[Any], mask: Any, side: str) -> None:
+    def _refuse(
+        self,
+        truth: NDArray[Any],
+        pred: NDArray[Any],
+        valid: NDArray[np.bool_] | None,
+        side: str,
+    ) -> None:
         found: Counter[int] = Counter()
-        valid = np.True_ if mask is None else as_valid_mask(mask, truth.shape)
-        for t, p in _valid_blocks(truth, pred, np.broadcast_to(valid, truth.shape)):
+        everywhere = np.broadcast_to(np.True_, truth.shape)
+        for t, p in _valid_blocks(truth, pred, everywhere if valid is None else valid):
             looked_at = t if side == "truth" else p[self._valid(t)]
             values, counts = np.unique(looked_at, return_counts=True)
             found.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))

@@ -165,8 +165,7 @@ def random_baseline(case: Case, model: Scores) -> Baseline:
     """
     prior = share(case.total)
     shares = share(case.scored)
-    drawn = np.broadcast_to(prior > 0, shares.shape)
-    terms = mean_terms(case.protocol, random_iou(shares, prior), shares > 0, drawn, case.include)
+    terms = mean_terms(case.protocol, random_iou(shares, prior), shares > 0, case.include)
     scores = Scores(float((prior * prior).sum()), terms.mean)
     return _against("random", None, scores, terms.classes, model)
 

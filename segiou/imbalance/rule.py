@@ -14,7 +14,7 @@ from segiou.metrics import Floats
 from segiou.metrics._ratio import ratio
 from segiou.protocols import Protocol
 
-__all__ = ["Case", "Scores", "Terms", "mean_terms", "values_taken"]
+__all__ = ["Case", "Scores", "Terms", "mean_terms"]
 
 
 class Scores(NamedTuple):
@@ -56,9 +56,7 @@ class Case:
     def terms(self, metric: Callable[[Counts], Floats]) -> Terms:
         """Write the rule's mean of a metric as a weighted sum."""
         counts = self.scored
-        return mean_terms(
-            self.protocol, metric(counts), counts.truth > 0, counts.pred > 0, self.include
-        )
+        return mean_terms(self.protocol, metric(counts), counts.truth > 0, self.include)
 
 
 class Terms(NamedTuple):
@@ -86,62 +84,20 @@ class Terms(NamedTuple):
         return np.asarray(np.atleast_2d(parts).sum(0))
 
 
-def values_taken(
-    protocol: Protocol,
-    values: Floats,
-    in_truth: NDArray[np.bool_],
-    in_pred: NDArray[np.bool_],
-    include: Any = None,
-) -> tuple[Floats, NDArray[np.bool_]]:
-    """Values by a protocol's rule for absent classes, and which of them it averages.
-
-    Parameters
-    ----------
-    protocol : Protocol
-    values : ndarray of float, shape (..., C)
-        A per-class metric.
-    in_truth, in_pred : ndarray of bool, shape (..., C)
-        Whether the class occurs in the truth, in the prediction.
-    include : array_like of bool, shape (C,), optional
-        Classes that may take part.
-
-    Returns
-    -------
-    values : ndarray of float, shape (..., C)
-        0 where nothing is averaged.
-    part : ndarray of bool, shape (..., C)
-    """
-    absent = ~in_truth & ~in_pred
-    part = np.ones(values.shape, bool) if include is None else _broadcast(include, values.shape)
-    if protocol.over == "truth":
-        part &= in_truth
-    if protocol.absent in ("zero", "one"):
-        values = np.where(absent, float(protocol.absent == "one"), values)
-    if protocol.absent == "zero":
-        values = np.nan_to_num(values)
-    if protocol.absent != "nan":
-        part &= ~np.isnan(values)
-    return np.where(part, values, 0.0), part
-
-
-def _broadcast(include: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    return np.array(np.broadcast_to(np.asarray(include, dtype=bool), shape))
-
-
 def mean_terms(
     protocol: Protocol,
     values: Floats,
     in_truth: NDArray[np.bool_],
-    in_pred: NDArray[np.bool_],
     include: Any = None,
 ) -> Terms:
     """Write a protocol's mean as a weighted sum of its values.
 
     Parameters
     ----------
-    protocol, values, in_truth, in_pred, include
-        As for :func:`values_taken`; shape (C,) for a rule over the data set,
-        (N, C) for a rule over images.
+    protocol : Protocol
+    values, in_truth, include
+        As for :meth:`segiou.protocols.Protocol.values_taken`; shape (C,) for a
+        rule over the data set, (N, C) for a rule over images.
 
     Returns
     -------
@@ -149,7 +105,7 @@ def mean_terms(
         Weights 1/K over K classes; 1/(N K_i) for the K_i classes of each of N
         images; or 1/M over M pairs of image and class.
     """
-    values, part = values_taken(protocol, values, in_truth, in_pred, include)
+    values, part = protocol.values_taken(values, in_truth, include)
     if protocol.unit == "image":
         shares = ratio(part, part.sum(-1, keepdims=True))
         shares = np.nan_to_num(shares)

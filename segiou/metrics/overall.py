@@ -135,31 +135,40 @@ def cohen_kappa(counts: Counts) -> Floats:
     """Cohen's kappa over all classes, (p_o − p_e) / (1 − p_e).
 
     p_o is pixel accuracy, p_e = Σ t_c p_c / n² the agreement of two
-    independent labellings with the same shares.
+    independent labellings with the same shares. It is computed as
+    Σ (TP·TN − FP·FN) / Σ t (n − p), whose denominator adds where the textbook
+    form subtracts two numbers near 1 (a very frequent class).
 
     Parameters
     ----------
     counts : Counts of shape (..., C)
+        All classes of a labelling. Pixels without a predicted class agree with
+        nothing.
 
     Returns
     -------
     ndarray of float64, shape (...)
         NaN where truth and prediction are the same single class throughout.
 
+    Raises
+    ------
+    ValueError
+        If the counts are of part of the classes, or of overlapping channels:
+        see :meth:`segiou.counts.Counts.one_vs_rest`.
+
     References
     ----------
-    J. Cohen, Educ. Psychol. Meas. 20 (1960), eq. 1.
+    J. Cohen, Educ. Psychol. Meas. 20 (1960).
 
     Examples
     --------
     >>> round(float(cohen_kappa(Counts(tp=[1, 1], fp=[1, 0], fn=[0, 1], tn=[1, 1]))), 4)
     0.4
     """
+    total = _labelled(counts, "cohen_kappa")
     truth, pred = _float(counts.truth), _float(counts.pred)
-    total = truth.sum(-1)
-    agreed = ratio(counts.tp.sum(-1), total)
-    chance = ratio((truth * pred).sum(-1), total * total)
-    return ratio(agreed - chance, 1 - chance)
+    disagreement = (truth * (total[..., None] - pred)).sum(-1)
+    return ratio(_covariance(counts), disagreement)
 
 
 def matthews_correlation(counts: Counts) -> Floats:
@@ -171,28 +180,55 @@ def matthews_correlation(counts: Counts) -> Floats:
     Parameters
     ----------
     counts : Counts of shape (..., C)
+        All classes of a labelling.
 
     Returns
     -------
     ndarray of float64, shape (...)
         NaN where truth or prediction is one class throughout.
 
+    Raises
+    ------
+    ValueError
+        If the counts are of part of the classes, or of overlapping channels:
+        see :meth:`segiou.counts.Counts.one_vs_rest`.
+
     References
     ----------
-    J. Gorodkin, Comput. Biol. Chem. 28 (2004), eq. 8.
+    J. Gorodkin, Comput. Biol. Chem. 28 (2004).
 
     Examples
     --------
     >>> float(matthews_correlation(Counts(tp=[2, 2], fp=[0, 0], fn=[0, 0], tn=[2, 2])))
     1.0
     """
+    total = _labelled(counts, "matthews_correlation")
     truth, pred = _float(counts.truth), _float(counts.pred)
-    total, correct = truth.sum(-1), _float(counts.tp.sum(-1))
-    unassigned = total - pred.sum(-1)
-    covariance = correct * total - (pred * truth).sum(-1)
-    spread_pred = total**2 - (pred**2).sum(-1) - unassigned**2
-    spread_truth = total**2 - (truth**2).sum(-1)
-    return ratio(covariance, np.sqrt(spread_pred * spread_truth))
+    unassigned = _float(counts.truth.sum(-1) - counts.pred.sum(-1))
+    # s² − Σ x² = Σ x (s − x): the sum of products does not cancel.
+    spread_truth = (truth * (total[..., None] - truth)).sum(-1)
+    spread_pred = (pred * (total[..., None] - pred)).sum(-1) + unassigned * (total - unassigned)
+    return ratio(_covariance(counts), np.sqrt(spread_pred * spread_truth))
+
+
+def _labelled(counts: Counts, what: str) -> Floats:
+    """Valid pixels, each of which must have one class in the truth."""
+    labelled = counts.truth.sum(-1)
+    if (counts.total != labelled[..., None]).any():
+        msg = (
+            f"{what} needs every class of a labelling, where each valid pixel has one class in "
+            f"the truth; here {int(labelled.max(initial=0))} truth pixels stand against "
+            f"{int(counts.total.max(initial=0))} valid ones. For overlapping channels, or one "
+            "class against the rest: counts.one_vs_rest()"
+        )
+        raise ValueError(msg)
+    return _float(labelled)
+
+
+def _covariance(counts: Counts) -> Floats:
+    """Σ (n·TP − t·p), class by class as TP·TN − FP·FN."""
+    tp, fp, fn, tn = (_float(x) for x in (counts.tp, counts.fp, counts.fn, counts.tn))
+    return np.asarray((tp * tn - fp * fn).sum(-1))
 
 
 def _float(counts: Any) -> Floats:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from segiou.counts import Counts
@@ -35,7 +37,7 @@ def iou(counts: Counts) -> Floats:
     References
     ----------
     P. Jaccard, Bull. Soc. Vaud. Sci. Nat. 37 (1901); M. Everingham et al.,
-    IJCV 88 (2010), eq. 4.
+    IJCV 88 (2010).
 
     Examples
     --------
@@ -67,7 +69,7 @@ def dice(counts: Counts) -> Floats:
     >>> dice(Counts(tp=[2], fp=[1], fn=[1], tn=[0])).round(4)
     array([0.6667])
     """
-    return f_beta(counts, 1.0)
+    return ratio(2 * counts.tp, counts.truth + counts.pred)
 
 
 def f_beta(counts: Counts, beta: float) -> Floats:
@@ -89,7 +91,7 @@ def f_beta(counts: Counts, beta: float) -> Floats:
     Raises
     ------
     ValueError
-        If ``beta`` is negative.
+        If ``beta`` is negative or not finite.
 
     References
     ----------
@@ -100,9 +102,7 @@ def f_beta(counts: Counts, beta: float) -> Floats:
     >>> f_beta(Counts(tp=[1], fp=[1], fn=[0], tn=[0]), 2.0).round(4)
     array([0.8333])
     """
-    if beta < 0:
-        msg = f"beta must be at least 0, got {beta}"
-        raise ValueError(msg)
+    _check_weight("beta", beta)
     weight = beta * beta
     top = (1 + weight) * counts.tp
     return ratio(top, top + weight * counts.fn + counts.fp)
@@ -111,7 +111,8 @@ def f_beta(counts: Counts, beta: float) -> Floats:
 def tversky(counts: Counts, alpha: float, beta: float) -> Floats:
     """Tversky index per class, TP / (TP + α FP + β FN).
 
-    α = β = 1 gives IoU, α = β = ½ gives Dice.
+    α = β = 1 gives IoU, α = β = ½ Dice, α = 1 and β = 0 precision, α = 0 and
+    β = 1 recall.
 
     Parameters
     ----------
@@ -123,18 +124,22 @@ def tversky(counts: Counts, alpha: float, beta: float) -> Floats:
     -------
     ndarray of float64, shape (..., C)
 
+    Raises
+    ------
+    ValueError
+        If a weight is negative or not finite.
+
     References
     ----------
-    A. Tversky, Psychological Review 84 (1977), eq. 8.
+    A. Tversky, Psychological Review 84 (1977).
 
     Examples
     --------
     >>> tversky(Counts(tp=[1], fp=[1], fn=[2], tn=[0]), 1.0, 0.5).round(4)
     array([0.3333])
     """
-    if alpha < 0 or beta < 0:
-        msg = f"alpha and beta must be at least 0, got {alpha} and {beta}"
-        raise ValueError(msg)
+    _check_weight("alpha", alpha)
+    _check_weight("beta", beta)
     return ratio(counts.tp, counts.tp + alpha * counts.fp + beta * counts.fn)
 
 
@@ -179,7 +184,7 @@ def recall(counts: Counts) -> Floats:
 
 
 def specificity(counts: Counts) -> Floats:
-    """Specificity per class, TN / (TN + FP).
+    """Specificity per class, TN / (TN + FP): how much of the rest was left alone.
 
     Parameters
     ----------
@@ -188,6 +193,7 @@ def specificity(counts: Counts) -> Floats:
     Returns
     -------
     ndarray of float64, shape (..., C)
+        NaN for a class that is all of the truth.
 
     Examples
     --------
@@ -209,10 +215,11 @@ def balanced_accuracy(counts: Counts) -> Floats:
     Returns
     -------
     ndarray of float64, shape (..., C)
+        NaN for a class that is none or all of the truth.
 
     References
     ----------
-    K. H. Brodersen et al., ICPR 2010, eq. 1.
+    K. H. Brodersen et al., ICPR 2010.
 
     Examples
     --------
@@ -225,7 +232,8 @@ def balanced_accuracy(counts: Counts) -> Floats:
 def volumetric_similarity(counts: Counts) -> Floats:
     """Volumetric similarity per class, 1 − |FN − FP| / (2 TP + FP + FN).
 
-    Compares sizes only: two areas of one size that never meet score 1.
+    Compares sizes only, 2 min(t, p) / (t + p): two areas of one size that
+    never meet score 1.
 
     Parameters
     ----------
@@ -237,14 +245,21 @@ def volumetric_similarity(counts: Counts) -> Floats:
 
     References
     ----------
-    A. A. Taha and A. Hanbury, BMC Medical Imaging 15:29 (2015), eq. 17.
+    A. A. Taha and A. Hanbury, BMC Medical Imaging 15:29 (2015).
 
     Examples
     --------
     >>> volumetric_similarity(Counts(tp=[0], fp=[4], fn=[4], tn=[0]))
     array([1.])
     """
-    return 1 - ratio(np.abs(counts.fn - counts.fp), counts.truth + counts.pred)
+    truth, pred = counts.truth, counts.pred
+    return ratio(2 * np.minimum(truth, pred), truth + pred)
+
+
+def _check_weight(name: str, value: float) -> None:
+    if not (math.isfinite(value) and value >= 0):
+        msg = f"{name} must be finite and at least 0, got {value}"
+        raise ValueError(msg)
 
 
 def share(counts: Counts) -> Floats:

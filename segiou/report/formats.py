@@ -24,6 +24,7 @@ FORMATS = {
     "json": (".json",),
     "csv": (".csv",),
     "markdown": (".md", ".markdown"),
+    "html": (".html", ".htm"),
 }
 
 
@@ -64,6 +65,7 @@ def to_dict(report: Report) -> dict[str, Any]:
         "groups": [row_dict(row) for row in report.group_rows],
         "matrix": report.matrix.tolist(),
         "unassigned": report.unassigned.tolist(),
+        "intervals": None if report.intervals is None else report.intervals.to_dict(),
         "provenance": report.provenance,
     }
     defined: dict[str, Any] = _none_for_nan(data)
@@ -90,21 +92,29 @@ def to_json(report: Report, indent: int | None) -> str:
     return f'{text[:-2]},\n{pad}"matrix": [\n{lines}\n{pad}]\n}}\n'
 
 
-def to_csv(rows: Sequence[ClassRow]) -> str:
+def to_csv(report: Report, rows: Sequence[ClassRow]) -> str:
     """One row a class; an undefined ratio is an empty cell."""
     out = io.StringIO()
-    columns = list(row_dict(rows[0]))
-    writer = csv.DictWriter(out, columns, lineterminator="\n")
+    lines = [row_dict(row) | _interval_cells(report, row.name) for row in rows]
+    writer = csv.DictWriter(out, list(lines[0]), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(_none_for_nan(row_dict(row)) for row in rows)
+    writer.writerows(_none_for_nan(line) for line in lines)
     return out.getvalue()
+
+
+def _interval_cells(report: Report, name: str) -> dict[str, Any]:
+    if report.intervals is None:
+        return {}
+    low, high = report.interval_of(name) or (math.nan, math.nan)
+    return {"iou_low": low, "iou_high": high}
 
 
 def to_markdown(report: Report, rows: Sequence[ClassRow]) -> str:
     """Headline, table of the classes and the rule, as GitHub renders them."""
     lines = [
         f"**Mean IoU {number(report.mean_iou)}** over {report.mean_iou_classes} of "
-        f"{len(report.class_names)} classes · pixel accuracy {number(report.pixel_accuracy)} · "
+        f"{len(report.class_names)} classes{_between(report)} · "
+        f"pixel accuracy {number(report.pixel_accuracy)} · "
         f"mean accuracy {number(report.mean_accuracy)}",
         "",
         "| class | IoU | Dice | precision | recall | share |",
@@ -115,13 +125,35 @@ def to_markdown(report: Report, rows: Sequence[ClassRow]) -> str:
         lines.append(f"| {_cell(row.name)} | {' | '.join(cells)} | {percent(row.share)} |")
     lines += [
         "",
-        f"{report.pairs} pairs, {report.pixels} pixels, {report.ignored} ignored. "
+        f"{report.pairs} pairs, {report.pixels} {report.unit}, {report.ignored} ignored. "
         f"Rule `{report.protocol.name}`: {report.protocol.rule}. "
         f"Always answering {_cell(str(report.majority['class']))} would score pixel accuracy "
         f"{number(report.majority['pixel_accuracy'])} and mean IoU "
         f"{number(report.majority['mean_iou'])}.",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _between(report: Report) -> str:
+    if report.intervals is None:
+        return ""
+    return f", {interval_text(report)}"
+
+
+def interval_text(report: Report) -> str:
+    """The interval of the mean in words; empty where there is none."""
+    found = report.intervals
+    if found is None:
+        return ""
+    between = between_text(report.interval_of())
+    return f"{100 * found.level:g} % interval {between} over {found.units} {found.unit}s"
+
+
+def between_text(limits: tuple[float, float] | None) -> str:
+    """Two limits for reading; a dash where undefined."""
+    if limits is None or math.isnan(limits[0]):
+        return "–"
+    return f"{number(limits[0])} to {number(limits[1])}"
 
 
 def _cell(text: str) -> str:
@@ -159,6 +191,8 @@ def render(report: Report, format: str, *, sort: str = "order", reverse: bool = 
         return report.to_markdown(sort=sort, reverse=reverse)
     if format == "table":
         return report.to_text(sort=sort, reverse=reverse)
+    if format == "html":
+        return report.to_html()
     msg = f"no format {format!r}; there are {', '.join(FORMATS)}"
     raise ValueError(msg)
 

@@ -1,33 +1,71 @@
-"""A report as a fragment of HTML that takes its colours from the notebook's theme."""
+"""Reports and comparisons as fragments of HTML that take their colours from the notebook's theme.
+
+Only inline styles and no colour for text: a notebook's sanitizer drops style
+sheets, and its theme may be dark.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from segiou import metrics
+from segiou.metrics._ratio import ratio
 from segiou.report.formats import number, percent
 
 if TYPE_CHECKING:
+    from segiou.comparison import Comparison, PairComparison
     from segiou.report.report import ClassRow, Report
 
-__all__ = ["render_notebook"]
+__all__ = ["render_comparison_notebook", "render_notebook", "with_short_names"]
 
-_CELL = "padding:.15em .8em;text-align:right"
+_CELL = "padding:.15em .8em;text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums"
 _NAME = "padding:.15em .8em;text-align:left"
+_MUTED = "opacity:.75"
+_LINE = "border-top:1px solid rgba(128,128,128,.35)"
+# Middling tones, which show on white and on black.
+_RIGHT = "38,148,128"
+_WRONG = "214,122,36"
+_ABSENT_SHOWN = 8
+_MATRIX_SHOWN = 32
 
 
 def render_notebook(report: Report) -> str:
-    """Headline, classes with bars, and the rule."""
-    head = "".join(
-        f'<th style="{_NAME if name == "class" else _CELL}">{name}</th>'
-        for name in ("class", "IoU", "", "Dice", "precision", "recall", "share")
-    )
-    body = "".join(_row(row) for row in (*report.classes, *report.group_rows))
+    """Headline, classes with bars, the confusion matrix to be unfolded, and the rule."""
+    rows = list(report.classes)
+    absent = [row for row in rows if row.status == "absent"]
+    left_out = ""
+    if len(absent) > _ABSENT_SHOWN:
+        rows = [row for row in rows if row.status != "absent"]
+        left_out = f'<div style="{_MUTED}">and {len(absent)} classes that do not occur</div>'
+    heads = ("class", "IoU", "", "Dice", "precision", "recall", "share")
+    body = [_class_cells(row) for row in (*rows, *report.group_rows)]
     title = f"<div><b>{escape(report.title)}</b></div>" if report.title else ""
     return (
         f'<div class="segiou-report">{title}{_headline(report)}'
-        f'<table style="border-collapse:collapse"><thead><tr>{head}</tr></thead>'
-        f"<tbody>{body}</tbody></table>{_footer(report)}</div>"
+        f"{_table(heads, body, left=(0, 2))}{left_out}{_matrix(report)}{_footer(report)}</div>"
+    )
+
+
+def _table(heads: Iterable[str], rows: Iterable[Sequence[str]], *, left: Sequence[int]) -> str:
+    """A table of cells that are HTML already; long ones scroll."""
+
+    def line(cells: Iterable[str], tag: str) -> str:
+        styled = (
+            f'<{tag} style="{_NAME if i in left else _CELL}">{cell}</{tag}>'
+            for i, cell in enumerate(cells)
+        )
+        return f"<tr>{''.join(styled)}</tr>"
+
+    body = "".join(line(cells, "td") for cells in rows)
+    return (
+        '<div style="max-height:34em;overflow:auto"><table style="border-collapse:collapse">'
+        f"<thead>{line(map(escape, heads), 'th')}</thead><tbody>{body}</tbody></table></div>"
     )
 
 
@@ -37,28 +75,135 @@ def _headline(report: Report) -> str:
         f"<div><b>Mean IoU {number(report.mean_iou)}</b> over {report.mean_iou_classes} of "
         f"{len(report.class_names)} classes · pixel accuracy {number(report.pixel_accuracy)} · "
         f"mean accuracy {number(report.mean_accuracy)}</div>"
-        f'<div style="opacity:.75">Always answering {escape(majority["class"])}: pixel accuracy '
-        f"{number(majority['pixel_accuracy'])}, mean IoU {number(majority['mean_iou'])}</div>"
+        f'<div style="{_MUTED}">Always answering {escape(majority["class"])}: pixel accuracy '
+        f"{number(majority['pixel_accuracy'])}, mean IoU {number(majority['mean_iou'])}"
+        f"{_images(report)}</div>"
     )
 
 
-def _row(row: ClassRow) -> str:
-    filled = 0.0 if row.iou != row.iou else 100 * row.iou
-    bar = (
-        '<div style="width:8em;height:.7em;background:rgba(128,128,128,.2)">'
-        f'<div style="width:{filled:.1f}%;height:100%;background:#3b82c4"></div></div>'
-    )
-    numbers = [number(x) for x in (row.dice, row.precision, row.recall)]
-    cells = "".join(f'<td style="{_CELL}">{x}</td>' for x in (*numbers, percent(row.share)))
+def _images(report: Report) -> str:
+    if report.per_image is None:
+        return ""
+    scores = metrics.mean(metrics.iou(report.per_image), report.include)
+    defined = scores[~np.isnan(scores)]
+    if not defined.size:
+        return ""
     return (
-        f'<tr title="{escape(row.status)}"><td style="{_NAME}">{escape(row.name)}</td>'
-        f'<td style="{_CELL}">{number(row.iou)}</td><td style="{_NAME}">{bar}</td>{cells}</tr>'
+        f". Mean IoU of single images: {number(float(defined.min()))} to "
+        f"{number(float(defined.max()))}, median {number(float(np.median(defined)))}"
+    )
+
+
+def _class_cells(row: ClassRow) -> tuple[str, ...]:
+    note = f' <span style="{_MUTED}">{escape(row.status)}</span>' if row.status else ""
+    numbers = (number(x) for x in (row.dice, row.precision, row.recall))
+    return (
+        f"{escape(row.name)}{note}",
+        f"<b>{number(row.iou)}</b>",
+        _bar(row.iou),
+        *numbers,
+        escape(percent(row.share)),
+    )
+
+
+def _bar(value: float) -> str:
+    filled = 0.0 if math.isnan(value) else 100 * value
+    return (
+        '<div style="width:8em;height:.7em;background:rgba(128,128,128,.2)">'
+        f'<div style="width:{filled:.1f}%;height:100%;background:rgb({_RIGHT})"></div></div>'
+    )
+
+
+def _matrix(report: Report) -> str:
+    """The confusion matrix as shares of the truth, folded; nothing where it is too large."""
+    if len(report.class_names) > _MATRIX_SHOWN or not report.matrix.size:
+        return ""
+    truth = report.matrix.sum(1) + report.unassigned
+    shares = np.nan_to_num(ratio(report.matrix, truth[:, None]))
+    names = [escape(name) for name in report.class_names]
+    upright = 'style="writing-mode:vertical-rl;transform:rotate(180deg);text-align:left"'
+    heads = "".join(f"<th><span {upright}>{name}</span></th>" for name in names)
+    rows = "".join(
+        f'<tr><th style="{_NAME}">{name}</th>'
+        + "".join(_share(share, right=t == p) for p, share in enumerate(row))
+        + "</tr>"
+        for t, (name, row) in enumerate(zip(names, shares.tolist(), strict=True))
+    )
+    return (
+        f'<details style="margin-top:.5em"><summary>Confusion matrix: rows are truth, per cent '
+        'of the row</summary><div style="overflow:auto"><table style="border-collapse:collapse">'
+        f"<thead><tr><th></th>{heads}</tr></thead><tbody>{rows}</tbody></table></div></details>"
+    )
+
+
+def _share(share: float, *, right: bool) -> str:
+    text = "" if share == 0 else "<1" if share < 0.005 else f"{100 * share:.0f}"
+    color = f"rgba({_RIGHT if right else _WRONG},{0.85 * math.sqrt(share):.2f})"
+    return (
+        f'<td style="text-align:right;padding:.1em .4em;min-width:2.2em;background:{color}">'
+        f"{escape(text)}</td>"
     )
 
 
 def _footer(report: Report) -> str:
     return (
-        f'<div style="opacity:.75;font-size:90%">Rule {escape(report.protocol.name)}: '
-        f"{escape(report.protocol.rule)}. {report.pairs} pairs, {report.pixels} pixels, "
+        f'<div style="{_MUTED};font-size:90%">Rule {escape(report.protocol.name)}: '
+        f"{escape(report.protocol.rule)}. {report.pairs} pairs, {report.pixels} {report.unit}, "
         f"{report.ignored} ignored.</div>"
     )
+
+
+def render_comparison_notebook(comparison: Comparison) -> str:
+    """What the comparison says, and a table of every pair of models."""
+    comparison = with_short_names(comparison)
+    said = "".join(f"<li>{escape(text)}</li>" for text in comparison.sentences())
+    pairs = "".join(_pair(comparison, pair) for pair in comparison.pairs)
+    return f'<div class="segiou-comparison"><ul>{said}</ul>{pairs}</div>'
+
+
+def with_short_names(comparison: Comparison) -> Comparison:
+    """Give the models short names: a run is named by a folder unless it was named."""
+    names = dict(zip(comparison.names, _short_names(comparison.names), strict=True))
+    return replace(
+        comparison,
+        names=tuple(names.values()),
+        ranking=tuple(replace(r, name=names[r.name]) for r in comparison.ranking),
+        pairs=tuple(replace(p, a=names[p.a], b=names[p.b]) for p in comparison.pairs),
+    )
+
+
+def _short_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Shorten names that are paths to their last part, where that tells them apart.
+
+    Examples
+    --------
+    >>> _short_names(["out/small", "out/base"]), _short_names(["a/pred", "b/pred"])
+    (('small', 'base'), ('a/pred', 'b/pred'))
+    """
+    last = [name.replace("\\", "/").rstrip("/").rpartition("/")[2] for name in names]
+    return tuple(last) if len(set(last)) == len(last) and all(last) else tuple(names)
+
+
+def _pair(comparison: Comparison, pair: PairComparison) -> str:
+    heads = ("", pair.a, pair.b, "difference", "interval", "p, adjusted")
+    rows = []
+    for place, row in enumerate((pair.overall, *pair.classes)):
+        sure = row.differs(comparison.level)
+        low, high = _signed(row.low), _signed(row.high)
+        cells = (
+            escape(row.name),
+            number(row.a),
+            number(row.b),
+            _signed(row.delta),
+            "–" if math.isnan(row.low) else f"{low} to {high}",
+            "–" if math.isnan(row.p_holm) else f"{row.p_holm:.4f}",
+        )
+        # In bold: the score itself, and the classes that differ.
+        rows.append([f"<b>{cell}</b>" if sure or place == 0 else cell for cell in cells])
+    return f'<div style="{_LINE};margin-top:.5em">{_table(heads, rows, left=(0,))}</div>'
+
+
+def _signed(value: float) -> str:
+    if math.isnan(value):
+        return "–"
+    return f"{'+' if value > 0 else '−' if value < 0 else ''}{abs(value):.4f}"

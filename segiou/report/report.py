@@ -13,15 +13,16 @@ from numpy.typing import NDArray
 
 from segiou import metrics
 from segiou.counting import BACKEND
-from segiou.counts import Counts, Tally
-from segiou.imbalance import majority_class, majority_counts
+from segiou.counts import ChannelTally, Counts, Tally
+from segiou.imbalance import Imbalance, explain, majority_class, majority_counts
 from segiou.metrics import Floats
 from segiou.protocols import Mean, Protocol, load_protocol
 from segiou.report import formats
+from segiou.uncertainty import Intervals
 
 __all__ = ["ClassRow", "Report"]
 
-Format = Literal["table", "json", "csv", "markdown"]
+Format = Literal["table", "json", "csv", "markdown", "html"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +60,9 @@ class Report:
     Attributes
     ----------
     class_names : tuple of str
-    tally : Tally
-        The confusion matrix and what it leaves out.
+    tally : Tally or ChannelTally
+        The confusion matrix and what it leaves out; or the counts of
+        overlapping channels, which have none.
     pairs : int
         Pairs of truth and prediction that were counted.
     protocol : Protocol
@@ -75,10 +77,12 @@ class Report:
         What was scored.
     provenance : mapping
         How it was made: files, options.
+    intervals : Intervals, optional
+        Bootstrap intervals of the mean and of each class's IoU.
     """
 
     class_names: tuple[str, ...]
-    tally: Tally
+    tally: Tally | ChannelTally
     pairs: int
     protocol: Protocol
     include: NDArray[np.bool_]
@@ -86,6 +90,7 @@ class Report:
     groups: tuple[tuple[str, tuple[int, ...]], ...] = ()
     title: str = ""
     provenance: dict[str, Any] = field(default_factory=dict)
+    intervals: Intervals | None = None
 
     @cached_property
     def counts(self) -> Counts:
@@ -96,6 +101,11 @@ class Report:
     def backend(self) -> str:
         """Which counting routine is live."""
         return BACKEND
+
+    @property
+    def unit(self) -> str:
+        """What the counts count, in words."""
+        return "pixels"
 
     @property
     def pixels(self) -> int:
@@ -109,7 +119,7 @@ class Report:
 
     @property
     def matrix(self) -> NDArray[np.int64]:
-        """Confusion matrix (C, C); rows are truth."""
+        """Confusion matrix (C, C); rows are truth. Empty for overlapping channels."""
         return self.tally.matrix
 
     @property
@@ -127,7 +137,7 @@ class Report:
             counts.tp.tolist(),
             counts.fp.tolist(),
             counts.fn.tolist(),
-            metrics.share(counts).tolist(),
+            self._shares().tolist(),
         )
         return tuple(ClassRow(*row) for row in zip(*columns, strict=True))
 
@@ -209,14 +219,32 @@ class Report:
         }
 
     @cached_property
+    def imbalance(self) -> Imbalance:
+        """What pixel accuracy hides: the gap to mean IoU taken apart."""
+        counts = self.counts if self.per_image is None else self.per_image
+        return explain(counts, self.class_names, include=self.include, protocol=self.protocol)
+
+    def interval_of(self, name: str | None = None) -> tuple[float, float] | None:
+        """Interval of the IoU of a class, or of the mean; None where there is none."""
+        if self.intervals is None:
+            return None
+        if name is None:
+            return self.intervals.overall.low, self.intervals.overall.high
+        found = next((c for c in self.intervals.classes if c.name == name), None)
+        return None if found is None else (found.low, found.high)
+
+    @cached_property
     def group_rows(self) -> tuple[ClassRow, ...]:
         """The groups as classes of their own: confusion within a group is correct."""
         if not self.groups:
             return ()
-        merged = self.tally.merged_classes([list(members) for _, members in self.groups])
+        merged = self.tally.merged_classes([members for _, members in self.groups])
         names = tuple(name for name, _ in self.groups)
         keep = np.ones(len(names), dtype=bool)
         return Report(names, merged, self.pairs, load_protocol("segiou"), keep).classes
+
+    def _shares(self) -> Floats:
+        return metrics.share(self.counts)
 
     def _mean(self, metric: Callable[[Counts], Floats]) -> Mean:
         return self.protocol.mean(
@@ -233,11 +261,17 @@ class Report:
 
     def to_csv(self, *, sort: str = "order", reverse: bool = False) -> str:
         """The classes as CSV, one row each."""
-        return formats.to_csv(self.sorted_classes(sort, reverse=reverse))
+        return formats.to_csv(self, self.sorted_classes(sort, reverse=reverse))
 
     def to_markdown(self, *, sort: str = "order", reverse: bool = False) -> str:
         """A Markdown section: headline, classes, rule."""
         return formats.to_markdown(self, self.sorted_classes(sort, reverse=reverse))
+
+    def to_html(self, **options: Any) -> str:
+        """A self-contained page; options as for :func:`segiou.html.render_report`."""
+        from segiou.html import render_report
+
+        return render_report(self, **options)
 
     def to_text(
         self,
@@ -287,7 +321,7 @@ class Report:
         ----------
         path : str or path
             Where to; the ending tells the format unless it is given.
-        format : {"table", "json", "csv", "markdown"}, optional
+        format : {"table", "json", "csv", "markdown", "html"}, optional
         """
         return formats.save(self, Path(path), format)
 

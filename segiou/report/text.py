@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from segiou.report.formats import number, percent
+from segiou.report.formats import between_text, interval_text, number, percent
 
 if TYPE_CHECKING:
     from segiou.report.report import ClassRow, Report
@@ -68,6 +68,8 @@ def _headline(report: Report) -> Table:
         Text(number(report.mean_iou), style="bold"),
         f"over {report.mean_iou_classes} of {total} classes",
     )
+    if report.intervals is not None:
+        grid.add_row("", "", interval_text(report))
     grid.add_row(
         "pixel accuracy",
         number(report.pixel_accuracy),
@@ -93,7 +95,11 @@ def _class_table(
     shown = [name for name, needed in _COLUMNS if width >= needed]
     for name in shown:
         table.add_column(name, justify="right", no_wrap=True)
-    bar, note = width >= _BAR_FROM, width >= 72 and any(row.status for row in rows)
+    between = report.intervals is not None and rows is not report.group_rows and width >= 74
+    if between and report.intervals is not None:
+        table.add_column(f"{100 * report.intervals.level:g} % interval of IoU", justify="right")
+    bar = width >= _BAR_FROM + (24 if between else 0)
+    note = width >= 72 and any(row.status for row in rows)
     if bar:
         table.add_column("", no_wrap=True)
     if note:
@@ -108,6 +114,8 @@ def _class_table(
             "share": percent(row.share),
         }
         cells = [Text(row.name), *(Text(values[name]) for name in shown)]
+        if between:
+            cells.append(Text(between_text(report.interval_of(row.name))))
         if bar:
             cells.append(Text(_bar(row.iou), style=_tone(row.iou)))
         if note:
@@ -152,8 +160,9 @@ def _footer(report: Report) -> list[str]:
     skipped = report.iou_mean.skipped
     if skipped:
         lines.append(f"not in the mean: {_skipped_text(report)}")
+    pairs = "pair" if report.pairs == 1 else "pairs"
     lines.append(
-        f"{report.pairs} {'pair' if report.pairs == 1 else 'pairs'}, {report.pixels} pixels, "
+        f"{report.pairs} {pairs}, {report.pixels} {report.unit}, "
         f"{report.ignored} ignored ({percent(share)}); segiou {__version__} ({report.backend})"
     )
     return lines

@@ -103,6 +103,13 @@ class Columns:
             tuple(self.files[i] for i in indices) if self.files else (),
         )
 
+    def pixels(self) -> Ints:
+        """Valid pixels of each image, (N,)."""
+        sums = np.concatenate([[0], np.cumsum(self.values)])
+        ends = np.cumsum(self.sizes)
+        valid: Ints = sums[ends] - sums[ends - self.sizes]
+        return valid
+
     def table(self, num_classes: int) -> Ints:
         """All images summed to a (C, C + 1) table."""
         size = num_classes * (num_classes + 1)

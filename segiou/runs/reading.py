@@ -9,6 +9,7 @@ from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
@@ -20,7 +21,6 @@ from segiou.runs.database import (
     open_reading,
     read_entries,
     read_header,
-    row_crc,
 )
 from segiou.runs.header import Header
 from segiou.runs.image import ImageCount, Problem
@@ -69,16 +69,7 @@ def read_blocks(
 
 
 def _block(rows: list[Row], path: Path, header: Header, num_cells: int, *, files: bool) -> Columns:
-    for row in rows:
-        if not (
-            isinstance(row[0], (str, bytes))
-            and type(row[7]) is int
-            and row[7] >= 0
-            and isinstance(row[8], bytes)
-            and row_crc(from_text(row[0]), row[7], row[8]) == row[9]
-        ):
-            problem = f"is damaged: image {row[0]!r} does not match its checksum"
-            raise RunFileError(path, f"{problem}; score again into a new file")
+    _check_rows(rows, path)
     try:
         sizes, cells, values = decode_cells([row[8] for row in rows], num_cells)
     except ValueError as error:
@@ -91,6 +82,18 @@ def _block(rows: list[Row], path: Path, header: Header, num_cells: int, *, files
         np.array([row[7] for row in rows], dtype=np.int64),
         tuple(files_of_row(row[1], row[2], row[3:7], header) for row in rows) if files else (),
     )
+
+
+def _check_rows(rows: list[Row], path: Path) -> None:
+    for row in rows:
+        id, ignored, cells, crc = row[0], row[7], row[8], row[9]
+        if type(ignored) is int and ignored >= 0 and type(cells) is bytes:
+            # As row_crc, spelt out: this is most of what summing a run costs.
+            head = b"%s\0%d\0" % (id if type(id) is bytes else str(id).encode(), ignored)
+            if crc32(cells, crc32(head)) == crc:
+                continue
+        problem = f"is damaged: image {id!r} does not match its checksum"
+        raise RunFileError(path, f"{problem}; score again into a new file")
 
 
 def images_of(connection: sqlite3.Connection, path: Path, header: Header) -> Iterator[ImageCount]:

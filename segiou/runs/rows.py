@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from segiou.runs.columns import Columns
 from segiou.runs.database import from_text, row_crc, to_text
 from segiou.runs.header import Header
-from segiou.runs.image import ImageCount, ImageFiles, Stamp
+from segiou.runs.image import ImageFiles, Stamp
+from segiou.runs.sparse import encode_cells
 
-__all__ = ["INSERT_IMAGE", "files_of_row", "image_row", "inside", "within"]
+__all__ = ["INSERT_IMAGE", "files_of_row", "image_rows", "inside", "within"]
 
 INSERT_IMAGE = "INSERT INTO image VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_UNKNOWN = Stamp(None, None)
 
 
 def within(root: str, name: str) -> str:
@@ -23,26 +26,33 @@ def within(root: str, name: str) -> str:
 def inside(root: str, path: str) -> str:
     """The name that :func:`within` makes the path of again."""
     start = f"{root.rstrip('/')}/"
-    name = path.removeprefix(start) if root and path.startswith(start) else path
-    return name if within(root, name) == path else path
+    if not root or not path.startswith(start):
+        return path
+    name = path[len(start) :]
+    return path if name.startswith("/") or "://" in name or not name else name
 
 
-def image_row(image: ImageCount, cells: bytes, header: Header) -> tuple[Any, ...]:
-    """What is kept of an image whose counts are encoded already."""
-    truth_stamp, pred_stamp = (
-        stamp or Stamp(None, None) for stamp in (image.truth_stamp, image.pred_stamp)
-    )
-    return (
-        to_text(image.id),
-        to_text(inside(header.truth, image.truth)),
-        to_text(inside(header.pred, image.pred)),
-        *truth_stamp,
-        *pred_stamp,
-        image.pixels,
-        image.ignored,
-        cells,
-        row_crc(image.id, image.ignored, cells),
-    )
+def image_rows(columns: Columns, header: Header) -> list[tuple[Any, ...]]:
+    """What is kept of images."""
+    blobs = encode_cells(columns.sizes, columns.cells, columns.values)
+    ignored = columns.ignored.tolist()
+    pixels = (columns.pixels() + columns.ignored).tolist()
+    return [
+        (
+            to_text(id),
+            to_text(inside(header.truth, files.truth)),
+            to_text(inside(header.pred, files.pred)),
+            *(files.truth_stamp or _UNKNOWN),
+            *(files.pred_stamp or _UNKNOWN),
+            seen,
+            dropped,
+            blob,
+            row_crc(id, dropped, blob),
+        )
+        for id, files, seen, dropped, blob in zip(
+            columns.ids, columns.files, pixels, ignored, blobs, strict=True
+        )
+    ]
 
 
 def files_of_row(truth: Any, pred: Any, stamps: tuple[Any, ...], header: Header) -> ImageFiles:

@@ -41,7 +41,7 @@ def encode_cells(sizes: Ints, cells: Ints, values: Ints) -> list[bytes]:
     numbers[2 * firsts] = cells[firsts] + 1
     numbers[1::2] = values
     lengths = np.ones(len(numbers), dtype=np.int64)
-    for bits in range(7, 63, 7):
+    for bits in range(7, int(numbers.max(initial=0)).bit_length(), 7):
         lengths += numbers >= 1 << bits
     ends = np.cumsum(lengths)
     data = _spread(numbers, ends - lengths, lengths)
@@ -51,12 +51,15 @@ def encode_cells(sizes: Ints, cells: Ints, values: Ints) -> list[bytes]:
 
 def _spread(numbers: Ints, starts: Ints, lengths: Ints) -> bytes:
     out = np.zeros(int(lengths.sum()), dtype=np.uint8)
+    # Byte by byte, of ever fewer numbers.
+    longer = np.arange(len(numbers))
     for k in range(_MAX_BYTES):
-        used = lengths > k
-        if not used.any():
+        longer = longer[lengths[longer] > k]
+        if not len(longer):
             break
-        more = np.where(lengths[used] > k + 1, 0x80, 0)
-        out[starts[used] + k] = ((numbers[used] >> (7 * k)) & 0x7F) | more
+        part = (numbers[longer] >> (7 * k)) & 0x7F
+        part[lengths[longer] > k + 1] |= 0x80
+        out[starts[longer] + k] = part
     return out.tobytes()
 
 
@@ -105,8 +108,9 @@ def _gathered(data: NDArray[np.uint8], last: Ints) -> Ints:
         raise ValueError(msg)
     starts = last - lengths + 1
     numbers = np.zeros(len(last), dtype=np.int64)
+    used = np.arange(len(last))
     for k in range(int(lengths.max(initial=0))):
-        used = np.flatnonzero(lengths > k)
+        used = used[lengths[used] > k]
         part = (data[starts[used] + k] & 0x7F).astype(np.int64)
         numbers[used] |= part << (7 * k)
     return numbers

@@ -26,9 +26,8 @@ from segiou.runs.database import (
 )
 from segiou.runs.header import Header, versions
 from segiou.runs.image import ImageCount, ImageFiles, Problem
-from segiou.runs.rows import INSERT_IMAGE, files_of_row, image_row
+from segiou.runs.rows import INSERT_IMAGE, files_of_row, image_rows
 from segiou.runs.schema import SCHEMA
-from segiou.runs.sparse import encode_cells
 
 __all__ = ["RunWriter"]
 
@@ -87,16 +86,19 @@ class RunWriter:
             check_is_run(connection, self.path)
             header = self._continued(header)
         connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
+        # Nothing is lost with what is written first: the batches wait for the disk.
+        connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("BEGIN IMMEDIATE")
         entries = {"images": 0, "revision": 0} if empty else read_entries(connection, self.path)
         for statement in SCHEMA if empty else ():
             connection.execute(statement)
         self.header = replace(header, finished=False, versions=_with_ours(header.versions))
+        self._is_new = empty
         self._images = int(entries["images"])
         self._revision = int(entries["revision"])
         self._write_entries(self.header.to_dict())
         connection.execute("COMMIT")
+        connection.execute("PRAGMA synchronous = FULL")
 
     def _continued(self, header: Header) -> Header:
         found = read_header(self._connection, self.path)
@@ -108,8 +110,9 @@ class RunWriter:
             raise ValueError(msg)
         return replace(header, versions=found.versions)
 
-    def _write_entries(self, entries: Mapping[str, Any]) -> None:
-        self._revision += 1
+    def _write_entries(self, entries: Mapping[str, Any], *, changed: bool = False) -> None:
+        # Whoever has the file open asks the revision whether its images are the same.
+        self._revision += changed
         counted = {"images": self._images, "revision": self._revision}
         write_entries(self._connection, {**entries, **counted})
 
@@ -145,6 +148,8 @@ class RunWriter:
         set of str
             Ids that are counted already.
         """
+        if self._is_new:
+            return set()
         keep: dict[str, list[str]] = {"image": [], "vanished": []}
         drop: dict[str, list[str]] = {"image": [], "vanished": []}
         gone: list[str] = []
@@ -178,7 +183,7 @@ class RunWriter:
             each(f"DELETE FROM {source} WHERE id = ?", ids)
         self._connection.execute("DELETE FROM skipped")
         self._images += len(back) - len(gone) - len(drop["image"])
-        self._write_entries({})
+        self._write_entries({}, changed=bool(back or gone or drop["image"]))
         self._connection.execute("COMMIT")
 
     def add(self, image: ImageCount) -> None:
@@ -200,8 +205,7 @@ class RunWriter:
             As :meth:`flush`.
         """
         self.flush()
-        with explained(self.path):
-            self._commit(columns)
+        self._write(columns, {})
 
     def flush_if_due(self) -> None:
         """Commit what is pending if the last commit is a while ago."""
@@ -219,40 +223,37 @@ class RunWriter:
         """
         if not self._pending and not self._pending_skips:
             return
+        self._write(Columns.of(self._pending), {})
+        self._pending, self._pending_skips = [], []
+        self._last = time.monotonic()
+
+    def _write(self, columns: Columns, entries: Mapping[str, Any]) -> None:
         with explained(self.path):
             try:
-                self._commit(Columns.of(self._pending))
+                self._commit(columns, entries)
             except sqlite3.Error:
                 self._broken = True
                 with suppress(sqlite3.Error):
                     self._connection.execute("ROLLBACK")
                 raise
-        self._pending, self._pending_skips = [], []
-        self._last = time.monotonic()
 
-    def _commit(self, columns: Columns) -> None:
+    def _commit(self, columns: Columns, entries: Mapping[str, Any]) -> None:
         self._connection.execute("BEGIN IMMEDIATE")
         self._insert(columns)
         self._connection.executemany("INSERT INTO skipped VALUES (?, ?, ?)", self._pending_skips)
-        self._write_entries({})
+        self._write_entries(entries, changed=len(columns) > 0)
         self._connection.execute("COMMIT")
 
     def _insert(self, columns: Columns) -> None:
-        blobs = encode_cells(columns.sizes, columns.cells, columns.values)
-        rows = [
-            image_row(image, blob, self.header) for image, blob in zip(columns, blobs, strict=True)
-        ]
+        rows = image_rows(columns, self.header)
         self._connection.executemany(INSERT_IMAGE, rows)
         self._images += len(rows)
 
     def finish(self) -> None:
         """Commit everything, and that every pair was tried."""
-        self.flush()
         self.header = replace(self.header, finished=True)
-        with explained(self.path):
-            self._connection.execute("BEGIN IMMEDIATE")
-            self._write_entries({"finished": True})
-            self._connection.execute("COMMIT")
+        self._write(Columns.of(self._pending), {"finished": True})
+        self._pending, self._pending_skips = [], []
 
     def close(self) -> None:
         """Close the file and free the lock."""

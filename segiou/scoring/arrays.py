@@ -12,6 +12,7 @@ from segiou.confusion import ConfusionMatrix
 from segiou.protocols import Protocol, load_protocol
 from segiou.run import Run
 from segiou.runs import ImageCount
+from segiou.windows import count_windows, is_lazy
 
 __all__ = ["score"]
 
@@ -36,6 +37,8 @@ def score(
     truth, pred : sequence of array_like
         One label image (or scores, with a rule) an entry; the first axis of an
         array counts the images. A single 2-D array of truth is one image.
+        Arrays of zarr, dask or h5py are counted window by window, and may be
+        larger than memory.
     labels
         As :class:`segiou.ConfusionMatrix`.
     ids : sequence of str, optional
@@ -75,7 +78,10 @@ def score(
     images = []
     for image, t, p, m in zip(names, truths, preds, masks, strict=True):
         try:
-            count = matrix.count(t, p, mask=m, argmax=argmax, threshold=threshold)
+            if m is argmax is threshold is None and (is_lazy(t) or is_lazy(p)):
+                count = count_windows(matrix.options.encoding(), t, p)
+            else:
+                count = matrix.count(t, p, mask=m, argmax=argmax, threshold=threshold)
         except (ValueError, TypeError) as error:
             error.add_note(f"in image {image!r}")
             raise
@@ -83,12 +89,31 @@ def score(
     return Run(matrix.options, tuple(images), name=name, protocol=load_protocol(protocol))
 
 
-def _as_images(truth: Any, pred: Any, mask: Any) -> tuple[list[Any], list[Any], list[Any]]:
+def _as_images(
+    truth: Any, pred: Any, mask: Any
+) -> tuple[Sequence[Any], Sequence[Any], Sequence[Any]]:
     single = _is_one_image(truth)
-    truths, preds = ([truth], [pred]) if single else (list(truth), list(pred))
+    truths, preds = ([truth], [pred]) if single else (_images(truth), _images(pred))
     if mask is None:
         return truths, preds, [None] * len(truths)
-    return truths, preds, [mask] if single else list(mask)
+    return truths, preds, [mask] if single else _images(mask)
+
+
+def _images(batch: Any) -> Sequence[Any]:
+    return _StoredImages(batch) if is_lazy(batch) else list(batch)
+
+
+class _StoredImages(Sequence[Any]):
+    """Images along the first axis of an array on disk, one in memory at a time."""
+
+    def __init__(self, batch: Any) -> None:
+        self._batch = batch
+
+    def __len__(self) -> int:
+        return int(self._batch.shape[0])
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._batch[range(len(self))[index]]
 
 
 def _is_one_image(truth: Any) -> bool:

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
 __all__ = ["dask_engine"]
 
+#: How long to wait for the scheduler to answer.
+CONNECT_SECONDS = 10.0
+
 
 @contextmanager
 def dask_engine(address: str) -> Iterator[Engine]:
@@ -32,7 +35,7 @@ def dask_engine(address: str) -> Iterator[Engine]:
     from segiou.scoring.engines import Engine
 
     try:
-        client = distributed.Client(address, timeout=10, set_as_default=False)
+        client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, TimeoutError) as error:
         msg = f"no Dask scheduler answers at {address!r}: {error}"
         raise ValueError(msg) from error

@@ -25,6 +25,7 @@ __all__ = ["Dispatcher", "EngineLostError", "Scored", "Task"]
 #: Seconds between two looks at the clock and at whoever asks to stop.
 _TICK = 0.2
 _MAX_BATCH = 1024
+_LEAST_SECONDS = 0.003
 #: Lost once with others, lost again with others: then each pair goes alone.
 _ALONE = 2
 _MOST_BREAKS = 8
@@ -145,6 +146,8 @@ class Dispatcher:
         # Small batches at the end, so that no worker is left with a large one.
         left = len(self._pairs) - self._next
         fair = math.ceil(left / (4 * self._engine.slots))
+        # But none so small that handing it over takes longer than doing it.
+        fair = max(fair, int(_LEAST_SECONDS / self._seconds_a_pair) if self._seconds_a_pair else 1)
         return max(1, min(int(wanted), fair, _MAX_BATCH))
 
     def _taken(self, future: Future[Timed]) -> list[Scored]:

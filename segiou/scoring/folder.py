@@ -84,7 +84,7 @@ def score_folder(
         Asked several times a second; once it says True, what is under way is
         finished, and :class:`Stopped` raised.
     name : str
-        What is scored; by default the prediction's folder.
+        What is scored; by default the last part of the predictions' path.
 
     Returns
     -------
@@ -109,7 +109,9 @@ def score_folder(
     scorer = PairScorer(
         options, allow_lossy, resize_pred, *open_sources(truth, pred, storage_options)
     )
-    header = Header(options, load_protocol(protocol), name or shown(str(pred)))
+    header = Header(
+        options, load_protocol(protocol), name or shown(Path(str(pred)).name or str(pred))
+    )
     engine = EngineChoice(workers, processes, executor, dask)
     job = Job(scorer, rule, header, engine, on_error, stop, progress)
     return job.in_memory() if run is None else job.in_file(run)

@@ -16,7 +16,7 @@ from segiou.scoring.engines import EngineChoice, Progress, task_of
 from segiou.scoring.pair import PairScorer
 from segiou.scoring.pairings import PairingRule
 from segiou.scoring.problems import DataError, Stopped
-from segiou.sources import LocalFolder, Source
+from segiou.sources import ArchiveFolder, LocalFolder, Source
 
 __all__ = ["Job"]
 
@@ -156,6 +156,9 @@ def _absolute(scorer: PairScorer) -> PairScorer:
     def absolute(source: Source) -> Source:
         if isinstance(source, LocalFolder):
             return LocalFolder(str(Path(source.root).absolute()))
+        if isinstance(source, ArchiveFolder):
+            full = (str(Path(part).absolute()) for part in (source.root, source.archive))
+            return ArchiveFolder(*full)
         return source
 
     return replace(

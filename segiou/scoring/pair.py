@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from functools import cached_property
+from typing import Any, Literal, TypeVar
 
-import numpy as np
 from numpy.typing import NDArray
 
 from segiou.classes import ClassOptions
@@ -14,14 +15,16 @@ from segiou.counting import Encoding, PairCount, UndeclaredValuesError
 from segiou.labels import LabelSet
 from segiou.pairing import Pair
 from segiou.readers import MaskError
-from segiou.readers.masks import from_bytes, to_labels
-from segiou.runs import ImageCount, ImageFiles, Problem, Stamp
+from segiou.runs import ImageCount, ImageFiles, Problem
+from segiou.scoring.masks import OpenMask, open_labels
 from segiou.scoring.problems import size_text, undeclared_text
 from segiou.sources import LocalFolder, Source
+from segiou.windows import ResizedMask, count_windows
 
 __all__ = ["PairScorer", "Result", "resized_nearest"]
 
 Result = ImageCount | list[Problem]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -47,62 +50,68 @@ class PairScorer:
 
     def __call__(self, pairs: Sequence[Pair]) -> list[Result]:
         """Score a batch; a pair that cannot be scored gives its problems."""
-        encoding = self.options.encoding()
-        return [self.score(pair, encoding) for pair in pairs]
+        return [self.score(pair, self._encoding) for pair in pairs]
+
+    @cached_property
+    def _encoding(self) -> Encoding:
+        return self.options.encoding()
 
     def score(self, pair: Pair, encoding: Encoding) -> Result:
         """Score one pair."""
-        sides = (
-            (pair.truth, self.truth_source, self.options.labels),
-            (pair.pred, self.pred_source, self.options.pred_labels),
-        )
-        read = [self._read(*side) for side in sides]
-        problems = [found for found in read if isinstance(found, Problem)]
-        if problems:
-            return problems
-        (truth, truth_stamp), (pred, pred_stamp) = read  # type: ignore[misc]
-        counted = self._count(pair, truth, pred, encoding)
+        with ExitStack() as stack:
+            opened = (
+                self._open(stack, pair.truth, self.truth_source, self.options.labels),
+                self._open(stack, pair.pred, self.pred_source, self.options.pred_labels),
+            )
+            truth, pred = opened
+            if isinstance(truth, Problem) or isinstance(pred, Problem):
+                return [found for found in opened if isinstance(found, Problem)]
+            counted = _explained(pair.pred, lambda: self._count(pair, truth, pred, encoding))
         if isinstance(counted, Problem):
             return [counted]
-        files = ImageFiles(pair.truth, pair.pred, truth_stamp, pred_stamp)
+        files = ImageFiles(pair.truth, pair.pred, truth.stamp, pred.stamp)
         return ImageCount.of(pair.id, counted, files)
 
-    def _read(
-        self, path: str, source: Source, labels: LabelSet
-    ) -> tuple[NDArray[Any], Stamp] | Problem:
-        try:
-            data, stamp = source.read(path)
-            raw = from_bytes(data, path)
-            return to_labels(raw, path, labels, allow_lossy=self.allow_lossy), stamp
-        except MaskError as error:
-            return Problem(error.path, error.problem)
-        except MemoryError:
-            return Problem(path, "does not fit into memory; store it as tiled TIFF or .npy")
-        except Exception as error:  # noqa: BLE001 - one odd file must not end the run
-            return Problem(path, f"cannot be read: {type(error).__name__}: {error}")
+    def _open(
+        self, stack: ExitStack, path: str, source: Source, labels: LabelSet
+    ) -> OpenMask | Problem:
+        mask = open_labels(path, source, labels, allow_lossy=self.allow_lossy)
+        return _explained(path, lambda: stack.enter_context(mask))
 
     def _count(
-        self, pair: Pair, truth: NDArray[Any], pred: NDArray[Any], encoding: Encoding
+        self, pair: Pair, truth: OpenMask, pred: OpenMask, encoding: Encoding
     ) -> PairCount | Problem:
-        if truth.shape != pred.shape:
-            if self.resize_pred is None or truth.ndim != pred.ndim:
-                return Problem(pair.pred, size_text(pair.truth, (truth.shape, pred.shape)))
-            pred = resized_nearest(pred, truth.shape)
+        shapes = tuple(truth.values.shape), tuple(pred.values.shape)
+        big = truth.is_big or pred.is_big
+        if shapes[0] != shapes[1]:
+            if self.resize_pred is None or len(shapes[0]) != len(shapes[1]):
+                return Problem(pair.pred, size_text(pair.truth, shapes))
+            pred = pred.resized(shapes[0])
         try:
-            return encoding.count(truth, pred)
+            if not big:
+                return encoding.count(truth.values, pred.values)
+            decoded = truth.decoded, pred.decoded
+            count = count_windows(encoding, truth.values, pred.values, decoded=decoded)
         except UndeclaredValuesError as error:
             path = pair.truth if error.side == "truth" else pair.pred
             return Problem(path, undeclared_text(error, self.options.num_classes))
+        truth.check()
+        pred.check()
+        return count
+
+
+def _explained(path: str, do: Callable[[], T]) -> T | Problem:
+    """The outcome, or what is wrong with the file."""
+    try:
+        return do()
+    except MaskError as error:
+        return Problem(error.path, error.problem)
+    except MemoryError:
+        return Problem(path, "does not fit into memory; store it as tiled TIFF or .npy")
+    except Exception as error:  # noqa: BLE001 - one odd file must not end the run
+        return Problem(path, f"cannot be read: {type(error).__name__}: {error}")
 
 
 def resized_nearest(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
     """Resize a label array by taking the nearest pixel centre along each axis."""
-    for axis, (old, new) in enumerate(zip(array.shape, shape, strict=True)):
-        array = array.take(nearest_index(old, new), axis=axis)
-    return array
-
-
-def nearest_index(old: int, new: int) -> NDArray[np.int64]:
-    """For each of the new pixels along an axis, the old one nearest to it."""
-    nearest: NDArray[np.int64] = ((2 * np.arange(new, dtype=np.int64) + 1) * old) // (2 * new)
-    return nearest
+    return ResizedMask(array, shape)[tuple(slice(0, length) for length in shape)]

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
 from segiou.runs import Stamp
+from segiou.sources.archives import ARCHIVE_SUFFIXES, ArchiveFolder
 from segiou.sources.local import LocalFolder
+from segiou.sources.remote import RemoteFolder
 
-__all__ = ["LocalFolder", "Source", "open_source"]
+__all__ = ["ArchiveFolder", "LocalFolder", "RemoteFolder", "Source", "open_source"]
 
 
 class Source(Protocol):
@@ -47,4 +48,11 @@ def open_source(where: str | Path, storage_options: Mapping[str, Any] | None = N
     ImportError
         If an address is given and fsspec is not installed.
     """
-    return LocalFolder(os.fspath(Path(where).expanduser()))
+    text = str(where)
+    if isinstance(where, str) and ("://" in text or "::" in text) and not Path(text).exists():
+        return RemoteFolder(text.rstrip("/"), dict(storage_options or {}))
+    path = Path(where).expanduser()
+    for part in (path, *path.parents):
+        if part.name.lower().endswith(ARCHIVE_SUFFIXES) and not part.is_dir():
+            return ArchiveFolder(str(path), str(part))
+    return LocalFolder(str(path))

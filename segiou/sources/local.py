@@ -17,6 +17,13 @@ __all__ = ["LocalFolder", "local_stamp", "stable_stamp"]
 _TRIES = 4
 #: Clocks of file systems tick this coarsely: two changes within a tick have one time.
 _TICK_NS = 20_000_000
+#: Without waiting for whoever is at the other end of something that is no file after all.
+_READING = (
+    os.O_RDONLY
+    | getattr(os, "O_NONBLOCK", 0)
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_BINARY", 0)
+)
 
 
 @dataclass(frozen=True)
@@ -60,21 +67,34 @@ class LocalFolder:
 
 def _read_once(path: str) -> tuple[bytes, Stamp] | None:
     """Content and stamp, or None if the file changed meanwhile."""
+    # The calls of the operating system themselves: paths and files as objects
+    # would cost as much again as reading a small mask.
     # A pipe is never opened: that would wait for a writer, or take its data.
-    _check_regular(Path(path).stat(), path)
-    with open(path, "rb", opener=_without_waiting) as file:
-        before = os.fstat(file.fileno())
+    _check_regular(os.stat(path), path)  # noqa: PTH116
+    handle = os.open(path, _READING)
+    try:
+        before = os.fstat(handle)
         _check_regular(before, path)
-        _wait_for_tick(before)
-        before = os.fstat(file.fileno())
-        data = file.read()
-        after = os.fstat(file.fileno())
+        if _wait_for_tick(before):
+            before = os.fstat(handle)
+        data = _read_all(handle, before.st_size)
+        after = os.fstat(handle)
+    finally:
+        os.close(handle)
     same = _version(before) == _version(after) and len(data) == after.st_size
     return (data, local_stamp(after)) if same else None
 
 
-def _without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+def _read_all(handle: int, size: int) -> bytes:
+    """The file from its beginning, and one byte more if it has grown."""
+    data = os.read(handle, size + 1)
+    if len(data) == size or not data:
+        return data
+    blocks = [data]
+    while data and sum(map(len, blocks)) <= size:
+        data = os.read(handle, size + 1)
+        blocks.append(data)
+    return b"".join(blocks)
 
 
 def _check_regular(found: os.stat_result, path: str) -> None:
@@ -86,12 +106,14 @@ def _version(found: os.stat_result) -> tuple[int, ...]:
     return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
 
 
-def _wait_for_tick(found: os.stat_result) -> None:
+def _wait_for_tick(found: os.stat_result) -> bool:
     # A file that was written just now could be written again without its time
     # showing it; a moment later it could not.
     age = time.time_ns() - found.st_mtime_ns
-    if 0 <= age < _TICK_NS:
-        time.sleep((_TICK_NS - age) / 1e9)
+    if not 0 <= age < _TICK_NS:
+        return False
+    time.sleep((_TICK_NS - age) / 1e9)
+    return True
 
 
 def local_stamp(found: os.stat_result) -> Stamp:

@@ -9,11 +9,12 @@ from segiou.uncertainty.bootstrapping import bootstrap
 from segiou.uncertainty.intervals import FEW_UNITS, Interval, Intervals
 from segiou.uncertainty.jackknife import Influence, influence
 from segiou.uncertainty.scores import OVERALL_METRICS, Statistic, statistic
-from segiou.uncertainty.units import Units, group_by_pattern, units_of
+from segiou.uncertainty.units import Groups, Units, group_by_pattern, groups_of, units_of
 
 __all__ = [
     "FEW_UNITS",
     "OVERALL_METRICS",
+    "Groups",
     "Influence",
     "Interval",
     "Intervals",
@@ -21,6 +22,7 @@ __all__ = [
     "Units",
     "bootstrap",
     "group_by_pattern",
+    "groups_of",
     "influence",
     "statistic",
     "units_of",

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou.counts import Counts
-from segiou.imbalance.rule import values_taken
 from segiou.metrics import (
     METRICS,
     Floats,
@@ -257,7 +256,7 @@ def _data_set(
     def evaluate(sums: NDArray[Any]) -> Floats:
         counts = _unpacked(sums)
         values = function(counts)
-        filled, part = values_taken(rule, values, counts.truth > 0, counts.pred > 0, taken)
+        filled, part = rule.values_taken(values, counts.truth > 0, taken)
         score = ratio(filled.sum(-1), part.sum(-1))
         return np.concatenate([score[..., None], values], axis=-1)
 
@@ -271,7 +270,7 @@ def _image_sums(
     taken: NDArray[np.bool_],
 ) -> Floats:
     """Numerators of the score and the classes, then their denominators, per image."""
-    filled, part = values_taken(rule, function(counts), counts.truth > 0, counts.pred > 0)
+    filled, part = rule.values_taken(function(counts), counts.truth > 0)
     top = np.where(taken, filled, 0.0).sum(-1)
     bottom = (part & taken).sum(-1).astype(np.float64)
     if rule.unit == "image":

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Units", "group_by_pattern", "units_of"]
+__all__ = ["Groups", "Units", "group_by_pattern", "groups_of", "units_of"]
+
+#: Which images belong together; see :func:`groups_of`.
+Groups = str | Mapping[str, Hashable] | Callable[[str], Hashable] | Sequence[Hashable]
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,3 +136,35 @@ def group_by_pattern(ids: Sequence[str], pattern: str) -> tuple[str, ...]:
         for match in found
         if match is not None
     )
+
+
+def groups_of(ids: Sequence[str], groups: Groups | None) -> Sequence[Hashable] | None:
+    """Find the group of each image.
+
+    Parameters
+    ----------
+    ids : sequence of str
+    groups : str, mapping, callable or sequence, optional
+        A regular expression (see :func:`segiou.uncertainty.group_by_pattern`),
+        a mapping or function from id to group, or the groups in the order of
+        the ids.
+
+    Raises
+    ------
+    ValueError
+        If an image has no group.
+    """
+    if groups is None:
+        return None
+    if isinstance(groups, str):
+        return group_by_pattern(ids, groups)
+    if callable(groups):
+        return [groups(name) for name in ids]
+    if isinstance(groups, Mapping):
+        missing = [name for name in ids if name not in groups]
+        if missing:
+            more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
+            msg = f"no group is given for {', '.join(missing[:3])}{more}"
+            raise ValueError(msg)
+        return [groups[name] for name in ids]
+    return groups

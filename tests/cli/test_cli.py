@@ -310,3 +310,57 @@ def test_explore_writes_its_page(tmp_path):
     done = segiou("explore", "--output", tmp_path / "iou.html", "--no-open")
     assert (done.returncode, done.stdout.strip()) == (0, str(tmp_path / "iou.html"))
     assert (tmp_path / "iou.html").read_text().startswith("<!doctype html>")
+
+
+MODELS = [str(STREETS / "model_a"), str(STREETS / "model_b")]
+
+
+def test_explain_says_what_accuracy_hides():
+    done = segiou("explain", str(STREETS / "truth"), MODELS[0], *LABELS)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "never predicts pole, sign, person and bicycle" in " ".join(done.stdout.split())
+    found = json.loads(
+        segiou("explain", str(STREETS / "truth"), MODELS[0], *LABELS, "--format", "json").stdout
+    )
+    parts = sum(row["gap_part"] for row in found["classes"])
+    assert parts == pytest.approx(found["gap"])
+    assert found["gap"] == pytest.approx(found["pixel_accuracy"] - found["mean_iou"])
+
+
+def test_compare_folders_and_runs_alike(tmp_path):
+    now = segiou("compare", *MODELS, "--truth", STREETS / "truth", *LABELS, "--names", "a,b")
+    assert now.returncode == 0, now.stderr
+    assert "b is " in now.stdout and "points of mean IoU ahead of a" in now.stdout
+    runs = []
+    for model in MODELS:
+        runs.append(tmp_path / f"{Path(model).name}.sqlite")
+        segiou("score", STREETS / "truth", model, *LABELS, "--run", runs[-1], "--quiet")
+    kept = segiou("compare", *runs, "--names", "a,b")
+    assert kept.stdout == now.stdout
+    found = json.loads(segiou("compare", *runs, "--format", "json", "--group-by", "^[^_]+").stdout)
+    assert found["unit"] == "group"
+    assert found["units"] == 2
+    table = tmp_path / "drives.csv"
+    table.write_text(
+        "id,drive\n"
+        + "".join(f"{s}_000{i},{s}\n" for s in ("north", "south") for i in range(1, 10))
+    )
+    by_table = segiou("compare", *runs, "--format", "json", "--group-by", f"{table}:drive")
+    assert json.loads(by_table.stdout) == found
+    no_column = segiou("compare", *runs, "--group-by", f"{table}:city")
+    assert no_column.returncode == 2
+    assert "has no column 'city'; its columns are id, drive" in no_column.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["compare", MODELS[0]], "needs two or more models"),
+        (["compare", *MODELS, "--truth", str(STREETS / "truth")], "need --labels SET"),
+        (["explain", "a", "b", "c"], "got 3 paths"),
+    ],
+)
+def test_explain_and_compare_say_what_they_need(arguments, said):
+    done = segiou(*arguments)
+    assert done.returncode == 2
+    assert said in done.stderr

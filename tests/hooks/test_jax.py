@@ -52,7 +52,9 @@ def test_counts_beyond_32_bits(jax, counter):
     jnp = jax.numpy
     state = counter.init()._replace(low=counter.init().low.at[0].set(BASE - 1))
     state = state._replace(high=state.high.at[0].set(2**21 - 1))
-    state = counter.merge(state, counter.update(counter.init(), jnp.zeros(1, int), jnp.zeros(1, int)))
+    state = counter.merge(
+        state, counter.update(counter.init(), jnp.zeros(1, int), jnp.zeros(1, int))
+    )
     assert counter.confusion_matrix(state).matrix[0, 0] == 2**41
     with pytest.raises(ValueError, match=r"fewer than 2\^30"):
         jax.eval_shape(

@@ -109,7 +109,7 @@ def test_test_loop_with_two_loaders(lightning, module, loader, answer, streets, 
 
     callback = SegmentationScores(streets.names, ignore=255, scores=["mean_iou", "pixel_accuracy"])
     test = trainer(lightning, tmp_path, callback)
-    (first, second) = test.test(module(), [loader(), loader()], verbose=False)
+    test.test(module(), [loader(), loader()], verbose=False)
     assert [counted.pixels for counted in callback.counted.values()] == [answer.pixels] * 2
     logged = test.callback_metrics
     for i in range(2):
@@ -121,7 +121,9 @@ def test_pairs_may_come_from_anywhere(lightning, module, loader, answer, streets
     from segiou.hooks.lightning import SegmentationScores
 
     callback = SegmentationScores(
-        streets.names, ignore=255, pairs=lambda outputs, batch: (batch[1], outputs["pred"].argmax(1))
+        streets.names,
+        ignore=255,
+        pairs=lambda outputs, batch: (batch[1], outputs["pred"].argmax(1)),
     )
     trainer(lightning, tmp_path, callback).validate(module(), loader(), verbose=False)
     np.testing.assert_array_equal(callback.counted[0].matrix, answer.matrix)

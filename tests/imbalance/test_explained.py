@@ -82,7 +82,7 @@ def test_terms_give_every_protocols_mean(tally, name, include):
     images, total, protocol = tally.counts, tally.counts.summed(), PROTOCOLS[name]
     counts = images if protocol.needs_images else total
     for metric in (iou, recall):
-        terms = mean_terms(protocol, metric(counts), counts.truth > 0, counts.pred > 0, include)
+        terms = mean_terms(protocol, metric(counts), counts.truth > 0, include)
         expected = protocol.mean(metric, total, include=include, per_image=images).value
         assert terms.mean == pytest.approx(expected, nan_ok=True)
 

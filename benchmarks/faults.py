@@ -1,0 +1,173 @@
+"""Kill scoring at random moments, go on, and compare with an undisturbed run, bit for bit.
+
+    python benchmarks/faults.py [--kills 60] [--pairs 400] [--processes 2] [--seed 0]
+
+Every process is really killed (SIGKILL, with its workers). After each kill the
+run file is opened and must hold nothing but right counts. The last line gives
+kills, resumes, finished runs and mismatches; the exit code is 1 if there are any.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+import segiou
+from segiou.runs import RunFileError
+
+CLASSES = 19
+
+
+def make_masks(folder: Path, pairs: int) -> None:
+    rng = np.random.default_rng(0)
+    for side in ("truth", "pred"):
+        (folder / side).mkdir()
+    for i in range(pairs):
+        coarse = rng.integers(0, CLASSES, (8, 10), dtype=np.uint8)
+        truth = np.kron(coarse, np.ones((80, 80), dtype=np.uint8))
+        Image.fromarray(truth).save(folder / "truth" / f"{i:04d}.png")
+        Image.fromarray(np.roll(truth, i % 13, 1)).save(folder / "pred" / f"{i:04d}.png")
+
+
+@dataclass
+class Score:
+    """What happened."""
+
+    kills: int = 0
+    resumes: int = 0
+    finished: int = 0
+    partial: int = 0
+    mismatches: list[str] = field(default_factory=list)
+
+    def summary(self) -> str:
+        return (
+            f"kills {self.kills} (of which {self.partial} left a partial run), "
+            f"resumes {self.resumes}, finished runs {self.finished}, "
+            f"mismatches {len(self.mismatches)}"
+        )
+
+
+def start(folder: Path, run: Path, processes: int | None) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "segiou", "score", str(folder / "truth"), str(folder / "pred")]
+    command += ["--labels", str(CLASSES), "--run", str(run), "--quiet", "--format", "json"]
+    if processes:
+        command += ["--processes", str(processes)]
+    root = str(Path(segiou.__file__).parents[1])
+    return subprocess.Popen(
+        command,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        env={**os.environ, "PYTHONPATH": root},
+    )
+
+
+def images_of(path: Path) -> dict[str, tuple[object, ...]]:
+    return {
+        image.id: (image.cells.tobytes(), image.values.tobytes(), image.ignored)
+        for image in segiou.Run.open(path)
+    }
+
+
+def check(
+    path: Path, expected: dict[str, tuple[object, ...]], score: Score, *, whole: bool
+) -> None:
+    """Everything in the file is right, and, of a finished run, nothing is missing."""
+    if not path.exists() or path.stat().st_size == 0:
+        return
+    try:
+        found = images_of(path)
+    except RunFileError as error:
+        # A process that was killed before it had made its tables leaves none.
+        if whole or "no run of segiou" not in str(error):
+            score.mismatches.append(str(error))
+        return
+    score.partial += 0 < len(found) < len(expected)
+    wrong = [id for id, counts in found.items() if expected.get(id) != counts]
+    if wrong or (whole and found.keys() != expected.keys()):
+        score.mismatches.append(f"{len(wrong)} images differ, {len(found)} of {len(expected)}")
+
+
+def until_finished(
+    folder: Path,
+    expected: dict[str, tuple[object, ...]],
+    score: Score,
+    options: argparse.Namespace,
+    chance: random.Random,
+    seconds: tuple[float, float],
+) -> None:
+    """Kill and go on until the run is finished."""
+    run = folder / f"run-{score.finished}.sqlite"
+    kills_here = 0
+    while True:
+        process = start(folder, run, options.processes)
+        # After some kills the run may end, so that finished ones are compared too.
+        limit = None if kills_here >= 8 else chance.uniform(*seconds)
+        try:
+            process.wait(limit)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            kills_here += 1
+            score.kills += 1
+            check(run, expected, score, whole=False)
+        else:
+            if process.returncode != 0:
+                score.mismatches.append(process.stderr.read().decode())
+            check(run, expected, score, whole=True)
+            total = segiou.Run.open(run).total()
+            if total != options.total:
+                score.mismatches.append(f"{run}: the total differs")
+            score.finished += 1
+            score.resumes += kills_here
+            return
+        finally:
+            process.stderr.close()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--kills", type=int, default=60)
+    parser.add_argument("--pairs", type=int, default=400)
+    parser.add_argument("--processes", type=int)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    chance = random.Random(options.seed)
+    score = Score()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        make_masks(folder, options.pairs)
+        begin = time.perf_counter()
+        process = start(folder, folder / "undisturbed.sqlite", options.processes)
+        _, errors = process.communicate()
+        whole = time.perf_counter() - begin
+        if process.returncode:
+            print(errors.decode())
+            return 2
+        expected = images_of(folder / "undisturbed.sqlite")
+        options.total = segiou.score_folder(
+            folder / "truth", folder / "pred", labels=CLASSES
+        ).total()
+        while score.kills < options.kills:
+            # Between the start of Python and the end of an undisturbed run.
+            until_finished(folder, expected, score, options, chance, (0.15 * whole, whole))
+        for text in score.mismatches:
+            print(f"mismatch: {text}")
+        engine = f"{options.processes} processes" if options.processes else "threads"
+        print(f"{options.pairs} pairs, {engine}, seed {options.seed}: {score.summary()}")
+    return 1 if score.mismatches else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

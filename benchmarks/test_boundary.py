@@ -1,0 +1,207 @@
+"""Boundaries on CamVid pairs, all classes: segiou beside the usual ways.
+
+Run ``python -m pytest benchmarks/test_boundary.py``; ``python benchmarks/test_boundary.py``
+prints the factors of the documentation, all from one run.
+"""
+
+import statistics
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from segiou.boundary import BACKEND, BoundaryAccumulator, BoundaryOptions, boundary_iou
+
+CAMVID = Path(__file__).resolve().parents[2] / "shared" / "data" / "camvid"
+CLASSES, VOID, WIDTH, TOLERANCE = 11, 11, 12, 2.0
+
+
+def camvid_pairs(count=12):
+    """Truth and prediction; void is filled in the same on both sides, as no peer can ignore it."""
+    from PIL import Image
+
+    paths = sorted((CAMVID / "truth").glob("*.png"))
+    chosen = paths[:: max(1, len(paths) // count)][:count]
+    pairs = [
+        (np.array(Image.open(CAMVID / side / p.name)) for side in ("truth", "base")) for p in chosen
+    ]
+    return [(t, np.where(t == VOID, VOID, p).astype(np.uint8)) for t, p in pairs]
+
+
+def erode_opencv(mask):
+    """The reference method as it is written: OpenCV merges the iterations into one."""
+    import cv2
+
+    padded = cv2.copyMakeBorder(mask, 1, 1, 1, 1, cv2.BORDER_CONSTANT, value=0)
+    return cv2.erode(padded, np.ones((3, 3), np.uint8), iterations=WIDTH)[1:-1, 1:-1]
+
+
+def erode_opencv_iterated(mask):
+    """Erosion by 3 x 3, iterated."""
+    import cv2
+
+    eroded = cv2.copyMakeBorder(mask, 1, 1, 1, 1, cv2.BORDER_CONSTANT, value=0)
+    for _ in range(WIDTH):
+        eroded = cv2.erode(eroded, np.ones((3, 3), np.uint8))
+    return eroded[1:-1, 1:-1]
+
+
+def erode_scipy(mask):
+    """Erosion by 3 x 3, iterated, in SciPy."""
+    from scipy import ndimage
+
+    eroded = ndimage.binary_erosion(np.pad(mask, 1), np.ones((3, 3)), iterations=WIDTH)
+    return eroded[1:-1, 1:-1].astype(np.uint8)
+
+
+def boundary_iou_by(erode):
+    def measure(truth, pred):
+        both, either = np.zeros((2, CLASSES), dtype=int)
+        for c in range(CLASSES):
+            t, p = ((x == c).astype(np.uint8) for x in (truth, pred))
+            t, p = t - erode(t), p - erode(p)
+            both[c], either[c] = np.count_nonzero(t & p), np.count_nonzero(t | p)
+        return both, either
+
+    return measure
+
+
+def here(*options, **more):
+    chosen = BoundaryOptions(*options, **more)
+    accumulator = BoundaryAccumulator(CLASSES, ignore=VOID, options=chosen)
+
+    def measure(truth, pred):
+        (image,) = accumulator.update(truth, pred)
+        return image.counts, [d.hausdorff(95) for d in image.distances.values()]
+
+    return measure
+
+
+def outlines_here(contour):
+    return here((), trimaps=False, tolerances=TOLERANCE, contours=contour)
+
+
+def surface_distance(truth, pred):
+    import surface_distance as peer
+
+    for c in range(CLASSES):
+        t, p = truth == c, pred == c
+        if t.any() and p.any():
+            found = peer.compute_surface_distances(t, p, (1.0, 1.0))
+            peer.compute_surface_dice_at_tolerance(found, TOLERANCE)
+            peer.compute_robust_hausdorff(found, 95)
+
+
+def one_hot(mask):
+    import torch
+
+    return torch.as_tensor(np.stack([mask == c for c in range(CLASSES)])[None])
+
+
+def monai(name, **options):
+    """One of MONAI's functions, from label maps as segiou's are."""
+
+    def measure(truth, pred):
+        from monai import metrics
+
+        function = getattr(metrics, name)
+        return function(one_hot(pred), one_hot(truth), include_background=True, **options)
+
+    return measure
+
+
+THRESHOLDS = {"class_thresholds": [TOLERANCE] * CLASSES}
+#: Group -> contestant -> function of truth and prediction; segiou first.
+CONTESTS = {
+    "Boundary IoU": {
+        "segiou": lambda: here("2%", trimaps=False, contours=(), tolerances=()),
+        "3 x 3, OpenCV, iterations merged": lambda: boundary_iou_by(erode_opencv),
+        "3 x 3, OpenCV, iterated": lambda: boundary_iou_by(erode_opencv_iterated),
+        "3 x 3, SciPy, iterated": lambda: boundary_iou_by(erode_scipy),
+    },
+    "surface Dice and 95 % Hausdorff, elements": {
+        "segiou": lambda: outlines_here("elements"),
+        "surface-distance": lambda: surface_distance,
+        "MONAI surface Dice alone": lambda: monai(
+            "compute_surface_dice", use_subvoxels=True, **THRESHOLDS
+        ),
+    },
+    "surface Dice and 95 % Hausdorff, pixels": {
+        "segiou": lambda: outlines_here("pixels"),
+        "MONAI surface Dice alone": lambda: monai("compute_surface_dice", **THRESHOLDS),
+        "MONAI Hausdorff alone": lambda: monai("compute_hausdorff_distance", percentile=95),
+    },
+    "everything by default": {"segiou": lambda: here()},
+}
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    if not CAMVID.is_dir():
+        pytest.skip(f"no CamVid masks at {CAMVID}")
+    return camvid_pairs(4)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("group", "name"), [(group, name) for group, names in CONTESTS.items() for name in names]
+)
+def test_boundaries(benchmark, pairs, group, name):
+    benchmark.group = group
+    measure = CONTESTS[group][name]()
+    benchmark.pedantic(lambda: [measure(t, p) for t, p in pairs], rounds=3, warmup_rounds=1)
+
+
+def test_the_contestants_agree(pairs):
+    for truth, pred in pairs:
+        filled = np.where(truth == VOID, 3, truth)
+        ours = boundary_iou(here("2%", trimaps=False, contours=())(filled, pred)[0])[0]
+        for erode in (erode_opencv, erode_opencv_iterated, erode_scipy):
+            both, either = boundary_iou_by(erode)(filled, pred)
+            seen = either > 0
+            np.testing.assert_allclose(ours[seen], both[seen] / either[seen], rtol=1e-15)
+
+
+def seconds(measure, truth, pred):
+    start = time.perf_counter()
+    measure(truth, pred)
+    return time.perf_counter() - start
+
+
+def compare(contestants, pairs, rounds=5):
+    """Median times, and medians of each time over segiou's on the same pair a moment before."""
+    times = {name: [] for name in contestants}
+    order = list(contestants)
+    for _ in range(rounds):
+        for pair in pairs:
+            # The first reads the pair from memory, the others from a cache: each is first in turn.
+            order = [*order[1:], order[0]]
+            for name in order:
+                times[name].append(seconds(contestants[name], *pair))
+    factors = {
+        name: [t / own for t, own in zip(row, times["segiou"], strict=True)]
+        for name, row in times.items()
+    }
+    return {n: (statistics.median(times[n]), statistics.median(factors[n])) for n in times}
+
+
+def main():
+    import cv2
+    import torch
+
+    cv2.setNumThreads(1)
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    pairs = camvid_pairs()
+    print(f"{len(pairs)} CamVid pairs of 480 x 360, {CLASSES} classes, one thread, {BACKEND}")
+    for group, names in CONTESTS.items():
+        contestants = {name: make() for name, make in names.items()}
+        print(group)
+        for name, (median, factor) in compare(contestants, pairs).items():
+            print(f"  {name:36} {median * 1000:8.2f} ms a pair {factor:7.1f} x")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,168 @@
+/* Loops over rows of bytes for each instruction set, and which this processor runs. */
+#include "_kernel.h"
+
+#include <string.h>
+
+#define ONES UINT64_C(0x0101010101010101)
+
+static inline uint64_t load(const uint8_t *from)
+{
+    uint64_t word;
+    memcpy(&word, from, 8);
+    return word;
+}
+
+/* Which of eight bytes are not 0, as the lowest bits in memory order. */
+static inline uint64_t nonzero8(uint64_t word)
+{
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    const uint64_t low = ONES * 0x7F;
+    uint64_t high = (((word & low) + low) | word) & ~low;
+    return (high >> 7) * UINT64_C(0x0102040810204080) >> 56;
+#else
+    uint8_t bytes[8];
+    uint64_t bits = 0;
+    memcpy(bytes, &word, 8);
+    for (unsigned i = 0; i < 8; i++)
+        bits |= (uint64_t)(bytes[i] != 0) << i;
+    return bits;
+#endif
+}
+
+static inline uint64_t differ64_portable(const uint8_t *a, const uint8_t *b)
+{
+    uint64_t bits = 0;
+    for (unsigned i = 0; i < 8; i++)
+        bits |= nonzero8(load(a + 8 * i) ^ load(b + 8 * i)) << 8 * i;
+    return bits;
+}
+
+static inline uint64_t differ64_from_portable(const uint8_t *a, uint8_t value)
+{
+    uint64_t bits = 0;
+    for (unsigned i = 0; i < 8; i++)
+        bits |= nonzero8(load(a + 8 * i) ^ value * ONES) << 8 * i;
+    return bits;
+}
+
+static inline int64_t count_ones_portable(uint64_t word)
+{
+    word -= word >> 1 & ONES * 0x55;
+    word = (word & ONES * 0x33) + (word >> 2 & ONES * 0x33);
+    return (int64_t)(((word + (word >> 4)) & ONES * 0x0F) * ONES >> 56);
+}
+
+#define TARGET
+#define FEW_CLASSES 0
+#define NAME(x) x##_portable
+#include "_kernel_loops.h"
+#undef TARGET
+#undef FEW_CLASSES
+#undef NAME
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <immintrin.h>
+
+#define TARGET __attribute__((target("avx2,bmi,popcnt")))
+#define FEW_CLASSES 16
+#define NAME(x) x##_avx2
+
+TARGET static inline uint64_t unequal_avx2(__m256i a0, __m256i a1, __m256i b0, __m256i b1)
+{
+    uint32_t first = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(a0, b0));
+    uint32_t second = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(a1, b1));
+    return ~(first | (uint64_t)second << 32);
+}
+
+TARGET static inline __m256i load_avx2(const uint8_t *from)
+{
+    return _mm256_loadu_si256((const __m256i *)from);
+}
+
+TARGET static inline uint64_t differ64_avx2(const uint8_t *a, const uint8_t *b)
+{
+    return unequal_avx2(load_avx2(a), load_avx2(a + 32), load_avx2(b), load_avx2(b + 32));
+}
+
+TARGET static inline uint64_t differ64_from_avx2(const uint8_t *a, uint8_t value)
+{
+    __m256i values = _mm256_set1_epi8((char)value);
+    return unequal_avx2(load_avx2(a), load_avx2(a + 32), values, values);
+}
+
+TARGET static inline int64_t count_ones_avx2(uint64_t word)
+{
+    return __builtin_popcountll(word);
+}
+
+#include "_kernel_loops.h"
+#undef TARGET
+#undef FEW_CLASSES
+#undef NAME
+
+#define TARGET __attribute__((target("avx512f,avx512bw,avx512vl,avx2,bmi,popcnt,prefer-vector-width=512")))
+#define FEW_CLASSES 32
+#define NAME(x) x##_avx512
+
+TARGET static inline uint64_t differ64_avx512(const uint8_t *a, const uint8_t *b)
+{
+    return _mm512_cmpneq_epu8_mask(_mm512_loadu_si512(a), _mm512_loadu_si512(b));
+}
+
+TARGET static inline uint64_t differ64_from_avx512(const uint8_t *a, uint8_t value)
+{
+    return _mm512_cmpneq_epu8_mask(_mm512_loadu_si512(a), _mm512_set1_epi8((char)value));
+}
+
+TARGET static inline int64_t count_ones_avx512(uint64_t word)
+{
+    return __builtin_popcountll(word);
+}
+
+#include "_kernel_loops.h"
+
+static const Loops *find_avx512(void)
+{
+    __builtin_cpu_init();
+    int is_there = __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+                   __builtin_cpu_supports("bmi") && __builtin_cpu_supports("popcnt");
+    return is_there ? &loops_avx512 : NULL;
+}
+
+static const Loops *find_avx2(void)
+{
+    __builtin_cpu_init();
+    int is_there = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
+                   __builtin_cpu_supports("popcnt");
+    return is_there ? &loops_avx2 : NULL;
+}
+#else
+static const Loops *find_avx512(void)
+{
+    return NULL;
+}
+
+static const Loops *find_avx2(void)
+{
+    return NULL;
+}
+#endif
+
+static const Loops *find_portable(void)
+{
+    return &loops_portable;
+}
+
+const Loops *find_loops(const char *name)
+{
+    static const struct {
+        const char *name;
+        const Loops *(*find)(void);
+    } all[] = {{"avx512", find_avx512}, {"avx2", find_avx2}, {"portable", find_portable}};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        const Loops *found = all[i].find();
+        if (found && (name == NULL || strcmp(name, all[i].name) == 0))
+            return found;
+    }
+    return NULL;
+}

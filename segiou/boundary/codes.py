@@ -1,0 +1,213 @@
+"""Labels → class codes, with one code for ignored pixels on both sides.
+
+Truth and prediction hold the same markers at the same places, so that whatever
+was predicted on ignored pixels can reach no result.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou.counting import Encoding, ValueCodes, as_label_array
+from segiou.counting.arrays import as_valid_mask
+
+__all__ = ["Codes", "LabelCodes", "code_dtype", "ignored_code", "unassigned_code"]
+
+Codes = NDArray[np.uint8] | NDArray[np.uint16]
+
+try:
+    from segiou.boundary import _kernel  # type: ignore[attr-defined]
+except ImportError:
+    _kernel = None
+
+#: Classes that fit beside the three markers in a byte.
+_BYTE_CLASSES = 253
+
+
+def code_dtype(num_classes: int) -> np.dtype[Any]:
+    """Give the smallest dtype that holds the classes and the markers."""
+    return np.dtype(np.uint8 if num_classes <= _BYTE_CLASSES else np.uint16)
+
+
+def ignored_code(dtype: np.dtype[Any]) -> int:
+    """Give the code of ignored pixels: the largest of the dtype."""
+    return int(np.iinfo(dtype).max)
+
+
+def unassigned_code(dtype: np.dtype[Any]) -> int:
+    """Give the code of valid pixels that are no class, the second largest of the dtype."""
+    return int(np.iinfo(dtype).max) - 1
+
+
+@dataclass(frozen=True, eq=False)
+class LabelCodes:
+    """Turn pairs of label arrays into pairs of code arrays.
+
+    Attributes
+    ----------
+    encoding : Encoding
+        What each label value means.
+    """
+
+    encoding: Encoding
+
+    def encode(self, truth: Any, pred: Any, mask: Any = None) -> tuple[Codes, Codes]:
+        """Give the codes of both sides: 0 … C − 1, unassigned, ignored.
+
+        Parameters
+        ----------
+        truth, pred : array_like of int or bool, equal shapes (..., H, W)
+        mask : array_like of bool, optional
+            True where a pixel is valid; the others are ignored.
+
+        Raises
+        ------
+        TypeError
+            If an array does not hold integers or bool.
+        ValueError
+            If the shapes differ or the arrays have fewer than two axes.
+        UndeclaredValuesError
+            As :meth:`segiou.counting.Encoding.count` does.
+        """
+        truth, pred = as_label_array(truth, "truth"), as_label_array(pred, "pred")
+        if truth.shape != pred.shape or truth.ndim < 2:
+            msg = (
+                f"truth has shape {truth.shape} and pred {pred.shape}; "
+                "boundaries need two label maps of one shape (..., H, W)"
+            )
+            raise ValueError(msg)
+        if mask is None and (fast := self._encode_bytes(truth, pred)):
+            return fast
+        t, p = self._truth_table.apply(truth), self._pred_table.apply(pred)
+        if mask is not None:
+            t = np.where(as_valid_mask(mask, truth.shape), t, t.dtype.type(self._ignored))
+        # All bits of the ignored code are set.
+        p = p | _where(t, self._ignored)
+        if self._has_undeclared(t, p):
+            self.encoding.count(truth, pred, mask=mask)
+        return t, p
+
+    def _encode_bytes(self, truth: NDArray[Any], pred: NDArray[Any]) -> tuple[Codes, Codes] | None:
+        """Do the plain case in one pass: bytes that are their own codes, one value ignored."""
+        ignored = self._truth_table.ignored_bytes
+        if (
+            _kernel is None
+            or truth.dtype != np.uint8
+            or pred.dtype != np.uint8
+            or ignored is None
+            or len(ignored) > 1
+            or self._pred_table.ignored_bytes is None
+        ):
+            return None
+        codes = np.empty((2, *truth.shape), dtype=np.uint8)
+        bad_truth, bad_pred = _kernel.encode(
+            np.ascontiguousarray(truth),
+            np.ascontiguousarray(pred),
+            ignored[0] if ignored else -1,
+            self.encoding.num_classes,
+            *codes,
+        )
+        refused = bad_truth or (bad_pred and self.encoding.unassigned == "error")
+        # The general way says what is wrong.
+        return None if refused else (codes[0], codes[1])
+
+    def _has_undeclared(self, truth: Codes, pred: Codes) -> bool:
+        # One more wraps the ignored code round to 0, and a maximum is all that is left to look at.
+        one = truth.dtype.type(1)
+        top = self.encoding.num_classes
+        if truth.size == 0:
+            return False
+        if int((truth + one).max()) > top:
+            return True
+        return self.encoding.unassigned == "error" and int((pred + one).max()) > top
+
+    @cached_property
+    def _dtype(self) -> np.dtype[Any]:
+        return code_dtype(self.encoding.num_classes)
+
+    @cached_property
+    def _ignored(self) -> int:
+        return ignored_code(self._dtype)
+
+    @cached_property
+    def _truth_table(self) -> _Table:
+        # In the truth the code C means ignored; undeclared values are refused either way.
+        return _Table.of(self.encoding.truth, self.encoding.num_classes, self._ignored)
+
+    @cached_property
+    def _pred_table(self) -> _Table:
+        # In the prediction the code C means undeclared.
+        unassigned = unassigned_code(self._dtype)
+        return _Table.of(self.encoding.pred, self.encoding.num_classes, unassigned)
+
+
+def _where(codes: Codes, value: int) -> Any:
+    """All bits set where the code is the value, none elsewhere."""
+    return (codes == value).astype(codes.dtype) * codes.dtype.type(ignored_code(codes.dtype))
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    low: int
+    codes: Codes
+    undeclared: int
+    ignored_bytes: tuple[int, ...] | None
+    """Bytes that are ignored, where every other byte is its own code."""
+
+    @classmethod
+    def of(cls, values: ValueCodes, num_classes: int, after_last: int) -> _Table:
+        dtype = code_dtype(num_classes)
+        unassigned = unassigned_code(dtype)
+        codes = np.full(values.codes.shape, unassigned, dtype=dtype)
+        codes[values.codes < num_classes] = values.codes[values.codes < num_classes]
+        codes[values.codes == num_classes] = after_last
+        return cls(values.low, codes, unassigned, _ignored_bytes(values, codes, num_classes))
+
+    def apply(self, labels: NDArray[Any]) -> Codes:
+        labels = _as_bytes(labels)
+        if labels.dtype == np.uint8 and self.ignored_bytes is not None:
+            return self._keep_bytes(labels)
+        return self._look_up(labels)
+
+    def _keep_bytes(self, labels: NDArray[Any]) -> Codes:
+        ignored = self.ignored_bytes or ()
+        codes = np.ascontiguousarray(labels)
+        for value in ignored:
+            codes = codes | _where(labels, value)
+        # 255 would read as ignored and 254 as unassigned, which it is.
+        if 255 not in ignored and labels.size and int(labels.max()) == 255:
+            codes = np.where(labels == 255, np.uint8(254), codes)
+        return codes
+
+    def _look_up(self, labels: NDArray[Any]) -> Codes:
+        inside = (labels >= self.low) & (labels <= self.low + len(self.codes) - 1)
+        found = np.full(labels.shape, self.undeclared, dtype=self.codes.dtype)
+        found[inside] = self.codes[labels[inside].astype(np.int64) - self.low]
+        return found
+
+
+def _ignored_bytes(values: ValueCodes, codes: Codes, num_classes: int) -> tuple[int, ...] | None:
+    if codes.dtype != np.uint8:
+        return None
+    table = np.full(256, 254, dtype=np.int64)
+    first, last = max(values.low, 0), min(values.low + len(codes), 256)
+    table[first:last] = codes[first - values.low : last - values.low]
+    if not np.array_equal(table[:num_classes], np.arange(num_classes)):
+        return None
+    # A class's code must not stand at a later byte, which would keep its own value.
+    if (table[num_classes:] < num_classes).any():
+        return None
+    return tuple(np.flatnonzero(table == 255).tolist())
+
+
+def _as_bytes(labels: NDArray[Any]) -> NDArray[Any]:
+    if labels.dtype == np.bool_:
+        return labels.view(np.uint8)
+    if labels.dtype != np.uint8 and labels.size and labels.min() >= 0 and labels.max() <= 255:
+        return labels.astype(np.uint8)
+    return labels

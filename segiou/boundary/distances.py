@@ -1,0 +1,202 @@
+"""Exact distances between the contours of one pair of label maps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou.boundary.contours import ContourPoints, distances_between, kind_lengths
+from segiou.boundary.options import BoundaryOptions, Contour
+from segiou.boundary.scale import BINS, bin_distances, fixed_point
+from segiou.metrics import Floats
+from segiou.metrics._ratio import ratio
+
+__all__ = ["ContourDistances", "weighted_percentile"]
+
+Method = Literal["inverted_cdf", "linear"]
+
+
+@dataclass(frozen=True, eq=False)
+class ContourDistances:
+    """Distances from each boundary point of each class to the other side's boundary.
+
+    Exact, and of one image only: :class:`segiou.boundary.BoundaryCounts` are
+    what adds up over images.
+
+    Attributes
+    ----------
+    truth, pred : ContourPoints
+        The boundaries.
+    truth_to_pred, pred_to_truth : ndarray of float64
+        A distance for each point, in units of the spacing; infinite where the
+        other side has no boundary of that class.
+    contour : {"pixels", "elements"}
+    spacing : (float, float)
+    """
+
+    truth: ContourPoints
+    pred: ContourPoints
+    truth_to_pred: Floats
+    pred_to_truth: Floats
+    contour: Contour
+    spacing: tuple[float, float]
+
+    @classmethod
+    def of(
+        cls,
+        truth: ContourPoints,
+        pred: ContourPoints,
+        contour: Contour,
+        spacing: tuple[float, float],
+    ) -> ContourDistances:
+        """Measure both directions."""
+        there = distances_between(truth, pred, spacing)
+        back = distances_between(pred, truth, spacing)
+        return cls(truth, pred, there, back, contour, spacing)
+
+    @property
+    def num_classes(self) -> int:
+        """Number of classes."""
+        return len(self.truth.starts) - 1
+
+    def _directions(self) -> tuple[tuple[ContourPoints, Floats], ...]:
+        return (self.truth, self.truth_to_pred), (self.pred, self.pred_to_truth)
+
+    def _lengths(self, points: ContourPoints) -> Floats:
+        return kind_lengths(self.contour, self.spacing)[points.kinds] * points.multiples
+
+    def average(self) -> Floats:
+        """Average distance of either direction, weighted by length, per class.
+
+        Returns
+        -------
+        ndarray of float64, shape (2, C)
+            Truth → prediction and prediction → truth; NaN where both sides
+            have no boundary of the class, infinite where one has none.
+        """
+        out = np.full((2, self.num_classes), np.nan)
+        for d, (points, distances) in enumerate(self._directions()):
+            lengths = self._lengths(points)
+            sizes = np.bincount(points.classes, lengths, self.num_classes)
+            sums = np.bincount(points.classes, lengths * distances, self.num_classes)
+            out[d] = ratio(sums, sizes)
+        return _infinite_where_lone(out)
+
+    def symmetric_average(self) -> Floats:
+        """Average over both boundaries together, weighted by length, per class, shape (C,)."""
+        sizes, sums = np.zeros(self.num_classes), np.zeros(self.num_classes)
+        for points, distances in self._directions():
+            lengths = self._lengths(points)
+            sizes += np.bincount(points.classes, lengths, self.num_classes)
+            sums += np.bincount(points.classes, lengths * distances, self.num_classes)
+        return ratio(sums, sizes)
+
+    def hausdorff(self, percentile: float = 100.0, method: Method = "inverted_cdf") -> Floats:
+        """Hausdorff distance per class: the larger of both directions' percentiles.
+
+        Parameters
+        ----------
+        percentile : float in [0, 100]
+            100 is the Hausdorff distance itself, 95 the usual robust one.
+        method : {"inverted_cdf", "linear"}
+            The smallest distance within which at least that share of the
+            boundary's length lies (as surface-distance has it), or linear
+            interpolation between points (as MONAI has it; every point weighs
+            the same).
+
+        Returns
+        -------
+        ndarray of float64, shape (C,)
+            NaN where both sides have no boundary of the class, infinite where
+            one has none.
+
+        Raises
+        ------
+        ValueError
+            If the percentile lies outside [0, 100] or the method is neither.
+        """
+        out = np.full((2, self.num_classes), np.nan)
+        for d, (points, distances) in enumerate(self._directions()):
+            lengths = self._lengths(points)
+            for c in np.flatnonzero(np.diff(points.starts)).tolist():
+                part = slice(*points.starts[c : c + 2])
+                out[d, c] = weighted_percentile(distances[part], lengths[part], percentile, method)
+        there, back = _infinite_where_lone(out)
+        return np.asarray(np.fmax(there, back))
+
+    def counts(
+        self, options: BoundaryOptions, tolerances: list[float]
+    ) -> dict[str, NDArray[np.int64]]:
+        """Give the counts of this contour's parts of the layout."""
+        sides = [self._side_counts(p, d, options, tolerances) for p, d in self._directions()]
+        names = ("total", "matched", "distance", "histogram")
+        axis = {"matched": 1}
+        return {
+            f"{self.contour}.{name}": np.stack([s[name] for s in sides], axis.get(name, 0))
+            for name in names
+        }
+
+    def _side_counts(
+        self,
+        points: ContourPoints,
+        distances: Floats,
+        options: BoundaryOptions,
+        tolerances: list[float],
+    ) -> dict[str, NDArray[np.int64]]:
+        kinds = len(kind_lengths(self.contour, self.spacing))
+        shape = (self.num_classes, kinds)
+        cell = points.classes * kinds + points.kinds
+        size, many = shape[0] * shape[1], points.multiples
+
+        def summed(
+            where: NDArray[np.intp], weights: NDArray[Any], n: int = size
+        ) -> NDArray[np.int64]:
+            # Sums of whole numbers below 2^53 are exact in float64.
+            return np.bincount(where, weights, n).astype(np.int64)
+
+        within = [distances <= t for t in tolerances]
+        bins = cell * BINS + bin_distances(distances, options.resolution)
+        steps = fixed_point(distances, options.resolution)
+        return {
+            "total": summed(cell, many).reshape(shape),
+            "matched": np.array(
+                [summed(cell[w], many[w]).reshape(shape) for w in within], dtype=np.int64
+            ).reshape(-1, *shape),
+            "distance": summed(cell, steps * many).reshape(shape),
+            "histogram": summed(bins, many, size * BINS).reshape(*shape, BINS),
+        }
+
+
+def _infinite_where_lone(directions: Floats) -> Floats:
+    there, back = directions
+    lone = np.isnan(there) != np.isnan(back)
+    return np.where(lone, np.inf, directions)
+
+
+def weighted_percentile(
+    distances: Floats, weights: Floats, percentile: float, method: Method = "inverted_cdf"
+) -> float:
+    """Percentile of weighted distances.
+
+    Examples
+    --------
+    >>> weighted_percentile(np.array([3.0, 0.0, 1.0]), np.ones(3), 50.0)
+    1.0
+    """
+    if not 0 <= percentile <= 100:
+        msg = f"a percentile lies between 0 and 100, got {percentile}"
+        raise ValueError(msg)
+    if method not in ("inverted_cdf", "linear"):
+        msg = f"method must be 'inverted_cdf' or 'linear', got {method!r}"
+        raise ValueError(msg)
+    if np.isinf(distances).all():
+        return float("inf")  # between infinities nothing can be interpolated
+    if method == "linear":
+        return float(np.percentile(distances, percentile))
+    order = np.argsort(distances)
+    reached = np.cumsum(weights[order])
+    place = np.searchsorted(reached, reached[-1] * percentile / 100)
+    return float(distances[order[min(int(place), len(order) - 1)]])

@@ -1,0 +1,240 @@
+"""What is measured at boundaries: tolerances, spacing, what the image border is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+__all__ = ["Border", "BoundaryOptions", "Contour", "Tolerance"]
+
+Border = Literal["reference", "boundary", "none"]
+Contour = Literal["pixels", "elements"]
+Unit = Literal["absolute", "diagonal"]
+
+_BORDERS = ("reference", "boundary", "none")
+_CONTOURS = ("pixels", "elements")
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """A distance, absolute or as a fraction of the image diagonal.
+
+    Attributes
+    ----------
+    value : float
+        Pixels (units of the spacing, for distances between contours), or the
+        fraction: 0.02 is 2 % of the diagonal.
+    unit : {"absolute", "diagonal"}
+        Which of the two.
+
+    Examples
+    --------
+    >>> Tolerance.of(3), Tolerance.of("2%")
+    (Tolerance(value=3.0, unit='absolute'), Tolerance(value=0.02, unit='diagonal'))
+    >>> Tolerance.of("2%").width((360, 480)), str(Tolerance.of("2%"))
+    (12, '2%')
+    """
+
+    value: float
+    unit: Unit = "absolute"
+
+    def __post_init__(self) -> None:
+        if self.unit not in ("absolute", "diagonal"):
+            msg = f"unit must be 'absolute' or 'diagonal', got {self.unit!r}"
+            raise ValueError(msg)
+        if not (math.isfinite(self.value) and self.value >= 0):
+            msg = f"a tolerance must be finite and at least 0, got {self.value}"
+            raise ValueError(msg)
+
+    @classmethod
+    def of(cls, value: Tolerance | float | str) -> Tolerance:
+        """Read a number (absolute) or a string such as ``"2%"`` (of the diagonal) or ``"3"``.
+
+        Raises
+        ------
+        TypeError
+            If the value is neither.
+        ValueError
+            If the string is no number.
+        """
+        if isinstance(value, Tolerance):
+            return value
+        if isinstance(value, str):
+            return cls._parse(value)
+        if isinstance(value, bool) or not hasattr(value, "__float__"):
+            msg = f"a tolerance is a number or a string such as '2%', got {value!r}"
+            raise TypeError(msg)
+        return cls(float(value))
+
+    @classmethod
+    def _parse(cls, text: str) -> Tolerance:
+        number = text.strip().removesuffix("%")
+        try:
+            parsed = float(number)
+        except ValueError:
+            msg = (
+                f"{text!r} is no tolerance; write '3' for pixels, '2%' for a share of the diagonal"
+            )
+            raise ValueError(msg) from None
+        return cls(parsed / 100, "diagonal") if number != text.strip() else cls(parsed)
+
+    def __str__(self) -> str:
+        return f"{self.value * 100:g}%" if self.unit == "diagonal" else f"{self.value:g}"
+
+    def distance(self, shape: tuple[int, int], spacing: tuple[float, float]) -> float:
+        """Distance in units of the spacing, for an image of this shape."""
+        if self.unit == "absolute":
+            return self.value
+        return self.value * math.hypot(shape[0] * spacing[0], shape[1] * spacing[1])
+
+    def width(self, shape: tuple[int, int]) -> int:
+        """Whole pixels, at least 1; a fraction is rounded as boundary-iou does."""
+        return max(1, round(self.distance(shape, (1.0, 1.0))))
+
+
+def _tolerances(values: Any, name: str) -> tuple[Tolerance, ...]:
+    if isinstance(values, (str, int, float, Tolerance)):
+        values = (values,)
+    read = tuple(Tolerance.of(v) for v in values)
+    if len(set(read)) != len(read):
+        msg = f"{name} has a value twice: {', '.join(map(str, read))}"
+        raise ValueError(msg)
+    return read
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class BoundaryOptions:
+    """What to measure; kept with every result, and equal wherever results are added.
+
+    Parameters
+    ----------
+    widths : Tolerance, number or string, or several
+        Widths d of Boundary IoU and of the trimaps, in pixels. None: ``()``.
+    trimaps : bool
+        Whether the trimaps are measured.
+    tolerances : Tolerance, number or string, or several
+        Tolerances of boundary precision, recall, F1 and surface Dice, in units
+        of the spacing. None: ``()``, and then only distances are measured.
+    contours : {"pixels", "elements"}, or both
+        What a boundary consists of for these and for the distances: pixels, or
+        surface elements between pixels. None: ``()``.
+    spacing : (float, float)
+        Height and width of a pixel.
+    border : {"reference", "boundary", "none"}
+        Whether a class that touches the image border has a boundary there.
+        ``"reference"``: as each measure's own reference has it, that is a
+        boundary everywhere but in trimaps.
+    resolution : float, optional
+        Finest step of the histograms of distances, by default a quarter of the
+        smaller spacing.
+
+    Examples
+    --------
+    >>> options = BoundaryOptions(widths=["2%", 3], tolerances=2)
+    >>> [str(t) for t in options.widths], options.resolution
+    (['2%', '3'], 0.25)
+    """
+
+    widths: tuple[Tolerance, ...]
+    trimaps: bool
+    tolerances: tuple[Tolerance, ...]
+    contours: tuple[Contour, ...]
+    spacing: tuple[float, float]
+    border: Border
+    resolution: float
+
+    def __init__(
+        self,
+        widths: Any = ("2%",),
+        *,
+        trimaps: bool = True,
+        tolerances: Any = (1, 2, 4),
+        contours: Contour | Iterable[Contour] = ("pixels",),
+        spacing: tuple[float, float] = (1.0, 1.0),
+        border: Border = "reference",
+        resolution: float | None = None,
+    ) -> None:
+        spacing = _spacing(spacing)
+        if border not in _BORDERS:
+            msg = f"border must be 'reference', 'boundary' or 'none', got {border!r}"
+            raise ValueError(msg)
+        resolution = min(spacing) / 4 if resolution is None else float(resolution)
+        if not (math.isfinite(resolution) and resolution > 0):
+            msg = f"resolution must be positive, got {resolution}"
+            raise ValueError(msg)
+        for name, value in (
+            ("widths", _widths(widths)),
+            ("trimaps", bool(trimaps)),
+            ("tolerances", _tolerances(tolerances, "tolerances")),
+            ("contours", _contours(contours)),
+            ("spacing", spacing),
+            ("border", border),
+            ("resolution", resolution),
+        ):
+            object.__setattr__(self, name, value)
+
+    @property
+    def band_border(self) -> bool:
+        """Whether the image border is a boundary to Boundary IoU."""
+        return self.border != "none"
+
+    @property
+    def trimap_border(self) -> bool:
+        """Whether the image border is a boundary to the trimaps."""
+        return self.border == "boundary"
+
+    @property
+    def contour_border(self) -> bool:
+        """Whether the image border is a boundary to contours and their distances."""
+        return self.border != "none"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON; :meth:`from_dict` reads them."""
+        return {
+            "widths": [_plain(t) for t in self.widths],
+            "trimaps": self.trimaps,
+            "tolerances": [_plain(t) for t in self.tolerances],
+            "contours": list(self.contours),
+            "spacing": list(self.spacing),
+            "border": self.border,
+            "resolution": self.resolution,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> BoundaryOptions:
+        """Read what :meth:`to_dict` gave."""
+        read = {
+            name: tuple(Tolerance(**t) for t in data[name]) for name in ("widths", "tolerances")
+        }
+        return cls(**{**data, **read})
+
+
+def _plain(tolerance: Tolerance) -> dict[str, Any]:
+    return {"value": tolerance.value, "unit": tolerance.unit}
+
+
+def _widths(values: Any) -> tuple[Tolerance, ...]:
+    widths = _tolerances(values, "widths")
+    for width in widths:
+        if width.unit == "absolute" and (width.value < 1 or width.value % 1):
+            msg = f"a width is a whole number of pixels, at least 1, got {width}"
+            raise ValueError(msg)
+    return widths
+
+
+def _contours(values: Any) -> tuple[Contour, ...]:
+    chosen = (values,) if isinstance(values, str) else tuple(values)
+    if wrong := [c for c in chosen if c not in _CONTOURS]:
+        msg = f"contours must be 'pixels', 'elements' or both, got {wrong[0]!r}"
+        raise ValueError(msg)
+    return tuple(c for c in _CONTOURS if c in chosen)  # type: ignore[misc]
+
+
+def _spacing(values: Any) -> tuple[float, float]:
+    spacing = tuple(float(v) for v in values)
+    if len(spacing) != 2 or not all(math.isfinite(v) and v > 0 for v in spacing):
+        msg = f"spacing must be two positive numbers, the height and width of a pixel, got {values}"
+        raise ValueError(msg)
+    return spacing[0], spacing[1]

@@ -1,0 +1,37 @@
+"""``segiou explain``."""
+
+from __future__ import annotations
+
+import argparse
+from functools import partial
+
+from segiou.cli.inputs import open_run, score_now
+from segiou.cli.writing import write_findings
+from segiou.imbalance import explain
+from segiou.report.imbalance_text import render_imbalance
+from segiou.run import Run
+
+__all__ = ["run"]
+
+
+def run(parsed: argparse.Namespace) -> int:
+    """Take the gap between pixel accuracy and mean IoU apart."""
+    scored = _run_of(parsed)
+    found = explain(
+        scored.counts,
+        scored.class_names,
+        include=scored.include,
+        protocol=parsed.protocol or scored.protocol,
+    )
+    write_findings(found.to_dict, partial(render_imbalance, found), parsed)
+    return 0
+
+
+def _run_of(parsed: argparse.Namespace) -> Run:
+    if len(parsed.paths) > 2:
+        msg = f"explain takes a run file, or TRUTH and PRED; got {len(parsed.paths)} paths"
+        raise ValueError(msg)
+    if len(parsed.paths) == 1:
+        return open_run(parsed.paths[0], quiet=parsed.quiet)
+    truth, pred = parsed.paths
+    return score_now(truth, pred, parsed)

@@ -1,0 +1,138 @@
+"""The options of each command; nothing here loads what a command needs."""
+
+from __future__ import annotations
+
+import argparse
+from typing import NoReturn
+
+from segiou import __version__
+from segiou.cli import options
+
+__all__ = ["build_parser"]
+
+_EPILOG = """exit codes: 0 fine, 1 a gate failed (--fail-under), 2 usage, 3 problems with the data
+
+segiou demo shows all of it on drawn street scenes."""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.exit(options.EXIT_USAGE, f"segiou: {message}\n{self.format_usage()}")
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of all commands."""
+    parser = _Parser(
+        prog="segiou",
+        description="Exact, fast and explained scores for semantic segmentation.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"segiou {__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    for name, text, add in (
+        ("score", "score a folder of predicted masks against a folder of true ones", add_score),
+        ("explain", "tell what pixel accuracy hides, in words and numbers", add_explain),
+        ("compare", "compare models on the same images, with intervals and tests", add_compare),
+        ("report", "show a run again, in any format, without the masks", add_report),
+        ("merge", "join run files into one", add_merge),
+        ("inspect", "tell what is in the masks of a folder", add_inspect),
+        ("labelsets", "list the label sets, or print one as TOML", add_labelsets),
+        ("demo", "write drawn street scenes and score two models on them", add_demo),
+        ("explore", "open a page on which IoU can be tried with two rectangles", add_explore),
+    ):
+        command = commands.add_parser(name, help=text, description=text.capitalize() + ".")
+        command.set_defaults(module=name)
+        add(command)
+    return parser
+
+
+def add_score(parser: argparse.ArgumentParser) -> None:
+    """Options of ``segiou score``."""
+    parser.add_argument("truth", metavar="TRUTH", help="folder (or file) of true masks")
+    parser.add_argument("pred", metavar="PRED", help="folder (or file) of predicted masks")
+    options.add_class_options(parser)
+    options.add_pairing_options(parser)
+    options.add_reading_options(parser)
+    options.add_scoring_options(parser)
+    options.add_report_options(parser)
+    options.add_resampling_options(parser, asked=True)
+
+
+def add_report(parser: argparse.ArgumentParser) -> None:
+    """Options of ``segiou report``."""
+    parser.add_argument("run", metavar="RUN", help="run file that segiou score --run has written")
+    options.add_report_options(parser)
+    options.add_resampling_options(parser, asked=True)
+    parser.add_argument("--quiet", action="store_true", help="no notes")
+    # A run knows by which rule it was made.
+    parser.set_defaults(protocol=None)
+
+
+def add_merge(parser: argparse.ArgumentParser) -> None:
+    """Options of ``segiou merge``."""
+    parser.add_argument("runs", metavar="RUN", nargs="+", help="run files of the same options")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", required=True, help="a new file for all of them"
+    )
+    parser.add_argument("--quiet", action="store_true", help="no notes")
+
+
+def add_explain(parser: argparse.ArgumentParser) -> None:
+    """Options of ``segiou explain``."""
+    parser.add_argument(
+        "paths", metavar="RUN | TRUTH PRED", nargs="+", help="a run file, or two folders of masks"
+    )
+    options.add_class_options(parser, required=False)
+    options.add_pairing_options(parser)
+    options.add_reading_options(parser)
+    parser.add_argument("--protocol", metavar="NAME", help="by whose rule means are made")
+    options.add_output_options(parser)
+
+
+def add_compare(parser: argparse.ArgumentParser) -> None:
+    """Options of ``segiou compare``."""
+    parser.add_argument(
+        "models",
+        metavar="MODEL",
+        nargs="+",
+        help="run files of the same images; or folders of predictions, with --truth and --labels",
+    )
+    parser.add_argument("--truth", metavar="DIR", help="folder of true masks, for folders")
+    parser.add_argument("--names", metavar="A,B", help="what to call the models")
+    parser.add_argument("--metric", metavar="NAME", default="iou", help="iou, dice, recall, …")
+    parser.add_argument("--protocol", metavar="NAME", help="by whose rule means are made")
+    options.add_class_options(parser, required=False)
+    options.add_pairing_options(parser)
+    options.add_reading_options(parser)
+    options.add_resampling_options(parser)
+    options.add_output_options(parser, pages=True)
+
+
+def add_inspect(parser: argparse.ArgumentParser) -> None:
+    """Options of ``segiou inspect``."""
+    parser.add_argument("folder", metavar="DIR", help="folder of masks, or one mask")
+    parser.add_argument("--labels", metavar="SET", help="compare with this label set only")
+    parser.add_argument("--format", choices=("table", "json"), default="table")
+    parser.add_argument("--output", metavar="FILE", help="write to a file instead of stdout")
+    options.add_running_options(parser)
+
+
+def add_labelsets(parser: argparse.ArgumentParser) -> None:
+    """Options of ``segiou labelsets``."""
+    parser.add_argument("name", metavar="NAME", nargs="?", help="print this set as TOML")
+
+
+def add_demo(parser: argparse.ArgumentParser) -> None:
+    """Options of ``segiou demo``."""
+    parser.add_argument(
+        "folder", metavar="DIR", nargs="?", default="segiou-demo", help="default: segiou-demo"
+    )
+
+
+def add_explore(parser: argparse.ArgumentParser) -> None:
+    """Options of ``segiou explore``."""
+    parser.add_argument("--output", metavar="FILE", help="write the page here")
+    parser.add_argument(
+        "--no-open", dest="open", action="store_false", help="write the page, open no browser"
+    )

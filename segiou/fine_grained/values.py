@@ -1,0 +1,128 @@
+"""Ratios of each image and class, and means of the lowest of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou import metrics
+from segiou.counts import Counts
+from segiou.metrics import Floats
+from segiou.metrics._ratio import ratio
+
+__all__ = [
+    "Metric",
+    "check_per_image",
+    "checked_weights",
+    "class_means",
+    "false_positive_images",
+    "image_means",
+    "image_values",
+    "percentages",
+    "worst_mean",
+]
+
+Metric = Callable[[Counts], Floats]
+
+
+def image_values(per_image: Counts, metric: Metric = metrics.iou, *, include: Any = None) -> Floats:
+    """Metric of each image and class, (N, C); NaN where the image's truth lacks the class."""
+    check_per_image(per_image)
+    taken = per_image.truth > 0
+    if include is not None:
+        taken = taken & np.asarray(include, dtype=bool)
+    return np.where(taken, metric(per_image), np.nan)
+
+
+def image_means(per_image: Counts, metric: Metric = metrics.iou, *, include: Any = None) -> Floats:
+    """Each image's own mean over the classes in its truth, (N,)."""
+    return metrics.mean(image_values(per_image, metric, include=include))
+
+
+def class_means(
+    per_image: Counts,
+    metric: Metric = metrics.iou,
+    *,
+    include: Any = None,
+    weights: Any = None,
+) -> Floats:
+    """Each class's mean over the images with it in their truth, (C,)."""
+    values = image_values(per_image, metric, include=include)
+    return worst_mean(values, 100, checked_weights(weights, len(values)))
+
+
+def worst_mean(values: Any, quantile: int, weights: Any = None) -> Floats:
+    """Mean of the lowest values along the first axis, NaN left out.
+
+    Of n defined values the lowest max(1, ⌊quantile · n / 100⌋), in whole
+    numbers: 70 % of 90 are 63, not the 62 that 0.7 * 90 rounds down to.
+
+    Parameters
+    ----------
+    values : array_like of float, shape (N,) or (N, C)
+    quantile : int
+        Percentage, above 0 and at most 100.
+    weights : array_like of float, shape (N,), optional
+        Weight of each value in the mean; which are the lowest does not depend on it.
+
+    Returns
+    -------
+    ndarray of float64, shape () or (C,)
+
+    Examples
+    --------
+    >>> float(worst_mean([0.5, 0.1, 0.9, 0.3], 50))
+    0.2
+    """
+    (percentage,) = percentages([quantile])
+    array = np.asarray(values, dtype=np.float64)
+    order = np.argsort(array, axis=0, kind="stable")  # NaN sorts last
+    defined = (~np.isnan(array)).sum(0)
+    kept = np.where(defined > 0, np.maximum(1, percentage * defined // 100), 0)
+    position = np.arange(len(array)).reshape(-1, *[1] * (array.ndim - 1))
+    lowest = position < kept
+    ordered = np.where(lowest, np.take_along_axis(array, order, 0), 0.0)
+    if weights is None:
+        return ratio(ordered.sum(0), kept)
+    picked = np.where(lowest, np.asarray(weights, dtype=np.float64)[order], 0.0)
+    return ratio((ordered * picked).sum(0), picked.sum(0))
+
+
+def false_positive_images(per_image: Counts) -> NDArray[np.int64]:
+    """Images without a class in their truth in which it was predicted, per class, (C,)."""
+    check_per_image(per_image)
+    blind = (per_image.truth == 0) & (per_image.fp > 0)
+    return np.asarray(blind.sum(0, dtype=np.int64))
+
+
+def check_per_image(per_image: Counts) -> None:
+    """Refuse counts that are not of shape (N, C)."""
+    if per_image.tp.ndim != 2:
+        msg = f"counts per image must have shape (N, C), got {per_image.tp.shape}"
+        raise ValueError(msg)
+
+
+def percentages(quantiles: Sequence[int]) -> tuple[int, ...]:
+    """Refuse what is no whole percentage above 0 and at most 100."""
+    for q in quantiles:
+        if int(q) != q or not 0 < q <= 100:
+            msg = f"quantile must be a whole percentage above 0 and at most 100, got {q!r}"
+            raise ValueError(msg)
+    return tuple(int(q) for q in quantiles)
+
+
+def checked_weights(weights: Any, num_images: int) -> Floats | None:
+    """Weights as floats; refuse what is not one finite weight of at least 0 an image."""
+    if weights is None:
+        return None
+    array = np.asarray(weights, dtype=np.float64)
+    if array.shape != (num_images,):
+        msg = f"weights must have shape ({num_images},), one an image, got {array.shape}"
+        raise ValueError(msg)
+    if not (np.isfinite(array) & (array >= 0)).all():
+        msg = "weights must be finite and at least 0"
+        raise ValueError(msg)
+    return array

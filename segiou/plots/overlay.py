@@ -1,0 +1,115 @@
+"""One image, with what was found, missed and wrongly given to a class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou.plots.style import COLUMN, drawing, require
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["overlay"]
+
+# Light enough for the black hatching that tells them apart without colour.
+_KINDS = (
+    ("TP", "#2aa58b", None),
+    ("FN", "#6d9be0", "////"),
+    ("FP", "#f8b46a", "...."),
+)
+
+
+def overlay(
+    truth: Any,
+    pred: Any,
+    label: int,
+    *,
+    image: Any = None,
+    ignore: Iterable[int] = (),
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw true positives, false negatives and false positives of one class.
+
+    Parameters
+    ----------
+    truth, pred : array_like of int, shape (H, W)
+    label : int
+        The value of the class.
+    image : array_like, shape (H, W) or (H, W, 3 or 4), optional
+        The photograph, drawn in grey below.
+    ignore : iterable of int
+        Truth values whose pixels belong to none of the three.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+        With a legend of the three kinds and their pixels.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    ValueError
+        If the shapes do not fit.
+    """
+    truth, pred = np.asarray(truth), np.asarray(pred)
+    if truth.ndim != 2 or truth.shape != pred.shape:
+        msg = (
+            "truth and pred must be two label images of one shape, "
+            f"got {truth.shape} and {pred.shape}"
+        )
+        raise ValueError(msg)
+    masks = _masks(truth, pred, label, ignore)
+    height, width = truth.shape
+    with drawing(ax, min(5.0, COLUMN * height / width + 0.35)) as axes:
+        ground = np.full(truth.shape, 0.93) if image is None else _grey(image, truth.shape)
+        axes.imshow(ground, cmap="gray", vmin=0, vmax=1, interpolation="nearest")
+        handles = [
+            _cover(axes, mask, *kind, opacity=0.9 if image is None else 0.65)
+            for mask, kind in zip(masks, _KINDS, strict=True)
+        ]
+        axes.set_axis_off()
+        axes.legend(
+            handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=3, frameon=False
+        )
+    return axes
+
+
+def _masks(
+    truth: NDArray[Any], pred: NDArray[Any], label: int, ignore: Iterable[int]
+) -> tuple[NDArray[np.bool_], ...]:
+    valid = ~np.isin(truth, list(ignore))
+    is_true, is_pred = (truth == label) & valid, (pred == label) & valid
+    return is_true & is_pred, is_true & ~is_pred, is_pred & ~is_true
+
+
+def _grey(image: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    array = np.asarray(image)
+    if array.shape[:2] != shape:
+        msg = f"the image is {array.shape[:2]} but the masks are {shape}; resize the image"
+        raise ValueError(msg)
+    scaled = array / 255 if array.dtype.kind in "iu" else array.astype(np.float64)
+    grey = scaled if scaled.ndim == 2 else scaled[..., :3] @ [0.299, 0.587, 0.114]
+    # Lifted, so that black hatching stays visible on shadows.
+    return np.asarray(0.25 + 0.75 * grey)
+
+
+def _cover(
+    axes: Axes, mask: NDArray[np.bool_], name: str, color: str, hatch: str | None, *, opacity: float
+) -> Any:
+    colors = require("matplotlib.colors")
+    picture = np.zeros((*mask.shape, 4))
+    picture[mask] = colors.to_rgba(color, opacity)
+    axes.imshow(picture, interpolation="nearest", label=name)
+    if hatch and mask.any() and min(mask.shape) > 1:
+        axes.contourf(mask.astype(float), levels=[0.5, 1.5], colors="none", hatches=[hatch])
+    patch = require("matplotlib.patches").Patch
+    pixels = f"{int(mask.sum()):,}".replace(",", "\N{THIN SPACE}")
+    return patch(
+        facecolor=color, hatch=hatch, edgecolor="black", linewidth=0.4, label=f"{name} {pixels} px"
+    )

@@ -1,0 +1,113 @@
+"""What all figures share: size, fonts, and marks that survive a black and white printer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from segiou.report import Report
+
+__all__ = ["COLUMN", "IOU", "MUTED", "OTHER", "drawing", "name_rows", "report_of", "require"]
+
+#: Width of a paper's column in inches.
+COLUMN = 3.3
+
+# A dark, a middle and a light tone: they differ in lightness as much as in hue.
+IOU = "#0d695b"
+OTHER = "#8f5bb5"
+MUTED = "#8a8880"
+
+_STYLE: dict[str, Any] = {
+    "font.size": 8.0,
+    "axes.titlesize": 8.0,
+    "axes.labelsize": 8.0,
+    "xtick.labelsize": 7.0,
+    "ytick.labelsize": 7.0,
+    "legend.fontsize": 7.0,
+    "legend.frameon": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.6,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "grid.linewidth": 0.4,
+    "grid.color": "#d8d5cc",
+    "lines.linewidth": 1.2,
+    "hatch.linewidth": 0.5,
+    "axes.axisbelow": True,
+    # Text that stays text: it can be searched, and edited to fit the paper.
+    "svg.fonttype": "none",
+    "pdf.fonttype": 42,
+    "svg.hashsalt": "segiou",
+}
+
+
+def require(name: str = "matplotlib") -> Any:
+    """Import a module of matplotlib.
+
+    Raises
+    ------
+    ImportError
+        Naming the extra, if matplotlib is not installed.
+    """
+    try:
+        return import_module(name)
+    except ImportError as error:
+        msg = "plots need matplotlib: pip install 'segiou[plot]'"
+        raise ImportError(msg) from error
+
+
+@contextmanager
+def drawing(ax: Axes | None, height: float = 2.2, width: float = COLUMN) -> Iterator[Axes]:
+    """The axes to draw on: those given, in their own style, or new ones in ours."""
+    matplotlib = require()
+    if ax is not None:
+        yield ax
+        return
+    with matplotlib.rc_context(_STYLE):
+        figure = require("matplotlib.figure").Figure(figsize=(width, height), layout="constrained")
+        yield figure.add_subplot()
+
+
+@contextmanager
+def saving() -> Iterator[None]:
+    """The style that saving looks at."""
+    with require().rc_context(_STYLE):
+        yield
+
+
+def report_of(source: Any) -> Report:
+    """The report of a run, a confusion matrix or channels; a report is returned as it is.
+
+    Raises
+    ------
+    TypeError
+        If there is no report to be had.
+    """
+    made = source.report() if callable(getattr(source, "report", None)) else source
+    if not hasattr(made, "tally"):
+        msg = (
+            f"a Report, Run or ConfusionMatrix can be drawn, not {type(source).__name__}; "
+            "score first: segiou.score_folder or segiou.score"
+        )
+        raise TypeError(msg)
+    found: Report = made
+    return found
+
+
+def name_rows(ax: Axes, names: Sequence[str]) -> None:
+    """Name the rows of a chart, first on top; a dollar in a name is a dollar."""
+    ax.set_yticks(range(len(names)))
+    ax.set_yticklabels([_short(name) for name in names], parse_math=False)
+    ax.set_ylim(len(names) - 0.5, -0.5)
+    ax.tick_params(axis="y", length=0)
+
+
+def _short(name: str) -> str:
+    name = " ".join(name.split())
+    return name if len(name) <= 24 else f"{name[:23]}…"

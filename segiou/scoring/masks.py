@@ -1,0 +1,103 @@
+"""One mask, opened for counting: an array, or a view of a file too large to be one."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from segiou.labels import LabelSet
+from segiou.readers import MaskError
+from segiou.readers.masks import RawMask, from_bytes, to_labels
+from segiou.runs import Stamp
+from segiou.sources import LocalFolder, Source
+from segiou.sources.local import stable_stamp
+from segiou.windows import BigMask, FileMask, ResizedMask, open_big
+
+__all__ = ["OpenMask", "open_labels"]
+
+#: A file of fewer bytes is small, unless it is packed.
+_BIG_BYTES = 1 << 26
+_MOST_BYTES = 1 << 31
+
+
+@dataclass(frozen=True)
+class OpenMask:
+    """A mask of labels.
+
+    Attributes
+    ----------
+    values : ndarray or FileMask
+    stamp : Stamp
+    decoded : callable
+        Makes labels of a window of ``values``.
+    check : callable
+        Raises MaskError if the file has changed since.
+    """
+
+    values: BigMask
+    stamp: Stamp
+    decoded: Callable[[Any], Any] = lambda window: window
+    check: Callable[[], None] = lambda: None
+
+    @property
+    def is_big(self) -> bool:
+        """Whether it must be counted window by window."""
+        return isinstance(self.values, FileMask)
+
+    def resized(self, shape: tuple[int, ...]) -> OpenMask:
+        """The same at another size, each pixel the nearest of it."""
+        resized: BigMask = ResizedMask(self.values, shape)
+        if not self.is_big:
+            resized = resized[tuple(slice(0, length) for length in shape)]
+        return replace(self, values=resized)
+
+
+@contextmanager
+def open_labels(
+    path: str, source: Source, labels: LabelSet, *, allow_lossy: bool
+) -> Iterator[OpenMask]:
+    """Open a mask file.
+
+    Raises
+    ------
+    MaskError
+        If it cannot be read as a mask.
+    """
+    if isinstance(source, LocalFolder) and _may_be_big(path):
+        version, stamp = stable_stamp(path)
+        big = open_big(path)
+        if big is not None:
+
+            def decoded(window: Any) -> Any:
+                raw = RawMask(window, big.mode, big.kind, big.lossy)
+                return to_labels(raw, path, labels, allow_lossy=allow_lossy)
+
+            def check() -> None:
+                if stable_stamp(path)[0] != version:
+                    problem = "is being changed while it is read; score when it is written"
+                    raise MaskError(path, problem)
+
+            with big:
+                yield OpenMask(big, stamp, decoded, check)
+            return
+    data, stamp = source.read(path)
+    raw = from_bytes(data, path)
+    yield OpenMask(to_labels(raw, path, labels, allow_lossy=allow_lossy), stamp)
+
+
+def _may_be_big(path: str) -> bool:
+    try:
+        found = os.stat(path)  # noqa: PTH116 - a Path would take longer than the question
+    except OSError:
+        return False
+    if not stat.S_ISREG(found.st_mode):
+        return False
+    packed = path.lower().endswith((".tif", ".tiff"))
+    if found.st_size > _MOST_BYTES and not packed and not path.lower().endswith(".npy"):
+        problem = f"has {found.st_size} bytes; store masks of this size as tiled TIFF or .npy"
+        raise MaskError(path, problem)
+    return packed or found.st_size >= _BIG_BYTES

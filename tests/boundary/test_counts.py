@@ -1,0 +1,252 @@
+"""Boundary counts add up, are picked, weighed, kept and refused."""
+
+import json
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+from segiou.boundary import (
+    BoundaryAccumulator,
+    BoundaryCounts,
+    BoundaryOptions,
+    Tolerance,
+    average_surface_distance,
+    bin_values,
+    boundary_counts,
+    boundary_iou,
+    boundary_rows,
+    hausdorff_distance,
+    measure_boundaries,
+    surface_dice,
+)
+from segiou.boundary.scale import bin_distances
+from segiou.counting import UndeclaredValuesError
+
+OPTIONS = BoundaryOptions(("2%", 2), contours=("pixels", "elements"), tolerances=(1, "1%"))
+
+
+@pytest.fixture
+def three(masks):
+    pairs = [masks.pair_of_blobs(s) for s in range(3)]
+    return BoundaryCounts.stack(boundary_counts(t, p, 3, options=OPTIONS) for t, p in pairs)
+
+
+def test_accumulator_is_the_sum_of_its_images(masks, three):
+    boundaries = BoundaryAccumulator(3, options=OPTIONS)
+    for s in range(3):
+        (image,) = boundaries.update(*masks.pair_of_blobs(s))
+        assert image.counts == three[s]
+    assert boundaries.counts == three.summed() == sum(three[i] for i in range(3))
+    assert boundaries.counts.images == 3
+    assert boundaries.counts.pixels == 3 * 40 * 50
+
+
+def test_batches_and_merging_change_nothing(masks, three):
+    pairs = [masks.pair_of_blobs(s) for s in range(3)]
+    batch = BoundaryAccumulator(3, options=OPTIONS)
+    truth, pred = (np.stack(side) for side in zip(*pairs, strict=True))
+    assert [m.counts for m in batch.update(truth, pred)] == [three[i] for i in range(3)]
+    parts = [BoundaryAccumulator(3, options=OPTIONS) for _ in pairs]
+    for part, pair in zip(parts, pairs, strict=True):
+        part.update(*pair)
+    assert sum(parts).counts == parts[2].merge(parts[0]).merge(parts[1]).counts == batch.counts
+    batch.reset()
+    assert batch.counts == BoundaryCounts.zeros(3, OPTIONS)
+
+
+def test_nothing_is_counted_when_one_image_is_refused(masks):
+    truth, pred = masks.pair_of_blobs(0)
+    boundaries = BoundaryAccumulator(3, options=OPTIONS)
+    with pytest.raises(UndeclaredValuesError):
+        boundaries.update([truth, truth + 9], [pred, pred])
+    assert boundaries.counts.images == 0
+
+
+def test_state_goes_through_json(masks):
+    boundaries = BoundaryAccumulator(3, options=OPTIONS)
+    boundaries.update(*masks.pair_of_blobs(0))
+    state = boundaries.state_dict()
+    state["table"] = state["table"].tolist()
+    other = BoundaryAccumulator(3, options=OPTIONS)
+    other.load_state_dict(json.loads(json.dumps(state)))
+    assert other.counts == boundaries.counts
+    with pytest.raises(ValueError, match="of 4 and of 3 classes"):
+        BoundaryAccumulator(4, options=OPTIONS).load_state_dict(state)
+    with pytest.raises(ValueError, match="different widths"):
+        BoundaryAccumulator(3).load_state_dict(state)
+
+
+def test_counts_are_pickled(three):
+    assert pickle.loads(pickle.dumps(three)) == three
+    assert pickle.loads(pickle.dumps(OPTIONS)) == OPTIONS
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        ({"widths": 3}, "widths"),
+        ({"tolerances": 5}, "tolerances"),
+        ({"spacing": (2, 1), "resolution": 0.25}, "spacing"),
+        ({"border": "none"}, "border"),
+        ({"resolution": 1.0}, "resolution"),
+        ({"contours": "pixels"}, "contours"),
+        ({"trimaps": False}, "trimaps"),
+    ],
+)
+def test_other_options_do_not_add_up(change, name):
+    kwargs = {
+        "widths": OPTIONS.widths,
+        "tolerances": OPTIONS.tolerances,
+        "contours": OPTIONS.contours,
+    }
+    other = BoundaryCounts.zeros(3, BoundaryOptions(**{**kwargs, **change}))
+    with pytest.raises(ValueError, match=f"different {name} do not add up"):
+        _ = BoundaryCounts.zeros(3, OPTIONS) + other
+
+
+def test_resamples_are_weighted_sums(three):
+    weights = np.array([[1, 1, 1], [3, 0, 0], [0, 2, 1]])
+    resamples = three.weighted(weights)
+    assert len(resamples) == 3
+    assert resamples[0] == three.summed()
+    assert resamples[2] == three[1] + three[1] + three[2]
+    assert boundary_iou(resamples).shape == (3, 2, 3)
+    assert surface_dice(resamples, "elements").shape == (3, 2, 3)
+    for measure in (boundary_iou, surface_dice, average_surface_distance, hausdorff_distance):
+        np.testing.assert_array_equal(measure(resamples)[1], measure(three[0]))
+    with pytest.raises(TypeError, match="weights must be integers"):
+        three.weighted([0.5, 0.5, 0.0])
+
+
+def test_leading_axes_are_counts_to_other_rooms(three):
+    counts = three.band_counts()
+    assert counts.tp.shape == (3, 2, 3)
+    assert (counts.total == 2000).all()
+    assert (three.trimap_counts().total[..., 0] > 0).all()
+
+
+def test_counts_are_integers_of_the_right_length(three):
+    with pytest.raises(TypeError, match="counts must be integers"):
+        BoundaryCounts(three.table / 2, 3, OPTIONS)
+    with pytest.raises(ValueError, match=r"have [0-9]+ entries"):
+        BoundaryCounts(three.table[:, 1:], 3, OPTIONS)
+    with pytest.raises(ValueError, match="no counts to stack"):
+        BoundaryCounts.stack([])
+    with pytest.raises(IndexError, match="no leading axis"):
+        _ = three[0][0]
+
+
+def test_what_was_not_measured_is_named(masks):
+    options = BoundaryOptions(1, trimaps=False, contours=())
+    counts = boundary_counts(*masks.pair_of_blobs(0), 3, options=options)
+    with pytest.raises(ValueError, match="'trimap' was not measured"):
+        counts.trimap_counts()
+    with pytest.raises(ValueError, match=r"'pixels\.total' was not measured"):
+        surface_dice(counts)
+
+
+def test_rows_hold_every_measure(three):
+    names = ["road", "sky", "car"]
+    rows = boundary_rows(three.summed(), names)
+    keys = [(r["measure"], r["tolerance"], r["contour"]) for r in rows]
+    assert len(set(keys)) == len(keys)
+    for expected in (
+        ("boundary_iou", "2%", None),
+        ("trimap_accuracy", "2", None),
+        ("boundary_f1", "1%", "pixels"),
+        ("surface_dice", "1", "elements"),
+        ("hausdorff_95", None, "elements"),
+    ):
+        assert expected in keys
+    row = rows[keys.index(("surface_dice", "1", "elements"))]
+    values = surface_dice(three.summed(), "elements")[0]
+    assert row["classes"] == dict(zip(names, values.tolist(), strict=True))
+    assert row["mean"] == pytest.approx(values.mean())
+    assert row["mean_classes"] == 3
+    with pytest.raises(ValueError, match="sum them first"):
+        boundary_rows(three)
+    with pytest.raises(ValueError, match="3 classes but 2 class names"):
+        boundary_rows(three.summed(), ["a", "b"])
+
+
+def test_rounding_of_distances():
+    values = bin_values(0.5)
+    assert (np.diff(values) > 0).all()
+    distances = np.concatenate([np.arange(0, 40, 0.013), np.geomspace(1, 60000, 500)])
+    rounded = values[bin_distances(distances, 0.5)]
+    assert (np.abs(rounded - distances) <= np.maximum(0.25, distances / 64) + 1e-12).all()
+    np.testing.assert_array_equal(values[bin_distances(values, 0.5)], values)
+    with pytest.raises(ValueError, match="choose a coarser resolution"):
+        bin_distances(np.array([1e6]), 0.5)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (3, Tolerance(3.0)),
+        (0.5, Tolerance(0.5)),
+        ("1.5", Tolerance(1.5)),
+        (" 0.75% ", Tolerance(0.0075, "diagonal")),
+        (Tolerance(1.0), Tolerance(1.0)),
+        (np.float32(2), Tolerance(2.0)),
+    ],
+)
+def test_tolerances_are_read(text, expected):
+    assert Tolerance.of(text) == expected
+    assert Tolerance.of(str(expected)) == expected
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "text"),
+    [
+        (lambda: Tolerance.of("2 px"), ValueError, "is no tolerance"),
+        (lambda: Tolerance.of(None), TypeError, "a number or a string"),
+        (lambda: Tolerance.of(True), TypeError, "a number or a string"),
+        (lambda: Tolerance(-1.0), ValueError, "at least 0"),
+        (lambda: Tolerance(math.nan), ValueError, "finite"),
+        (lambda: Tolerance(1.0, "percent"), ValueError, "'absolute' or 'diagonal'"),
+        (lambda: BoundaryOptions(0), ValueError, "whole number of pixels"),
+        (lambda: BoundaryOptions(1.5), ValueError, "whole number of pixels"),
+        (lambda: BoundaryOptions((1, 1)), ValueError, "widths has a value twice"),
+        (lambda: BoundaryOptions(border="image"), ValueError, "border must be"),
+        (lambda: BoundaryOptions(contours="edges"), ValueError, "contours must be"),
+        (lambda: BoundaryOptions(spacing=(1, 0)), ValueError, "two positive numbers"),
+        (lambda: BoundaryOptions(spacing=(1, 1, 1)), ValueError, "two positive numbers"),
+        (lambda: BoundaryOptions(resolution=0), ValueError, "must be positive"),
+    ],
+)
+def test_options_are_checked(make, error, text):
+    with pytest.raises(error, match=text):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda t: measure_boundaries(t, t, 0), "num_classes must be at least 1"),
+        (lambda t: BoundaryAccumulator(0), "num_classes must be at least 1"),
+        (lambda t: measure_boundaries(t, t[1:], 2), "two label maps of one shape"),
+        (lambda t: measure_boundaries(t[0], t[0], 2), "two label maps of one shape"),
+        (lambda t: measure_boundaries(t[None], t[None], 2), "one image"),
+        (lambda t: measure_boundaries(t[:0], t[:0], 2), "without pixels"),
+        (lambda t: hausdorff_distance(boundary_counts(t, t, 2), 101), "between 0 and 100"),
+        (lambda t: average_surface_distance(boundary_counts(t, t, 2), lone="no"), "lone must be"),
+        (
+            lambda t: average_surface_distance(boundary_counts(t, t, 2), direction="up"),
+            "direction must be",
+        ),
+        (
+            lambda t: measure_boundaries(t, t, 2).distances["pixels"].hausdorff(-1),
+            "between 0 and 100",
+        ),
+        (
+            lambda t: measure_boundaries(t, t, 2).distances["pixels"].hausdorff(50, "upper"),
+            "method must be",
+        ),
+    ],
+)
+def test_bad_input(masks, call, text):
+    with pytest.raises(ValueError, match=text):
+        call(masks.square())

@@ -1,0 +1,181 @@
+"""The compiled kernel equals NumPy and SciPy, and refuses what does not fit."""
+
+import numpy as np
+import pytest
+
+from segiou.boundary import _backend, _reference, find_contour
+
+kernel = pytest.importorskip("segiou.boundary._kernel", reason="the kernel is not built here")
+
+
+def runs_here(loops):
+    codes, counts = np.zeros((1, 1), dtype=np.uint8), [np.zeros((1, n), int) for n in (3, 3, 2)]
+    try:
+        kernel.count_bands(codes, codes, 1, 1, 1, 1, 1, 0, *counts, loops)
+    except ValueError:
+        return False
+    return True
+
+
+LOOPS = [loops for loops in ("avx512", "avx2", "portable") if runs_here(loops)]
+SHAPES = [(1, 1), (1, 40), (40, 1), (7, 9), (33, 64), (20, 131)]
+
+
+def noisy(masks, seed, shape, num_classes):
+    """Codes with ignored and unassigned pixels."""
+    rng = np.random.default_rng(seed)
+    truth = masks.blobs(seed, shape=shape, num_classes=num_classes, smooth=1.0)
+    pred = rng.integers(0, num_classes, shape).astype(np.uint8)
+    pred = np.where(rng.random(shape) < 0.7, truth, pred)
+    pred[rng.random(shape) < 0.05] = 254
+    ignored = masks.blobs(seed + 5, shape=shape, smooth=1.0) == 1
+    return (np.where(ignored, 255, x).astype(np.uint8) for x in (truth, pred))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("width", [1, 2, 7, 8, 64, 1000])
+def test_bands_equal_numpy(masks, shape, width):
+    for seed, borders in enumerate([(True, False), (False, True), (True, None)]):
+        truth, pred = noisy(masks, seed, shape, 5)
+        got = _backend.count_bands(truth, pred, 5, width, *borders)
+        expected = _reference.count_bands(truth, pred, 5, width, *borders)
+        for ours, theirs in zip(got, expected, strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("loops", LOOPS)
+@pytest.mark.parametrize("num_classes", [5, 60])
+def test_all_loops_count_the_same(masks, loops, num_classes):
+    for seed, shape in enumerate([(40, 130), (70, 64), (3, 65), (90, 5)]):
+        truth, pred = noisy(masks, seed, shape, num_classes)
+        for width in (2, 33, 70):
+            counts = [np.zeros((num_classes, n), dtype=np.int64) for n in (3, 3, 2)]
+            kernel.count_bands(truth, pred, *shape, num_classes, width, 1, 0, *counts, loops)
+            expected = _reference.count_bands(truth, pred, num_classes, width, True, False)
+            for ours, theirs in zip(counts, expected, strict=True):
+                np.testing.assert_array_equal(ours, theirs)
+
+
+def test_unknown_loops_are_refused():
+    assert "portable" in LOOPS
+    codes, counts = np.zeros((4, 5), dtype=np.uint8), [np.zeros((2, n), int) for n in (3, 3, 2)]
+    with pytest.raises(ValueError, match="no such loops"):
+        kernel.count_bands(codes, codes, 4, 5, 2, 1, 1, 0, *counts, "abacus")
+
+
+@pytest.mark.parametrize("shape", [(1, 300), (30, 50), (30, 2), (9, 1)])
+def test_what_differs_across_ignored_columns_is_near(shape):
+    # A gap that takes whole windows' heights, narrower and wider than the reach.
+    rng = np.random.default_rng(0)
+    for width in (1, 3, 10, 40):
+        truth = rng.integers(0, 3, shape).astype(np.uint8)
+        for gap in range(1, 25, 3):
+            at = rng.integers(0, shape[1])
+            truth[:, at : at + gap] = 255
+            pred = np.where(truth == 255, truth, 1).astype(np.uint8)
+            got = _backend.count_bands(truth, pred, 3, width, False, False)
+            expected = _reference.count_bands(truth, pred, 3, width, False, False)
+            for ours, theirs in zip(got, expected, strict=True):
+                np.testing.assert_array_equal(ours, theirs)
+
+
+def test_valid_pixels_are_counted():
+    for size in (0, 1, 63, 64, 200):
+        codes = np.random.default_rng(size).choice(np.array([0, 254, 255], np.uint8), size)
+        assert _backend.count_valid(codes) == np.count_nonzero(codes != 255)
+    assert _backend.count_valid(np.array([[65535, 255]], dtype=np.uint16)) == 1
+
+
+def test_long_runs_are_counted_whole():
+    # Runs are added up in bytes, which must be emptied in time.
+    truth = np.zeros((70, 200), dtype=np.uint8)
+    truth[:, 100:] = 1
+    for width in (60, 300):
+        got = _backend.count_bands(truth, truth, 2, width, True, True)
+        expected = _reference.count_bands(truth, truth, 2, width, True, True)
+        for ours, theirs in zip(got, expected, strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("contour", ["pixels", "elements"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_distances_equal_scipy(masks, shape, contour):
+    truth, pred = noisy(masks, 3, shape, 4)
+    query, target = (find_contour(x, 4, contour, True) for x in (truth, pred))
+    points = query.points, query.starts, target.points, target.starts
+    for spacing in ((1.0, 1.0), (0.3, 2.0)):
+        got = _backend.nearest(*points, spacing)
+        np.testing.assert_allclose(got, _reference.nearest(*points, spacing), rtol=1e-12)
+    unit = _backend.nearest(*points, (1.0, 1.0))
+    np.testing.assert_array_equal(unit, _reference.nearest(*points, (1.0, 1.0)))
+
+
+def test_distances_over_large_gaps():
+    rng = np.random.default_rng(1)
+    query = rng.integers(0, 900, (300, 2)).astype(np.int32)
+    target = rng.integers(0, 900, (5, 2)).astype(np.int32)
+    points = query, np.array([0, 300]), target, np.array([0, 5])
+    for spacing in ((1.0, 1.0), (10.0, 1.0), (1.0, 10.0)):
+        got, expected = _backend.nearest(*points, spacing), _reference.nearest(*points, spacing)
+        np.testing.assert_array_equal(got, expected)
+
+
+def test_sizes_that_do_not_fit_are_refused():
+    codes, counts = np.zeros((4, 5), dtype=np.uint8), [np.zeros((2, n), int) for n in (3, 3, 2)]
+
+    def call(truth=codes, height=4, width=5, num_classes=2, reach=1, out=counts):
+        kernel.count_bands(truth, codes, height, width, num_classes, reach, 1, 0, *out)
+
+    call()
+    for wrong in (
+        {"truth": codes[1:]},
+        {"height": 5},
+        {"height": -4, "width": -5},
+        {"num_classes": 3},
+        {"num_classes": 0},
+        {"reach": 0},
+        {"out": counts[::-1]},
+    ):
+        with pytest.raises(ValueError, match="do not suit each other"):
+            call(**wrong)
+    with pytest.raises((TypeError, ValueError, BufferError)):
+        call(truth=codes[:, ::2])
+
+
+def test_points_that_do_not_fit_are_refused():
+    points, starts = np.zeros((2, 2), np.int32), np.array([0, 2])
+
+    def call(query=points, query_starts=starts, target_starts=starts, size=2):
+        out = np.zeros(size)
+        kernel.nearest(query, query_starts, points, target_starts, 1.0, 1.0, out)
+
+    call()
+    for wrong in (
+        {"query": points - 1},
+        {"query": points[:1]},
+        {"query_starts": np.array([1, 2])},
+        {"query_starts": np.array([0, 3])},
+        {"query_starts": np.array([0, 2, 1])},
+        {"query_starts": np.array([], dtype=int)},
+        {"target_starts": np.array([0, 1, 2])},
+        {"size": 3},
+    ):
+        with pytest.raises(ValueError, match="starts must fit"):
+            call(**wrong)
+
+
+def test_encoding_what_does_not_fit_is_refused():
+    codes, out = np.zeros(5, dtype=np.uint8), np.empty((2, 5), dtype=np.uint8)
+    assert kernel.encode(codes, codes + 3, 0, 2, *out) == (0, 0)
+    assert kernel.encode(codes, codes + 3, -1, 2, *out) == (0, 1)
+    assert kernel.encode(codes + 3, codes, -1, 2, *out) == (1, 0)
+    for wrong in (
+        (codes[1:], codes, 0, 2, *out),
+        (codes, codes[1:], 0, 2, *out),
+        (codes, codes, -2, 2, *out),
+        (codes, codes, 256, 2, *out),
+        (codes, codes, 0, 254, *out),
+        (codes, codes, 0, 2, out[0], out),
+    ):
+        with pytest.raises(ValueError, match="do not suit each other"):
+            kernel.encode(*wrong)

@@ -1,0 +1,150 @@
+"""The integers: Counts and Tally."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from segiou.counts import Counts, Tally
+
+MATRIX = [[3, 1, 0], [2, 4, 0], [0, 5, 7]]
+UNASSIGNED = [1, 0, 2]
+
+
+def tables(leading=()):
+    shape = st.integers(1, 5).map(lambda c: (*leading, c, c + 1))
+    return hnp.arrays(np.int64, shape, elements=st.integers(0, 9))
+
+
+def test_counts_of_a_matrix_by_hand():
+    counts = Tally(MATRIX, UNASSIGNED, 4).counts
+    assert counts == Counts(tp=[3, 4, 7], fp=[2, 6, 0], fn=[2, 2, 7], tn=[18, 13, 11])
+    assert counts.total.tolist() == [25, 25, 25]
+    assert Tally(MATRIX, UNASSIGNED, 4).pixels == 29
+
+
+@settings(max_examples=40)
+@given(tables())
+def test_counts_are_what_a_double_loop_counts(table):
+    num_classes = len(table)
+    pairs = [
+        (t, p)
+        for t in range(num_classes)
+        for p in range(num_classes + 1)
+        for _ in range(table[t, p])
+    ]
+    counts = Tally.of_table(table).counts
+    for c in range(num_classes):
+        assert counts.tp[c] == sum(t == c and p == c for t, p in pairs)
+        assert counts.fp[c] == sum(t != c and p == c for t, p in pairs)
+        assert counts.fn[c] == sum(t == c and p != c for t, p in pairs)
+        assert counts.tn[c] == sum(t != c and p != c for t, p in pairs)
+
+
+@settings(max_examples=20)
+@given(tables(leading=(3,)))
+def test_leading_axes_and_sums(table):
+    tally = Tally.of_table(table, ignored=np.zeros(3, np.int64))
+    for i in range(3):
+        assert tally.counts[i] == Tally.of_table(table[i]).counts
+    assert tally.counts.summed() == Tally.of_table(table.sum(0)).counts
+    assert tally.counts[0] + tally.counts[1] + tally.counts[2] == tally.counts.summed()
+
+
+@settings(max_examples=20)
+@given(tables())
+def test_swapping_truth_and_prediction_transposes(table):
+    matrix = table[:, :-1]
+    nothing = np.zeros(len(matrix), np.int64)
+    counts, swapped = Tally(matrix, nothing, 0).counts, Tally(matrix.T, nothing, 0).counts
+    assert swapped == Counts(counts.tp, counts.fn, counts.fp, counts.tn)
+
+
+def test_one_class_against_the_rest():
+    pair = Counts(tp=[1, 0], fp=[2, 3], fn=[4, 5], tn=[6, 7]).one_vs_rest()
+    assert pair == Counts([[1, 6], [0, 7]], [[2, 4], [3, 5]], [[4, 2], [5, 3]], [[6, 1], [7, 0]])
+
+
+def test_merging_classes_is_counting_merged_labels():
+    rng = np.random.default_rng(1)
+    truth, pred = rng.integers(0, 5, 400), rng.integers(0, 5, 400)
+    matrix = np.histogram2d(truth, pred, bins=[range(6), range(6)])[0].astype(np.int64)
+    merged = Tally(matrix, np.zeros(5, np.int64), 11).merged_classes([[3, 0], [4]])
+    group = np.array([0, 2, 2, 0, 1])  # 2 stands for: in no group
+    t, p = group[truth], group[pred]
+    assert merged.matrix.tolist() == [
+        [int(((t == a) & (p == b)).sum()) for b in (0, 1)] for a in (0, 1)
+    ]
+    assert merged.unassigned.tolist() == [int(((t == a) & (p == 2)).sum()) for a in (0, 1)]
+    assert merged.ignored == 11 + (t == 2).sum()
+    assert merged.pixels == 411
+
+
+def test_merging_keeps_what_was_unassigned_and_leading_axes():
+    matrix = np.array([MATRIX, MATRIX])
+    tally = Tally(matrix, np.array([UNASSIGNED] * 2), np.array([4, 0]))
+    merged = tally.merged_classes([[0, 1], [2], []])
+    assert merged.matrix[1].tolist() == [[10, 0, 0], [5, 7, 0], [0, 0, 0]]
+    assert merged.unassigned.tolist() == [[1, 2, 0]] * 2
+    assert merged.ignored.tolist() == [4, 0]
+
+
+def test_merging_every_class_alone_changes_nothing():
+    tally = Tally(MATRIX, UNASSIGNED, 4)
+    again = tally.merged_classes([[0], [1], [2]])
+    assert again.counts == tally.counts
+    assert again.pixels == tally.pixels
+
+
+@pytest.mark.parametrize(
+    ("groups", "text"),
+    [
+        ([[0, 1], [1]], "class 1 is in more than one group"),
+        ([[0], [3]], "group 1 names class 3, but there are 0 to 2"),
+        ([[-1]], "group 0 names class -1"),
+    ],
+)
+def test_bad_groups_are_refused(groups, text):
+    with pytest.raises(ValueError, match=text):
+        Tally(MATRIX, UNASSIGNED, 0).merged_classes(groups)
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "text"),
+    [
+        (lambda: Counts([0.5], [0], [0], [0]), TypeError, "tp must be integers, got float64"),
+        (lambda: Counts([1], [0], [-2], [0]), ValueError, "fn must not be negative, got -2"),
+        (lambda: Counts([1], [0], [0, 1], [0]), ValueError, "one shape"),
+        (
+            lambda: Counts([0], np.array([2**63], np.uint64), [0], [0]),
+            ValueError,
+            "fp must be below 2\\^63, got 9223372036854775808",
+        ),
+        (lambda: Tally([[1, 2]], [0, 0], 0), ValueError, "do not fit"),
+        (lambda: Tally([[1]], [0], [0]), ValueError, "broadcast"),
+        (lambda: Tally([[1.0]], [0], 0), TypeError, "matrix must be integers"),
+    ],
+)
+def test_what_is_no_count_is_refused(make, error, text):
+    with pytest.raises(error, match=text):
+        make()
+
+
+def test_counts_take_any_integer_dtype_and_leave_the_arrays_alone():
+    small = np.array([200], dtype=np.uint8)
+    small.setflags(write=False)
+    counts = Counts(small, small, small, small)
+    assert counts.total.tolist() == [800]
+    assert small.dtype == np.uint8
+
+
+def test_counts_compare_and_do_not_hash():
+    counts = Counts([1], [2], [3], [4])
+    assert counts == Counts([1], [2], [3], [4])
+    assert counts != Counts([1], [2], [3], [5])
+    assert counts != "counts"
+    with pytest.raises(TypeError):
+        hash(counts)
+    with pytest.raises(TypeError):
+        counts + 1

@@ -1,0 +1,251 @@
+"""Figures: what is drawn, not how its pixels come out."""
+
+import sys
+
+import numpy as np
+import pytest
+
+import segiou
+from segiou import plots
+from segiou.channels import ChannelCounts
+from segiou.comparison import compare
+from segiou.imbalance import prevalence_curve as curve_of
+from segiou.uncertainty import bootstrap
+
+pytest.importorskip("matplotlib")
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+NAMES = ("road", "car", "pole")
+TRUTH = np.random.default_rng(0).choice(3, (12, 8, 8), p=[0.7, 0.25, 0.05])
+
+
+def scored(rate, **options):
+    rng = np.random.default_rng(1)
+    pred = np.where(rng.random(TRUTH.shape) < rate, rng.integers(0, 3, TRUTH.shape), TRUTH)
+    return segiou.score(TRUTH, pred, labels=list(NAMES), **options)
+
+
+@pytest.fixture(scope="module")
+def run():
+    return scored(0.3)
+
+
+@pytest.fixture(scope="module")
+def comparison(run):
+    return compare(run, scored(0.1), names=("old", "new"), resamples=100, permutations=100)
+
+
+def row_names(ax):
+    return [text.get_text() for text in ax.get_yticklabels()]
+
+
+def drawn_without_complaint(ax):
+    """Draw everything: warnings are errors here."""
+    assert isinstance(ax, Axes)
+    ax.figure.canvas.draw()
+    return ax
+
+
+def test_new_figures_are_a_column_wide_and_not_pyplots(run):
+    ax = drawn_without_complaint(plots.class_bars(run))
+    assert ax.figure.get_figwidth() == 3.3
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    assert pyplot is None or not pyplot.get_fignums()
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        plots.confusion_matrix,
+        plots.class_bars,
+        plots.accuracy_against_iou,
+        plots.image_distribution,
+        lambda run, ax: plots.prevalence_curve(run, "pole", ax=ax),
+    ],
+)
+def test_axes_given_are_drawn_on_and_returned(run, draw):
+    figure = Figure()
+    ax = figure.add_subplot()
+    assert draw(run, ax=ax) is ax
+    assert ax.has_data()
+    drawn_without_complaint(ax)
+
+
+@pytest.mark.parametrize("of", ["run", "report", "matrix"])
+def test_runs_reports_and_matrices_are_drawn_alike(run, of):
+    source = {"run": run, "report": run.report(), "matrix": run.total()}[of]
+    widths = [bar.get_width() for bar in plots.class_bars(source).patches]
+    assert widths == sorted(run.total().iou().tolist())
+
+
+def test_other_things_are_refused():
+    with pytest.raises(TypeError, match="not ndarray"):
+        plots.confusion_matrix(np.eye(3))
+
+
+def test_confusion_matrix_draws_shares_of_the_truth(run):
+    ax = drawn_without_complaint(plots.confusion_matrix(run))
+    matrix = run.total().matrix
+    shown = ax.images[0].get_array()
+    np.testing.assert_array_equal(shown.filled(0), matrix / matrix.sum(1, keepdims=True))
+    assert row_names(ax) == list(NAMES)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("prediction", "truth")
+    texts = {text.get_position(): text.get_text() for text in ax.texts}
+    assert texts[0, 0] == f"{100 * matrix[0, 0] / matrix[0].sum():.0f}"
+
+
+def test_confusion_matrix_by_prediction_and_in_pixels(run):
+    matrix = run.total().matrix
+    by_pred = plots.confusion_matrix(run, normalize="pred").images[0].get_array().filled(0)
+    np.testing.assert_allclose(by_pred.sum(0), 1)
+    ax = drawn_without_complaint(plots.confusion_matrix(run, normalize=None))
+    np.testing.assert_array_equal(ax.images[0].get_array().filled(0), matrix)
+    with pytest.raises(ValueError, match="'truth', 'pred' or None, got 'rows'"):
+        plots.confusion_matrix(run, normalize="rows")
+
+
+def test_many_classes_go_unnamed():
+    matrix = segiou.ConfusionMatrix(150).update(np.arange(150), np.arange(150))
+    ax = drawn_without_complaint(plots.confusion_matrix(matrix))
+    assert not ax.texts
+    assert "the 40 lowest of 150 classes" in plots.class_bars(matrix).get_xlabel()
+
+
+def test_bars_carry_their_intervals(run):
+    found = bootstrap(run.counts, class_names=NAMES, resamples=200)
+    ax = drawn_without_complaint(plots.class_bars(run, intervals=found))
+    order = row_names(ax)
+    segments = ax.collections[0].get_segments()
+    for name, ((low, _), (high, _)) in zip(order, segments, strict=True):
+        (own,) = (c for c in found.classes if c.name == name)
+        assert (low, high) == pytest.approx((own.low, own.high))
+    recall = bootstrap(run.counts, "recall", class_names=NAMES, resamples=50)
+    with pytest.raises(ValueError, match="of 'recall', not of 'iou'"):
+        plots.class_bars(run, intervals=recall)
+    with pytest.raises(ValueError, match="no metric 'kappa'"):
+        plots.class_bars(run, metric="kappa")
+
+
+def test_accuracy_stands_against_iou_the_frequent_class_on_top(run):
+    ax = drawn_without_complaint(plots.accuracy_against_iou(run))
+    assert row_names(ax) == ["road", "car", "pole"]
+    recall, iou = (c.get_offsets()[:, 0] for c in ax.collections[1:3])
+    np.testing.assert_allclose(iou, run.total().iou())
+    np.testing.assert_allclose(recall, run.total().recall())
+    # Told apart without colour: one kind is open, the other filled.
+    faces = [tuple(c.get_facecolor()[0]) for c in ax.collections[1:3]]
+    assert faces[0] == (1, 1, 1, 1) != faces[1]
+
+
+def test_prevalence_curve_goes_through_the_class_itself(run):
+    ax = drawn_without_complaint(plots.prevalence_curve(run, "pole"))
+    row = run.report().classes[2]
+    (x,), (y,) = ax.lines[-1].get_data()
+    assert (x, y) == (row.share, row.iou)
+    shares, ious = ax.lines[1].get_data()
+    expected = curve_of(run.total().tally, 2, shares).iou
+    np.testing.assert_array_equal(ious, expected)
+    styles = {(line.get_linestyle(), line.get_linewidth()) for line in ax.lines[:3]}
+    assert len(styles) == 3
+    with pytest.raises(ValueError, match="no class 'tram'"):
+        plots.prevalence_curve(run, "tram")
+
+
+def test_distribution_counts_every_image(run):
+    ax = drawn_without_complaint(plots.image_distribution(run))
+    assert sum(bar.get_height() for bar in ax.patches) == 12
+    with pytest.raises(ValueError, match="images were not kept apart"):
+        plots.image_distribution(run.total())
+
+
+def test_forest_has_a_row_a_class_below_the_score(comparison):
+    ax = drawn_without_complaint(plots.comparison_forest(comparison))
+    pair = comparison.pairs[0]
+    assert row_names(ax)[0] == "mean IoU"
+    assert set(row_names(ax)[1:]) == set(NAMES)
+    (delta,), (place,) = ax.lines[1].get_data()
+    assert (delta, place) == (pair.overall.delta, 0)
+    assert "old better" in ax.get_xlabel()
+    assert "new better" in ax.get_xlabel()
+
+
+def test_overlapping_channels_have_bars_and_no_matrix(tmp_path):
+    channels = ChannelCounts(["edema", "tumour"])
+    channels.update([[[1, 1, 0]], [[0, 1, 0]]], [[[1, 0, 0]], [[0, 1, 1]]], axis=0)
+    drawn_without_complaint(plots.class_bars(channels))
+    with pytest.raises(ValueError, match="no confusion matrix"):
+        plots.confusion_matrix(channels)
+    with pytest.raises(ValueError, match="no confusion rates"):
+        plots.prevalence_curve(channels, "edema")
+    written = plots.save_plots(channels, tmp_path, dpi=40)
+    assert {p.stem for p in written} == {"class_iou", "accuracy_against_iou"}
+
+
+def test_overlay_counts_its_pixels():
+    truth = np.array([[1, 1, 0, 9], [1, 0, 0, 9]])
+    pred = np.array([[1, 0, 1, 1], [1, 0, 0, 0]])
+    ax = drawn_without_complaint(plots.overlay(truth, pred, 1, ignore=[9]))
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert texts == ["TP 2 px", "FN 1 px", "FP 1 px"]
+    covered = [image.get_array()[..., 3] > 0 for image in ax.images[1:]]
+    np.testing.assert_array_equal(covered[0], [[1, 0, 0, 0], [1, 0, 0, 0]])
+    np.testing.assert_array_equal(covered[2], [[0, 0, 1, 0], [0, 0, 0, 0]])
+
+
+def test_overlay_takes_a_photograph_of_the_same_size():
+    truth = np.eye(6, dtype=int)
+    image = np.full((6, 6, 3), 200, np.uint8)
+    ax = drawn_without_complaint(plots.overlay(truth, truth, 1, image=image))
+    assert ax.images[0].get_array()[0, 0] == pytest.approx(0.25 + 0.75 * 200 / 255)
+    with pytest.raises(ValueError, match="resize the image"):
+        plots.overlay(truth, truth, 1, image=image[:3])
+    with pytest.raises(ValueError, match="two label images of one shape"):
+        plots.overlay(truth, truth[:3], 1)
+
+
+def test_names_are_never_read_as_formulas():
+    names = ["$x$", "a_b$", r"\frac{"]
+    run = segiou.score(TRUTH, TRUTH, labels=names)
+    for ax in (plots.class_bars(run), plots.confusion_matrix(run)):
+        drawn_without_complaint(ax)
+        assert set(row_names(ax)) == set(names)
+
+
+def test_every_figure_is_saved_in_three_formats(tmp_path, run):
+    written = plots.save_plots(run, tmp_path / "figures", dpi=60)
+    names = ["confusion_matrix", "class_iou", "accuracy_against_iou", "prevalence_curve"]
+    names.append("image_distribution")
+    assert [p.name for p in written] == [f"{n}.{e}" for n in names for e in ("png", "svg", "pdf")]
+    begins = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
+    for path in written:
+        content = path.read_bytes()
+        assert content.startswith(begins[path.suffix])
+    svg = (tmp_path / "figures" / "class_iou.svg").read_text()
+    # Text stays text.
+    assert ">pole</text>" in svg
+
+
+def test_saved_files_are_the_same_every_time(tmp_path, run):
+    first, second = (plots.save_plots(run.total(), tmp_path / n, dpi=40) for n in ("a", "b"))
+    for one, other in zip(first, second, strict=True):
+        assert one.read_bytes() == other.read_bytes(), one.name
+
+
+def test_comparisons_are_saved(tmp_path, comparison):
+    written = plots.save_plots(comparison, tmp_path, dpi=40)
+    assert [p.name for p in written] == ["comparison.png", "comparison.svg", "comparison.pdf"]
+
+
+def test_nothing_counted_is_still_saved(tmp_path):
+    written = plots.save_plots(segiou.ConfusionMatrix(2), tmp_path, dpi=40)
+    assert [p.stem for p in written] == ["confusion_matrix"] * 3
+    with pytest.raises(ValueError, match="no class has a defined iou"):
+        plots.class_bars(segiou.ConfusionMatrix(2))
+
+
+def test_without_matplotlib_the_extra_is_named(monkeypatch, run):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ImportError, match=r"pip install 'segiou\[plot\]'"):
+        plots.class_bars(run)

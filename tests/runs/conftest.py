@@ -1,0 +1,67 @@
+"""Small folders of masks, and runs of them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import segiou
+
+LABELS = ["void", "road", "car", "tree"]
+#: Long enough ago that no clock takes it for a change of just now.
+LONG_AGO = 1_600_000_000_000_000_000
+
+
+def save(path: Path, values, *, when: int = LONG_AGO) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(np.asarray(values, dtype=np.uint8)).save(path)
+    os.utime(path, ns=(when, when))
+
+
+@pytest.fixture
+def write_mask():
+    """Write a mask as a file that nobody has changed for long."""
+    return save
+
+
+@pytest.fixture
+def folders(tmp_path):
+    """Twelve pairs of masks of 6 × 8 pixels, in ``truth`` and ``pred``."""
+    rng = np.random.default_rng(0)
+    for i in range(12):
+        truth = rng.integers(0, 4, (6, 8))
+        noise = np.where(rng.random((6, 8)) < 0.3, rng.integers(0, 4, (6, 8)), truth)
+        save(tmp_path / "truth" / f"scene{i % 3}" / f"{i:02d}.png", truth)
+        save(tmp_path / "pred" / f"scene{i % 3}" / f"{i:02d}.png", noise)
+    return tmp_path
+
+
+@pytest.fixture
+def score(folders):
+    """Score the folders; keyword arguments go to ``score_folder``."""
+
+    def do(**options):
+        options = {"labels": LABELS, **options}
+        return segiou.score_folder(folders / "truth", folders / "pred", **options)
+
+    return do
+
+
+@pytest.fixture
+def reads(monkeypatch):
+    """The names of the files that were read, in order."""
+    from segiou.sources.local import LocalFolder
+
+    names: list[str] = []
+    read = LocalFolder.read
+
+    def noting(self, path):
+        names.append(Path(path).name)
+        return read(self, path)
+
+    monkeypatch.setattr(LocalFolder, "read", noting)
+    return names

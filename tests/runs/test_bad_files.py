@@ -1,0 +1,230 @@
+"""Run files that are none: each is refused with its name, and never changed."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import random
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import zlib
+from pathlib import Path
+
+import pytest
+
+import segiou
+from segiou.runs import RunFileError
+
+
+@pytest.fixture
+def made(score, tmp_path):
+    """A sound run file and its total."""
+    run = score(run=tmp_path / "r.sqlite")
+    return tmp_path / "r.sqlite", run.total()
+
+
+def change(path, *statements):
+    connection = sqlite3.connect(path)
+    with connection:
+        for statement in statements:
+            connection.execute(statement)
+    connection.close()
+
+
+def refused(path, score, text):
+    """Neither read nor gone on with, and left as it is."""
+    before = path.read_bytes()
+    for attempt in (lambda: segiou.Run.open(path).total(), lambda: score(run=path)):
+        with pytest.raises(RunFileError, match=text) as caught:
+            attempt()
+        assert str(caught.value).startswith(str(path))
+    assert path.read_bytes() == before
+
+
+def test_what_is_not_sqlite(score, tmp_path):
+    for name, content in (("text", b"all my results\n" * 500), ("short", b"SQLite format 3\0")):
+        path = tmp_path / name
+        path.write_bytes(content)
+        refused(path, score, "is no run file: it is not SQLite|damaged")
+
+
+def test_sqlite_of_somebody_else(score, tmp_path):
+    path = tmp_path / "notes.sqlite"
+    change(path, "CREATE TABLE notes (text)", "INSERT INTO notes VALUES ('do not lose me')")
+    refused(path, score, "is an SQLite file, but no run of segiou")
+
+
+def test_a_newer_format(made, score):
+    change(made[0], "PRAGMA user_version = 7")
+    refused(made[0], score, "is a run of format 7, and this segiou reads up to 1; update segiou")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DROP VIEW cell",
+        "ALTER TABLE image ADD COLUMN more",
+        "CREATE TRIGGER t AFTER INSERT ON image BEGIN DELETE FROM image; END",
+        "DROP TABLE skipped",
+    ],
+)
+def test_tables_that_are_not_ours(made, score, statement):
+    change(made[0], statement)
+    refused(made[0], score, "its schema is not ours")
+
+
+def test_an_image_that_is_a_view_without_end_is_never_asked(made, score):
+    change(
+        made[0],
+        "DROP VIEW cell",
+        "DROP VIEW class_count",
+        "DROP TABLE image",
+        "CREATE VIEW image AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i FROM n) "
+        "SELECT i AS id FROM n",
+    )
+    refused(made[0], score, "its schema is not ours")
+
+
+@pytest.mark.parametrize(
+    ("statement", "text"),
+    [
+        ("UPDATE image SET cells = x'0107' WHERE id LIKE '%/00'", "does not match its checksum"),
+        ("UPDATE image SET ignored = ignored + 1", "does not match its checksum"),
+        ("UPDATE image SET id = 'x' || id", "does not match its checksum"),
+        ("UPDATE image SET ignored = 'many'", "does not match its checksum"),
+        ("DELETE FROM image WHERE id LIKE '%/00'", "holds 11 images and should hold 12"),
+    ],
+)
+def test_counts_that_were_changed(made, statement, text):
+    change(made[0], statement)
+    with pytest.raises(RunFileError, match=text):
+        segiou.Run.open(made[0]).total()
+
+
+@pytest.mark.parametrize(
+    "value", ["{}", "[1", "null", '{"labels": 3}', '{"__class__": "os.system"}']
+)
+def test_options_that_are_none(made, score, value):
+    crc = zlib.crc32(f"options\0{value}".encode())
+    change(made[0], f"UPDATE run SET value = '{value}', crc = {crc} WHERE key = 'options'")
+    with pytest.raises(RunFileError, match="damaged run file"):
+        segiou.Run.open(made[0])
+    change(made[0], "UPDATE run SET crc = crc + 1 WHERE key = 'options'")
+    with pytest.raises(RunFileError, match=r"'options' .* does not match its checksum"):
+        segiou.Run.open(made[0])
+
+
+def test_a_flipped_bit_never_changes_a_number_silently(made, tmp_path):
+    path, total = made
+    content = path.read_bytes()
+    chance = random.Random(1)
+    harmless = 0
+    for _ in range(150):
+        at = chance.randrange(8 * len(content))
+        bad = bytearray(content)
+        bad[at // 8] ^= 1 << at % 8
+        flipped = tmp_path / "flipped.sqlite"
+        flipped.write_bytes(bad)
+        try:
+            found = segiou.Run.open(flipped).total()
+        except RunFileError as error:
+            assert str(error).startswith(str(flipped))
+        else:
+            harmless += 1
+            assert found == total
+    assert 0 < harmless < 150
+
+
+def test_files_that_are_missing_or_no_files(score, tmp_path):
+    with pytest.raises(RunFileError, match="does not exist"):
+        segiou.Run.open(tmp_path / "none.sqlite")
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path, tmp_path / "pipe"):
+        with pytest.raises(RunFileError, match="is not a regular file"):
+            segiou.Run.open(path)
+        with pytest.raises(RunFileError, match="is not a regular file"):
+            score(run=path)
+    with pytest.raises(RunFileError, match="cannot be opened"):
+        score(run=tmp_path / "no" / "folder" / "r.sqlite")
+
+
+def test_the_error_survives_pickling():
+    error = pickle.loads(pickle.dumps(RunFileError("a.sqlite", "is odd")))
+    assert (error.path, error.problem, str(error)) == ("a.sqlite", "is odd", "a.sqlite: is odd")
+
+
+def test_a_second_process_on_the_same_file_gets_a_clear_error(score, tmp_path):
+    path = tmp_path / "r.sqlite"
+    code = (
+        "import sys, segiou\n"
+        "from segiou.runs import RunWriter, Header\n"
+        "from segiou.classes import ClassOptions\n"
+        "with RunWriter(sys.argv[1], Header(ClassOptions.of(2))):\n"
+        "    print('open', flush=True); sys.stdin.read()\n"
+    )
+    command = [sys.executable, "-c", code, str(path)]
+    with subprocess.Popen(command, stdin=-1, stdout=-1) as first:
+        assert first.stdout.readline() == b"open\n"
+        with pytest.raises(RunFileError, match="another process is writing this run"):
+            score(run=path)
+        with pytest.raises(RunFileError, match="another process is writing this run"):
+            segiou.Run.open(path)
+        first.kill()
+        first.wait()
+    # Nobody holds it any more, however the other ended.
+    assert len(segiou.Run.open(path)) == 0
+
+
+def test_a_run_that_grew_since_it_was_opened_says_so(score, tmp_path, write_mask):
+    run = score(run=tmp_path / "r.sqlite")
+    for side in ("truth", "pred"):
+        write_mask(tmp_path / side / "scene0/50.png", [[1]])
+    score(run=tmp_path / "r.sqlite")
+    with pytest.raises(RunFileError, match="has changed since it was opened"):
+        run.total()
+
+
+WITHOUT_RIGHTS = """
+import os, sys, segiou
+from segiou.scoring import score_folder
+segiou.Run.open(sys.argv[1]).total()
+if os.getuid() == 0:
+    os.setgroups([]); os.setgid(65534); os.setuid(65534)
+print(len(segiou.Run.open(sys.argv[1])))
+try:
+    score_folder(*sys.argv[2:4], labels=["void", "road", "car", "tree"], run=sys.argv[4])
+except ValueError as error:
+    print(error)
+"""
+
+
+def test_a_finished_run_is_read_where_nothing_can_be_written(made, tmp_path):
+    # Root may write anywhere, so a process without its rights has to try; and
+    # those above pytest's folders are closed to it.
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        path = folder / "r.sqlite"
+        shutil.copy(made[0], path)
+        for side in ("truth", "pred"):
+            shutil.copytree(tmp_path / side, folder / side)
+        folder.chmod(0o555)
+        try:
+            result = subprocess.run(
+                [
+                    *(sys.executable, "-c", WITHOUT_RIGHTS),
+                    *(str(path), str(folder / "truth"), str(folder / "pred")),
+                    str(folder / "new.sqlite"),
+                ],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+        finally:
+            folder.chmod(0o755)
+    lines = result.stdout.splitlines()
+    assert lines[0] == "12", result.stderr
+    assert lines[1].startswith(f"{folder}/new.sqlite: ")
+    assert "cannot be opened" in lines[1] or "may not be written" in lines[1]

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from itertools import chain
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from segiou.runs.sparse import decode_cells, encode_cells
+
+
+def ints(*values):
+    return np.array(values, dtype=np.int64)
+
+
+def test_bytes_are_those_of_the_documented_encoding():
+    # Cell 0 is one step from −1; 300 = 0b10_0101100 → ac 02.
+    assert encode_cells(ints(1), ints(0), ints(300)) == [b"\x01\xac\x02"]
+    assert encode_cells(ints(0, 2), ints(3, 5), ints(1, 127)) == [b"", b"\x04\x01\x02\x7f"]
+
+
+@st.composite
+def images(draw):
+    num_cells = draw(st.integers(1, 400))
+    chosen = st.lists(st.integers(0, num_cells - 1), unique=True, max_size=12).map(sorted)
+    cells = draw(st.lists(chosen, max_size=6))
+    values = [
+        draw(st.lists(st.integers(1, 2**62), min_size=len(c), max_size=len(c))) for c in cells
+    ]
+    return num_cells, cells, values
+
+
+@settings(max_examples=60, deadline=None)
+@given(images())
+def test_decoding_undoes_encoding(case):
+    num_cells, cells, values = case
+    sizes = ints(*map(len, cells))
+    all_cells, all_values = list(chain(*cells)), list(chain(*values))
+    blobs = encode_cells(sizes, ints(*all_cells), ints(*all_values))
+    back = decode_cells(blobs, num_cells)
+    assert back[0].tolist() == sizes.tolist()
+    assert back[1].tolist() == all_cells
+    assert back[2].tolist() == all_values
+
+
+@pytest.mark.parametrize(
+    ("blob", "text"),
+    [
+        (b"\x01", "a count has no cell"),
+        (b"\x01\x80", "cut off"),
+        (b"\x00\x05", "outside the table"),
+        (b"\x07\x05", "outside the table"),
+        (b"\x04\x05\x03\x05", "outside the table"),
+        (b"\x01\x00", "not positive"),
+        (b"\x01" + b"\xff" * 9 + b"\x01", "too long"),
+    ],
+)
+def test_bytes_that_are_no_counts_are_refused(blob, text):
+    with pytest.raises(ValueError, match=text):
+        decode_cells([b"\x01\x05", blob], 6)

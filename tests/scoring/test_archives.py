@@ -1,0 +1,183 @@
+"""Archives and addresses score in place, and hostile ones do no harm."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import struct
+import tarfile
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import segiou
+from segiou.scoring import DataError
+from segiou.sources import ArchiveFolder, LocalFolder, RemoteFolder, archives, open_source
+
+
+def score(truth, pred, **options):
+    return segiou.score_folder(truth, pred, labels=4, **options)
+
+
+@pytest.mark.parametrize(
+    ("truth", "pred"),
+    [
+        ("truth.zip", "pred.zip"),
+        ("truth.tar", "pred.tar.gz"),
+        ("truth.tar.bz2", "pred.tar.xz"),
+        ("truth-around.zip", "pred.tar"),
+        ("both.zip/data/truth", "both.zip/data/pred"),
+    ],
+)
+def test_archives_score_without_unpacking(packed, expected, truth, pred):
+    run = score(packed / truth, packed / pred)
+    assert run.total() == expected
+    assert run.images[0].truth.startswith(f"{packed}/{truth}/"[:-1])
+
+
+def test_an_archive_goes_with_a_folder_in_other_processes(packed, masks, expected, tmp_path):
+    run = score(packed / "truth.zip", masks / "pred", processes=2, run=tmp_path / "r.sqlite")
+    assert run.total() == expected
+
+
+def test_a_run_of_archives_goes_on(packed, tmp_path, monkeypatch):
+    archive = tmp_path / "pred.zip"
+    shutil.copy(packed / "pred.zip", archive)
+    first = score(packed / "truth.tar", archive, run=tmp_path / "r.sqlite").total()
+    read = []
+    original = ArchiveFolder.read
+    monkeypatch.setattr(
+        ArchiveFolder, "read", lambda self, path: read.append(path) or original(self, path)
+    )
+    # The same members in another archive of this name are the same by their checksums.
+    with zipfile.ZipFile(packed / "pred.zip") as old, zipfile.ZipFile(archive, "w") as new:
+        for name in sorted(old.namelist()):
+            data = old.read(name)
+            if name == "07.png":
+                data = old.read("08.png")
+            new.writestr(name, data)
+    run = score(packed / "truth.tar", archive, run=tmp_path / "r.sqlite")
+    assert sorted(Path(p).name for p in read) == ["07.png", "07.png"]
+    assert run.total() != first
+
+
+def png(values) -> bytes:
+    out = io.BytesIO()
+    Image.fromarray(np.asarray(values, dtype=np.uint8)).save(out, "PNG")
+    return out.getvalue()
+
+
+def zip_of(path: Path, members) -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in members:
+            archive.writestr(name, data)
+    return path
+
+
+def test_names_that_climb_out_of_the_archive_are_keys_and_no_more(tmp_path):
+    names = ["../../../climb.png", "a/../b.png", "/etc/root.png", "C:\\x\\dos.png", "ü🦆.png"]
+    for side in ("t", "p"):
+        zip_of(tmp_path / f"{side}.zip", [(name, png([[1]])) for name in names])
+        with tarfile.open(tmp_path / f"{side}.tar", "w") as archive:
+            for name in names:
+                member = tarfile.TarInfo(name)
+                member.size = len(png([[1]]))
+                archive.addfile(member, io.BytesIO(png([[1]])))
+    before = sorted(tmp_path.rglob("*"))
+    for kind in ("zip", "tar"):
+        run = score(tmp_path / f"t.{kind}", tmp_path / f"p.{kind}", run=tmp_path / f"{kind}.sqlite")
+        assert len(run) == 5
+        assert {image.truth.rpartition("/")[2] for image in run} >= {"climb.png", "root.png"}
+    assert sorted(p for p in tmp_path.rglob("*") if p.suffix != ".sqlite") == before
+
+
+def test_links_and_devices_in_a_tar_are_no_masks(tmp_path):
+    with tarfile.open(tmp_path / "t.tar", "w") as archive:
+        for name, kind in (("link.png", tarfile.SYMTYPE), ("fifo.png", tarfile.FIFOTYPE)):
+            member = tarfile.TarInfo(name)
+            member.type, member.linkname = kind, "/etc/passwd"
+            archive.addfile(member)
+        member = tarfile.TarInfo("real.png")
+        member.size = len(png([[1]]))
+        archive.addfile(member, io.BytesIO(png([[1]])))
+    zip_of(tmp_path / "p.zip", [("real.png", png([[1]]))])
+    assert list(score(tmp_path / "t.tar", tmp_path / "p.zip").ids) == ["real"]
+
+
+def test_a_zip_bomb_is_refused_by_what_it_declares(tmp_path, monkeypatch):
+    monkeypatch.setattr(archives, "MOST_MEMBER_BYTES", 1 << 20)
+    with zipfile.ZipFile(tmp_path / "p.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.png", bytes(2 << 20))
+    zip_of(tmp_path / "t.zip", [("a.png", png([[1]]))])
+    with pytest.raises(DataError, match=r"p.zip/a.png: declares 2097152 bytes, more than a mask"):
+        score(tmp_path / "t.zip", tmp_path / "p.zip")
+
+
+def test_a_member_larger_than_it_declares_is_damaged(tmp_path):
+    with zipfile.ZipFile(tmp_path / "p.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.png", bytes(3 << 20))
+    data = bytearray((tmp_path / "p.zip").read_bytes())
+    for at in (data.index(b"PK\x03\x04") + 22, data.index(b"PK\x01\x02") + 24):
+        struct.pack_into("<I", data, at, 1000)
+    (tmp_path / "p.zip").write_bytes(data)
+    zip_of(tmp_path / "t.zip", [("a.png", png([[1]]))])
+    with pytest.raises(DataError, match=r"p.zip/a.png: is damaged in its archive: Bad CRC-32"):
+        score(tmp_path / "t.zip", tmp_path / "p.zip")
+
+
+def test_a_compressed_tar_that_grows_without_end_is_stopped(tmp_path, monkeypatch):
+    monkeypatch.setattr(archives, "LEAST_BOUND", 1 << 20)
+    with tarfile.open(tmp_path / "p.tar.gz", "w:gz") as archive:
+        member = tarfile.TarInfo("a.png")
+        member.size = 8 << 20
+        archive.addfile(member, io.BytesIO(bytes(8 << 20)))
+    zip_of(tmp_path / "t.zip", [("a.png", png([[1]]))])
+    with pytest.raises(DataError, match=r"p.tar.gz: .*unpacks to more than \d+ bytes"):
+        score(tmp_path / "t.zip", tmp_path / "p.tar.gz")
+
+
+@pytest.mark.parametrize("name", ["p.zip", "p.tar", "p.tar.gz", "p.tar.xz"])
+def test_damaged_archives_are_named(tmp_path, packed, name):
+    zip_of(tmp_path / "t.zip", [("a.png", png([[1]]))])
+    whole = (packed / name.replace("p.", "pred.")).read_bytes()
+    for content in (b"", b"no archive at all", whole[: len(whole) // 2]):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(DataError) as caught:
+            score(tmp_path / "t.zip", tmp_path / name)
+        assert str(tmp_path / name) in str(caught.value) or "t.zip/a.png" in str(caught.value)
+
+
+def test_one_name_twice_is_refused(tmp_path):
+    zip_of(tmp_path / "t.zip", [("a.png", png([[1]]))])
+    with pytest.warns(UserWarning, match="Duplicate name"):
+        zip_of(tmp_path / "p.zip", [("a.png", png([[1]])), ("a.png", png([[2]]))])
+    with pytest.raises(DataError, match=r"p.zip: holds 'a.png' more than once"):
+        score(tmp_path / "t.zip", tmp_path / "p.zip")
+
+
+def test_archives_without_masks_or_not_there(tmp_path):
+    zip_of(tmp_path / "t.zip", [("a.txt", b"hello"), ("__MACOSX/._a.png", b"")])
+    with pytest.raises(DataError) as caught:
+        score(tmp_path / "t.zip", tmp_path / "p.tar.gz")
+    assert f"{tmp_path}/t.zip: holds no mask files" in str(caught.value)
+    assert f"{tmp_path}/p.tar.gz: does not exist" in str(caught.value)
+
+
+def test_a_tar_that_ends_in_an_npz_is_still_a_tar(tmp_path):
+    for side in ("t", "p"):
+        np.savez(tmp_path / "a.npz", np.array([[1, 2]]))
+        with tarfile.open(tmp_path / f"{side}.tar", "w") as archive:
+            archive.add(tmp_path / "a.npz", "a.npz")
+    assert score(tmp_path / "t.tar", tmp_path / "p.tar").total().pixels == 2
+
+
+def test_what_a_place_is():
+    assert open_source("a/b") == LocalFolder("a/b")
+    assert open_source(Path("a/b.ZIP")) == ArchiveFolder("a/b.ZIP", "a/b.ZIP")
+    assert open_source("b.tgz/x/y") == ArchiveFolder("b.tgz/x/y", "b.tgz")
+    assert open_source("s3://bucket/x/") == RemoteFolder("s3://bucket/x")
+    assert open_source("zip://::s3://bucket/x.zip") == RemoteFolder("zip://::s3://bucket/x.zip")
+    assert "secret" not in repr(open_source("s3://b", {"key": "secret"}))
