@@ -173,7 +173,8 @@ def _decide(
 def _valid(ops: Operations, mask: Any, shape: tuple[int, ...]) -> Any:
     valid = _bring(ops, mask, "mask")
     if _dtype_name(valid) != "bool":
-        msg = f"mask must be bool (True = counted), got {_dtype_name(valid)}; perhaps mask != 0 is meant"
+        found = _dtype_name(valid)
+        msg = f"mask must be bool (True = counted), got {found}; perhaps mask != 0 is meant"
         raise TypeError(msg)
     if tuple(valid.shape) != shape:
         msg = f"mask has shape {tuple(valid.shape)} but the labels have {shape}"
