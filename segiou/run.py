@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou.classes import ClassOptions
-from segiou.confusion import ConfusionMatrix
-from segiou.counting import PairCount
 from segiou.labels import LabelSet
 from segiou.protocols import Protocol, load_protocol
-from segiou.report import Report
+from segiou.report import Report, WorstImages
 from segiou.runs import Columns, Header, ImageCount, Problem, RunFile, RunFileError, write_new
 from segiou.runs.images import Images, ordered, searcher
 from segiou.runs.merging import check_same_options, merged_header, without_duplicates
@@ -153,18 +150,6 @@ class Run(Images):
         """False for classes that means leave out, (C,)."""
         return self.options.include
 
-    @cached_property
-    def _total(self) -> ConfusionMatrix:
-        matrix = ConfusionMatrix.from_options(self.options)
-        for block in self._blocks(files=False):
-            count = PairCount(block.table(self.options.num_classes), int(block.ignored.sum()))
-            matrix.add(count, pairs=len(block))
-        return matrix
-
-    def total(self) -> ConfusionMatrix:
-        """All images merged into one confusion matrix."""
-        return self._total.copy()
-
     def intervals(
         self,
         metric: Metric = "iou",
@@ -203,8 +188,13 @@ class Run(Images):
         *,
         title: str = "",
         intervals: Intervals | None = None,
+        worst: int = 0,
+        worst_by: str = "mean_iou",
     ) -> Report:
         """All scores of the run, by a protocol, with intervals if they are given.
+
+        ``worst`` of its images are listed too, by :meth:`worst` and its column
+        ``worst_by``.
 
         Of a run of very many images, the report holds the counts of each only
         where its protocol needs them.
@@ -222,7 +212,11 @@ class Run(Images):
             title=title or self.name,
             provenance=self.provenance,
             intervals=intervals,
+            worst_images=self._worst_images(worst, worst_by) if worst else None,
         )
+
+    def _worst_images(self, n: int, by: str) -> WorstImages:
+        return WorstImages(by, tuple(self.worst(n, by=by)))
 
     def select(self, ids: Iterable[str]) -> Run:
         """The run of some of the images.
