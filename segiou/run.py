@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from segiou.boundary import BoundaryOptions, band_iou, boundary_rows
 from segiou.classes import ClassOptions
-from segiou.confusion import ConfusionMatrix
-from segiou.counting import PairCount
 from segiou.protocols import Protocol, load_protocol
-from segiou.report import Report
+from segiou.report import Report, WorstImages
 from segiou.runs import Columns, Header, ImageCount, Problem, RunFile, RunFileError, write_new
 from segiou.runs.boundaries import bands_of
 from segiou.runs.images import Images, ordered, searcher
@@ -111,18 +108,6 @@ class Run(Images):
         run.skipped = tuple(skipped)
         return run
 
-    @cached_property
-    def _total(self) -> ConfusionMatrix:
-        matrix = ConfusionMatrix.from_options(self.options)
-        for block in self._blocks(files=False):
-            count = PairCount(block.table(self.options.num_classes), int(block.ignored.sum()))
-            matrix.add(count, pairs=len(block))
-        return matrix
-
-    def total(self) -> ConfusionMatrix:
-        """All images merged into one confusion matrix."""
-        return self._total.copy()
-
     def intervals(
         self,
         metric: Metric = "iou",
@@ -165,8 +150,13 @@ class Run(Images):
         *,
         title: str = "",
         intervals: Intervals | None = None,
+        worst: int = 0,
+        worst_by: str = "mean_iou",
     ) -> Report:
         """All scores of the run, by a protocol, with intervals if they are given.
+
+        ``worst`` of its images are listed too, by :meth:`worst` and its column
+        ``worst_by``.
 
         Of a run of very many images, the report holds the counts of each only
         where its protocol needs them.
@@ -184,6 +174,7 @@ class Run(Images):
             title=title or self.name,
             provenance=self.provenance,
             intervals=intervals,
+            worst_images=self._worst_images(worst, worst_by) if worst else None,
             **self._boundary_part(),
         )
 
@@ -193,6 +184,9 @@ class Run(Images):
             return {}
         rows = boundary_rows(total, self.class_names, include=self.include)
         return {"boundary": tuple(rows), "boundary_options": total.options.to_dict()}
+
+    def _worst_images(self, n: int, by: str) -> WorstImages:
+        return WorstImages(by, tuple(self.worst(n, by=by)))
 
     def select(self, ids: Iterable[str]) -> Run:
         """The run of some of the images.

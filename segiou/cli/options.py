@@ -220,7 +220,7 @@ def add_report_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--format", choices=FORMATS, help="default: table, or by the file's ending")
     group.add_argument("--output", metavar="FILE", help="write to a file instead of stdout")
-    group.add_argument("--per-image", metavar="FILE", help="write a CSV with one row an image")
+    _add_image_options(group)
     _add_page_options(group)
     group.add_argument("--sort", choices=SORT_KEYS, default="order", help="order of the classes")
     group.add_argument("--reverse", action="store_true", help="largest first")
@@ -230,6 +230,20 @@ def add_report_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         help="exit with 1 if a score is lower: miou, pixel_accuracy, mean_accuracy, iou:CLASS, …",
+    )
+
+
+def _add_image_options(group: Any) -> None:
+    group.add_argument("--per-image", metavar="FILE", help="write a CSV with one row an image")
+    group.add_argument(
+        "--worst", metavar="K", type=_positive, help="list the K worst images after the report"
+    )
+    group.add_argument(
+        "--worst-by",
+        metavar="SCORE",
+        default="mean_iou",
+        help="the lowest of: mean_iou (default), pixel_accuracy, iou:CLASS, or influence, "
+        "how much higher the data set's mean IoU is for having the image",
     )
 
 

@@ -23,7 +23,12 @@ def show_run(run: Run, parsed: argparse.Namespace, gates: Sequence[tuple[str, fl
             note(f"left out: {problem}")
     if not run.finished:
         note(f"the run is not finished: {run.provenance['unfinished']}")
-    report = run.report(parsed.protocol, intervals=_intervals(run, parsed))
+    report = run.report(
+        parsed.protocol,
+        intervals=_intervals(run, parsed),
+        worst=parsed.worst or 0,
+        worst_by=parsed.worst_by,
+    )
     write_report(report, parsed)
     write_pages(run, report, parsed)
     if parsed.per_image:

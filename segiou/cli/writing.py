@@ -32,20 +32,13 @@ def write_report(report: Report, parsed: argparse.Namespace) -> None:
     kind = parsed.format
     if kind is None:
         kind = format_of(Path(parsed.output)) if parsed.output else "table"
+    order = {"sort": parsed.sort, "reverse": parsed.reverse}
     if parsed.output:
-        text = render(report, kind, sort=parsed.sort, reverse=parsed.reverse)
-        write_whole(parsed.output, text)
+        write_whole(parsed.output, render(report, kind, **order))
     elif kind == "table":
-        write(
-            report.to_text(
-                width=stdout_width(),
-                color=wants_color(),
-                sort=parsed.sort,
-                reverse=parsed.reverse,
-            )
-        )
+        write(report.to_text(width=stdout_width(), color=wants_color(), **order))
     else:
-        write(render(report, kind, sort=parsed.sort, reverse=parsed.reverse))
+        write(render(report, kind, **order))
 
 
 def write_pages(run: Run, report: Report, parsed: argparse.Namespace) -> None:

@@ -1,4 +1,4 @@
-"""Scores by image: averages over images and classes, worst cases, and which images they are.
+"""Scores by image: averages over images and classes, and worst cases.
 
 From the counts of each image, (N, C). The data set mean IoU ("D") sums counts
 first, so large objects and full images rule it. Here ratios are taken image by
@@ -15,7 +15,7 @@ Optimization and Evaluation of Fine-grained Intersection over Union, NeurIPS
 """
 
 from segiou.fine_grained.averages import QUANTILES, FineGrained, fine_grained
-from segiou.fine_grained.images import image_rows, leave_one_out, rows_to_csv, worst_images
+from segiou.fine_grained.images import false_positive_classes, image_influence
 from segiou.fine_grained.values import (
     class_means,
     false_positive_images,
@@ -28,13 +28,11 @@ __all__ = [
     "QUANTILES",
     "FineGrained",
     "class_means",
+    "false_positive_classes",
     "false_positive_images",
     "fine_grained",
+    "image_influence",
     "image_means",
-    "image_rows",
     "image_values",
-    "leave_one_out",
-    "rows_to_csv",
-    "worst_images",
     "worst_mean",
 ]

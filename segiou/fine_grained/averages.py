@@ -64,8 +64,10 @@ class FineGrained:
     classes: int
 
     def to_dict(self) -> dict[str, Any]:
-        """The numbers as plain data."""
+        """The numbers as plain data; percentages are text, as keys in JSON are."""
         data = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        for name in ("worst_image", "worst_class"):
+            data[name] = {str(q): value for q, value in data[name].items()}
         return data | {"false_positive_images": self.false_positive_images.tolist()}
 
 

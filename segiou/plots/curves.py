@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from segiou import metrics
 from segiou.counts import Tally
+from segiou.fine_grained import image_means
 from segiou.plots.style import IOU, MUTED, OTHER, drawing, report_of, require
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def image_distribution(source: Any, *, bins: int = 20, ax: Axes | None = None) -
             "and draw the Run"
         )
         raise ValueError(msg)
-    scores = np.asarray(metrics.mean(metrics.iou(report.per_image), report.include))
+    scores = image_means(report.per_image, include=report.include)
     scores = scores[~np.isnan(scores)]
     if not scores.size:
         msg = "no image has a score, so there is nothing to draw"

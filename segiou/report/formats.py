@@ -15,9 +15,19 @@ from segiou._files import write_whole
 from segiou.report.boundaries import boundary_cells, boundary_lines, boundary_note
 
 if TYPE_CHECKING:
-    from segiou.report.report import ClassRow, Report
+    from segiou.report.report import Report
+    from segiou.report.rows import ClassRow
 
-__all__ = ["FORMATS", "row_dict", "save", "to_csv", "to_dict", "to_json", "to_markdown"]
+__all__ = [
+    "FORMATS",
+    "row_dict",
+    "save",
+    "to_csv",
+    "to_dict",
+    "to_json",
+    "to_markdown",
+    "to_pandas",
+]
 
 #: Formats by name, with the file endings that mean them.
 FORMATS = {
@@ -62,6 +72,7 @@ def to_dict(report: Report) -> dict[str, Any]:
         "frequency_weighted_iou": report.frequency_weighted_iou,
         "cohen_kappa": report.cohen_kappa,
         "majority": report.majority,
+        "fine_grained": None if report.fine_grained is None else report.fine_grained.to_dict(),
         "classes": [row_dict(row) for row in report.classes],
         "groups": [row_dict(row) for row in report.group_rows],
         "matrix": report.matrix.tolist(),
@@ -69,6 +80,7 @@ def to_dict(report: Report) -> dict[str, Any]:
         "intervals": None if report.intervals is None else report.intervals.to_dict(),
         "boundary": [dict(row) for row in report.boundary] or None,
         "boundary_options": report.boundary_options,
+        "worst_images": None if (worst := report.worst_images) is None else asdict(worst),
         "provenance": report.provenance,
     }
     defined: dict[str, Any] = _none_for_nan(data)
@@ -78,7 +90,7 @@ def to_dict(report: Report) -> dict[str, Any]:
 def _none_for_nan(data: Any) -> Any:
     if isinstance(data, dict):
         return {key: _none_for_nan(value) for key, value in data.items()}
-    if isinstance(data, list):
+    if isinstance(data, (list, tuple)):
         return [_none_for_nan(value) for value in data]
     return None if isinstance(data, float) and not math.isfinite(data) else data
 
@@ -106,6 +118,16 @@ def to_csv(report: Report, rows: Sequence[ClassRow]) -> str:
     writer.writeheader()
     writer.writerows(_none_for_nan(line) for line in lines)
     return out.getvalue()
+
+
+def to_pandas(report: Report) -> Any:
+    """One row a class, indexed by name."""
+    try:
+        import pandas as pd
+    except ImportError as error:
+        msg = "to_pandas needs pandas: pip install 'segiou[pandas]'"
+        raise ImportError(msg) from error
+    return pd.DataFrame([row_dict(row) for row in report.classes]).set_index("name")
 
 
 def _interval_cells(report: Report, name: str) -> dict[str, Any]:
@@ -138,7 +160,15 @@ def to_markdown(report: Report, rows: Sequence[ClassRow]) -> str:
         f"{number(report.majority['pixel_accuracy'])} and mean IoU "
         f"{number(report.majority['mean_iou'])}.",
     ]
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines) + _worst_images(report) + "\n"
+
+
+def _worst_images(report: Report) -> str:
+    found = report.worst_images
+    if found is None:
+        return ""
+    rows = "".join(f"\n| {_cell(r['id'])} | {score_text(r[found.by])} |" for r in found.rows)
+    return f"\n\n| worst images | {_cell(found.by)} |\n| :-- | --: |{rows}"
 
 
 def _boundary_section(report: Report) -> list[str]:
@@ -184,6 +214,11 @@ def _cell(text: str) -> str:
 def number(value: float) -> str:
     """A ratio for reading, four places; a dash where undefined."""
     return "–" if math.isnan(value) else f"{value:.4f}"
+
+
+def score_text(value: float) -> str:
+    """A score or a difference for reading: two digits at least where it is tiny."""
+    return f"{value:.2g}" if 0 < abs(value) < 0.0001 else number(value)
 
 
 def percent(value: float) -> str:

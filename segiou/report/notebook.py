@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from segiou import metrics
+from segiou.fine_grained import image_means
 from segiou.metrics._ratio import ratio
 from segiou.report.boundaries import boundary_lines, boundary_note
 from segiou.report.formats import number, percent
 
 if TYPE_CHECKING:
     from segiou.comparison import Comparison, PairComparison
-    from segiou.report.report import ClassRow, Report
+    from segiou.report.report import Report
+    from segiou.report.rows import ClassRow
 
 __all__ = ["render_comparison_notebook", "render_notebook", "with_short_names"]
 
@@ -86,7 +87,7 @@ def _headline(report: Report) -> str:
 def _images(report: Report) -> str:
     if report.per_image is None:
         return ""
-    scores = metrics.mean(metrics.iou(report.per_image), report.include)
+    scores = image_means(report.per_image, include=report.include)
     defined = scores[~np.isnan(scores)]
     if not defined.size:
         return ""

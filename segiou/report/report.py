@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -14,39 +14,17 @@ from numpy.typing import NDArray
 from segiou import metrics
 from segiou.counting import BACKEND
 from segiou.counts import ChannelTally, Counts, Tally
+from segiou.fine_grained import FineGrained, fine_grained
 from segiou.imbalance import Imbalance, explain, majority_class, majority_counts
 from segiou.metrics import Floats
 from segiou.protocols import Mean, Protocol, load_protocol
 from segiou.report import formats
+from segiou.report.rows import ClassRow, WorstImages, class_rows, sorted_rows
 from segiou.uncertainty import Intervals
 
-__all__ = ["ClassRow", "Report"]
+__all__ = ["Report"]
 
 Format = Literal["table", "json", "csv", "markdown", "html"]
-
-
-@dataclass(frozen=True, slots=True)
-class ClassRow:
-    """One class of a report: ratios are NaN where undefined, counts are pixels."""
-
-    name: str
-    iou: float
-    dice: float
-    precision: float
-    recall: float
-    tp: int
-    fp: int
-    fn: int
-    share: float
-
-    @property
-    def status(self) -> str:
-        """What to know about the class: absent, never predicted, not in truth, or nothing."""
-        if self.tp + self.fp + self.fn == 0:
-            return "absent"
-        if self.tp + self.fn == 0:
-            return "not in truth"
-        return "never predicted" if self.tp + self.fp == 0 else ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +62,8 @@ class Report:
         empty where they were not measured.
     boundary_options : mapping, optional
         What was measured, as ``BoundaryOptions.to_dict``.
+    worst_images : WorstImages, optional
+        Images with the lowest scores, to be listed too.
     """
 
     class_names: tuple[str, ...]
@@ -98,6 +78,7 @@ class Report:
     intervals: Intervals | None = None
     boundary: tuple[Mapping[str, Any], ...] = ()
     boundary_options: Mapping[str, Any] | None = None
+    worst_images: WorstImages | None = None
 
     @cached_property
     def counts(self) -> Counts:
@@ -137,16 +118,7 @@ class Report:
     @cached_property
     def classes(self) -> tuple[ClassRow, ...]:
         """The classes in the label set's order."""
-        counts = self.counts
-        columns = (
-            self.class_names,
-            *(f(counts).tolist() for f in _RATIOS),
-            counts.tp.tolist(),
-            counts.fp.tolist(),
-            counts.fn.tolist(),
-            self._shares().tolist(),
-        )
-        return tuple(ClassRow(*row) for row in zip(*columns, strict=True))
+        return class_rows(self.class_names, self.counts, self._shares())
 
     def sorted_classes(self, key: str = "order", *, reverse: bool = False) -> tuple[ClassRow, ...]:
         """The classes sorted by a column; undefined values come last either way.
@@ -156,16 +128,7 @@ class Report:
         ValueError
             If there is no such column.
         """
-        if key == "order":
-            return self.classes[::-1] if reverse else self.classes
-        columns = list(ClassRow.__dataclass_fields__)
-        if key not in columns:
-            msg = f"cannot sort by {key!r}; sort by order, {', '.join(columns)}"
-            raise ValueError(msg)
-        missing = [r for r in self.classes if getattr(r, key) != getattr(r, key)]
-        present = [r for r in self.classes if getattr(r, key) == getattr(r, key)]
-        present.sort(key=lambda r: getattr(r, key), reverse=reverse)
-        return (*present, *missing)
+        return sorted_rows(self.classes, key, reverse=reverse)
 
     @cached_property
     def iou_mean(self) -> Mean:
@@ -230,6 +193,13 @@ class Report:
             "pixel_accuracy": float(metrics.pixel_accuracy(counts)),
             "mean_iou": mean.value,
         }
+
+    @cached_property
+    def fine_grained(self) -> FineGrained | None:
+        """IoU image by image: averages and worst cases; None where images were not kept apart."""
+        if self.per_image is None:
+            return None
+        return fine_grained(self.per_image, include=self.include)
 
     @cached_property
     def imbalance(self) -> Imbalance:
@@ -319,13 +289,7 @@ class Report:
         ImportError
             If pandas is not installed.
         """
-        try:
-            import pandas as pd
-        except ImportError as error:
-            msg = "to_pandas needs pandas: pip install 'segiou[pandas]'"
-            raise ImportError(msg) from error
-        frame = pd.DataFrame([formats.row_dict(r) for r in self.classes])
-        return frame.set_index("name")
+        return formats.to_pandas(self)
 
     def save(self, path: str | Path, *, format: Format | None = None) -> Path:
         """Write the report; whole or not at all.
@@ -352,11 +316,3 @@ class Report:
             f"{len(self.class_names)} classes, pixel accuracy {self.pixel_accuracy:.4f}, "
             f"{self.pairs} pairs>"
         )
-
-
-_RATIOS: Sequence[Callable[[Counts], Floats]] = (
-    metrics.iou,
-    metrics.dice,
-    metrics.precision,
-    metrics.recall,
-)

@@ -12,10 +12,11 @@ from rich.table import Table
 from rich.text import Text
 
 from segiou.report.boundaries import boundary_lines, boundary_note
-from segiou.report.formats import between_text, interval_text, number, percent
+from segiou.report.formats import between_text, interval_text, number, percent, score_text
 
 if TYPE_CHECKING:
-    from segiou.report.report import ClassRow, Report
+    from segiou.report.report import Report
+    from segiou.report.rows import ClassRow, WorstImages
 
 __all__ = ["render_text"]
 
@@ -24,6 +25,9 @@ _COLUMNS = (("IoU", 0), ("Dice", 62), ("precision", 50), ("recall", 40), ("share
 _BAR_FROM = 84
 _BAR_CELLS = 16
 _ABSENT_SHOWN = 8
+_NAMED = 4
+#: Percentage of the images whose mean stands for the worst case.
+_WORST = 10
 
 
 def render_text(report: Report, rows: Sequence[ClassRow], width: int, *, color: bool) -> str:
@@ -54,6 +58,9 @@ def render_text(report: Report, rows: Sequence[ClassRow], width: int, *, color: 
         console.print()
     if report.boundary:
         console.print(_boundary_table(report))
+        console.print()
+    if report.worst_images is not None:
+        console.print(_worst_table(report.worst_images))
         console.print()
     for line in _footer(report):
         console.print(Text(line, style="dim"))
@@ -88,7 +95,29 @@ def _headline(report: Report) -> Table:
         f"mean IoU, and {number(majority['pixel_accuracy'])} pixel accuracy, of always "
         f"answering {majority['class']}",
     )
+    for row in _image_by_image(report):
+        grid.add_row(*row)
     return grid
+
+
+def _image_by_image(report: Report) -> list[tuple[str, str, str]]:
+    found = report.fine_grained
+    if found is None or found.images < 2:
+        return []
+    worst = f"of the worst {_WORST} %"
+    return [
+        (
+            "mean over images",
+            number(found.image),
+            f"each over the classes in its truth (I); {worst} {number(found.worst_image[_WORST])}",
+        ),
+        (
+            "image by image",
+            number(found.class_mean),
+            "within each class, then over classes (C); "
+            f"{worst} of a class {number(found.worst_class[_WORST])}",
+        ),
+    ]
 
 
 def _class_table(
@@ -143,6 +172,32 @@ def _boundary_table(report: Report) -> Table:
     return table
 
 
+def _worst_table(worst: WorstImages) -> Table:
+    table = Table(box=box.SIMPLE, pad_edge=False, padding=(0, 1), show_edge=False)
+    table.add_column("worst images", overflow="fold", min_width=8)
+    table.add_column(Text(worst.by), justify="right", overflow="fold")
+    for row in worst.rows:
+        table.add_row(Text(row["id"]), score_text(row[worst.by]))
+    return table
+
+
+def _unseen(report: Report) -> list[str]:
+    """What no mean over images charges: classes predicted where the truth has none of them."""
+    found = report.fine_grained
+    if found is None or found.images < 2 or not found.false_positive_images.any():
+        return []
+    numbers = sorted(
+        zip(found.false_positive_images.tolist(), report.class_names, strict=True),
+        key=lambda item: -item[0],
+    )
+    named = [f"{name} in {number}" for number, name in numbers if number]
+    more = f" and {len(named) - _NAMED} more classes" if len(named) > _NAMED else ""
+    return [
+        "predicted in images whose truth has none of it, which I and C do not see: "
+        f"{', '.join(named[:_NAMED])}{more}"
+    ]
+
+
 def _skipped_text(report: Report) -> str:
     by_reason: dict[str, list[str]] = {}
     for index, why in report.iou_mean.skipped.items():
@@ -181,6 +236,7 @@ def _footer(report: Report) -> list[str]:
         lines.append(f"not in the mean: {_skipped_text(report)}")
     if report.boundary:
         lines.append(boundary_note(report))
+    lines += _unseen(report)
     pairs = "pair" if report.pairs == 1 else "pairs"
     lines.append(
         f"{report.pairs} {pairs}, {report.pixels} {report.unit}, "

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from segiou.boundary import BoundaryCounts, BoundaryOptions
 from segiou.classes import ClassOptions
+from segiou.confusion import ConfusionMatrix
+from segiou.counting import PairCount
 from segiou.counts import Counts, Tally
 from segiou.labels import LabelSet
 from segiou.protocols import Protocol
@@ -184,6 +186,19 @@ class Images:
     def _boundary_blocks(self) -> Iterator[Columns]:
         return self._blocks(files=False, boundary=True)
 
+    @cached_property
+    def _total(self) -> ConfusionMatrix:
+        matrix = ConfusionMatrix.from_options(self._header.options)
+        for block in self._blocks(files=False):
+            table = block.table(self._header.options.num_classes)
+            count = PairCount(table, int(block.ignored.sum()))
+            matrix.add(count, pairs=len(block))
+        return matrix
+
+    def total(self) -> ConfusionMatrix:
+        """All images merged into one confusion matrix."""
+        return self._total.copy()
+
     def tally(self, index: int) -> Tally:
         """The confusion matrix of one image."""
         one = self._loaded().take([range(len(self))[index]])
@@ -204,23 +219,34 @@ class Images:
             How many.
         by : str
             A column of :meth:`rows` that is a score: ``"mean_iou"``,
-            ``"pixel_accuracy"`` or ``"iou:CLASS"``. Images where it is
-            undefined take no part.
+            ``"pixel_accuracy"``, ``"iou:CLASS"``, or ``"influence"``. Images
+            where it is undefined take no part.
 
         Raises
         ------
         ValueError
             If there is no such score.
         """
-        return worst_rows(self._blocks(), self.options, n, by)
+        return worst_rows(self._blocks(), *self._scored(), n, by)
+
+    def _scored(self) -> tuple[ClassOptions, Counts]:
+        return self._header.options, self._total.counts
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row an image: id, files, pixels, its scores and the IoU of each class in it."""
-        return list(block_rows(self._blocks(), self.options))
+        """One row an image.
+
+        Its ``id``, files and pixels; ``mean_iou`` over the classes in its truth;
+        ``pixel_accuracy``; ``influence``, how much higher the mean IoU of the
+        data set (by the rule ``segiou``) is for having the image;
+        ``false_positive_classes``, how many are predicted in it and not in its
+        truth, which its mean does not see; and ``iou:CLASS`` of each class, NaN
+        where it is in neither truth nor prediction.
+        """
+        return list(block_rows(self._blocks(), *self._scored()))
 
     def to_csv(self) -> str:
         """The rows as CSV; an undefined ratio is an empty cell."""
-        return to_csv(self._blocks(), self.options)
+        return to_csv(self._blocks(), *self._scored())
 
     def to_pandas(self) -> Any:
         """The rows as a :class:`pandas.DataFrame`, indexed by id.
@@ -230,7 +256,7 @@ class Images:
         ImportError
             If pandas is not installed.
         """
-        return to_pandas(self._blocks(), self.options)
+        return to_pandas(self._blocks(), *self._scored())
 
     def to_parquet(self, path: str | Path) -> Path:
         """Write the rows as a Parquet file.
@@ -240,7 +266,7 @@ class Images:
         ImportError
             If pyarrow is not installed.
         """
-        return to_parquet(Path(path).expanduser(), self._blocks(), self.options)
+        return to_parquet(Path(path).expanduser(), self._blocks(), *self._scored())
 
 
 def ordered(images: Iterable[ImageCount] | Columns) -> Columns:

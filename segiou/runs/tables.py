@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from segiou import metrics
 from segiou.classes import ClassOptions
+from segiou.counts import Counts
+from segiou.fine_grained import false_positive_classes, image_influence, image_means
+from segiou.metrics import Floats
 from segiou.runs.columns import Columns
 
 __all__ = ["block_rows", "column_names", "shown", "to_csv", "to_pandas", "to_parquet", "worst_rows"]
@@ -25,8 +27,9 @@ _BLOCK = 1 << 13
 
 def column_names(options: ClassOptions) -> list[str]:
     """Names of the columns."""
-    scores = ["pixels", "ignored", "mean_iou", "pixel_accuracy"]
-    return ["id", "truth", "pred", *scores, *(f"iou:{n}" for n in options.labels.class_names)]
+    files = ["id", "truth", "pred", "pixels", "ignored"]
+    scores = ["mean_iou", "pixel_accuracy", "influence", "false_positive_classes"]
+    return [*files, *scores, *(f"iou:{n}" for n in options.labels.class_names)]
 
 
 def shown(name: str) -> str:
@@ -34,7 +37,7 @@ def shown(name: str) -> str:
     return name.encode("utf-8", "backslashreplace").decode()
 
 
-def block_columns(block: Columns, options: ClassOptions) -> dict[str, list[Any]]:
+def block_columns(block: Columns, options: ClassOptions, whole: Counts) -> dict[str, list[Any]]:
     """Columns of a table of some images."""
     counts = block.counts(options.num_classes)
     iou = metrics.iou(counts)
@@ -45,22 +48,22 @@ def block_columns(block: Columns, options: ClassOptions) -> dict[str, list[Any]]
         "pred": [shown(files.pred) for files in block.files],
         "pixels": pixels.tolist(),
         "ignored": block.ignored.tolist(),
-        "mean_iou": _listed(metrics.mean(iou, options.include)),
-        "pixel_accuracy": _listed(metrics.pixel_accuracy(counts)),
+        "mean_iou": image_means(counts, include=options.include).tolist(),
+        "pixel_accuracy": metrics.pixel_accuracy(counts).tolist(),
+        "influence": image_influence(counts, whole, include=options.include).tolist(),
+        "false_positive_classes": false_positive_classes(counts).tolist(),
     }
     for c, name in enumerate(options.labels.class_names):
         data[f"iou:{name}"] = iou[:, c].tolist()
     return data
 
 
-def _listed(values: NDArray[np.float64]) -> list[float]:
-    return [float(value) for value in np.atleast_1d(values)]
-
-
-def block_rows(blocks: Iterable[Columns], options: ClassOptions) -> Iterator[dict[str, Any]]:
+def block_rows(
+    blocks: Iterable[Columns], options: ClassOptions, whole: Counts
+) -> Iterator[dict[str, Any]]:
     """One row an image: id, files, pixels, its scores and the IoU of each class in it."""
     for block in _small(blocks):
-        data = block_columns(block, options)
+        data = block_columns(block, options, whole)
         names = list(data)
         for values in zip(*data.values(), strict=True):
             yield dict(zip(names, values, strict=True))
@@ -75,7 +78,7 @@ def _small(blocks: Iterable[Columns]) -> Iterator[Columns]:
 
 
 def worst_rows(
-    blocks: Iterable[Columns], options: ClassOptions, n: int, by: str
+    blocks: Iterable[Columns], options: ClassOptions, whole: Counts, n: int, by: str
 ) -> list[dict[str, Any]]:
     """The rows of the n lowest scores, the lowest first.
 
@@ -84,41 +87,56 @@ def worst_rows(
     ValueError
         If there is no such score.
     """
-    scores = ["mean_iou", "pixel_accuracy", *(f"iou:{c}" for c in options.labels.class_names)]
-    if by not in scores:
-        msg = f"no score {by!r}; there are {', '.join(scores)}"
-        raise ValueError(msg)
+    score = _score(by, options, whole)
     worst: Rows = []
     for block in _small(blocks):
-        rows = [row for row in block_rows([block], options) if row[by] == row[by]]
+        values = score(block.counts(options.num_classes))
+        order = np.argsort(values, kind="stable")[: int((~np.isnan(values)).sum())]
+        rows = block_rows([block.take(order[: max(0, n)].tolist())], options, whole)
         worst = sorted([*worst, *rows], key=lambda row: row[by])[: max(0, n)]
     return worst
 
 
-def to_csv(blocks: Iterable[Columns], options: ClassOptions) -> str:
+def _score(by: str, options: ClassOptions, whole: Counts) -> Callable[[Counts], Floats]:
+    """The score of a column, (N,) of the counts of N images."""
+    names = [f"iou:{name}" for name in options.labels.class_names]
+    scores: dict[str, Callable[[Counts], Floats]] = {
+        "mean_iou": lambda counts: image_means(counts, include=options.include),
+        "pixel_accuracy": metrics.pixel_accuracy,
+        "influence": lambda counts: image_influence(counts, whole, include=options.include),
+    }
+    if by in scores:
+        return scores[by]
+    if by in names:
+        return lambda counts: metrics.iou(counts)[:, names.index(by)]
+    msg = f"no score {by!r}; there are {', '.join((*scores, *names))}"
+    raise ValueError(msg)
+
+
+def to_csv(blocks: Iterable[Columns], options: ClassOptions, whole: Counts) -> str:
     """The rows as CSV; an undefined ratio is an empty cell."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(column_names(options))
-    for row in block_rows(blocks, options):
+    for row in block_rows(blocks, options, whole):
         writer.writerow(["" if value != value else value for value in row.values()])
     return out.getvalue()
 
 
-def to_pandas(blocks: Iterable[Columns], options: ClassOptions) -> Any:
+def to_pandas(blocks: Iterable[Columns], options: ClassOptions, whole: Counts) -> Any:
     """The rows as a :class:`pandas.DataFrame`, indexed by id."""
     try:
         import pandas as pd
     except ImportError as error:
         msg = "to_pandas needs pandas: pip install 'segiou[pandas]'"
         raise ImportError(msg) from error
-    frames = [pd.DataFrame(block_columns(block, options)) for block in _small(blocks)]
+    frames = [pd.DataFrame(block_columns(block, options, whole)) for block in _small(blocks)]
     if not frames:
         frames = [pd.DataFrame(columns=column_names(options))]
     return pd.concat(frames, ignore_index=True).set_index("id")
 
 
-def to_parquet(path: Path, blocks: Iterable[Columns], options: ClassOptions) -> Path:
+def to_parquet(path: Path, blocks: Iterable[Columns], options: ClassOptions, whole: Counts) -> Path:
     """The rows as a Parquet file, written whole or not at all."""
     try:
         pa: Any = import_module("pyarrow")
@@ -126,7 +144,7 @@ def to_parquet(path: Path, blocks: Iterable[Columns], options: ClassOptions) -> 
     except ImportError as error:
         msg = "to_parquet needs pyarrow: pip install 'segiou[parquet]'"
         raise ImportError(msg) from error
-    integers = {"pixels", "ignored"}
+    integers = {"pixels", "ignored", "false_positive_classes"}
     texts = {"id", "truth", "pred"}
     schema = pa.schema(
         (name, pa.string() if name in texts else pa.int64() if name in integers else pa.float64())
@@ -136,7 +154,7 @@ def to_parquet(path: Path, blocks: Iterable[Columns], options: ClassOptions) -> 
     try:
         with parquet.ParquetWriter(draft, schema) as writer:
             for block in _small(blocks):
-                writer.write_table(pa.table(block_columns(block, options), schema=schema))
+                writer.write_table(pa.table(block_columns(block, options, whole), schema=schema))
         return draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)

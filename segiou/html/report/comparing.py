@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from segiou import metrics
 from segiou._files import write_whole
+from segiou.fine_grained import image_means
 from segiou.html.report.colors import class_colors, hex_color
 from segiou.html.report.gallery import comparison_gallery
 from segiou.html.report.making import making
@@ -223,7 +223,7 @@ def _spread(run_a: Run, run_b: Run) -> DifferenceSpread | None:
 
 
 def _image_scores(run: Run) -> Floats:
-    return np.asarray(metrics.mean(metrics.iou(run.counts), run.include))
+    return image_means(run.counts, include=run.include)
 
 
 def _making(

@@ -12,6 +12,7 @@ import numpy as np
 
 from segiou import metrics
 from segiou.classes import ClassOptions
+from segiou.fine_grained import image_means
 from segiou.html.report.colors import Color
 from segiou.html.report.encoding import Pictures, fitted
 from segiou.html.report.masks import (
@@ -167,7 +168,7 @@ def gallery(
         Gives the content of a mask file that is not on this machine's disk.
     """
     counts = run.counts
-    scores = np.asarray(metrics.mean(metrics.iou(counts), run.include))
+    scores = image_means(counts, include=run.include)
     chosen = choose(scores, examples, seed)
     return _collected((run,), ("prediction",), colors, (images, read), chosen, KINDS)
 
@@ -182,7 +183,7 @@ def comparison_gallery(
     read: Reader | None = None,
 ) -> Gallery:
     """Collect the images on which two runs of the same images differ most."""
-    means = [np.asarray(metrics.mean(metrics.iou(r.counts), r.include)) for r in runs]
+    means = [image_means(r.counts, include=r.include) for r in runs]
     difference = means[1] - means[0]
     order = [i for i in np.argsort(difference, kind="stable").tolist() if difference[i]]
     order = [i for i in order if not np.isnan(difference[i])]
@@ -205,7 +206,7 @@ def _collected(
     images, read = files
     photographs = {} if images is None else find_photographs(images)
     ious = [metrics.iou(run.counts) for run in runs]
-    means = [np.asarray(metrics.mean(v, runs[0].include)) for v in ious]
+    means = [image_means(run.counts, include=run.include) for run in runs]
     budget = GALLERY_BYTES // max(1, len(chosen))
     images_of = [_picked(run, {index for index, _ in chosen}) for run in runs]
     found = []

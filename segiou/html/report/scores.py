@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from segiou import metrics
+from segiou.fine_grained import image_means, worst_mean
 from segiou.html.report.bounds import Bounds, Range
 from segiou.html.report.colors import hex_color
 from segiou.html.report.numbers import number, percent
 from segiou.metrics import Floats
 from segiou.report import Report
-from segiou.report.report import ClassRow
+from segiou.report.rows import ClassRow
 
 __all__ = [
     "ClassLine",
@@ -231,10 +231,10 @@ class Distribution:
 
 
 def image_scores(report: Report) -> Floats:
-    """Mean IoU of each image over the classes in it, NaN where it has none."""
+    """Mean IoU of each image over the classes in its truth, NaN where it has none."""
     if report.per_image is None:
         return np.zeros(0)
-    return np.asarray(metrics.mean(metrics.iou(report.per_image), report.include))
+    return image_means(report.per_image, include=report.include)
 
 
 def distribution(report: Report) -> Distribution | None:
@@ -248,11 +248,11 @@ def distribution(report: Report) -> Distribution | None:
         Bin(float(low), float(high), int(n))
         for low, high, n in zip(edges[:-1], edges[1:], counts, strict=True)
     )
-    worst = defined[: max(1, defined.size // 20)]
+    worst = float(worst_mean(defined, 10))
     facts = (
         ("mean over images", number(float(defined.mean()))),
         ("median", number(float(np.median(defined)))),
-        ("worst 5 % of the images, mean", number(float(worst.mean()))),
+        ("worst 10 % of the images, mean", number(worst)),
         ("best image", number(float(defined[-1]))),
         ("images below one half", f"{(defined < 0.5).sum()} ({percent((defined < 0.5).mean())})"),
     )
