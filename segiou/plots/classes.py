@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from segiou.report import Report
-    from segiou.report.report import ClassRow
+    from segiou.report.rows import ClassRow
     from segiou.uncertainty import Intervals
 
 __all__ = ["accuracy_against_iou", "class_bars"]
