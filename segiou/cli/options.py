@@ -236,7 +236,7 @@ def add_report_options(parser: argparse.ArgumentParser) -> None:
 def _add_image_options(group: Any) -> None:
     group.add_argument("--per-image", metavar="FILE", help="write a CSV with one row an image")
     group.add_argument(
-        "--worst", metavar="K", type=_positive, help="list the K worst images after the report"
+        "--worst", metavar="K", type=_positive, help="list the K worst images too (in CSV never)"
     )
     group.add_argument(
         "--worst-by",

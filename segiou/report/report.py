@@ -17,7 +17,7 @@ from segiou.counts import ChannelTally, Counts, Tally
 from segiou.fine_grained import FineGrained, fine_grained
 from segiou.imbalance import Imbalance, explain, majority_class, majority_counts
 from segiou.metrics import Floats
-from segiou.protocols import Mean, Protocol, load_protocol
+from segiou.protocols import Mean, Protocol
 from segiou.report import formats
 from segiou.report.rows import ClassRow, WorstImages, class_rows, sorted_rows
 from segiou.uncertainty import Intervals
@@ -121,13 +121,7 @@ class Report:
         return class_rows(self.class_names, self.counts, self._shares())
 
     def sorted_classes(self, key: str = "order", *, reverse: bool = False) -> tuple[ClassRow, ...]:
-        """The classes sorted by a column; undefined values come last either way.
-
-        Raises
-        ------
-        ValueError
-            If there is no such column.
-        """
+        """The classes by ``"order"`` or a column of theirs; undefined values come last."""
         return sorted_rows(self.classes, key, reverse=reverse)
 
     @cached_property
@@ -211,9 +205,9 @@ class Report:
         """Interval of the IoU of a class, or of the mean; None where there is none."""
         if self.intervals is None:
             return None
-        if name is None:
-            return self.intervals.overall.low, self.intervals.overall.high
         found = next((c for c in self.intervals.classes if c.name == name), None)
+        if name is None:
+            found = self.intervals.overall
         return None if found is None else (found.low, found.high)
 
     @cached_property
@@ -222,9 +216,8 @@ class Report:
         if not self.groups:
             return ()
         merged = self.tally.merged_classes([members for _, members in self.groups])
-        names = tuple(name for name, _ in self.groups)
-        keep = np.ones(len(names), dtype=bool)
-        return Report(names, merged, self.pairs, load_protocol("segiou"), keep).classes
+        names = [name for name, _ in self.groups]
+        return class_rows(names, merged.counts, metrics.share(merged.counts))
 
     def _shares(self) -> Floats:
         return metrics.share(self.counts)

@@ -104,18 +104,18 @@ def _image_by_image(report: Report) -> list[tuple[str, str, str]]:
     found = report.fine_grained
     if found is None or found.images < 2:
         return []
-    worst = f"of the worst {_WORST} %"
+    worst = f"worst {_WORST} %"
     return [
         (
             "mean over images",
             number(found.image),
-            f"each over the classes in its truth (I); {worst} {number(found.worst_image[_WORST])}",
+            "over the classes in their truth (I); "
+            f"{worst} of images {number(found.worst_image[_WORST])}",
         ),
         (
             "image by image",
             number(found.class_mean),
-            "within each class, then over classes (C); "
-            f"{worst} of a class {number(found.worst_class[_WORST])}",
+            f"within each class (C); {worst} of each {number(found.worst_class[_WORST])}",
         ),
     ]
 
@@ -191,11 +191,9 @@ def _unseen(report: Report) -> list[str]:
         key=lambda item: -item[0],
     )
     named = [f"{name} in {number}" for number, name in numbers if number]
-    more = f" and {len(named) - _NAMED} more classes" if len(named) > _NAMED else ""
-    return [
-        "predicted in images whose truth has none of it, which I and C do not see: "
-        f"{', '.join(named[:_NAMED])}{more}"
-    ]
+    if len(named) > _NAMED + 1:
+        named[_NAMED:] = [f"{len(named) - _NAMED} more classes"]
+    return [f"predicted in images whose truth has none, unseen by I and C: {', '.join(named)}"]
 
 
 def _skipped_text(report: Report) -> str:

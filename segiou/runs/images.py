@@ -188,9 +188,9 @@ class Images:
 
     @cached_property
     def _total(self) -> ConfusionMatrix:
-        matrix = ConfusionMatrix.from_options(self._header.options)
+        matrix = ConfusionMatrix.from_options(self.options)
         for block in self._blocks(files=False):
-            table = block.table(self._header.options.num_classes)
+            table = block.table(self.options.num_classes)
             count = PairCount(table, int(block.ignored.sum()))
             matrix.add(count, pairs=len(block))
         return matrix
@@ -230,7 +230,7 @@ class Images:
         return worst_rows(self._blocks(), *self._scored(), n, by)
 
     def _scored(self) -> tuple[ClassOptions, Counts]:
-        return self._header.options, self._total.counts
+        return self.options, self._total.counts
 
     def rows(self) -> list[dict[str, Any]]:
         """One row an image.

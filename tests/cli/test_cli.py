@@ -364,3 +364,25 @@ def test_explain_and_compare_say_what_they_need(arguments, said):
     done = segiou(*arguments)
     assert done.returncode == 2
     assert said in done.stderr
+
+
+def test_the_worst_images_are_listed_on_request(tmp_path):
+    run = tmp_path / "r.sqlite"
+    done = segiou(*SCORE, "--run", run, "--worst", "2", "--worst-by", "iou:pole")
+    assert "worst images" in done.stdout
+    again = segiou("report", run, "--worst", "2", "--worst-by", "iou:pole", "--format", "json")
+    worst = json.loads(again.stdout)["worst_images"]
+    assert worst["by"] == "iou:pole"
+    values = [row["iou:pole"] for row in worst["rows"]]
+    assert len(values) == 2
+    assert values == sorted(values)
+    assert worst["rows"][0]["id"] in done.stdout
+    assert "worst images" not in segiou("report", run).stdout
+
+
+@pytest.mark.parametrize("option", [["--worst", "0"], ["--worst", "2", "--worst-by", "iou:ufo"]])
+def test_worst_images_that_cannot_be_are_refused(option):
+    done = segiou(*SCORE, *option)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr

@@ -1,7 +1,5 @@
-"""Averages over images and classes, worst cases, and which images they are."""
+"""Averages over images and classes, worst cases, and what an image does to the score."""
 
-import csv
-import io
 from itertools import pairwise
 from pathlib import Path
 
@@ -15,6 +13,7 @@ from segiou import fine_grained as fg
 from segiou import metrics
 from segiou.counting import count_pairs
 from segiou.counts import Counts, Tally
+from segiou.uncertainty import influence
 
 # Three images, three classes. Image 2 lacks class 1 and has it predicted; nobody has class 2.
 TABLES = np.array(
@@ -190,58 +189,34 @@ def test_bad_percentages_are_refused(q):
 
 @settings(max_examples=20)
 @given(tables)
-def test_leaving_out_is_recounting_without(table):
+def test_influence_is_what_recounting_without_the_image_takes_away(table):
     per_image = per_image_counts(table)
-    effect = fg.leave_one_out(per_image)
+    effect = fg.image_influence(per_image)
     whole = metrics.mean_iou(per_image.summed())
     for i in range(len(effect)):
         others = np.arange(len(effect)) != i
         without = metrics.mean_iou(per_image[others].summed())
-        np.testing.assert_array_equal(effect[i], without - whole)
+        np.testing.assert_array_equal(effect[i], whole - without)
 
 
-def test_the_worst_images():
-    assert fg.worst_images(PER_IMAGE, 2).tolist() == [1, 0]
-    assert fg.worst_images(PER_IMAGE, 10).tolist() == [1, 0, 2]
-    assert fg.worst_images(PER_IMAGE, 0).tolist() == []
-    # Class 1 was predicted where there is none: IoU 0, the worst image of the class.
-    assert fg.worst_images(PER_IMAGE, 10, by=1).tolist() == [2, 1, 0]
-    assert fg.worst_images(PER_IMAGE, 10, by=2).tolist() == []
-    by_effect = fg.worst_images(PER_IMAGE, 10, by="leave-one-out").tolist()
-    assert by_effect == np.argsort(-fg.leave_one_out(PER_IMAGE)).tolist()
-    only = [False, True, False]
-    assert fg.worst_images(PER_IMAGE, 10, include=only).tolist() == [1, 0]
+def test_influence_is_that_of_the_jackknife():
+    expected = influence(PER_IMAGE).effect[:, 0]
+    np.testing.assert_array_equal(fg.image_influence(PER_IMAGE), expected)
+    part = fg.image_influence(PER_IMAGE[1:], PER_IMAGE.summed())
+    np.testing.assert_array_equal(part, expected[1:])
 
 
-@pytest.mark.parametrize("by", ["iou", 3, -1, None])
-def test_unknown_orders_are_refused(by):
-    with pytest.raises(ValueError, match="worst images go by 'image', 'leave-one-out' or a class"):
-        fg.worst_images(PER_IMAGE, 1, by=by)
-
-
-def test_rows_and_csv():
-    rows = fg.image_rows(PER_IMAGE, ["x", "y", "z"], ["sky", "id", "car"])
-    assert [row["id"] for row in rows] == ["x", "y", "z"]
-    assert rows[2]["mean_iou"] == 0.75
-    assert rows[2]["iou:id"] == 0.0
-    assert np.isnan(rows[2]["iou:car"])
-    assert [row["false_positive_classes"] for row in rows] == [0, 0, 1]
-    assert rows[0]["pixel_accuracy"] == 10 / 12
-    assert [row["leave_one_out"] for row in rows] == fg.leave_one_out(PER_IMAGE).tolist()
-    read = list(csv.DictReader(io.StringIO(fg.rows_to_csv(rows))))
-    assert float(read[1]["iou:sky"]) == 0.25
-    assert read[0]["iou:car"] == ""
-    assert fg.rows_to_csv([]) == "id\n"
-    assert fg.image_rows(PER_IMAGE, "xyz", "abc", metrics.dice)[0]["dice:a"] == 16 / 18
-
-
-def test_rows_need_a_name_for_everything():
-    with pytest.raises(ValueError, match="2 ids and 3 class names do not fit"):
-        fg.image_rows(PER_IMAGE, ["x", "y"], ["a", "b", "c"])
+def test_classes_that_the_truth_of_an_image_lacks():
+    assert fg.false_positive_classes(PER_IMAGE).tolist() == [0, 0, 1]
 
 
 def test_counts_must_be_per_image():
-    for function in (fg.fine_grained, fg.leave_one_out, fg.false_positive_images, fg.image_means):
+    for function in (
+        fg.fine_grained,
+        fg.image_influence,
+        fg.false_positive_classes,
+        fg.image_means,
+    ):
         with pytest.raises(ValueError, match=r"must have shape \(N, C\), got \(3,\)"):
             function(PER_IMAGE[0])
 
@@ -251,9 +226,9 @@ def test_no_images_and_no_classes_give_nan():
     scores = fg.fine_grained(nothing)
     assert np.isnan([scores.dataset, scores.image, scores.class_mean]).all()
     assert scores.images == scores.classes == 0
-    assert fg.worst_images(nothing, 3).tolist() == []
     plain = fg.fine_grained(PER_IMAGE).to_dict()
     assert plain["false_positive_images"] == [0, 1, 0]
+    assert plain["worst_image"]["10"] == pytest.approx(0.325)
 
 
 # -- real masks ------------------------------------------------------------------------------

@@ -180,7 +180,7 @@ def test_distribution_counts_every_image():
     spread = distribution(run.report())
     assert sum(b.images for b in spread.bins) == 2
     assert spread.undefined == 1
-    assert spread.values == (0.25, 1.0)
+    assert spread.values == (0.5, 1.0)
     assert distribution(run.total().report()) is None
 
 

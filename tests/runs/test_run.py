@@ -117,7 +117,8 @@ def test_empty_runs_give_empty_tables():
     assert len(run) == 0
     assert run.rows() == []
     assert run.to_csv().splitlines() == [
-        "id,truth,pred,pixels,ignored,mean_iou,pixel_accuracy,iou:0,iou:1"
+        "id,truth,pred,pixels,ignored,mean_iou,pixel_accuracy,"
+        "influence,false_positive_classes,iou:0,iou:1"
     ]
     assert math.isnan(run.total().iou()[0])
 

@@ -1,0 +1,108 @@
+"""What a report says image by image: averages, worst cases, the worst images."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+
+import pytest
+
+import segiou
+
+#: Three images of a class a and a rare b; the last lacks b and has it predicted; nobody has c.
+TRUTHS = [[[0] * 8 + [1] * 2], [[0] * 5 + [1] * 5], [[0] * 10]]
+PREDS = [[[0] * 8 + [1, 0]], [[0] * 10], [[0] * 9 + [1]]]
+#: IoU: a 8/9, b 1/2; a 5/10, b 0; a 9/10.
+IMAGES = [(8 / 9 + 1 / 2) / 2, 0.25, 0.9]
+#: Summed: a 22/29, b 1/8.
+DATASET = (22 / 29 + 1 / 8) / 2
+LABELS = segiou.LabelSet.from_names(["a", "b", "c"])
+
+
+@pytest.fixture
+def run():
+    return segiou.score(TRUTHS, PREDS, labels=LABELS, ids=["x", "y", "z"])
+
+
+def test_averages_by_hand(run):
+    data = run.report().to_dict()["fine_grained"]
+    assert data["dataset"] == DATASET == run.report().mean_iou
+    assert data["image"] == pytest.approx(sum(IMAGES) / 3)
+    assert data["class_mean"] == pytest.approx(((8 / 9 + 0.5 + 0.9) / 3 + 0.25) / 2)
+    assert data["worst_image"]["10"] == 0.25
+    assert data["worst_class"]["10"] == (0.5 + 0) / 2
+    assert data["worst_image"]["100"] == data["image"]
+    assert data["false_positive_images"] == [0, 1, 0]
+    assert (data["images"], data["classes"]) == (3, 2)
+    assert json.loads(run.report().to_json())["fine_grained"] == data
+
+
+def test_the_text_says_them_and_what_they_do_not_see(run):
+    text = run.report().to_text()
+    assert "mean over images  0.6148  over the classes in their truth (I)" in text
+    assert "worst 10 % of images 0.2500" in text
+    assert "image by image    0.5065  within each class (C); worst 10 % of each 0.2500" in text
+    assert "predicted in images whose truth has none, unseen by I and C: b in 1\n" in text
+
+
+def test_many_false_positive_classes_are_not_all_named():
+    run = segiou.score([[[0] * 6], [[0]]], [[[0, 1, 2, 3, 4, 5]], [[2]]], labels=6)
+    assert "by I and C: 2 in 2, 1 in 1, 3 in 1, 4 in 1, 5 in 1\n" in str(run)
+    run = segiou.score([[[0] * 7], [[0]]], [[[0, 1, 2, 3, 4, 5, 6]], [[2]]], labels=7)
+    assert "2 in 2, 1 in 1, 3 in 1, 4 in 1, 2 more" in str(run)
+
+
+def test_one_image_or_none_has_no_averages_to_show(run):
+    for report in (run.select(["y"]).report(), run.select([]).report()):
+        assert "image by image" not in str(report)
+    matrix = segiou.ConfusionMatrix(2).update([0], [1]).report()
+    assert matrix.fine_grained is None
+    assert matrix.to_dict()["fine_grained"] is None
+    assert "image by image" not in str(matrix)
+
+
+def test_excluded_classes_take_no_part():
+    run = segiou.score(TRUTHS, PREDS, labels=LABELS, exclude="b")
+    assert run.report().fine_grained.image == pytest.approx((8 / 9 + 0.5 + 0.9) / 3)
+    assert [row["mean_iou"] for row in run.rows()] == [8 / 9, 0.5, 0.9]
+
+
+def test_rows_say_what_an_image_does_to_the_score_and_what_its_mean_does_not_see(run):
+    rows = list(csv.DictReader(io.StringIO(run.to_csv())))
+    assert [float(row["mean_iou"]) for row in rows] == pytest.approx(IMAGES)
+    assert [row["false_positive_classes"] for row in rows] == ["0", "0", "1"]
+    # Without y: a 17/19, b 1/3. Without x: a 14/20, b 0. Without z: a 13/19, b 1/7.
+    without = [14 / 20 / 2, (17 / 19 + 1 / 3) / 2, (13 / 19 + 1 / 7) / 2]
+    found = [float(row["influence"]) for row in rows]
+    assert found == pytest.approx([DATASET - value for value in without])
+
+
+def test_worst_images_by_what_they_do_to_the_score(run):
+    assert [row["id"] for row in run.worst(by="influence")] == ["y", "z", "x"]
+    assert [row["id"] for row in run.worst(1, by="iou:b")] == ["y"]
+    assert run.worst(0) == run.worst(-1) == []
+    alone = run.select(["x"])
+    assert alone.worst(by="influence") == []
+    assert math.isnan(alone.rows()[0]["influence"])
+
+
+def test_reports_list_the_worst_images(run):
+    report = run.report(worst=2, worst_by="iou:a")
+    worst = json.loads(report.to_json())["worst_images"]
+    assert worst["by"] == "iou:a"
+    assert [(row["id"], row["iou:a"], row["iou:c"]) for row in worst["rows"]] == [
+        ("y", 0.5, None),
+        ("x", 8 / 9, None),
+    ]
+    assert re.search(r"worst images +iou:a\n─+\ny +0.5000\nx +0.8889\n", report.to_text())
+    assert "| y | 0.5000 |\n| x | 0.8889 |\n" in report.to_markdown()
+    assert run.report().to_dict()["worst_images"] is None
+
+
+def test_a_tiny_influence_is_not_shown_as_none():
+    truth = [[[0] * 100_000]] * 2
+    run = segiou.score(truth, [truth[0], [[0] * 99_999 + [1]]], labels=2, exclude="1")
+    assert "-5e-06" in str(run.report(worst=1, worst_by="influence"))
