@@ -141,7 +141,12 @@ class TwoProcesses:
                     text=True,
                 )
             )
-        results = [process.communicate(timeout=240) for process in processes]
+        try:
+            results = [process.communicate(timeout=120) for process in processes]
+        finally:
+            # One that waits for the other must not outlive the test.
+            for process in processes:
+                process.kill()
         for process, (_, errors) in zip(processes, results, strict=True):
             assert process.returncode == 0, errors[-4000:]
         printed = json.loads(results[0][0].strip().splitlines()[-1])

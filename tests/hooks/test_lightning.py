@@ -194,7 +194,7 @@ by_id = SegmentationScores(names, ignore=255, ids=lambda outputs, batch: batch[2
                            report=lambda report, epoch: pages.append(report.pixels))
 padded = SegmentationScores(names, ignore=255)
 pages = []
-trainer = pl.Trainer(accelerator="cpu", devices=1, num_nodes=2, strategy="ddp", logger=False,
+trainer = pl.Trainer(accelerator="cpu", devices=2, strategy="ddp", logger=False,
                      enable_checkpointing=False, enable_progress_bar=False,
                      callbacks=[by_id, padded])
 loader = DataLoader(TensorDataset(truth, pred, torch.arange(5)), batch_size=2)

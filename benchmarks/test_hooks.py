@@ -1,0 +1,126 @@
+"""What counting costs in a validation loop on the CPU: ``python -m benchmarks.test_hooks``.
+
+Beside a small network's forward pass on the same batch, and beside torchmetrics'
+MulticlassJaccardIndex; then 10 000 updates, whose memory must stay flat. Times are
+ratios of one run, medians of alternating rounds. On a GPU: ``benchmarks/gpu_hooks.py``.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+import tracemalloc
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch makes the tensors")
+
+from segiou import ConfusionMatrix  # noqa: E402
+
+CLASSES, SHAPE = 19, (4, 256, 512)
+ROUNDS = 15
+
+
+def network():
+    """Four convolutions at full resolution, 95 699 weights: small for segmentation."""
+    torch.manual_seed(0)
+    layers = []
+    for width_in, width in ((3, 32), (32, 64), (64, 128)):
+        layers += [torch.nn.Conv2d(width_in, width, 3, padding=1), torch.nn.ReLU()]
+    return torch.nn.Sequential(*layers, torch.nn.Conv2d(128, CLASSES, 1))
+
+
+def batch():
+    """Images, blocky truth with 5 % unlabelled, and predictions with 5 % noise; int64."""
+    generator = torch.Generator().manual_seed(1)
+    small = torch.randint(0, CLASSES, (SHAPE[0], 16, 32), generator=generator)
+    truth = small.repeat_interleave(16, 1).repeat_interleave(16, 2)
+    noise = torch.rand(SHAPE, generator=generator)
+    pred = torch.where(noise < 0.05, (truth + 1) % CLASSES, truth)
+    truth = torch.where(noise > 0.95, 255, truth)
+    return torch.rand((SHAPE[0], 3, *SHAPE[1:]), generator=generator), truth, pred
+
+
+def medians(contestants: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
+    """Milliseconds, the contestants taking turns."""
+    times: dict[str, list[float]] = {name: [] for name in contestants}
+    for _ in range(rounds + 1):
+        for name, run in contestants.items():
+            start = time.perf_counter()
+            run()
+            times[name].append(1e3 * (time.perf_counter() - start))
+    return {name: statistics.median(taken[1:]) for name, taken in times.items()}
+
+
+def measured(rounds: int = ROUNDS) -> dict[str, float]:
+    """Milliseconds a batch; the answers of the three are compared first."""
+    from torchmetrics.classification import MulticlassJaccardIndex
+
+    from segiou.hooks.torchmetrics import SegmentationScores
+
+    model, (images, truth, pred) = network(), batch()
+    cm = ConfusionMatrix(CLASSES, ignore=255)
+    hook = SegmentationScores(CLASSES, ignore=255)
+    plain = MulticlassJaccardIndex(CLASSES, ignore_index=255, validate_args=False)
+    checked = MulticlassJaccardIndex(CLASSES, ignore_index=255)
+    cm.update(truth, pred), hook.update(pred, truth), checked.update(pred, truth)
+    assert float(hook.compute()) == cm.mean_iou()
+    assert abs(float(checked.compute()) - cm.mean_iou()) < 1e-6
+    with torch.no_grad():
+        logits = model(images)
+        return medians(
+            {
+                "forward pass": lambda: model(images),
+                "segiou, labels": lambda: cm.update(truth, pred),
+                "segiou.hooks.torchmetrics, labels": lambda: hook.update(pred, truth),
+                "torchmetrics, labels": lambda: checked.update(pred, truth),
+                "torchmetrics unchecked, labels": lambda: plain.update(pred, truth),
+                "segiou, logits": lambda: cm.update(truth, logits, argmax=1),
+                "torchmetrics, logits": lambda: checked.update(logits, truth),
+                "torch argmax alone": lambda: logits.argmax(1),
+            },
+            rounds,
+        )
+
+
+def growth(updates: int) -> int:
+    """Bytes that Python and NumPy hold more after so many updates."""
+    rng = np.random.default_rng(0)
+    truth, pred = (torch.from_numpy(rng.integers(0, CLASSES, (64, 64))) for _ in range(2))
+    cm = ConfusionMatrix(CLASSES, ignore=255)
+    for _ in range(100):
+        cm.update(truth, pred)
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    for _ in range(updates):
+        cm.update(truth, pred)
+    grown = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    assert cm.pixels == (updates + 100) * truth.numel()
+    return grown
+
+
+def test_the_answers_agree():
+    pytest.importorskip("torchmetrics", reason="torchmetrics is what is compared with")
+    assert all(taken > 0 for taken in measured(rounds=1).values())
+
+
+def test_memory_of_10_000_updates_is_flat():
+    assert growth(10_000) < 20_000
+
+
+def main() -> None:
+    times = measured()
+    forward = times["forward pass"]
+    for name, taken in times.items():
+        print(f"{name:36} {taken:9.3f} ms  {100 * taken / forward:7.3f} % of the forward pass")
+    for what in ("labels", "logits"):
+        factor = times[f"torchmetrics, {what}"] / times[f"segiou, {what}"]
+        print(f"torchmetrics takes {factor:.1f} times as long with {what}")
+    print(f"10 000 updates: {growth(10_000)} bytes more")
+
+
+if __name__ == "__main__":
+    main()
