@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path, PurePosixPath
+from pathlib import Path
+from posixpath import splitext
 
 __all__ = ["MASK_SUFFIXES", "Pair", "Pairing", "find_masks", "pair_folders"]
 
@@ -70,13 +71,15 @@ class _Key:
     only_suffixed: bool
 
     def of(self, relative: str) -> str | None:
-        path = PurePosixPath(relative)
-        stem = path.stem
+        folder, _, name = relative.rpartition("/")
+        stem = splitext(name)[0]
         if self.suffix and stem.endswith(self.suffix):
             stem = stem[: -len(self.suffix)]
         elif self.only_suffixed:
             return None
-        return stem if self.flat else str(path.with_name(stem)) if stem else None
+        if self.flat:
+            return stem
+        return (f"{folder}/{stem}" if folder else stem) if stem else None
 
 
 def find_masks(folder: str | os.PathLike[str]) -> dict[str, str]:
@@ -98,10 +101,12 @@ def find_masks(folder: str | os.PathLike[str]) -> dict[str, str]:
     found = {}
     for base, folders, files in os.walk(root, onerror=_raise_unreadable):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
+        # As text, because a path object for each of a million files takes a minute.
+        inside = (Path(base).relative_to(root) / "x").as_posix()[:-1]
+        outside = str(Path(base) / "x")[:-1]
         for name in sorted(files):
-            path = Path(base) / name
-            if path.suffix.lower() in MASK_SUFFIXES and not name.startswith("."):
-                found[path.relative_to(root).as_posix()] = str(path)
+            if splitext(name)[1].lower() in MASK_SUFFIXES and not name.startswith("."):
+                found[f"{inside}{name}"] = f"{outside}{name}"
     if not found:
         msg = f"{root}: holds no mask files ({', '.join(sorted(MASK_SUFFIXES))})"
         raise ValueError(msg)
@@ -184,7 +189,7 @@ def _candidates(
 def _suffixes(files: Mapping[str, str], given: str | None) -> list[str]:
     if given is not None:
         return [given]
-    common = _common_suffix([PurePosixPath(name).stem for name in files])
+    common = _common_suffix([splitext(name.rpartition("/")[2])[0] for name in files])
     # Every cut at a separator is a candidate: "_gtFine_labelIds", then "_labelIds".
     cuts = [common[m.start() :] for m in _SEPARATED.finditer(common)]
     return ["", *cuts]

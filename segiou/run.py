@@ -7,14 +7,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from segiou.boundary import BoundaryOptions, band_iou, boundary_rows
 from segiou.classes import ClassOptions
 from segiou.confusion import ConfusionMatrix
 from segiou.counting import PairCount
-from segiou.labels import LabelSet
 from segiou.protocols import Protocol, load_protocol
 from segiou.report import Report
 from segiou.runs import Columns, Header, ImageCount, Problem, RunFile, RunFileError, write_new
@@ -114,55 +110,6 @@ class Run(Images):
         run._header, run._columns, run._file = header, columns, None
         run.skipped = tuple(skipped)
         return run
-
-    @property
-    def options(self) -> ClassOptions:
-        """The classes and how pixels were counted."""
-        return self._header.options
-
-    @property
-    def name(self) -> str:
-        """What was scored."""
-        return self._header.name
-
-    @property
-    def protocol(self) -> Protocol:
-        """By which rule reports are made unless they are asked for another."""
-        return self._header.protocol
-
-    @property
-    def path(self) -> Path | None:
-        """The run file behind it."""
-        return None if self._file is None else self._file.path
-
-    @property
-    def finished(self) -> bool:
-        """False where a run file does not hold all pairs yet."""
-        return self._header.finished
-
-    @property
-    def provenance(self) -> dict[str, Any]:
-        """Files and options that made it, and whether it is whole."""
-        known = dict(self._header.provenance)
-        if not self.finished:
-            of_all = "" if self._header.expected is None else f" of {self._header.expected}"
-            known["unfinished"] = f"{len(self)}{of_all} pairs are scored"
-        return known
-
-    @property
-    def labels(self) -> LabelSet:
-        """The classes."""
-        return self.options.labels
-
-    @property
-    def class_names(self) -> tuple[str, ...]:
-        """Names of the classes, in order."""
-        return self.options.labels.class_names
-
-    @property
-    def include(self) -> NDArray[np.bool_]:
-        """False for classes that means leave out, (C,)."""
-        return self.options.include
 
     @cached_property
     def _total(self) -> ConfusionMatrix:

@@ -13,7 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou.boundary import BoundaryCounts, BoundaryOptions
+from segiou.classes import ClassOptions
 from segiou.counts import Counts, Tally
+from segiou.labels import LabelSet
+from segiou.protocols import Protocol
 from segiou.runs.boundaries import band_counts, sum_boundaries, unpack_boundaries
 from segiou.runs.columns import Columns
 from segiou.runs.database import id_order
@@ -40,6 +43,55 @@ class Images:
     _columns: Columns | None
     _file: RunFile | None
     skipped: tuple[Problem, ...]
+
+    @property
+    def options(self) -> ClassOptions:
+        """The classes and how pixels were counted."""
+        return self._header.options
+
+    @property
+    def name(self) -> str:
+        """What was scored."""
+        return self._header.name
+
+    @property
+    def protocol(self) -> Protocol:
+        """By which rule reports are made unless they are asked for another."""
+        return self._header.protocol
+
+    @property
+    def path(self) -> Path | None:
+        """The run file behind it."""
+        return None if self._file is None else self._file.path
+
+    @property
+    def finished(self) -> bool:
+        """False where a run file does not hold all pairs yet."""
+        return self._header.finished
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """Files and options that made it, and whether it is whole."""
+        known = dict(self._header.provenance)
+        if not self.finished:
+            of_all = "" if self._header.expected is None else f" of {self._header.expected}"
+            known["unfinished"] = f"{len(self)}{of_all} pairs are scored"
+        return known
+
+    @property
+    def labels(self) -> LabelSet:
+        """The classes."""
+        return self.options.labels
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """Names of the classes, in order."""
+        return self.options.labels.class_names
+
+    @property
+    def include(self) -> NDArray[np.bool_]:
+        """False for classes that means leave out, (C,)."""
+        return self.options.include
 
     def __len__(self) -> int:
         if self._columns is not None:
@@ -76,12 +128,12 @@ class Images:
     @cached_property
     def counts(self) -> Counts:
         """Counts of each image, shape (N, C)."""
-        shape = (len(self), self._header.options.num_classes)
+        shape = (len(self), self.options.num_classes)
         names = ("tp", "fp", "fn", "tn")
         arrays = {name: np.zeros(shape, dtype=np.int64) for name in names}
         start = 0
         for block in self._blocks(files=False):
-            counts = block.counts(self._header.options.num_classes)
+            counts = block.counts(self.options.num_classes)
             for name, array in arrays.items():
                 array[start : start + len(block)] = getattr(counts, name)
             start += len(block)
@@ -135,7 +187,7 @@ class Images:
     def tally(self, index: int) -> Tally:
         """The confusion matrix of one image."""
         one = self._loaded().take([range(len(self))[index]])
-        table = one.table(self._header.options.num_classes)
+        table = one.table(self.options.num_classes)
         return Tally.of_table(table, int(one.ignored[0]))
 
     def _loaded(self) -> Columns:
@@ -160,15 +212,15 @@ class Images:
         ValueError
             If there is no such score.
         """
-        return worst_rows(self._blocks(), self._header.options, n, by)
+        return worst_rows(self._blocks(), self.options, n, by)
 
     def rows(self) -> list[dict[str, Any]]:
         """One row an image: id, files, pixels, its scores and the IoU of each class in it."""
-        return list(block_rows(self._blocks(), self._header.options))
+        return list(block_rows(self._blocks(), self.options))
 
     def to_csv(self) -> str:
         """The rows as CSV; an undefined ratio is an empty cell."""
-        return to_csv(self._blocks(), self._header.options)
+        return to_csv(self._blocks(), self.options)
 
     def to_pandas(self) -> Any:
         """The rows as a :class:`pandas.DataFrame`, indexed by id.
@@ -178,7 +230,7 @@ class Images:
         ImportError
             If pandas is not installed.
         """
-        return to_pandas(self._blocks(), self._header.options)
+        return to_pandas(self._blocks(), self.options)
 
     def to_parquet(self, path: str | Path) -> Path:
         """Write the rows as a Parquet file.
@@ -188,7 +240,7 @@ class Images:
         ImportError
             If pyarrow is not installed.
         """
-        return to_parquet(Path(path).expanduser(), self._blocks(), self._header.options)
+        return to_parquet(Path(path).expanduser(), self._blocks(), self.options)
 
 
 def ordered(images: Iterable[ImageCount] | Columns) -> Columns:

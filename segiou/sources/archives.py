@@ -10,7 +10,6 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
-import os
 import tarfile
 import tempfile
 import threading
@@ -286,7 +285,7 @@ def _plain_tar(archive: str) -> IO[bytes]:
         return Path(archive).open("rb")
     bound = max(LEAST_BOUND, MOST_RATIO * Path(archive).stat().st_size)
     # The file has no name, and goes with the process however that ends.
-    unpacked = tempfile.TemporaryFile(prefix="segiou-")  # noqa: SIM115 - closed with its owner
+    unpacked = tempfile.TemporaryFile()  # noqa: SIM115 - closed with its owner
     try:
         with opener(archive, "rb") as compressed:
             while chunk := compressed.read(_CHUNK):
@@ -294,7 +293,7 @@ def _plain_tar(archive: str) -> IO[bytes]:
                     msg = f"unpacks to more than {bound} bytes; if that is right, unpack it"
                     raise _Refused(msg)
                 unpacked.write(chunk)
-        unpacked.seek(0, os.SEEK_SET)
+        unpacked.seek(0)
     except BaseException:
         unpacked.close()
         raise

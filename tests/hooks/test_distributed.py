@@ -62,7 +62,8 @@ import ignite.distributed as idist
 from segiou.hooks.ignite import SegmentationScores
 ignite = SegmentationScores(names, ignore=255)
 for start in range(rank * 2, 5 if rank else 2, 2):
-    ignite.update((torch.from_numpy(pred[start:start + 2]), torch.from_numpy(truth[start:start + 2])))
+    rows = slice(start, start + 2)
+    ignite.update((torch.from_numpy(pred[rows]), torch.from_numpy(truth[rows])))
 out["ignite world"] = idist.get_world_size()
 out["ignite"] = ignite.confusion_matrix().state_dict()
 
@@ -116,7 +117,8 @@ for t, p, ids in loader:
     seen += len(ids)
     t, p = accelerator.gather_for_metrics((t, p))
     gathered.update(t, p)
-out = {"gathered": gathered.state_dict(), "seen": seen, "local": all_reduce(local, accelerator).pixels,
+out = {"gathered": gathered.state_dict(), "seen": seen,
+       "local": all_reduce(local, accelerator).pixels,
        "images": all_reduce(images, accelerator).total().state_dict()}
 try:
     all_reduce(ConfusionMatrix(2 + accelerator.process_index), accelerator)

@@ -98,7 +98,7 @@ def test_an_interrupted_evaluation_leaves_nothing_behind(trainer, upsampled):
 
 
 def test_predict_after_evaluate(trainer, upsampled):
-    made, metrics = trainer(batch_eval_metrics=True)
+    made, _ = trainer(batch_eval_metrics=True)
     made.evaluate()
     output = made.predict(made.eval_dataset)
     assert output.metrics["test_mean_iou"] == upsampled.mean_iou()

@@ -109,7 +109,7 @@ def test_test_loop_with_two_loaders(lightning, module, loader, answer, streets, 
 
     callback = SegmentationScores(streets.names, ignore=255, scores=["mean_iou", "pixel_accuracy"])
     test = trainer(lightning, tmp_path, callback)
-    (first, second) = test.test(module(), [loader(), loader()], verbose=False)
+    test.test(module(), [loader(), loader()], verbose=False)
     assert [counted.pixels for counted in callback.counted.values()] == [answer.pixels] * 2
     logged = test.callback_metrics
     for i in range(2):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import segiou
-from segiou.scoring import DataError, Stopped
+from segiou.scoring import DataError, Stopped, dispatch
 
 LABELS = ["void", "road", "car", "tree"]
 LONG_AGO = 1_600_000_000_000_000_000
@@ -128,10 +128,16 @@ def test_another_protocol_is_no_other_run(score, tmp_path):
     assert segiou.Run.open(tmp_path / "r.sqlite").protocol.name == "monai"
 
 
-def test_a_stopped_run_keeps_what_was_finished_and_goes_on(score, tmp_path, reads):
-    asked = iter(range(1000))
+def test_a_stopped_run_keeps_what_was_finished_and_goes_on(score, tmp_path, reads, monkeypatch):
+    monkeypatch.setattr(dispatch, "_MAX_BATCH", 1)
+    done = []
     with pytest.raises(Stopped) as stopped:
-        score(run=tmp_path / "r.sqlite", workers=1, stop=lambda: next(asked) > 1)
+        score(
+            run=tmp_path / "r.sqlite",
+            workers=1,
+            progress=lambda *counts: done.append(counts),
+            stop=lambda: len(done) > 0,
+        )
     assert 0 < stopped.value.done < stopped.value.total == 12
     run = segiou.Run.open(tmp_path / "r.sqlite")
     assert len(run) == stopped.value.done

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -44,3 +46,17 @@ def required():
         return pytest.importorskip(name, reason=f"{name} is not installed")
 
     return do
+
+
+@pytest.fixture(scope="session")
+def packed(masks, tmp_path_factory):
+    """The folders of masks as archives of every kind, some with a folder around."""
+    folder = tmp_path_factory.mktemp("packed")
+    for side in ("truth", "pred"):
+        for kind in ("zip", "tar", "gztar", "bztar", "xztar"):
+            shutil.make_archive(str(folder / side), kind, masks / side)
+        shutil.make_archive(str(folder / f"{side}-around"), "zip", masks, side)
+    with zipfile.ZipFile(folder / "both.zip", "w") as both:
+        for path in sorted(masks.glob("*/*.png")):
+            both.write(path, f"data/{path.parent.name}/{path.name}")
+    return folder

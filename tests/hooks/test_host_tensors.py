@@ -1,0 +1,71 @@
+"""Tensors that lie in the host's memory, read where they lie."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from segiou import ConfusionMatrix
+from segiou.counting.devices import framework_of, is_on_device, to_host
+
+
+def labels_and_scores(seed: int):
+    rng = np.random.default_rng(seed)
+    truth = rng.choice([*range(5), 255], (2, 7, 9))
+    return truth, rng.normal(size=(2, 5, 7, 9)).astype(np.float32)
+
+
+def test_tensors_on_the_cpu_are_viewed_not_copied(need):
+    torch = need("torch")
+    tensor = torch.arange(24).reshape(4, 6)
+    assert not is_on_device(tensor)
+    assert np.shares_memory(to_host(tensor.T), tensor.numpy())
+    weights = torch.ones(3, requires_grad=True)
+    assert np.shares_memory(to_host(weights), weights.detach().numpy())
+
+
+def test_torch_on_the_cpu_gradients_bfloat16_and_strides(need):
+    torch = need("torch")
+    truth, scores = labels_and_scores(3)
+    weights = torch.from_numpy(scores).requires_grad_()
+    host = ConfusionMatrix(5, ignore=255).update(truth, scores, argmax=1)
+    assert ConfusionMatrix(5, ignore=255).update(torch.from_numpy(truth), weights, argmax=1) == host
+    last = weights.permute(0, 2, 3, 1)
+    assert ConfusionMatrix(5, ignore=255).update(torch.from_numpy(truth), last, argmax=-1) == host
+    half = weights.bfloat16()
+    rounded = ConfusionMatrix(5, ignore=255).update(truth, half.float().detach(), argmax=1)
+    assert ConfusionMatrix(5, ignore=255).update(torch.from_numpy(truth), half, argmax=1) == rounded
+    two = ConfusionMatrix(2).update(truth > 2, half[:, 0], threshold=0.25)
+    assert two == ConfusionMatrix(2).update(truth > 2, half[:, 0].float(), threshold=0.25)
+    with pytest.raises(TypeError, match=r"bfloat16.*labels must be integers"):
+        ConfusionMatrix(2).update(truth, half[:, 0])
+
+
+def test_jax_on_the_cpu_and_its_bfloat16(need):
+    jnp = need("jax.numpy")
+    truth, scores = labels_and_scores(4)
+    host = ConfusionMatrix(5, ignore=255).update(truth, scores, argmax=1)
+    scores = jnp.asarray(scores)
+    assert ConfusionMatrix(5, ignore=255).update(jnp.asarray(truth), scores, argmax=1) == host
+    half = scores.astype(jnp.bfloat16)
+    rounded = np.asarray(half.astype(jnp.float32))
+    a = ConfusionMatrix(5, ignore=255).update(truth, half, argmax=1)
+    assert a == ConfusionMatrix(5, ignore=255).update(truth, rounded, argmax=1)
+
+
+def test_a_traced_tensor_is_refused(need):
+    jax = need("jax")
+    with pytest.raises(TypeError, match=r"inside jax.jit.*segiou\.hooks\.jax"):
+        jax.jit(lambda x: ConfusionMatrix(2).update(x, x).pixels)(np.zeros(3, dtype=np.int32))
+
+
+def test_subclasses_and_parameters_are_their_framework_s(need):
+    torch = need("torch")
+
+    class Mask(torch.Tensor):
+        pass
+
+    mask = torch.tensor([0, 1]).as_subclass(Mask)
+    assert framework_of(mask) == framework_of(torch.nn.Parameter(torch.ones(1))) == "torch"
+    assert ConfusionMatrix(2).update(mask, mask).pixel_accuracy() == 1.0
+    assert framework_of(np.zeros(1)) is None

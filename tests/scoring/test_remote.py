@@ -1,0 +1,155 @@
+"""Addresses score in place: a real S3-speaking server, a web server, and chains of fsspec."""
+
+from __future__ import annotations
+
+import http.server
+import io
+import shutil
+import threading
+from functools import partial
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import segiou
+from segiou.runs import Stamp
+from segiou.scoring import DataError
+from segiou.sources import RemoteFolder
+
+
+def score(truth, pred, **options):
+    return segiou.score_folder(truth, pred, labels=4, **options)
+
+
+def png(values) -> bytes:
+    out = io.BytesIO()
+    Image.fromarray(np.asarray(values, dtype=np.uint8)).save(out, "PNG")
+    return out.getvalue()
+
+
+@pytest.fixture(scope="module")
+def s3(masks, required):
+    """An S3-speaking server on this machine, with the masks in a bucket."""
+    required("s3fs")
+    required("moto")
+    boto3 = required("boto3")
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    address = f"http://{host}:{port}"
+    keys = {"aws_access_key_id": "testing", "aws_secret_access_key": "testing"}
+    client = boto3.client("s3", endpoint_url=address, region_name="us-east-1", **keys)
+    client.create_bucket(Bucket="masks")
+    for path in sorted(masks.glob("*/*.png")):
+        client.upload_file(str(path), "masks", f"set/{path.parent.name}/{path.name}")
+    yield client, {"key": "testing", "secret": "testing", "endpoint_url": address}
+    server.stop()
+
+
+IGNORED = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+
+
+@IGNORED
+def test_s3_scores_goes_on_and_sees_changes(s3, expected, tmp_path):
+    client, options = s3
+    places = ("s3://masks/set/truth", "s3://masks/set/pred")
+    path = tmp_path / "r.sqlite"
+    run = score(*places, run=path, storage_options=options)
+    assert run.total() == expected
+    assert run.images[0].pred == "s3://masks/set/pred/00.png"
+    assert "testing" not in path.read_bytes().decode("latin-1")
+    assert score(*places, storage_options=options).total() == expected
+
+    read = []
+    original = RemoteFolder.read
+    changed = png(np.zeros((6, 8)))
+    client.put_object(Bucket="masks", Key="set/pred/05.png", Body=changed)
+    import fsspec
+
+    fsspec.filesystem("s3", **options).invalidate_cache()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            RemoteFolder, "read", lambda self, path: read.append(path) or original(self, path)
+        )
+        again = score(*places, run=path, storage_options=options)
+    assert sorted(read) == ["s3://masks/set/pred/05.png", "s3://masks/set/truth/05.png"]
+    assert again.total() != expected
+    assert again.total().pairs == 40
+
+
+@IGNORED
+def test_what_is_not_in_the_bucket_is_named(s3, masks):
+    _, options = s3
+    with pytest.raises(DataError, match="s3://masks/none: holds no mask files"):
+        score("s3://masks/none", masks / "pred", storage_options=options)
+    with pytest.raises(DataError, match="s3://nothing/none: "):
+        score("s3://nothing/none", masks / "pred", storage_options=options)
+
+
+@pytest.fixture(scope="module")
+def web(masks, packed):
+    """A web server on this machine with the folders and the archives."""
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, format, *args):
+            """Say nothing."""
+
+    root = packed / "web"
+    root.mkdir()
+    for side in ("truth", "pred"):
+        shutil.copytree(masks / side, root / side)
+    shutil.copy(packed / "pred.zip", root / "pred.zip")
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(root)))
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@IGNORED
+def test_http_and_a_zip_behind_it(web, masks, expected, required):
+    required("fsspec")
+    required("aiohttp")
+    assert score(f"{web}/truth/", masks / "pred").total() == expected
+    with pytest.raises(DataError, match=f"{web}/gone: "):
+        score(f"{web}/gone", masks / "pred")
+
+
+def test_a_zip_by_its_address(packed, masks, expected, required):
+    required("fsspec")
+    run = score(f"zip://::{packed}/truth.zip", masks / "pred")
+    assert run.total() == expected
+
+
+def test_an_address_that_nothing_knows(masks, required):
+    required("fsspec")
+    with pytest.raises(ValueError, match="gopher://x: is no address that fsspec knows"):
+        score("gopher://x", masks / "pred")
+
+
+def test_without_fsspec_the_extra_is_named(masks, monkeypatch):
+    import importlib
+
+    original = importlib.import_module
+
+    def missing(name, *rest):
+        if name.startswith("fsspec"):
+            msg = "No module named 'fsspec'"
+            raise ImportError(msg)
+        return original(name, *rest)
+
+    from segiou.sources import remote
+
+    monkeypatch.setattr(remote, "import_module", missing)
+    with pytest.raises(ImportError, match=r"pip install 'segiou\[remote\]'"):
+        score("s3://bucket/x", masks / "pred")
+
+
+def test_unknown_stamps_are_never_taken_for_unchanged():
+    assert not Stamp(5, None).known
+    assert not Stamp(None, "x").known
