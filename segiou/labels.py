@@ -245,13 +245,7 @@ def _hex(color: Color) -> str:
 
 
 def labelset_names() -> tuple[str, ...]:
-    """Names of the presets, sorted.
-
-    Examples
-    --------
-    >>> "camvid" in labelset_names()
-    True
-    """
+    """Names of the presets, sorted."""
     folder = resources.files("segiou") / "labelsets"
     return tuple(sorted(f.name[:-5] for f in folder.iterdir() if f.name.endswith(".toml")))
 
@@ -272,10 +266,8 @@ def load_labels(labels: LabelSet | str | Path | Sequence[str] | int) -> LabelSet
 
     Examples
     --------
-    >>> load_labels("camvid").class_names[:3]
-    ('sky', 'building', 'pole')
-    >>> load_labels(["road", "other"]).num_classes
-    2
+    >>> load_labels("camvid").class_names[:3], load_labels(["road", "other"]).num_classes
+    (('sky', 'building', 'pole'), 2)
     """
     if isinstance(labels, LabelSet):
         return labels

@@ -132,9 +132,12 @@ def _bits(labels: Any, below: int, above: int, widest: int) -> int:
             "jax_enable_x64, or count on the CPU"
         )
         raise ValueError(msg)
-    dtype = getattr(labels.dtype, "name", str(labels.dtype).removeprefix("torch."))
-    narrow = dtype in ("bool", "uint8", "int8", "int16", "uint16")
+    narrow = _dtype_name(labels) in ("bool", "uint8", "int8", "int16", "uint16")
     return 32 if fits and (narrow or widest == 32) else 64
+
+
+def _dtype_name(array: Any) -> str:
+    return str(getattr(array.dtype, "name", array.dtype)).removeprefix("torch.")
 
 
 def _bring(ops: Operations, data: Any, name: str) -> Any:
@@ -148,7 +151,7 @@ def _check_labels(ops: Operations, labels: Any, name: str) -> None:
             if kind == "f"
             else ""
         )
-        msg = f"{name} is {labels.dtype}; labels must be integers or bool{hint}"
+        msg = f"{name} is {_dtype_name(labels)}; labels must be integers or bool{hint}"
         raise TypeError(msg)
 
 
@@ -169,8 +172,9 @@ def _decide(
 
 def _valid(ops: Operations, mask: Any, shape: tuple[int, ...]) -> Any:
     valid = _bring(ops, mask, "mask")
-    if "bool" not in str(valid.dtype):
-        msg = f"mask must be bool (True = counted), got {valid.dtype}; perhaps mask != 0 is meant"
+    if _dtype_name(valid) != "bool":
+        found = _dtype_name(valid)
+        msg = f"mask must be bool (True = counted), got {found}; perhaps mask != 0 is meant"
         raise TypeError(msg)
     if tuple(valid.shape) != shape:
         msg = f"mask has shape {tuple(valid.shape)} but the labels have {shape}"

@@ -112,7 +112,7 @@ def rule_for(truth: Any, pred: Any, axis: int, threshold: float | None = None) -
     return {"argmax": axis} if len(pred.shape) == len(truth.shape) + 1 else {}
 
 
-def missing(framework: str, extra: str) -> ImportError:
-    """The error of a hook whose framework is not installed."""
-    msg = f"segiou.hooks.{extra} needs {framework}: pip install 'segiou[{extra}]'"
+def missing(framework: str, extra: str, *, module: str | None = None) -> ImportError:
+    """The error of a hook whose framework is not installed; the module is named as the extra."""
+    msg = f"segiou.hooks.{module or extra} needs {framework}: pip install 'segiou[{extra}]'"
     return ImportError(msg)

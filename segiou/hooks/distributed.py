@@ -13,7 +13,7 @@ try:
     import torch
     from torch import distributed
 except ImportError as error:
-    raise missing("torch", "torch") from error
+    raise missing("torch", "torch", module="distributed") from error
 
 from segiou.confusion import ConfusionMatrix
 from segiou.hooks._packing import check_agreement, pack, status, unpack

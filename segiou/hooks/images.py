@@ -45,6 +45,13 @@ class ImageCounts:
         self._counting = ConfusionMatrix(labels, **options)
         self._images: dict[str, ImageCount] = {}
 
+    @classmethod
+    def from_options(cls, options: ClassOptions, *, conflict: Conflict = "error") -> Self:
+        """Of these classes and options, with no images."""
+        new = cls(options.num_classes, conflict=conflict)
+        new._counting = ConfusionMatrix.from_options(options)
+        return new
+
     @property
     def options(self) -> ClassOptions:
         """The classes and how pixels are counted."""
@@ -103,12 +110,9 @@ class ImageCounts:
             )
             raise ValueError(msg)
 
-    def empty(self) -> ImageCounts:
+    def empty(self) -> Self:
         """Of the same options, with no images."""
-        new = ImageCounts.__new__(type(self))
-        new.conflict = self.conflict
-        new._counting, new._images = self._counting, {}
-        return new
+        return self.from_options(self.options, conflict=self.conflict)
 
     def reset(self) -> Self:
         """Forget all images."""

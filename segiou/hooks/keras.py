@@ -12,7 +12,7 @@ try:
 
     from segiou.hooks._keras_ops import KerasOperations, in_graph_scores
 except ImportError as error:
-    raise missing("keras", "keras") from error
+    raise missing("keras and its backend, such as torch or jax", "keras") from error
 
 from segiou.confusion import ConfusionMatrix
 from segiou.counting.code_tables import NONE_MET, CodeTables

@@ -127,3 +127,92 @@ def test_pairs_may_come_from_anywhere(lightning, module, loader, answer, streets
     )
     trainer(lightning, tmp_path, callback).validate(module(), loader(), verbose=False)
     np.testing.assert_array_equal(callback.counted[0].matrix, answer.matrix)
+
+
+def test_a_page_is_written_each_epoch(lightning, module, loader, answer, streets, tmp_path):
+    from segiou.hooks.lightning import SegmentationScores
+
+    path = tmp_path / "reports" / "{stage}-{epoch}.html"
+    callback = SegmentationScores(streets.names, ignore=255, report=path)
+    fit = trainer(lightning, tmp_path, callback, max_epochs=2, num_sanity_val_steps=1)
+    fit.fit(module(), loader(), loader())
+    fit.test(module(), [loader(), loader()], verbose=False)
+    assert sorted(page.name for page in path.parent.iterdir()) == [
+        "test-2_dataloader_idx_0.html",
+        "test-2_dataloader_idx_1.html",
+        "val-0.html",
+        "val-1.html",
+    ]
+    page = (path.parent / "val-1.html").read_text(encoding="utf-8")
+    assert page.startswith("<!doctype html>")
+    assert "val, epoch 1" in page
+    assert f"{answer.mean_iou():.4f}" in page
+    assert all(name in page for name in streets.names)
+    with pytest.raises(ValueError, match=r"the ending '\.pdf' means no format"):
+        SegmentationScores(2, report="report.pdf")
+
+
+def test_a_repeated_image_counts_once(lightning, module, answer, streets, tmp_path, need):
+    from segiou.hooks.lightning import SegmentationScores
+
+    torch = need("torch")
+    rows = [0, 1, 2, 3, 4, 5, 0, 1]  # as a distributed sampler fills up
+    data = torch.utils.data.TensorDataset(
+        torch.from_numpy(streets.images[rows]),
+        torch.from_numpy(streets.truth[rows]).long(),
+        torch.tensor(rows),
+    )
+    batches = torch.utils.data.DataLoader(data, batch_size=4)
+    by_id = SegmentationScores(streets.names, ignore=255, ids=lambda outputs, batch: batch[2])
+    padded = SegmentationScores(streets.names, ignore=255)
+    validate = trainer(lightning, tmp_path, by_id, padded)
+    validate.validate(module(), batches, verbose=False)
+    np.testing.assert_array_equal(by_id.counted[0].matrix, answer.matrix)
+    assert padded.counted[0].pixels == answer.pixels * 8 // 6
+
+
+TWO_DEVICES = """
+import sys, json, logging
+import numpy as np, torch
+import lightning.pytorch as pl
+from torch.utils.data import DataLoader, TensorDataset
+from segiou.hooks.lightning import SegmentationScores
+
+logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
+data = np.load(sys.argv[1])
+truth, pred = (torch.from_numpy(data[k][:5]) for k in ("truth", "pred"))
+
+class Given(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.zeros(1))
+    def validation_step(self, batch, batch_idx):
+        return {"truth": batch[0], "pred": batch[1]}
+
+names = data["names"].tolist()
+by_id = SegmentationScores(names, ignore=255, ids=lambda outputs, batch: batch[2],
+                           report=lambda report, epoch: pages.append(report.pixels))
+padded = SegmentationScores(names, ignore=255)
+pages = []
+trainer = pl.Trainer(accelerator="cpu", devices=1, num_nodes=2, strategy="ddp", logger=False,
+                     enable_checkpointing=False, enable_progress_bar=False,
+                     callbacks=[by_id, padded])
+loader = DataLoader(TensorDataset(truth, pred, torch.arange(5)), batch_size=2)
+(logged,) = trainer.validate(Given(), loader, verbose=False)
+if trainer.is_global_zero:
+    print(json.dumps({"state": by_id.counted[0].state_dict(), "padded": padded.counted[0].pixels,
+                      "pages": pages, "world": trainer.world_size}))
+"""
+
+
+def test_two_devices(need, run_two, streets, tmp_path):
+    need("lightning.pytorch")
+    path = tmp_path / "streets.npz"
+    np.savez(path, truth=streets.truth, pred=streets.pred, names=np.array(streets.names))
+    alone = ConfusionMatrix(streets.names, ignore=255)
+    alone.update(streets.truth[:5], streets.pred[:5])
+    (out,) = run_two(TWO_DEVICES, path)
+    assert out["world"] == 2
+    assert out["state"]["table"] == alone.state_dict()["table"]
+    assert out["padded"] == alone.pixels * 6 // 5
+    assert out["pages"] == [alone.pixels]
