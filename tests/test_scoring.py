@@ -305,5 +305,5 @@ def test_run_counts_per_image_sum_to_the_total():
     with pytest.raises(ValueError, match="1 ids are not in the run: nope"):
         run.select(["nope"])
     rows = run.to_csv().splitlines()
-    assert rows[0].startswith("id,truth,pred,pixels,ignored,mean_iou,pixel_accuracy,iou:0")
+    assert rows[0].startswith("id,truth,pred,pixels,ignored,mean_iou,pixel_accuracy,influence")
     assert len(rows) == 10
