@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -69,3 +71,22 @@ def test_subclasses_and_parameters_are_their_framework_s(need):
     assert framework_of(mask) == framework_of(torch.nn.Parameter(torch.ones(1))) == "torch"
     assert ConfusionMatrix(2).update(mask, mask).pixel_accuracy() == 1.0
     assert framework_of(np.zeros(1)) is None
+
+
+def test_many_updates_leave_memory_as_it_was(need):
+    torch = need("torch")
+    truth, scores = (torch.from_numpy(array) for array in labels_and_scores(6))
+    cm = ConfusionMatrix(5, ignore=255)
+    for _ in range(1000):
+        cm.update(truth, scores, argmax=1)
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        for _ in range(1000):
+            cm.update(truth, scores, argmax=1)
+        grown = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    # A KiB an update would be a hundred times as much.
+    assert grown < 10_000
+    assert cm.pixels == 2000 * truth.numel()
