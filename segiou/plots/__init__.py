@@ -5,6 +5,7 @@ wide, and returns it; pyplot and its global state are never touched. Needs
 matplotlib: ``pip install 'segiou[plot]'``.
 """
 
+from segiou.plots.boundaries import boundary_against_iou
 from segiou.plots.classes import accuracy_against_iou, class_bars
 from segiou.plots.comparison import comparison_forest
 from segiou.plots.curves import image_distribution, prevalence_curve
@@ -14,6 +15,7 @@ from segiou.plots.saving import save_plots
 
 __all__ = [
     "accuracy_against_iou",
+    "boundary_against_iou",
     "class_bars",
     "comparison_forest",
     "confusion_matrix",

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from segiou.report.rows import ClassRow
     from segiou.uncertainty import Intervals
 
-__all__ = ["accuracy_against_iou", "class_bars"]
+__all__ = ["accuracy_against_iou", "class_bars", "dumbbells"]
 
 _ROW = 0.165
 
@@ -136,24 +136,45 @@ def accuracy_against_iou(source: Any, *, limit: int = 40, ax: Axes | None = None
     ValueError
         If no class is in the truth.
     """
-    report = report_of(source)
-    every = _defined(report, "recall")
-    rows = sorted(every, key=lambda row: row.iou - row.recall)[:limit]
-    rows.sort(key=lambda row: -row.share)
+    every = _defined(report_of(source), "recall")
+    return dumbbells(
+        [(row, row.recall, row.iou) for row in every], ("accuracy", "IoU"), limit=limit, ax=ax
+    )
+
+
+def dumbbells(
+    every: list[tuple[ClassRow, float, float]],
+    labels: tuple[str, str],
+    *,
+    limit: int,
+    ax: Axes | None,
+) -> Axes:
+    """Draw two scores of each class and the line between them, the most frequent class on top.
+
+    Raises
+    ------
+    ValueError
+        If there is no class to draw.
+    """
+    if not every:
+        msg = f"no class has both {labels[0]} and {labels[1]}, so there is nothing to draw"
+        raise ValueError(msg)
+    shown = sorted(every, key=lambda item: item[2] - item[1])[:limit]
+    shown.sort(key=lambda item: -item[0].share)
+    rows, first, second = (list(column) for column in zip(*shown, strict=True))
     places = range(len(rows))
-    iou, recall = [row.iou for row in rows], [row.recall for row in rows]
     with drawing(ax, _height(len(rows)) + 0.2) as axes:
-        axes.hlines(places, iou, recall, color=MUTED, linewidth=1.1, zorder=1)
+        axes.hlines(places, second, first, color=MUTED, linewidth=1.1, zorder=1)
         axes.scatter(
-            recall,
+            first,
             places,
             s=17,
             facecolor="white",
             edgecolor=OTHER,
             linewidth=1.1,
-            label="accuracy",
+            label=labels[0],
         )
-        axes.scatter(iou, places, s=17, color=IOU, label="IoU", zorder=3)
+        axes.scatter(second, places, s=17, color=IOU, label=labels[1], zorder=3)
         name_rows(axes, [row.name for row in rows])
         _scale(axes, "score", len(rows), len(every), "widest")
         axes.legend(

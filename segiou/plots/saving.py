@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from segiou._files import write_whole
+from segiou.plots.boundaries import boundary_against_iou
 from segiou.plots.classes import accuracy_against_iou, class_bars
 from segiou.plots.comparison import comparison_forest
 from segiou.plots.curves import image_distribution, prevalence_curve
@@ -86,6 +87,8 @@ def _of_report(report: Report, intervals: Intervals | None) -> Figures:
     in_truth = [row for row in report.classes if row.tp + row.fn]
     if in_truth:
         yield "accuracy_against_iou", lambda: accuracy_against_iou(report)
+    if report.boundary:
+        yield "boundary_against_iou", lambda: boundary_against_iou(report)
     rarest = min(in_truth, key=lambda row: row.share, default=None)
     if rarest is not None and len(in_truth) > 1 and report.matrix.size:
         yield "prevalence_curve", lambda: prevalence_curve(report, rarest.name)

@@ -240,3 +240,13 @@ def test_nothing_is_read_where_reading_fails(folders):
         raise ConnectionError("the network is gone")
 
     assert "the network is gone" in text_of(score(folders).to_html(read=unplugged))
+
+
+def test_boundaries_have_a_section_where_they_were_measured():
+    truth, pred = [[[0, 1, 1], [0, 1, 1]]], [[[0, 0, 1], [0, 1, 1]]]
+    page = segiou.score(truth, pred, labels=["road", "<b>"], boundary=True).to_html()
+    assert 'id="boundaries"' in page
+    assert "Boundary IoU" in page
+    assert "<b></span>" not in page
+    without = segiou.score(truth, pred, labels=["road", "<b>"]).to_html()
+    assert 'id="boundaries"' not in without

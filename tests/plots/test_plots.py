@@ -249,3 +249,13 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch, run):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r"pip install 'segiou\[plot\]'"):
         plots.class_bars(run)
+
+
+def test_boundaries_beside_whole_masks():
+    measured = scored(0.3, boundary=True)
+    axes = plots.boundary_against_iou(measured)
+    assert row_names(axes) == ["road", "car", "pole"]
+    drawn = [c.get_offsets()[:, 0] for c in axes.collections if c.get_label() == "IoU"]
+    assert drawn[0].tolist() == [row.iou for row in measured.report().classes]
+    with pytest.raises(ValueError, match="boundaries were not measured"):
+        plots.boundary_against_iou(scored(0.3))

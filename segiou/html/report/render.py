@@ -10,6 +10,7 @@ import numpy as np
 
 from segiou._files import write_whole
 from segiou.counts import Tally
+from segiou.html.report.boundaries import boundaries
 from segiou.html.report.bounds import Bounds, bounds_of
 from segiou.html.report.colors import IGNORED_COLOR, UNASSIGNED_COLOR, class_colors, hex_color
 from segiou.html.report.gallery import Gallery, gallery
@@ -117,6 +118,7 @@ def render_report(
         **confusion_context(report),
         **gallery_context(shown, lines),
         **_making(report, run),
+        "boundaries": boundaries(report),
         "sentences": _explained(report) if imbalance is None else imbalance.sentences(),
     }
     data = {
