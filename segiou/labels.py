@@ -232,10 +232,14 @@ class LabelSet:
         Raises
         ------
         ValueError
-            If ``num_classes`` is less than 1.
+            If ``num_classes`` is less than 1 or more than 65 536, as many as
+            16 bits tell apart.
         """
         if num_classes < 1:
             msg = f"num_classes must be at least 1, got {num_classes}"
+            raise ValueError(msg)
+        if num_classes > 1 << 16:
+            msg = f"num_classes must be at most {1 << 16}, got {num_classes}"
             raise ValueError(msg)
         return cls.from_names([str(i) for i in range(num_classes)], ignore=ignore)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from segiou.report import Report
@@ -37,10 +38,13 @@ def parse_gates(texts: Sequence[str]) -> list[tuple[str, float]]:
             msg = f"--fail-under {text!r}: write NAME=VALUE with a name of {known}"
             raise ValueError(msg)
         try:
-            gates.append((name, float(value)))
+            least = float(value)
         except ValueError:
+            least = math.nan
+        if math.isnan(least):
             msg = f"--fail-under {text!r}: {value!r} is not a number"
-            raise ValueError(msg) from None
+            raise ValueError(msg)
+        gates.append((name, least))
     return gates
 
 

@@ -8,6 +8,7 @@ from importlib import import_module
 
 from segiou.cli import options
 from segiou.cli.parsers import build_parser
+from segiou.cli.terminal import note
 
 __all__ = ["main"]
 
@@ -16,8 +17,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     parser = build_parser()
     parsed = parser.parse_args(arguments)
-    command = import_module(f"segiou.cli.{parsed.module}")
     try:
+        command = import_module(f"segiou.cli.{parsed.module}")
         code = int(command.run(parsed))
         sys.stdout.flush()
     except BrokenPipeError:
@@ -25,10 +26,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.close()
         return 0
     except KeyboardInterrupt:
-        _say("interrupted")
+        note("interrupted")
         return 130
     except ImportError as error:
-        _say(str(error))
+        note(str(error))
         return options.EXIT_USAGE
     except (ValueError, OSError) as error:
         return _explain(error)
@@ -42,15 +43,11 @@ def _explain(error: ValueError | OSError) -> int:
 
     if isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename else ""
-        _say(f"{where}{error.strerror or error}")
+        note(f"{where}{error.strerror or error}")
         return options.EXIT_DATA
-    _say(str(error))
+    note(str(error))
     return (
         options.EXIT_DATA
         if isinstance(error, (DataError, MaskError, RunFileError))
         else options.EXIT_USAGE
     )
-
-
-def _say(text: str) -> None:
-    print(f"segiou: {text}", file=sys.stderr)

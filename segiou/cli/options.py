@@ -212,6 +212,13 @@ def _positive(text: str) -> int:
     return int(text)
 
 
+def _whole(text: str) -> int:
+    if not text.isdecimal():
+        msg = f"{text!r} is not a whole number of at least 0"
+        raise argparse.ArgumentTypeError(msg)
+    return int(text)
+
+
 def add_report_options(parser: argparse.ArgumentParser) -> None:
     """What is shown."""
     group = parser.add_argument_group("report")
@@ -251,7 +258,11 @@ def _add_page_options(group: Any) -> None:
     group.add_argument("--html", metavar="FILE", help="write a page to open or send, with images")
     group.add_argument("--images", metavar="DIR", help="photographs for the page, by name")
     group.add_argument(
-        "--examples", metavar="N", type=int, default=24, help="images in the page (default: 24)"
+        "--examples",
+        metavar="N",
+        type=_whole,
+        default=24,
+        help="images in the page (default: 24)",
     )
     group.add_argument("--plots", metavar="DIR", help="write figures as PNG, SVG and PDF")
 

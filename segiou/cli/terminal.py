@@ -7,8 +7,16 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TextIO
 
 __all__ = ["note", "progress_bar", "stdout_width", "wants_color", "write"]
+
+
+#: What stands for characters of tables where an encoding lacks them.
+_PLAIN = str.maketrans(
+    {"█": "#", **dict.fromkeys("▏▎▍", ""), **dict.fromkeys("▌▋▊▉", "#")}
+    | {**dict.fromkeys("─–−", "-"), "━": "=", "×": "x", "·": "*", "…": "...", "’": "'", "■": "#"}
+)
 
 
 def stdout_width() -> int:
@@ -27,16 +35,29 @@ def wants_color() -> bool:
 
 def note(text: str) -> None:
     """Say something beside the data."""
-    print(f"segiou: {text}", file=sys.stderr)
+    try:
+        print(f"segiou: {text}", file=sys.stderr, flush=True)
+    except BrokenPipeError:
+        _silence(sys.stderr)
 
 
 def write(text: str) -> None:
     """Write data to stdout, also where its encoding lacks a character."""
+    encoding = sys.stdout.encoding or "ascii"
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        text = text.translate(_PLAIN).encode(encoding, "replace").decode(encoding)
     try:
         sys.stdout.write(text)
-    except UnicodeEncodeError:
-        encoding = sys.stdout.encoding or "ascii"
-        sys.stdout.write(text.encode(encoding, "replace").decode(encoding))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader has gone, as `segiou … | head` does; files and gates are still to come.
+        _silence(sys.stdout)
+
+
+def _silence(stream: TextIO) -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 @contextmanager

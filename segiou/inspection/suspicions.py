@@ -40,7 +40,8 @@ def suspicions(files: Sequence[FileLook], values: Counter[int], fits: Sequence[F
         found.append(f"files have {len({f.shape for f in files})} different sizes")
     if any(f.grey_as_color for f in files):
         count = sum(f.grey_as_color for f in files)
-        found.append(f"{count} files hold grey in three equal channels; save one of them")
+        hold = "file holds" if count == 1 else "files hold"
+        found.append(f"{count} {hold} grey in three equal channels; save one of them")
     flat = sum(len(f.values) + len(f.colors) == 1 for f in files)
     if flat and len(files) > 1:
         found.append(f"{flat} of {len(files)} files have one value throughout")

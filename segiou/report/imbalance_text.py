@@ -66,7 +66,7 @@ def _split(found: Imbalance) -> Table:
 
 
 def _signed(value: float) -> str:
-    return f"{value:+.4f}"
+    return "" if math.isnan(value) else f"{value:+.4f}"
 
 
 def _classes(found: Imbalance, width: int) -> Table:

@@ -81,13 +81,7 @@ def _headline(report: Report) -> Table:
     )
     if report.intervals is not None:
         grid.add_row("", "", interval_text(report))
-    grid.add_row(
-        "pixel accuracy",
-        number(report.pixel_accuracy),
-        f"{number(report.gap)} above mean IoU"
-        if report.gap >= 0
-        else f"{number(-report.gap)} below mean IoU",
-    )
+    grid.add_row("pixel accuracy", number(report.pixel_accuracy), _gap_text(report.gap))
     grid.add_row("mean accuracy", number(report.mean_accuracy), "mean recall of the classes")
     grid.add_row(
         "all-majority",
@@ -98,6 +92,12 @@ def _headline(report: Report) -> Table:
     for row in _image_by_image(report):
         grid.add_row(*row)
     return grid
+
+
+def _gap_text(gap: float) -> str:
+    if gap != gap:
+        return ""
+    return f"{number(abs(gap))} {'above' if gap >= 0 else 'below'} mean IoU"
 
 
 def _image_by_image(report: Report) -> list[tuple[str, str, str]]:
@@ -176,6 +176,8 @@ def _worst_table(worst: WorstImages) -> Table:
     table = Table(box=box.SIMPLE, pad_edge=False, padding=(0, 1), show_edge=False)
     table.add_column("worst images", overflow="fold", min_width=8)
     table.add_column(Text(worst.by), justify="right", overflow="fold")
+    if not worst.rows:
+        table.add_row("none", "–")
     for row in worst.rows:
         table.add_row(Text(row["id"]), score_text(row[worst.by]))
     return table

@@ -127,6 +127,7 @@ def test_per_image_rows(tmp_path):
         ("iou:pole=0.99", 1, "gate failed: iou:pole is"),
         ("pixel_accuracy=0.5", 0, ""),
         ("speed=3", 2, "write NAME=VALUE with a name of miou"),
+        ("miou=nan", 2, "'nan' is not a number"),
         ("miou=high", 2, "'high' is not a number"),
         ("iou:unicorn=0", 2, "no such class"),
     ],
@@ -286,7 +287,21 @@ def test_colours_and_progress_only_where_a_person_looks():
 def test_an_ascii_terminal_still_gets_its_table():
     done = segiou(*SCORE, env={"PYTHONIOENCODING": "ascii"})
     assert done.returncode == 0
-    assert "sky" in done.stdout
+    assert "sky        0.9" in done.stdout
+    assert "----------" in done.stdout
+    assert "########" in done.stdout
+    assert "?" not in done.stdout
+
+
+def test_a_reader_that_goes_away_does_not_pass_the_gate(tmp_path):
+    command = [sys.executable, "-m", "segiou", *SCORE, "--fail-under", "miou=1"]
+    files = ["--per-image", tmp_path / "i.csv"]
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write) as closed:
+        done = subprocess.run([*command, *files], stdout=closed, stderr=closed)
+    assert done.returncode == 1
+    assert len((tmp_path / "i.csv").read_text().splitlines()) == 7
 
 
 def test_a_reader_that_goes_away_is_no_error():
@@ -386,3 +401,20 @@ def test_worst_images_that_cannot_be_are_refused(option):
     assert done.returncode == 2
     assert done.stdout == ""
     assert "Traceback" not in done.stderr
+
+
+def test_no_valid_pixels_leave_dashes_and_no_nonsense(tmp_path):
+    Image.fromarray(np.full((2, 2), 255, np.uint8)).save(tmp_path / "t.png")
+    Image.fromarray(np.zeros((2, 2), np.uint8)).save(tmp_path / "p.png")
+    pair = [tmp_path / "t.png", tmp_path / "p.png", "--labels", "2", "--ignore", "255"]
+    done = segiou("score", *pair, "--worst", "1")
+    assert "pixel accuracy  –\n" in done.stdout
+    assert "none                  –" in done.stdout
+    assert "nan" not in segiou("explain", *pair).stdout
+
+
+@pytest.mark.parametrize("option", [["--labels", "99999999999"], ["--examples", "-3"]])
+def test_numbers_out_of_reason_are_refused_at_once(option, tmp_path):
+    done = segiou(*SCORE, *option, "--html", tmp_path / "x.html")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "at most 65536" in done.stderr or "is not a whole number" in done.stderr

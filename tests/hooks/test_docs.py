@@ -58,7 +58,7 @@ def test_the_example_runs(name, folder, need):
         if importlib.util.find_spec(framework) is None:
             assert os.environ.get("SEGIOU_REQUIRE_FRAMEWORKS") != "1"
             pytest.skip(f"{framework} is not installed here")
-    environment = {"PYTHONPATH": str(PAGE.parents[1]), "KERAS_BACKEND": "torch"}
+    environment = {"KERAS_BACKEND": "torch"}
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", BEFORE + code],
         capture_output=True,

@@ -102,7 +102,11 @@ def test_ctrl_c_twice_stops_at_once_and_the_file_stays_sound(many):
 
 def test_without_a_run_file_ctrl_c_says_that_nothing_is_kept(many):
     with subprocess.Popen(command_of(many), stdout=-1, stderr=-1, text=True) as process:
-        time.sleep(0.6)
+        # Before that, it is the interpreter that is interrupted and not the command.
+        maps = Path(f"/proc/{process.pid}/maps")
+        while process.poll() is None and "/_png." not in maps.read_text():
+            time.sleep(0.01)
+        time.sleep(0.1)
         process.send_signal(signal.SIGINT)
         _, err = process.communicate()
     if process.returncode == 0:
