@@ -275,8 +275,11 @@ def load_labels(labels: LabelSet | str | Path | Sequence[str] | int) -> LabelSet
     """
     if isinstance(labels, LabelSet):
         return labels
-    if isinstance(labels, bool):
-        msg = "labels must be a label set, its name or file, class names or their number, not bool"
+    if isinstance(labels, bool) or not isinstance(labels, (int, str, Path, Iterable)):
+        kind = type(labels).__name__
+        msg = (
+            f"labels must be a label set, its name or file, class names or their number, not {kind}"
+        )
         raise TypeError(msg)
     if isinstance(labels, int):
         return LabelSet.numbered(labels)

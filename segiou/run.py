@@ -196,6 +196,9 @@ class Run(Images):
         ValueError
             If an id is not in the run.
         """
+        if isinstance(ids, str):
+            msg = f"ids must be several ids, not one text; select([{ids!r}])"
+            raise TypeError(msg)
         wanted = set(ids)
         if missing := sorted(wanted - set(self.ids)):
             msg = f"{len(missing)} ids are not in the run: {', '.join(missing[:8])}"
@@ -232,6 +235,9 @@ class Run(Images):
         >>> {name: part.total().pixel_accuracy() for name, part in run.groups(r"^(.)_").items()}
         {'a': 1.0, 'b': 0.0}
         """
+        if not (isinstance(key, str) or callable(key)):
+            msg = f"key must be a regular expression or a function, not {type(key).__name__}"
+            raise TypeError(msg)
         name_of = searcher(key) if isinstance(key, str) else key
         members: dict[str, list[int]] = {}
         for i, id in enumerate(self.ids):
@@ -248,6 +254,9 @@ class Run(Images):
             counts. Equal duplicates are counted once.
         """
         runs = (self, *others)
+        if strangers := [run for run in others if not isinstance(run, Run)]:
+            msg = f"merge takes runs, not {type(strangers[0]).__name__}"
+            raise TypeError(msg)
         names = [run.name or f"run {i}" for i, run in enumerate(runs)]
         headers = [run._header for run in runs]
         check_same_options(headers, names)

@@ -109,6 +109,11 @@ def compare(
     >>> round(pair.overall.delta, 4), pair.overall.p, pair.exact
     (0.5048, 0.125, True)
     """
+    for run in (run_a, run_b, *more):
+        if not (hasattr(run, "counts") and hasattr(run, "ids")):
+            hint = "; open a run file with segiou.Run.open" if isinstance(run, str) else ""
+            msg = f"compare takes runs, not {type(run).__name__}{hint}"
+            raise TypeError(msg)
     check_integer("resamples", resamples, 2)
     check_integer("permutations", permutations, 1)
     check_integer("seed", seed, 0)

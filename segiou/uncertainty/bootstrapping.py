@@ -100,6 +100,10 @@ def bootstrap(
     check_integer("resamples", resamples, 2)
     check_integer("seed", seed, 0)
     check_method(method, level)
+    if not isinstance(counts, Counts):
+        kind = type(counts).__name__
+        msg = f"counts must be segiou.Counts of each image, such as run.counts, not {kind}"
+        raise TypeError(msg)
     prepared = statistic(
         counts,
         metric,
