@@ -1,6 +1,5 @@
 """The example notebook, executed from top to bottom by a real kernel."""
 
-import os
 import sys
 from pathlib import Path
 
@@ -17,8 +16,6 @@ pytest.importorskip("matplotlib")
 # The kernel's own machinery warns of what is no concern of ours.
 @pytest.mark.filterwarnings("ignore")
 def test_example_runs_from_top_to_bottom(tmp_path, monkeypatch):
-    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
     monkeypatch.setenv("JUPYTER_PLATFORM_DIRS", "1")
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
     notebook = nbformat.read(ROOT / "docs" / "example.ipynb", as_version=4)
