@@ -14,6 +14,7 @@ from PIL import Image, UnidentifiedImageError
 from segiou.readers._png_chunks import SIGNATURE
 from segiou.readers.masks import MaskError, RawMask
 from segiou.readers.png import read_png
+from segiou.readers.scratch import Scratch
 
 __all__ = ["from_image", "from_pillow"]
 
@@ -21,8 +22,8 @@ _LOSSY = {"JPEG", "JPEG2000", "MPO", "WEBP", "AVIF", "HEIF"}
 _LABEL_MODES = {"1", "L", "P", "I", "I;16", "I;16B", "I;16L"}
 
 
-def from_image(data: bytes, path: str | Path) -> RawMask:
-    """Read an image from its content.
+def from_image(data: bytes, path: str | Path, scratch: Scratch | None = None) -> RawMask:
+    """Read an image from its content; see :func:`segiou.readers.masks.from_bytes`.
 
     Raises
     ------
@@ -30,7 +31,7 @@ def from_image(data: bytes, path: str | Path) -> RawMask:
         If it is no image, damaged, of several frames, translucent or of a mode
         that holds no labels.
     """
-    if (plain := read_png(data)) is not None:
+    if (plain := read_png(data, scratch=scratch)) is not None:
         return RawMask(plain.values, plain.mode, "PNG")
     if data.startswith(SIGNATURE):
         _check_png(data, path)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from segiou.labels import LabelSet
 from segiou.readers.colors import labels_of_colors
+from segiou.readers.scratch import Scratch
 
 __all__ = ["LossyMaskError", "MaskError", "RawMask", "from_bytes", "open_mask", "read_mask"]
 
@@ -105,7 +106,7 @@ def _os_problem(error: OSError) -> str:
     return f"cannot be read: {error.strerror or error}"
 
 
-def from_bytes(data: bytes, path: str | Path) -> RawMask:
+def from_bytes(data: bytes, path: str | Path, scratch: Scratch | None = None) -> RawMask:
     """Read a mask from the content of its file.
 
     Parameters
@@ -113,6 +114,9 @@ def from_bytes(data: bytes, path: str | Path) -> RawMask:
     data : bytes
     path : str or path
         Its name, for messages only.
+    scratch : Scratch, optional
+        Memory for the values where the format can use it; they are then good
+        until it is used again.
 
     Raises
     ------
@@ -131,7 +135,7 @@ def from_bytes(data: bytes, path: str | Path) -> RawMask:
         return from_tiff(data, path)
     from segiou.readers.images import from_image
 
-    return from_image(data, path)
+    return from_image(data, path, scratch)
 
 
 def _from_npy(file: Any, path: str | Path) -> RawMask:

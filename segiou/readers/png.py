@@ -27,6 +27,7 @@ from segiou.readers._png_chunks import (
     parse_header,
     split,
 )
+from segiou.readers.scratch import Scratch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,19 +96,15 @@ def read_png_header(data: bytes | memoryview) -> PngHeader | None:
     return None if view is None else parse_header(view)
 
 
-def read_png(
-    data: bytes | memoryview, *, scratch: NDArray[np.uint8] | None = None
-) -> PngMask | None:
+def read_png(data: bytes | memoryview, *, scratch: Scratch | None = None) -> PngMask | None:
     """Read a grey or palette PNG of at most eight bits.
 
     Parameters
     ----------
     data : bytes or memoryview
         The whole file. It is not changed and not kept.
-    scratch : ndarray of uint8, one-dimensional, C-contiguous, optional
-        Memory to write the values to where it has room for them; ``values`` is then a
-        view of it, good until it is used again. Fresh memory costs a page fault for
-        every 4096 pixels, which is felt when many masks are read one after another.
+    scratch : Scratch, optional
+        Memory to write the values to; they are then good until it is used again.
 
     Returns
     -------
@@ -115,11 +112,6 @@ def read_png(
         None where the file is for Pillow to judge: 16 bits, colour, alpha, interlaced,
         animated, more than 89 million pixels, damaged or irregular in any way, or not
         a PNG at all; and always where the C extension was not built.
-
-    Raises
-    ------
-    TypeError
-        If scratch is not a one-dimensional, contiguous array of uint8.
 
     Examples
     --------
@@ -159,14 +151,15 @@ def _is_plain(header: PngHeader) -> bool:
     )
 
 
-def _decode(parts: PngChunks, scratch: NDArray[np.uint8] | None) -> NDArray[np.uint8] | None:
+def _decode(parts: PngChunks, scratch: Scratch | None) -> NDArray[np.uint8] | None:
     """Pixels of the file, or None where its stream is not exactly what the header promises."""
     header = parts.header
     row_bytes = (header.width * header.bit_depth + 7) // 8
     size = header.height * (row_bytes + 1)
     if size > MAX_RATIO * len(parts.stream) or _unfilter is None:
         return None
-    values = _take_memory(header, scratch)
+    shape = (header.height, header.width)
+    values = np.empty(shape, np.uint8) if scratch is None else scratch.take(shape)
     above = bytearray(row_bytes)
     scale = 1 if parts.palette is not None else _GREY_SCALE[header.bit_depth]
     y = 0
@@ -176,17 +169,3 @@ def _decode(parts: PngChunks, scratch: NDArray[np.uint8] | None) -> NDArray[np.u
             return None
         y = stop
     return values if y == header.height else None
-
-
-def _take_memory(header: PngHeader, scratch: NDArray[np.uint8] | None) -> NDArray[np.uint8]:
-    """Array for the values, inside the scratch memory where that is large enough."""
-    shape = (header.height, header.width)
-    if scratch is None or scratch.size < header.height * header.width:
-        return np.empty(shape, np.uint8)
-    if scratch.dtype != np.uint8 or scratch.ndim != 1 or not scratch.flags.c_contiguous:
-        msg = (
-            f"scratch is a {scratch.ndim}-dimensional array of {scratch.dtype}: "
-            "give a one-dimensional, contiguous array of uint8"
-        )
-        raise TypeError(msg)
-    return scratch[: header.height * header.width].reshape(shape)

@@ -12,6 +12,7 @@ from typing import Any
 from segiou.labels import LabelSet
 from segiou.readers import MaskError
 from segiou.readers.masks import RawMask, from_bytes, to_labels
+from segiou.readers.scratch import Scratch
 from segiou.runs import Stamp
 from segiou.sources import LocalFolder, Source
 from segiou.sources.local import stable_stamp
@@ -64,9 +65,14 @@ class OpenMask:
 
 @contextmanager
 def open_labels(
-    path: str, source: Source, labels: LabelSet, *, allow_lossy: bool
+    path: str,
+    source: Source,
+    labels: LabelSet,
+    *,
+    allow_lossy: bool,
+    scratch: Scratch | None = None,
 ) -> Iterator[OpenMask]:
-    """Open a mask file.
+    """Open a mask file; with scratch memory it is good until that is used again.
 
     Raises
     ------
@@ -91,7 +97,7 @@ def open_labels(
                 yield OpenMask(big, stamp, decoded, check)
             return
     data, stamp = source.read(path)
-    raw = from_bytes(data, path)
+    raw = from_bytes(data, path, scratch)
     yield OpenMask(to_labels(raw, path, labels, allow_lossy=allow_lossy), stamp)
 
 

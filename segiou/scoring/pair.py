@@ -16,6 +16,7 @@ from segiou.counting import Encoding, PairCount, UndeclaredValuesError
 from segiou.labels import LabelSet
 from segiou.pairing import Pair
 from segiou.readers import MaskError
+from segiou.readers.scratch import Scratch
 from segiou.runs import ImageCount, ImageFiles, Problem
 from segiou.runs.boundaries import pack_boundary
 from segiou.scoring.masks import OpenMask, open_labels
@@ -55,36 +56,37 @@ class PairScorer:
 
     def __call__(self, pairs: Sequence[Pair]) -> list[Result]:
         """Score a batch; a pair that cannot be scored gives its problems."""
-        return [self.score(pair, self._encoding) for pair in pairs]
+        memory = Scratch(), Scratch()
+        return [self._score(pair, memory) for pair in pairs]
 
     @cached_property
     def _encoding(self) -> Encoding:
         return self.options.encoding()
 
-    def score(self, pair: Pair, encoding: Encoding) -> Result:
-        """Score one pair."""
+    def _score(self, pair: Pair, memory: tuple[Scratch, Scratch]) -> Result:
         with ExitStack() as stack:
-            opened = (
-                self._open(stack, pair.truth, self.truth_source, self.options.labels),
-                self._open(stack, pair.pred, self.pred_source, self.options.pred_labels),
+            sides = (
+                (pair.truth, self.truth_source, self.options.labels, memory[0]),
+                (pair.pred, self.pred_source, self.options.pred_labels, memory[1]),
             )
+            opened = [self._open(stack, *side) for side in sides]
             truth, pred = opened
             if isinstance(truth, Problem) or isinstance(pred, Problem):
                 return [found for found in opened if isinstance(found, Problem)]
-            counted = _explained(pair.pred, lambda: self._count(pair, truth, pred, encoding))
+            counted = _explained(pair.pred, lambda: self._count(pair, truth, pred))
         if isinstance(counted, Problem):
             return [counted]
         files = ImageFiles(pair.truth, pair.pred, truth.stamp, pred.stamp)
         return ImageCount.of(pair.id, counted[0], files, counted[1])
 
     def _open(
-        self, stack: ExitStack, path: str, source: Source, labels: LabelSet
+        self, stack: ExitStack, path: str, source: Source, labels: LabelSet, scratch: Scratch
     ) -> OpenMask | Problem:
-        mask = open_labels(path, source, labels, allow_lossy=self.allow_lossy)
+        mask = open_labels(path, source, labels, allow_lossy=self.allow_lossy, scratch=scratch)
         return _explained(path, lambda: stack.enter_context(mask))
 
     def _count(
-        self, pair: Pair, truth: OpenMask, pred: OpenMask, encoding: Encoding
+        self, pair: Pair, truth: OpenMask, pred: OpenMask
     ) -> tuple[PairCount, bytes | None] | Problem:
         shapes = tuple(truth.values.shape), tuple(pred.values.shape)
         big = truth.is_big or pred.is_big
@@ -95,9 +97,9 @@ class PairScorer:
         try:
             if big:
                 decoded = truth.decoded, pred.decoded
-                count = count_windows(encoding, truth.values, pred.values, decoded=decoded)
+                count = count_windows(self._encoding, truth.values, pred.values, decoded=decoded)
             else:
-                count = encoding.count(truth.values, pred.values)
+                count = self._encoding.count(truth.values, pred.values)
         except UndeclaredValuesError as error:
             path = pair.truth if error.side == "truth" else pair.pred
             return Problem(path, undeclared_text(error, self.options.num_classes))

@@ -16,6 +16,7 @@ from PIL import Image
 
 from segiou.readers import png as door
 from segiou.readers.png import PngHeader, read_png, read_png_header
+from segiou.readers.scratch import Scratch
 
 pytestmark = pytest.mark.skipif(
     not door.EXTENSION_BUILT, reason="the C extension of the PNG reader is not built"
@@ -172,22 +173,19 @@ def test_values_are_the_callers_own(png):
     assert second.values.tolist() == [[1, 2]]
 
 
-def test_scratch_memory_is_used_where_it_has_room(png):
-    data = png.write([[1, 2], [3, 4]])
-    scratch = np.full(6, 9, np.uint8)
-    assert np.shares_memory(read_png(data, scratch=scratch).values, scratch)
-    assert scratch.tolist() == [1, 2, 3, 4, 9, 9]
-    small = np.full(3, 9, np.uint8)
-    assert read_png(data, scratch=small).values.tolist() == [[1, 2], [3, 4]]
-    assert small.tolist() == [9, 9, 9]
+def test_scratch_memory_is_used_again_and_grows(png):
+    scratch = Scratch()
+    small = read_png(png.write([[1, 2]]), scratch=scratch).values
+    large = read_png(png.write([[1, 2], [3, 4]]), scratch=scratch).values
+    assert (small.tolist(), large.tolist()) == ([[1, 2]], [[1, 2], [3, 4]])
+    again = read_png(png.write([[5, 6, 7]]), scratch=scratch).values
+    assert np.shares_memory(large, again)
+    assert (again.tolist(), large.tolist()) == ([[5, 6, 7]], [[5, 6], [7, 4]])
 
 
-@pytest.mark.parametrize(
-    "scratch", [np.zeros(6, np.int8), np.zeros((2, 3), np.uint8), np.zeros(12, np.uint8)[::2]]
-)
-def test_scratch_memory_of_the_wrong_kind(png, scratch):
-    with pytest.raises(TypeError, match="scratch is"):
-        read_png(png.write([[1, 2], [3, 4]]), scratch=scratch)
+def test_scratch_memory_does_not_keep_what_is_huge():
+    scratch = Scratch()
+    assert not np.shares_memory(scratch.take((1 << 14, 1 << 13)), scratch.take((2, 2)))
 
 
 def test_threads_read_the_same(png, blobs):
