@@ -131,7 +131,7 @@ class Encoding:
         """
         table = self.empty_table()
         self.count_into(table, truth, pred, mask=mask)
-        return PairCount(table[:-2], int(np.add.reduce(table[-2])))
+        return PairCount(table[:-2], sum(table[-2].tolist()))
 
     def empty_table(self) -> NDArray[np.int64]:
         """Rows: classes, ignored, undeclared; columns: classes, unassigned."""

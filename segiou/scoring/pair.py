@@ -19,7 +19,7 @@ from segiou.readers import MaskError
 from segiou.readers.scratch import Scratch
 from segiou.runs import ImageCount, ImageFiles, Problem
 from segiou.runs.boundaries import pack_boundary
-from segiou.scoring.masks import OpenMask, open_labels
+from segiou.scoring.masks import Content, OpenMask, open_labels, read_ahead
 from segiou.scoring.problems import size_text, undeclared_text
 from segiou.sources import LocalFolder, Source
 from segiou.windows import ResizedMask, count_windows
@@ -28,6 +28,10 @@ __all__ = ["PairScorer", "Result", "resized_nearest"]
 
 Result = ImageCount | list[Problem]
 T = TypeVar("T")
+
+#: Pairs whose files, if small, are read at once: not one at a time, since every call of the
+#: operating system lets another thread run, and not all, since they take memory.
+_AHEAD = 8
 
 
 @dataclass(frozen=True)
@@ -57,19 +61,31 @@ class PairScorer:
     def __call__(self, pairs: Sequence[Pair]) -> list[Result]:
         """Score a batch; a pair that cannot be scored gives its problems."""
         memory = Scratch(), Scratch()
-        return [self._score(pair, memory) for pair in pairs]
+        results = []
+        for start in range(0, len(pairs), _AHEAD):
+            ahead = pairs[start : start + _AHEAD]
+            truths = read_ahead(self.truth_source, [pair.truth for pair in ahead])
+            preds = read_ahead(self.pred_source, [pair.pred for pair in ahead])
+            for pair, *contents in zip(ahead, truths, preds, strict=True):
+                results.append(self._score(pair, contents, memory))
+        return results
 
     @cached_property
     def _encoding(self) -> Encoding:
         return self.options.encoding()
 
-    def _score(self, pair: Pair, memory: tuple[Scratch, Scratch]) -> Result:
+    def _score(
+        self, pair: Pair, contents: Sequence[Content | None], memory: Sequence[Scratch]
+    ) -> Result:
+        sides = (
+            (pair.truth, self.truth_source, self.options.labels),
+            (pair.pred, self.pred_source, self.options.pred_labels),
+        )
         with ExitStack() as stack:
-            sides = (
-                (pair.truth, self.truth_source, self.options.labels, memory[0]),
-                (pair.pred, self.pred_source, self.options.pred_labels, memory[1]),
-            )
-            opened = [self._open(stack, *side) for side in sides]
+            opened = [
+                self._open(stack, *side, content, scratch)
+                for side, content, scratch in zip(sides, contents, memory, strict=True)
+            ]
             truth, pred = opened
             if isinstance(truth, Problem) or isinstance(pred, Problem):
                 return [found for found in opened if isinstance(found, Problem)]
@@ -80,10 +96,26 @@ class PairScorer:
         return ImageCount.of(pair.id, counted[0], files, counted[1])
 
     def _open(
-        self, stack: ExitStack, path: str, source: Source, labels: LabelSet, scratch: Scratch
+        self,
+        stack: ExitStack,
+        path: str,
+        source: Source,
+        labels: LabelSet,
+        content: Content | None,
+        scratch: Scratch,
     ) -> OpenMask | Problem:
-        mask = open_labels(path, source, labels, allow_lossy=self.allow_lossy, scratch=scratch)
-        return _explained(path, lambda: stack.enter_context(mask))
+        def opened() -> OpenMask:
+            return open_labels(
+                stack,
+                path,
+                source,
+                labels,
+                allow_lossy=self.allow_lossy,
+                content=content,
+                scratch=scratch,
+            )
+
+        return _explained(path, opened)
 
     def _count(
         self, pair: Pair, truth: OpenMask, pred: OpenMask

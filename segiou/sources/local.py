@@ -5,12 +5,23 @@ from __future__ import annotations
 import os
 import stat
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from segiou.pairing import find_masks
 from segiou.readers import MaskError
 from segiou.runs import Stamp
+
+try:
+    from segiou.sources._files import read_small as _read_small
+except ImportError:  # it was not built
+    if os.environ.get("SEGIOU_REQUIRE_KERNEL") == "1":
+        raise
+
+    def _read_small(paths: Sequence[str], tick: int, /) -> list[tuple[bytes, int, int] | None]:
+        return [None] * len(paths)
+
 
 __all__ = ["LocalFolder", "local_stamp", "stable_stamp"]
 
@@ -47,6 +58,11 @@ class LocalFolder:
             return local_stamp(Path(path).stat())
         except OSError:
             return Stamp(None, None)
+
+    def read_small(self, paths: Sequence[str]) -> list[tuple[bytes, Stamp] | None]:
+        """What :meth:`read` gives, for the files that are small and not odd in any way."""
+        found = _read_small(paths, _TICK_NS)
+        return [file and (file[0], Stamp(file[1], file[2])) for file in found]
 
     def read(self, path: str) -> tuple[bytes, Stamp]:
         """The content of a file and what it was then.

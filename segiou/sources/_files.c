@@ -1,0 +1,193 @@
+/* Small files in one go, without the interpreter's lock.
+ *
+ * Each call of the operating system that Python makes gives the lock up and asks for it back.
+ * Where several threads read small files, waiting for it takes longer than the reading. Whatever
+ * is not plain is answered with None: it is for Python to judge.
+ */
+#define PY_SSIZE_T_CLEAN
+#include <pyconfig.h>
+#ifndef Py_GIL_DISABLED /* the free-threaded build has no limited API */
+#define Py_LIMITED_API 0x030B0000
+#endif
+#include <Python.h>
+
+#if !defined(_WIN32)
+
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#if defined(__APPLE__)
+#define st_mtim st_mtimespec
+#define st_ctim st_ctimespec
+#endif
+
+#define MOST_BYTES (1 << 18) /* of a file */
+#define SECOND INT64_C(1000000000)
+
+static int64_t nanoseconds(struct timespec time)
+{
+    return (int64_t)time.tv_sec * SECOND + time.tv_nsec;
+}
+
+/* A regular file, small, and not written so shortly ago that it could be written again without
+ * its time showing it. */
+static int is_plain(const struct stat *found, int64_t tick)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    int64_t age = nanoseconds(now) - nanoseconds(found->st_mtim);
+    return S_ISREG(found->st_mode) && found->st_size <= MOST_BYTES && age >= tick;
+}
+
+static int is_same(const struct stat *one, const struct stat *other)
+{
+    return one->st_dev == other->st_dev && one->st_ino == other->st_ino &&
+           one->st_size == other->st_size &&
+           nanoseconds(one->st_mtim) == nanoseconds(other->st_mtim) &&
+           nanoseconds(one->st_ctim) == nanoseconds(other->st_ctim);
+}
+
+/* Whether all of the file came, and no more; asks for one byte more than there should be. */
+static int fill(int handle, char *content, const struct stat *expected)
+{
+    struct stat after;
+    ssize_t size = read(handle, content, (size_t)expected->st_size + 1);
+    return size == expected->st_size && fstat(handle, &after) == 0 && is_same(expected, &after);
+}
+
+/* Content, to be freed, of a file that is as it was found; NULL where it is not. */
+static char *read_plain(const char *path, int64_t tick, struct stat *found)
+{
+    struct stat opened;
+    /* Asked first, because a pipe must never be opened. */
+    if (stat(path, found) != 0 || !is_plain(found, tick))
+        return NULL;
+    int handle = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (handle < 0)
+        return NULL;
+    int same = fstat(handle, &opened) == 0 && is_same(found, &opened);
+    char *content = same ? malloc((size_t)found->st_size + 1) : NULL;
+    if (content != NULL && !fill(handle, content, found)) {
+        free(content);
+        content = NULL;
+    }
+    close(handle);
+    return content;
+}
+
+typedef struct {
+    PyObject *path; /* bytes */
+    char *content;
+    struct stat found;
+} File;
+
+static PyObject *as_result(const File *file)
+{
+    if (file->content == NULL)
+        return Py_NewRef(Py_None);
+    Py_ssize_t size = (Py_ssize_t)file->found.st_size;
+    return Py_BuildValue("y#nL", file->content, size, size,
+                         (long long)nanoseconds(file->found.st_mtim));
+}
+
+/* -1 where a path is none. */
+static int encode_paths(PyObject *paths, File *files, Py_ssize_t count)
+{
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *path = PySequence_GetItem(paths, i);
+        int encoded = path != NULL && PyUnicode_FSConverter(path, &files[i].path);
+        Py_XDECREF(path);
+        if (!encoded)
+            return -1;
+    }
+    return 0;
+}
+
+static PyObject *read_files(File *files, Py_ssize_t count, int64_t tick)
+{
+    Py_BEGIN_ALLOW_THREADS
+    for (Py_ssize_t i = 0; i < count; i++)
+        files[i].content = read_plain(PyBytes_AsString(files[i].path), tick, &files[i].found);
+    Py_END_ALLOW_THREADS
+    PyObject *results = PyList_New(count);
+    for (Py_ssize_t i = 0; results != NULL && i < count; i++) {
+        PyObject *result = as_result(&files[i]);
+        if (result == NULL || PyList_SetItem(results, i, result) < 0)
+            Py_CLEAR(results);
+    }
+    return results;
+}
+
+static PyObject *read_small(PyObject *module, PyObject *args)
+{
+    (void)module;
+    PyObject *paths;
+    long long tick;
+    if (!PyArg_ParseTuple(args, "OL:read_small", &paths, &tick))
+        return NULL;
+    Py_ssize_t count = PySequence_Size(paths);
+    File *files = count < 0 ? NULL : PyMem_Calloc((size_t)count + 1, sizeof *files);
+    if (files == NULL)
+        return count < 0 ? NULL : PyErr_NoMemory();
+    PyObject *results = encode_paths(paths, files, count) < 0 ? NULL
+                                                              : read_files(files, count, tick);
+    for (Py_ssize_t i = 0; i < count; i++) {
+        Py_XDECREF(files[i].path);
+        free(files[i].content);
+    }
+    PyMem_Free(files);
+    return results;
+}
+
+#else
+
+static PyObject *read_small(PyObject *module, PyObject *args)
+{
+    PyObject *paths, *tick;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OO:read_small", &paths, &tick))
+        return NULL;
+    Py_ssize_t count = PySequence_Size(paths);
+    PyObject *results = count < 0 ? NULL : PyList_New(count);
+    for (Py_ssize_t i = 0; results != NULL && i < count; i++)
+        if (PyList_SetItem(results, i, Py_NewRef(Py_None)) < 0)
+            Py_CLEAR(results);
+    return results;
+}
+
+#endif
+
+PyDoc_STRVAR(read_small_doc,
+             "read_small(paths, tick, /)\n--\n\n"
+             "For each path: content, size and modification time in ns of a regular file of at\n"
+             "most 256 KiB that was written at least `tick` ns ago and does not change\n"
+             "meanwhile. None for every other file, and where anything goes wrong.");
+
+static PyMethodDef methods[] = {
+    {"read_small", read_small, METH_VARARGS, read_small_doc},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyModuleDef_Slot slots[] = {
+#ifdef Py_mod_multiple_interpreters
+    {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
+#endif
+#ifdef Py_mod_gil
+    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
+    {0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "segiou.sources._files",
+    .m_doc = "Small files, read in one go.",
+    .m_methods = methods,
+    .m_slots = slots,
+};
+
+PyMODINIT_FUNC PyInit__files(void) { return PyModuleDef_Init(&definition); }

@@ -1,0 +1,3 @@
+from collections.abc import Sequence
+
+def read_small(paths: Sequence[str], tick: int, /) -> list[tuple[bytes, int, int] | None]: ...
