@@ -109,6 +109,8 @@ extern const Loops portable_loops;
 #define HAS_X86_LOOPS
 extern const Loops avx2_loops;
 extern const Loops avx512_loops;
+/* A short loop takes a tenth longer where it happens to lie across lines of code. */
+#define ALIGNED_CODE __attribute__((aligned(64)))
 #define AHEAD 2048 /* bytes */
 /* The processor's own prefetching stops at every page. Past the end of an array this is a
  * hint at an address that is never read, and no access. */
@@ -123,6 +125,8 @@ void wide64_portable(const char *values, size_t n, uint64_t first, uint64_t leng
                      uint16_t *symbols);
 size_t scan16_portable(const void *truth_symbols, const void *pred_symbols, size_t n,
                        uint16_t *positions);
+/* position_bytes[m] = the bits set in m, ascending, then zeros. */
+extern uint8_t position_bytes[256][8];
 void fill_position_lookup(void);
 /* The loops by name, or the best that this processor can run where name is NULL. */
 const Loops *find_loops(const char *name);

@@ -28,36 +28,31 @@ AVX2 static inline uint64_t changes64(const uint8_t *truth, const uint8_t *pred)
     return ~((uint64_t)unchanged32(truth + 32, pred + 32) << 32 | unchanged32(truth, pred));
 }
 
-/* Always writes eight, more only where there are more: that is mostly foreseen. */
+/* The positions of 64 changes, eight looked up at a time: no branch to mispredict. */
 AVX2 static inline size_t append64(uint16_t *positions, size_t found, uint64_t mask, size_t at)
 {
-    size_t count = (size_t)_mm_popcnt_u64(mask);
-    for (size_t written = 0;; written += 8) {
-        for (size_t j = 0; j < 8; j++) {
-            positions[found + written + j] = (uint16_t)(at + _tzcnt_u64(mask));
-            mask = _blsr_u64(mask);
-        }
-        if (written + 8 >= count)
-            return found + count;
+    for (size_t j = 0; j < 64; j += 8) {
+        unsigned eight = mask >> j & 255;
+        __m128i bits = _mm_loadl_epi64((const __m128i *)position_bytes[eight]);
+        __m128i base = _mm_set1_epi16((short)(at + j));
+        _mm_storeu_si128((__m128i *)(positions + found), _mm_add_epi16(base, _mm_cvtepu8_epi16(bits)));
+        found += (size_t)_mm_popcnt_u32(eight);
     }
+    return found;
 }
 
-AVX2 static size_t scan8_avx2(const void *truth_symbols, const void *pred_symbols, size_t n,
-                              uint16_t *positions)
+AVX2 ALIGNED_CODE static size_t scan8_avx2(const void *truth_symbols, const void *pred_symbols,
+                                           size_t n, uint16_t *positions)
 {
     const uint8_t *truth = truth_symbols, *pred = pred_symbols;
     size_t found = 1, i = 1;
     positions[0] = 0;
-    for (; i + 128 <= n; i += 128) {
-        uint64_t masks[2];
-        for (size_t j = 0; j < 2; j++) {
-            FETCH_AHEAD(truth + i + 64 * j), FETCH_AHEAD(pred + i + 64 * j);
-            masks[j] = changes64(truth + i + 64 * j, pred + i + 64 * j);
-        }
-        if ((masks[0] | masks[1]) == 0)
+    for (; i + 64 <= n; i += 64) {
+        FETCH_AHEAD(truth + i), FETCH_AHEAD(pred + i);
+        uint64_t mask = changes64(truth + i, pred + i);
+        if (mask == 0)
             continue;
-        for (size_t j = 0; j < 2; j++)
-            found = append64(positions, found, masks[j], i + 64 * j);
+        found = append64(positions, found, mask, i);
     }
     for (; i < n; i++) {
         positions[found] = (uint16_t)i;

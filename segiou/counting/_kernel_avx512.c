@@ -34,30 +34,37 @@ AVX512 static inline uint64_t last_changes8(const uint8_t *truth, const uint8_t 
            _mm512_cmpneq_epu8_mask(p, _mm512_maskz_loadu_epi8(rest, pred - 1));
 }
 
-/* base: the 32 positions that the mask's bits stand for. */
-AVX512 static inline size_t append32(uint16_t *positions, size_t found, uint32_t mask, __m512i base)
-{
-    _mm512_storeu_si512(positions + found, _mm512_maskz_compress_epi16(mask, base));
-    return found + (size_t)_mm_popcnt_u32(mask);
-}
-
+/* The bits of the mask as bytes, then as positions; more than 32 of them are rare. */
 AVX512 static inline size_t append64(uint16_t *positions, size_t found, uint64_t mask, size_t at)
 {
-    const __m512i counting = _mm512_set_epi16(31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19,
-                                              18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5,
-                                              4, 3, 2, 1, 0);
-    __m512i base = _mm512_add_epi16(counting, _mm512_set1_epi16((short)at));
-    found = append32(positions, found, (uint32_t)mask, base);
-    base = _mm512_add_epi16(base, _mm512_set1_epi16(32));
-    return append32(positions, found, (uint32_t)(mask >> 32), base);
+    const __m512i counting = _mm512_set_epi8(
+        63, 62, 61, 60, 59, 58, 57, 56, 55, 54, 53, 52, 51, 50, 49, 48, 47, 46, 45, 44, 43, 42,
+        41, 40, 39, 38, 37, 36, 35, 34, 33, 32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20,
+        19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+    __m512i bits = _mm512_maskz_compress_epi8(mask, counting);
+    __m512i base = _mm512_set1_epi16((short)at);
+    __m512i first = _mm512_cvtepu8_epi16(_mm512_castsi512_si256(bits));
+    size_t count = (size_t)_mm_popcnt_u64(mask);
+    _mm512_storeu_si512(positions + found, _mm512_add_epi16(base, first));
+    if (count > 32) {
+        __m512i rest = _mm512_cvtepu8_epi16(_mm512_extracti64x4_epi64(bits, 1));
+        _mm512_storeu_si512(positions + found + 32, _mm512_add_epi16(base, rest));
+    }
+    return found + count;
 }
 
-AVX512 static size_t scan8_avx512(const void *truth_symbols, const void *pred_symbols, size_t n,
-                                  uint16_t *positions)
+AVX512 ALIGNED_CODE static size_t scan8_avx512(const void *truth_symbols, const void *pred_symbols,
+                                               size_t n, uint16_t *positions)
 {
     const uint8_t *truth = truth_symbols, *pred = pred_symbols;
     size_t found = 1, i = 1;
     positions[0] = 0;
+    /* Loads of a whole line cost twice across two of them: those of truth start at one. */
+    size_t head = -(uintptr_t)(truth + 1) % 64;
+    if (head < n - 1) {
+        found = append64(positions, found, last_changes8(truth + 1, pred + 1, head), 1);
+        i += head;
+    }
     for (; i + 256 <= n; i += 256) {
         uint64_t masks[4];
         for (size_t j = 0; j < 4; j++)

@@ -11,7 +11,8 @@
 #define MIN_RUN 2 /* where runs are shorter on average, counting pixels is faster */
 #define SAMPLE 256
 
-/* position_lookup[m] = the bits set in m, ascending, then zeros. */
+uint8_t position_bytes[256][8];
+/* The same, as wide as portable code has to write them. */
 static uint16_t position_lookup[256][8];
 static uint8_t bit_count[256];
 
@@ -21,7 +22,9 @@ void fill_position_lookup(void)
         int found = 0;
         for (int bit = 0; bit < 8; bit++)
             if (mask >> bit & 1)
-                position_lookup[mask][found++] = (uint16_t)bit;
+                position_bytes[mask][found++] = (uint8_t)bit;
+        for (int i = 0; i < found; i++)
+            position_lookup[mask][i] = position_bytes[mask][i];
         bit_count[mask] = (uint8_t)found;
     }
 }

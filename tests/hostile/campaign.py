@@ -93,7 +93,6 @@ def main() -> int:
         folder = Path(name)
         Image.fromarray(labels()).save(folder / "truth.png")
         scorer = PairScorer(ClassOptions.of(CLASSES, unassigned="count"))
-        encoding = scorer.options.encoding()
         for case in cases(options.cases, options.seed):
             path = folder / case.name
             path.write_bytes(case.data)
@@ -101,7 +100,7 @@ def main() -> int:
             os.utime(path, (1e9, 1e9))
             faulthandler.dump_traceback_later(60, exit=True)
             begin = time.perf_counter()
-            result = scorer.score(Pair("x", str(folder / "truth.png"), str(path)), encoding)
+            [result] = scorer([Pair("x", str(folder / "truth.png"), str(path))])
             seconds = time.perf_counter() - begin
             slowest = max(slowest, seconds)
             if isinstance(result, ImageCount):
