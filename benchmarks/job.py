@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -26,6 +27,7 @@ from segiou.readers import read_mask
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data" / "camvid"
 CLASSES = 11
+SIDES = ("truth", "base")
 Pairs = list[tuple[str, str]]
 
 
@@ -61,12 +63,22 @@ def folder_pairs(folder: Path) -> Pairs:
 
 
 def enlarged(folder: Path, size: tuple[int, int], number: int) -> Path:
-    for side in ("truth", "base"):
+    for side in SIDES:
         (folder / side).mkdir(parents=True)
         for path in sorted((SHARED / side).iterdir())[:number]:
             with Image.open(path) as image:
                 image.resize(size, Image.Resampling.NEAREST).save(folder / side / path.name)
     return folder
+
+
+def copied(folder: Path, into: Path, copies: int) -> Path:
+    """As many pairs as folders have in use: each of these a few times."""
+    for side in SIDES:
+        (into / side).mkdir(parents=True)
+        for path in (folder / side).iterdir():
+            for copy in range(copies):
+                shutil.copyfile(path, into / side / f"{copy}_{path.name}")
+    return into
 
 
 def race(contestants: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
@@ -136,14 +148,9 @@ def starting(rounds: int) -> list[list[str]]:
 
 
 def peak_of(folder: Path, copies: int) -> float:
-    """Peak memory in MiB of scoring a folder whose masks are each linked some times."""
+    """Peak memory in MiB of scoring a folder whose masks are each there some times."""
     with tempfile.TemporaryDirectory() as scratch:
-        many = Path(scratch)
-        for side in ("truth", "base"):
-            (many / side).mkdir()
-            for path in (folder / side).iterdir():
-                for copy in range(copies):
-                    os.link(path, many / side / f"{copy}_{path.name}")
+        many = copied(folder, Path(scratch) / "many", copies)
         folders = f"{str(many / 'truth')!r}, {str(many / 'base')!r}"
         # Not getrusage: its peak begins with that of the process that started this one.
         code = (
@@ -166,8 +173,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         large = enlarged(Path(scratch) / "large", (2048, 1024), 24)
         sets = {
-            "camvid 480 x 360": folder_pairs(SHARED),
-            "camvid as 2048 x 1024": folder_pairs(large),
+            "camvid 480 x 360": folder_pairs(copied(SHARED, Path(scratch) / "small", 8)),
+            "camvid as 2048 x 1024": folder_pairs(copied(large, Path(scratch) / "more", 4)),
         }
         print(f"{segiou.BACKEND}, {os.cpu_count()} processors, medians of {rounds} rounds")
         rows = [
@@ -177,6 +184,7 @@ def main() -> None:
         ]
         head = ("masks", "threads", "segiou, ms a pair", "Pillow loop", "OpenCV loop", "faster")
         show("Scoring a folder", head, rows)
+        print(f"{' and '.join(str(len(pairs)) for pairs in sets.values())} pairs")
         rows = [counting_beside_reading(name, pairs, rounds) for name, pairs in sets.items()]
         head = ("masks", "reading, ms a pair", "counting", "counting / reading")
         show("Counting beside reading, one thread", head, rows)

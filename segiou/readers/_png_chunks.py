@@ -37,7 +37,8 @@ MAX_RATIO: Final = 1032
 _DEPTHS: Final = {0: (1, 2, 4, 8, 16), 2: (8, 16), 3: (1, 2, 4, 8), 4: (8, 16), 6: (8, 16)}
 _FIXED_LENGTHS: Final = {b"gAMA": 4, b"cHRM": 32, b"sRGB": 1, b"pHYs": 9}
 _ANIMATION: Final = frozenset((b"acTL", b"fcTL", b"fdAT"))
-_STEP_SIZE: Final = 1 << 18
+_STEP_SIZE: Final = 1 << 21
+"""Each step lets another thread run, for which smaller ones are too many."""
 _MAX_TEXT: Final = 1 << 16
 _MAX_TEXTS: Final = 256
 _MAX_KEYWORD: Final = 79
@@ -154,7 +155,7 @@ def inflate(stream: bytes | memoryview, limit: int) -> bytes | None:
 
 
 def inflate_rows(stream: bytes, row_size: int, count: int) -> Iterator[bytes]:
-    """Inflate a stream a few whole rows at a time, so that they are still cached when used.
+    """Inflate a stream some whole rows at a time, so that a huge mask is not held twice.
 
     Fewer rows than the count come where the stream is damaged, too short or too long:
     the last of them are given only once the stream has ended, its checksum right.

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 __all__ = ["Scratch"]
 
-#: What is larger is read rarely, and is better given back.
-_MOST_BYTES = 1 << 26
+#: Masks that are larger are few, and their memory is better given back.
+_MOST_BYTES = 1 << 24
 
 
 class Scratch:

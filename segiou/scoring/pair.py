@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -33,6 +34,8 @@ T = TypeVar("T")
 #: operating system lets another thread run, and not all, since they take memory.
 _AHEAD = 8
 
+_kept = threading.local()
+
 
 @dataclass(frozen=True)
 class PairScorer:
@@ -60,7 +63,7 @@ class PairScorer:
 
     def __call__(self, pairs: Sequence[Pair]) -> list[Result]:
         """Score a batch; a pair that cannot be scored gives its problems."""
-        memory = Scratch(), Scratch()
+        memory = _memory_of_thread()
         results = []
         for start in range(0, len(pairs), _AHEAD):
             ahead = pairs[start : start + _AHEAD]
@@ -149,6 +152,14 @@ class PairScorer:
     @cached_property
     def _codes(self) -> LabelCodes:
         return LabelCodes(self._encoding)
+
+
+def _memory_of_thread() -> tuple[Scratch, Scratch]:
+    """Memory for truth and prediction, the same for all pairs of a thread."""
+    if not hasattr(_kept, "memory"):
+        _kept.memory = Scratch(), Scratch()
+    memory: tuple[Scratch, Scratch] = _kept.memory
+    return memory
 
 
 def _explained(path: str, do: Callable[[], T]) -> T | Problem:
