@@ -45,10 +45,12 @@ AVX2 ALIGNED_CODE static size_t scan8_avx2(const void *truth_symbols, const void
                                            size_t n, uint16_t *positions)
 {
     const uint8_t *truth = truth_symbols, *pred = pred_symbols;
+    const int fetches = FETCHES_AHEAD;
     size_t found = 1, i = 1;
     positions[0] = 0;
     for (; i + 64 <= n; i += 64) {
-        FETCH_AHEAD(truth + i), FETCH_AHEAD(pred + i);
+        if (fetches)
+            FETCH_AHEAD(truth + i), FETCH_AHEAD(pred + i);
         uint64_t mask = changes64(truth + i, pred + i);
         if (mask == 0)
             continue;
@@ -69,6 +71,7 @@ AVX2 ALIGNED_CODE static size_t scan8_avx2(const void *truth_symbols, const void
                                         uint8_t outside, uint8_t *symbols)                    \
     {                                                                                         \
         enum { LANES = BITS / 8, UNIT = UNIT_BITS / 8 };                                      \
+        const int fetches = FETCHES_AHEAD;                                                    \
         __m256i firsts = _mm256_set1_epi##BITS##_v((int##BITS##_t)first);                      \
         __m256i above = _mm256_set1_epi##BITS##_v((int##BITS##_t) ~(uint##BITS##_t)255);       \
         uint8_t sources[32];                                                                  \
@@ -80,7 +83,8 @@ AVX2 ALIGNED_CODE static size_t scan8_avx2(const void *truth_symbols, const void
             __m256i all = _mm256_setzero_si256(), any = _mm256_setzero_si256();               \
             for (int j = 0; j < LANES; j++) {                                                 \
                 const char *at = values + i * LANES + 32 * j;                                 \
-                FETCH_AHEAD(at);                                                              \
+                if (fetches)                                                                  \
+                    FETCH_AHEAD(at);                                                          \
                 __m256i index = _mm256_sub_epi##BITS(load(at), firsts);                       \
                 any = _mm256_or_si256(any, index);                                            \
                 all = _mm256_or_si256(all, _mm256_slli_epi##BITS(index, 8 * j));              \

@@ -57,6 +57,7 @@ AVX512 ALIGNED_CODE static size_t scan8_avx512(const void *truth_symbols, const 
                                                size_t n, uint16_t *positions)
 {
     const uint8_t *truth = truth_symbols, *pred = pred_symbols;
+    const int fetches = FETCHES_AHEAD;
     size_t found = 1, i = 1;
     positions[0] = 0;
     /* Loads of a whole line cost twice across two of them: those of truth start at one. */
@@ -67,7 +68,7 @@ AVX512 ALIGNED_CODE static size_t scan8_avx512(const void *truth_symbols, const 
     }
     for (; i + 256 <= n; i += 256) {
         uint64_t masks[4];
-        for (size_t j = 0; j < 4; j++)
+        for (size_t j = 0; fetches && j < 4; j++)
             FETCH_AHEAD(truth + i + 64 * j), FETCH_AHEAD(pred + i + 64 * j);
         for (size_t j = 0; j < 4; j++)
             masks[j] = changes8(truth + i + 64 * j, pred + i + 64 * j);
@@ -132,6 +133,7 @@ DEFINE_SHIFT512_SLOW(64, 8, STORE64)
                                             uint8_t outside, uint8_t *symbols)                \
     {                                                                                         \
         enum { LANES = BITS / 8 };                                                            \
+        const int fetches = FETCHES_AHEAD;                                                    \
         __m512i firsts = _mm512_set1_epi##BITS((int##BITS##_t)first);                         \
         __m512i above = _mm512_set1_epi##BITS((int##BITS##_t)~(uint##BITS##_t)255);           \
         uint8_t sources[64];                                                                  \
@@ -143,7 +145,8 @@ DEFINE_SHIFT512_SLOW(64, 8, STORE64)
             __m512i all = _mm512_setzero_si512(), any = _mm512_setzero_si512();               \
             for (int j = 0; j < LANES; j++) {                                                 \
                 const char *at = values + i * LANES + 64 * j;                                 \
-                FETCH_AHEAD(at);                                            \
+                if (fetches)                                                                  \
+                    FETCH_AHEAD(at);                                                          \
                 __m512i index = _mm512_sub_epi##BITS(_mm512_loadu_si512(at), firsts);         \
                 any = _mm512_or_si512(any, index);                                            \
                 all = _mm512_or_si512(all, _mm512_slli_epi##BITS(index, 8 * j));              \

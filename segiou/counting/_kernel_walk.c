@@ -139,8 +139,12 @@ static void count_long_row(const Grid *grid, const Workspace *work, const char *
     ptrdiff_t length = grid->shape[grid->ndim - 1];
     ptrdiff_t truth_stride = grid->truth->strides[grid->ndim - 1];
     ptrdiff_t pred_stride = grid->pred->strides[grid->ndim - 1];
-    for (ptrdiff_t done = 0; done < length; done += BLOCK) {
-        size_t n = length - done < BLOCK ? (size_t)(length - done) : BLOCK;
+    int itemsize = grid->truth->itemsize > grid->pred->itemsize ? grid->truth->itemsize
+                                                                : grid->pred->itemsize;
+    /* A page or less of either at once: the memory would idle while more of it is counted. */
+    ptrdiff_t step = BLOCK / itemsize;
+    for (ptrdiff_t done = 0; done < length; done += step) {
+        size_t n = (size_t)(length - done < step ? length - done : step);
         const void *t = as_symbols(grid->truth, work->loops, truth + done * truth_stride,
                                    truth_stride, n, work->native, work->truth_symbols);
         const void *p = as_symbols(grid->pred, work->loops, pred + done * pred_stride,
