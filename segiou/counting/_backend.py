@@ -16,6 +16,11 @@ truth_codes, pred_codes : ndarray of shape (K,), dtype uint16, C-contiguous
 table : ndarray of shape (R, S), dtype int64, C-contiguous and writable
     The counts are added to it. R and S are at most 65536.
 
+Returns
+-------
+bool
+    Whether the last row or the last column of the table holds anything now.
+
 `BACKEND` says which implementation is live: "c-avx512", "c-avx2", "c" or "numpy". All of them
 give the same table to the last bit. The kernel releases the GIL. With the environment variable
 ``SEGIOU_REQUIRE_KERNEL=1`` a missing kernel is an ImportError, not a slower fallback.
@@ -32,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["BACKEND", "count_coded"]
 
 
-def _choose() -> tuple[str, Callable[..., None]]:
+def _choose() -> tuple[str, Callable[..., bool]]:
     try:
         from segiou.counting import _kernel
     except ImportError as error:

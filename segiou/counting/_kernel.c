@@ -184,23 +184,24 @@ static int check_shapes(const Py_buffer *truth, const Py_buffer *pred)
     return axis < 0 ? -1 : 0;
 }
 
+/* As count_all. */
 static int count_labels(const Loops *loops, Labels *truth, Labels *pred, const Py_buffer *table)
 {
-    int failed = prepare_sources(&truth->source, &truth->meaning, truth->is_bool,
-                                 (uint32_t)table->shape[1], &pred->source, &pred->meaning,
-                                 pred->is_bool);
-    if (!failed) {
+    int counted = prepare_sources(&truth->source, &truth->meaning, truth->is_bool,
+                                  (uint32_t)table->shape[1], &pred->source, &pred->meaning,
+                                  pred->is_bool);
+    if (counted == 0) {
         ptrdiff_t shape[MAX_AXES];
         for (int axis = 0; axis < truth->view.ndim; axis++)
             shape[axis] = truth->view.shape[axis];
         Py_BEGIN_ALLOW_THREADS
-        failed = count_all(loops, truth->view.ndim, shape, &truth->source, &pred->source,
-                           table->buf, (size_t)table->shape[0], (size_t)table->shape[1]);
+        counted = count_all(loops, truth->view.ndim, shape, &truth->source, &pred->source,
+                            table->buf, (size_t)table->shape[0], (size_t)table->shape[1]);
         Py_END_ALLOW_THREADS
     }
-    if (failed)
+    if (counted < 0)
         PyErr_NoMemory();
-    return failed;
+    return counted;
 }
 
 static const Loops *read_backend(PyObject *object)
@@ -235,12 +236,12 @@ static PyObject *count_coded(PyObject *module, PyObject *const *args, Py_ssize_t
         return NULL;
     Labels truth = {.name = "truth"}, pred = {.name = "pred"};
     Py_buffer table = {0};
-    int failed = open_labels(&truth, args[0]) < 0 || open_labels(&pred, args[1]) < 0 ||
+    int any_last = 0, failed = open_labels(&truth, args[0]) < 0 || open_labels(&pred, args[1]) < 0 ||
                  check_shapes(&truth.view, &pred.view) < 0 || open_table(&table, args[6]) < 0 ||
                  copy_codes(&truth, args[3], table.shape[0]) < 0 ||
                  copy_codes(&pred, args[5], table.shape[1]) < 0 ||
                  read_low(&truth, args[2]) < 0 || read_low(&pred, args[4]) < 0 ||
-                 count_labels(loops, &truth, &pred, &table) < 0;
+                 (any_last = count_labels(loops, &truth, &pred, &table)) < 0;
     free_source(&truth.source);
     free_source(&pred.source);
     PyMem_Free(truth.meaning.memory);
@@ -248,7 +249,7 @@ static PyObject *count_coded(PyObject *module, PyObject *const *args, Py_ssize_t
     PyBuffer_Release(&truth.view);
     PyBuffer_Release(&pred.view);
     PyBuffer_Release(&table);
-    return failed ? NULL : Py_NewRef(Py_None);
+    return failed ? NULL : PyBool_FromLong(any_last);
 }
 
 /* BACKENDS: the names of all loops that this processor can run, the best first. */

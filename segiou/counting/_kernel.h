@@ -157,8 +157,8 @@ void count_few_portable(const uint8_t *truth, const uint8_t *pred, size_t n,
 /* Brings what count_noise counted into the table. */
 void finish_noise(const Counters *counters);
 
-/* Adds the counts of all pixels to the table. Returns -1 where memory ran out, with nothing
- * counted. */
+/* Adds the counts of all pixels to the table. Returns whether its last row or column holds
+ * anything now; -1 where memory ran out, with nothing counted. */
 int count_all(const Loops *loops, int ndim, const ptrdiff_t *shape, Source *truth, Source *pred,
               int64_t *table, size_t rows, size_t cols);
 

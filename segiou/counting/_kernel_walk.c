@@ -194,13 +194,23 @@ static void count_short_rows(const Grid *grid, const Workspace *work)
                 work->counters, work->positions);
 }
 
+static int has_any_last(const int64_t *table, size_t rows, size_t cols)
+{
+    int64_t any = 0;
+    for (size_t row = 0; row < rows; row++)
+        any |= table[row * cols + cols - 1];
+    for (size_t col = 0; col < cols; col++)
+        any |= table[(rows - 1) * cols + col];
+    return any != 0;
+}
+
 int count_all(const Loops *loops, int ndim, const ptrdiff_t *shape, Source *truth, Source *pred,
               int64_t *table, size_t rows, size_t cols)
 {
     Grid grid = {.ndim = ndim, .truth = truth, .pred = pred};
     for (int axis = 0; axis < ndim; axis++) {
         if (shape[axis] == 0)
-            return 0;
+            return has_any_last(table, rows, cols);
         grid.shape[axis] = shape[axis];
     }
     simplify(&grid);
@@ -225,5 +235,5 @@ int count_all(const Loops *loops, int ndim, const ptrdiff_t *shape, Source *trut
         count_short_rows(&grid, &work);
     finish_noise(&counters);
     free(allocated);
-    return 0;
+    return has_any_last(table, rows, cols);
 }

@@ -23,7 +23,7 @@ def count_coded(
     pred_low: int,
     pred_codes: NDArray[np.uint16],
     table: NDArray[np.int64],
-) -> None:
+) -> bool:
     """Add the counts of all label pairs to `table`; see `segiou.counting._backend`."""
     _check_arrays(truth, pred, table)
     _check_codes("truth", truth_codes, table.shape[0])
@@ -43,6 +43,7 @@ def count_coded(
     for truth_block, pred_block in blocks:
         if truth_block.size:
             _count_block(truth_block, pred_block, meanings, table)
+    return bool(table[-1].any() or table[:, -1].any())
 
 
 class _Meaning:

@@ -156,20 +156,9 @@ class Encoding:
                 "they must be equal, pixel for pixel"
             )
             raise ValueError(msg)
-        valid = None
-        if mask is None:
-            self._add(truth, pred, table)
-        else:
-            valid = as_valid_mask(mask, truth.shape)
-            self._add_valid(truth, pred, valid, table)
-        # count_nonzero, because at 480 x 360 pixels a reduction would cost as
-        # much as the counting.
-        side = "truth" if np.count_nonzero(table[-1]) else "pred"
-        if side == "truth" or (self.unassigned == "error" and np.count_nonzero(table[:-2, -1])):
-            undone = self.empty_table()
-            self._add_valid(truth, pred, valid, undone)
-            table -= undone
-            self._refuse(truth, pred, valid, side)
+        valid = None if mask is None else as_valid_mask(mask, truth.shape)
+        if self._add_valid(truth, pred, valid, table):
+            self._check(truth, pred, valid, table)
 
     def _add_valid(
         self,
@@ -177,18 +166,33 @@ class Encoding:
         pred: NDArray[Any],
         valid: NDArray[np.bool_] | None,
         table: NDArray[np.int64],
-    ) -> None:
+    ) -> bool:
+        """Add the counts; whether any value is undeclared, on whatever pixel."""
         if valid is None:
-            self._add(truth, pred, table)
-            return
-        for t, p in _valid_blocks(truth, pred, valid):
-            self._add(t, p, table)
+            return self._add(truth, pred, table)
+        found = [self._add(t, p, table) for t, p in _valid_blocks(truth, pred, valid)]
         table[-2, 0] += truth.size - np.count_nonzero(valid)
+        return any(found)
 
-    def _add(self, truth: NDArray[Any], pred: NDArray[Any], table: NDArray[np.int64]) -> None:
-        count_coded(
+    def _add(self, truth: NDArray[Any], pred: NDArray[Any], table: NDArray[np.int64]) -> bool:
+        return count_coded(
             truth, pred, self.truth.low, self.truth.codes, self.pred.low, self.pred.codes, table
         )
+
+    def _check(
+        self,
+        truth: NDArray[Any],
+        pred: NDArray[Any],
+        valid: NDArray[np.bool_] | None,
+        table: NDArray[np.int64],
+    ) -> None:
+        """Refuse undeclared values where they matter, and take back what was added."""
+        side = "truth" if table[-1].any() else "pred"
+        if side == "truth" or (self.unassigned == "error" and table[:-2, -1].any()):
+            undone = self.empty_table()
+            self._add_valid(truth, pred, valid, undone)
+            table -= undone
+            self._refuse(truth, pred, valid, side)
 
     def _refuse(
         self,
