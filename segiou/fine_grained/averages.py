@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from segiou import metrics
 from segiou.counts import Counts
 from segiou.fine_grained.values import (
+    Ascending,
     Metric,
     checked_weights,
     false_positive_images,
     image_values,
     percentages,
-    worst_mean,
 )
 
 __all__ = ["QUANTILES", "FineGrained", "fine_grained"]
@@ -113,22 +113,22 @@ def fine_grained(
     >>> scores.worst_image[50], scores.worst_class[50]
     (0.4, 0.375)
     """
+    wanted = percentages(quantiles)
     values = image_values(per_image, metric, include=include)
     checked = checked_weights(weights, len(values))
-    images = metrics.mean(values)
-    worst_image = {q: float(worst_mean(images, q, checked)) for q in percentages(quantiles)}
-    worst_class = {
-        q: float(metrics.mean(worst_mean(values, q, checked))) for q in percentages(quantiles)
-    }
+    by_image = Ascending.of(metrics.mean(values), checked)
+    by_class = Ascending.of(values, checked)
+    worst_image = {q: float(by_image.lowest_mean(q)) for q in wanted}
+    worst_class = {q: float(metrics.mean(by_class.lowest_mean(q))) for q in wanted}
     return FineGrained(
         dataset=float(metrics.mean(metric(per_image.summed()), include)),
-        image=float(worst_mean(images, 100, checked)),
-        class_mean=float(metrics.mean(worst_mean(values, 100, checked))),
+        image=float(by_image.lowest_mean(100)),
+        class_mean=float(metrics.mean(by_class.lowest_mean(100))),
         worst_image=worst_image,
         worst_class=worst_class,
         worst_image_mean=float(metrics.mean(np.array(list(worst_image.values())))),
         worst_class_mean=float(metrics.mean(np.array(list(worst_class.values())))),
         false_positive_images=false_positive_images(per_image),
-        images=int((~np.isnan(images)).sum()),
-        classes=int((~np.isnan(values)).any(0).sum()),
+        images=int(by_image.defined),
+        classes=int((by_class.defined > 0).sum()),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from segiou.metrics import Floats
 from segiou.metrics._ratio import ratio
 
 __all__ = [
+    "Ascending",
     "Metric",
     "check_per_image",
     "checked_weights",
@@ -78,17 +80,48 @@ def worst_mean(values: Any, quantile: int, weights: Any = None) -> Floats:
     0.2
     """
     (percentage,) = percentages([quantile])
-    array = np.asarray(values, dtype=np.float64)
-    order = np.argsort(array, axis=0, kind="stable")  # NaN sorts last
-    defined = (~np.isnan(array)).sum(0)
-    kept = np.where(defined > 0, np.maximum(1, percentage * defined // 100), 0)
-    position = np.arange(len(array)).reshape(-1, *[1] * (array.ndim - 1))
-    lowest = position < kept
-    ordered = np.where(lowest, np.take_along_axis(array, order, 0), 0.0)
-    if weights is None:
-        return ratio(ordered.sum(0), kept)
-    picked = np.where(lowest, np.asarray(weights, dtype=np.float64)[order], 0.0)
-    return ratio((ordered * picked).sum(0), picked.sum(0))
+    return Ascending.of(values, weights).lowest_mean(percentage)
+
+
+@dataclass(frozen=True, eq=False)
+class Ascending:
+    """Values sorted along their first axis, once for means of any number of the lowest.
+
+    Attributes
+    ----------
+    values : ndarray of float64, shape (N,) or (N, C)
+        The lowest first, NaN last.
+    weights : ndarray of float64, same shape, or None
+        The weight of each value.
+    defined : ndarray of int, shape () or (C,)
+        How many values are not NaN.
+    """
+
+    values: Floats
+    weights: Floats | None
+    defined: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, values: Any, weights: Any = None) -> Ascending:
+        """Sort values; which are the lowest does not depend on the weights."""
+        array = np.asarray(values, dtype=np.float64)
+        defined = np.asarray((~np.isnan(array)).sum(0))
+        if weights is None:
+            return cls(np.sort(array, axis=0), None, defined)
+        order = np.argsort(array, axis=0, kind="stable")
+        sorted_weights = np.asarray(weights, dtype=np.float64)[order]
+        return cls(np.take_along_axis(array, order, 0), sorted_weights, defined)
+
+    def lowest_mean(self, percentage: int) -> Floats:
+        """Mean of the lowest max(1, ⌊percentage · n / 100⌋) of n defined values."""
+        kept = np.where(self.defined > 0, np.maximum(1, percentage * self.defined // 100), 0)
+        position = np.arange(len(self.values)).reshape(-1, *[1] * (self.values.ndim - 1))
+        lowest = position < kept
+        values = np.where(lowest, self.values, 0.0)
+        if self.weights is None:
+            return ratio(values.sum(0), kept)
+        weights = np.where(lowest, self.weights, 0.0)
+        return ratio((values * weights).sum(0), weights.sum(0))
 
 
 def false_positive_images(per_image: Counts) -> NDArray[np.int64]:

@@ -122,6 +122,20 @@ def test_worse_cases_are_worse_and_all_of_them_are_the_mean(table):
         assert values[-1] == whole
 
 
+@settings(max_examples=20)
+@given(tables, st.booleans())
+def test_one_order_serves_all_percentages(table, weighted):
+    per_image = per_image_counts(table)
+    weights = np.arange(1.0, len(table) + 1) if weighted else None
+    scores = fg.fine_grained(per_image, weights=weights)
+    values = fg.image_values(per_image)
+    for q in fg.QUANTILES:
+        alone = fg.worst_mean(metrics.mean(values), q, weights)
+        np.testing.assert_array_equal(scores.worst_image[q], alone)
+        by_class = metrics.mean(fg.worst_mean(values, q, weights))
+        np.testing.assert_array_equal(scores.worst_class[q], by_class)
+
+
 def test_numbers_of_images_are_whole_numbers_and_not_rounded_floats():
     # 0.7 * 90 is 62.99999999999999 in float64, and the authors' int() makes it 62.
     assert int(70 / 100 * 90) == 62
