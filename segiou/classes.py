@@ -5,12 +5,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou._arguments import check_choice, refuse_kind
 from segiou.counting import Encoding
 from segiou.counting.pairs import Unassigned
 from segiou.labels import LabelSet, load_labels
@@ -58,10 +60,13 @@ class ClassOptions:
 
         Raises
         ------
+        TypeError
+            If an argument is of the wrong kind.
         ValueError
             If a name or index is no class, or the prediction's classes are not
             the truth's.
         """
+        check_choice("unassigned", unassigned, get_args(Unassigned))
         truth_set = load_labels(labels)
         pred_set = truth_set if pred_labels is None else load_labels(pred_labels)
         _check_same_classes(truth_set, pred_set)
@@ -190,25 +195,32 @@ def _check_same_classes(truth_set: LabelSet, pred_set: LabelSet) -> None:
         raise ValueError(msg)
 
 
-def _several(items: int | str | Iterable[int | str]) -> list[int | str]:
-    single = isinstance(items, (int, np.integer, str))
-    return [items] if single else list(items)  # type: ignore[list-item, arg-type]
+def _several(name: str, items: int | str | Iterable[int | str]) -> list[int | str]:
+    single = isinstance(items, (int, str)) or not isinstance(items, Iterable)
+    found = [items] if single else list(items)  # type: ignore[arg-type]
+    return [item if isinstance(item, str) else _integer(name, item) for item in found]
+
+
+def _integer(name: str, item: object) -> int:
+    if isinstance(item, bool) or not isinstance(item, Integral):
+        raise refuse_kind(name, item, "an integer or a class name, or several")
+    return int(item)
 
 
 def _ignored_values(labels: LabelSet, ignore: int | str | Iterable[int | str]) -> tuple[int, ...]:
     values = list(labels.ignore)
-    for item in _several(ignore):
+    for item in _several("ignore", ignore):
         if isinstance(item, str):
             values += labels.classes[labels.index(item)].values
         else:
-            values.append(int(item))
+            values.append(item)
     return tuple(dict.fromkeys(values))
 
 
 def _class_indices(labels: LabelSet, exclude: int | str | Iterable[int | str]) -> tuple[int, ...]:
     indices = []
-    for item in _several(exclude):
-        index = labels.index(item) if isinstance(item, str) else int(item)
+    for item in _several("exclude", exclude):
+        index = labels.index(item) if isinstance(item, str) else item
         if not 0 <= index < labels.num_classes:
             msg = f"exclude: there is no class {index}, only 0 to {labels.num_classes - 1}"
             raise ValueError(msg)

@@ -15,7 +15,7 @@ PACKAGE = Path(segiou.__file__).parent
 
 #: From the foundation up: a module imports only from its own row and the rows before it.
 ROOMS = (
-    ("_files", "_labels_toml"),
+    ("_arguments", "_files"),
     ("labels",),
     ("counts",),
     ("counting",),

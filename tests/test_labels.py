@@ -85,7 +85,7 @@ def test_an_unknown_name_lists_the_presets():
 def test_odd_kinds_are_refused():
     with pytest.raises(TypeError, match="not bool"):
         load_labels(True)
-    with pytest.raises(TypeError, match="not the one string"):
+    with pytest.raises(TypeError, match="a sequence of strings, not str"):
         LabelSet.from_names("abc")
     with pytest.raises(ValueError, match="at least 1, got 0"):
         load_labels(0)

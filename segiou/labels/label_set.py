@@ -1,6 +1,6 @@
 """What a class is: its name, the file values and colours that mean it, its group.
 
-A :class:`LabelSet` is data. The presets are TOML files beside this module, a
+A :class:`LabelSet` is data. The presets are TOML files in ``segiou/labelsets``, a
 user's own set is a TOML file of the same form, and ``LabelSet.to_toml`` writes
 one back, so that a preset can be printed, edited and used.
 """
@@ -10,14 +10,14 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from segiou._labels_toml import dump_label_set, parse_label_set
+from segiou._arguments import check_integer, check_kind, check_several
+from segiou.labels.written import dump_label_set, parse_label_set
 
-__all__ = ["LabelClass", "LabelSet", "labelset_names", "load_labels"]
+__all__ = ["LabelClass", "LabelSet"]
 
 Color = tuple[int, int, int]
 
@@ -39,6 +39,12 @@ class LabelClass:
     name: str
     values: tuple[int, ...]
     colors: tuple[Color, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_kind("the name of a class", self.name, str, "text")
+        object.__setattr__(self, "values", _integers(f"values of class {self.name!r}", self.values))
+        colors = _colors(f"colors of class {self.name!r}", self.colors)
+        object.__setattr__(self, "colors", colors)
 
 
 @dataclass(frozen=True)
@@ -62,6 +68,8 @@ class LabelSet:
 
     Raises
     ------
+    TypeError
+        If a part is of the wrong kind.
     ValueError
         If names, values or colours are not unique, a value is both a class and
         ignored, or a group names an unknown class.
@@ -83,7 +91,14 @@ class LabelSet:
     notes: str = ""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "groups", MappingProxyType(dict(self.groups)))
+        self._check_kinds()
+        for name, value in (
+            ("classes", tuple(self.classes)),
+            ("ignore", _integers("ignore", self.ignore)),
+            ("ignore_colors", _colors("ignore_colors", self.ignore_colors)),
+            ("groups", MappingProxyType(dict(self.groups))),
+        ):
+            object.__setattr__(self, name, value)
         if not self.classes:
             msg = f"label set {self.name!r} has no classes; give it at least one"
             raise ValueError(msg)
@@ -94,6 +109,15 @@ class LabelSet:
         if self.ignore_colors and not self.ignore:
             msg = f"label set {self.name!r}: ignore_colors need a value in ignore to stand for"
             raise ValueError(msg)
+
+    def _check_kinds(self) -> None:
+        for name in ("name", "title", "source", "notes"):
+            check_kind(name, getattr(self, name), str, "text")
+        wanted = "a sequence of LabelClass; LabelSet.from_names makes them from names"
+        check_several("classes", self.classes, wanted)
+        for one in self.classes:
+            check_kind("classes", one, LabelClass, wanted)
+        check_kind("groups", self.groups, Mapping, "a mapping from group to class names")
 
     def _check_unique(self, what: str, owners: Sequence[Sequence[object]]) -> None:
         seen: dict[object, int] = {}
@@ -190,9 +214,12 @@ class LabelSet:
 
         Raises
         ------
+        TypeError
+            If it is no mapping.
         ValueError
             Naming the key that is missing, unknown or of the wrong kind.
         """
+        check_kind(where, description, Mapping, "a mapping such as LabelSet.to_dict gives")
         parsed = parse_label_set(description, where)
         classes = tuple(LabelClass(*entry) for entry in parsed.pop("classes"))
         return cls(classes=classes, **parsed)
@@ -206,7 +233,11 @@ class LabelSet:
         ValueError
             If the file is not TOML or does not describe a label set.
         """
+        check_kind("path", path, (str, Path), "the path of a TOML file")
         path = Path(path).expanduser()
+        if not path.is_file():
+            msg = f"{path} is no file; give the path of a TOML file"
+            raise ValueError(msg)
         try:
             description = tomllib.loads(path.read_text(encoding="utf-8"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -218,10 +249,8 @@ class LabelSet:
     @classmethod
     def from_names(cls, names: Sequence[str], *, ignore: int | Iterable[int] = ()) -> LabelSet:
         """Build a set whose values are 0, 1, 2, … in the order of the names."""
-        if isinstance(names, str):
-            msg = f"class names must be a sequence of strings, not the one string {names!r}"
-            raise TypeError(msg)
-        ignored = (ignore,) if isinstance(ignore, int) else tuple(ignore)
+        check_several("class names", names, "a sequence of strings")
+        ignored = tuple(ignore) if isinstance(ignore, Iterable) else (ignore,)
         classes = tuple(LabelClass(str(name), (i,)) for i, name in enumerate(names))
         return cls(name="custom", classes=classes, ignore=ignored)
 
@@ -231,72 +260,34 @@ class LabelSet:
 
         Raises
         ------
+        TypeError
+            If ``num_classes`` is no integer.
         ValueError
-            If ``num_classes`` is less than 1 or more than 65 536, as many as
-            16 bits tell apart.
+            If it is less than 1 or more than 65 536, as many as 16 bits tell
+            apart.
         """
-        if num_classes < 1:
-            msg = f"num_classes must be at least 1, got {num_classes}"
-            raise ValueError(msg)
-        if num_classes > 1 << 16:
-            msg = f"num_classes must be at most {1 << 16}, got {num_classes}"
-            raise ValueError(msg)
-        return cls.from_names([str(i) for i in range(num_classes)], ignore=ignore)
+        number = check_integer("num_classes", num_classes, 1, 1 << 16)
+        return cls.from_names([str(i) for i in range(number)], ignore=ignore)
 
 
 def _hex(color: Color) -> str:
     return "#{:02x}{:02x}{:02x}".format(*color)
 
 
-def labelset_names() -> tuple[str, ...]:
-    """Names of the presets, sorted."""
-    folder = resources.files("segiou") / "labelsets"
-    return tuple(sorted(f.name[:-5] for f in folder.iterdir() if f.name.endswith(".toml")))
+def _integers(name: str, values: Iterable[int]) -> tuple[int, ...]:
+    check_several(name, values, "a sequence of integers")
+    return tuple(check_integer(name, value) for value in values)
 
 
-def load_labels(labels: LabelSet | str | Path | Sequence[str] | int) -> LabelSet:
-    """Turn whatever describes the classes into a :class:`LabelSet`.
-
-    Parameters
-    ----------
-    labels : LabelSet, str, path, sequence of str or int
-        A set, the name of a preset, the path of a TOML file, class names for
-        the values 0, 1, 2, …, or the number of classes.
-
-    Raises
-    ------
-    ValueError
-        If a string is neither a preset nor a file; the message lists the presets.
-
-    Examples
-    --------
-    >>> load_labels("camvid").class_names[:3], load_labels(["road", "other"]).num_classes
-    (('sky', 'building', 'pole'), 2)
-    """
-    if isinstance(labels, LabelSet):
-        return labels
-    if isinstance(labels, bool) or not isinstance(labels, (int, str, Path, Iterable)):
-        kind = type(labels).__name__
-        msg = (
-            f"labels must be a label set, its name or file, class names or their number, not {kind}"
-        )
-        raise TypeError(msg)
-    if isinstance(labels, int):
-        return LabelSet.numbered(labels)
-    if not isinstance(labels, (str, Path)):
-        return LabelSet.from_names(labels)
-    return _load_named(str(labels))
-
-
-def _load_named(name: str) -> LabelSet:
-    preset = resources.files("segiou") / "labelsets" / f"{name}.toml"
-    if "/" not in name and "\\" not in name and preset.is_file():
-        return LabelSet.from_dict(tomllib.loads(preset.read_text(encoding="utf-8")), where=name)
-    path = Path(name).expanduser()
-    if path.is_file():
-        return LabelSet.from_toml(path)
-    msg = (
-        f"no label set {name!r}: it is neither a preset nor a file. "
-        f"Presets: {', '.join(labelset_names())}; or give the path of a TOML file"
-    )
-    raise ValueError(msg)
+def _colors(name: str, colors: Iterable[Color]) -> tuple[Color, ...]:
+    wanted = "a sequence of colours such as (128, 192, 255)"
+    check_several(name, colors, wanted)
+    read = []
+    for color in colors:
+        check_several(name, color, wanted)
+        red, green, blue = _integers(name, color) if len(color) == 3 else (-1, -1, -1)
+        if not all(0 <= part <= 255 for part in (red, green, blue)):
+            msg = f"{name}: a colour is three numbers from 0 to 255, got {color!r}"
+            raise ValueError(msg)
+        read.append((red, green, blue))
+    return tuple(read)

@@ -1,0 +1,100 @@
+"""Arguments of public functions: a wrong kind is a TypeError, a wrong value a ValueError, in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from numbers import Integral, Real
+from typing import Any
+
+__all__ = [
+    "check_choice",
+    "check_integer",
+    "check_kind",
+    "check_number",
+    "check_several",
+    "refuse_kind",
+]
+
+
+def refuse_kind(name: str, value: object, wanted: str) -> TypeError:
+    """Make the error that says what an argument must be and what it is.
+
+    Examples
+    --------
+    >>> refuse_kind("workers", "2", "an integer")
+    TypeError("workers must be an integer, not str ('2')")
+    """
+    shown = f" ({value!r})" if isinstance(value, (str, bool, int, float)) else ""
+    return TypeError(f"{name} must be {wanted}, not {type(value).__name__}{shown}")
+
+
+def check_kind(name: str, value: object, kinds: type | tuple[type, ...], wanted: str) -> None:
+    """Refuse what is of none of some kinds."""
+    if not isinstance(value, kinds):
+        raise refuse_kind(name, value, wanted)
+
+
+def check_integer(
+    name: str, value: object, least: int | None = None, most: int | None = None
+) -> int:
+    """Read an integer, Python's or NumPy's; refuse bool, and what is out of range.
+
+    Examples
+    --------
+    >>> check_integer("workers", 0, 1)
+    Traceback (most recent call last):
+        ...
+    ValueError: workers must be at least 1, got 0
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise refuse_kind(name, value, "an integer")
+    _check_range(name, value, least, most)
+    return int(value)
+
+
+def check_number(
+    name: str, value: object, least: float | None = None, most: float | None = None
+) -> float:
+    """Read a real number; refuse bool and NaN, and what is out of range."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise refuse_kind(name, value, "a number")
+    if math.isnan(value):
+        msg = f"{name} must be a number, got NaN"
+        raise ValueError(msg)
+    _check_range(name, value, least, most)
+    return float(value)
+
+
+def _check_range(name: str, value: Any, least: float | None, most: float | None) -> None:
+    if least is not None and value < least:
+        msg = f"{name} must be at least {least}, got {value}"
+        raise ValueError(msg)
+    if most is not None and value > most:
+        msg = f"{name} must be at most {most}, got {value}"
+        raise ValueError(msg)
+
+
+def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
+    """Refuse what is not one of some words.
+
+    Examples
+    --------
+    >>> check_choice("on_error", "ignore", ("stop", "skip"))
+    Traceback (most recent call last):
+        ...
+    ValueError: on_error must be 'stop' or 'skip', got 'ignore'
+    """
+    words = [repr(choice) for choice in choices]
+    wanted = " or ".join([", ".join(words[:-1]), words[-1]] if words[1:] else words)
+    if not isinstance(value, str):
+        raise refuse_kind(name, value, wanted)
+    if value not in choices:
+        msg = f"{name} must be {wanted}, got {value!r}"
+        raise ValueError(msg)
+
+
+def check_several(name: str, value: object, wanted: str) -> None:
+    """Refuse what is no series of things, and one text, whose letters nobody means."""
+    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+        raise refuse_kind(name, value, wanted)

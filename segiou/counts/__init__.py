@@ -1,0 +1,6 @@
+"""The integers that every number is a function of."""
+
+from segiou.counts.counts import Counts
+from segiou.counts.tally import ChannelTally, Tally
+
+__all__ = ["ChannelTally", "Counts", "Tally"]
