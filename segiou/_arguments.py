@@ -1,4 +1,4 @@
-"""Arguments of public functions: a wrong kind is a TypeError, a wrong value a ValueError, in words."""
+"""Arguments of public functions: wrong kinds are TypeErrors, wrong values ValueErrors, in words."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou import metrics
+from segiou._arguments import check_kind
 from segiou.classes import ClassOptions
 from segiou.counts import Counts
 from segiou.metrics import Floats
@@ -72,6 +73,11 @@ class Accumulator(ABC):
     def num_classes(self) -> int:
         """C."""
         return self.options.num_classes
+
+    @property
+    def include(self) -> NDArray[np.bool_]:
+        """False for classes that means leave out, (C,)."""
+        return self.options.include
 
     def merge(self, *others: Self) -> Self:
         """Add others to this one; they stay as they are.
@@ -151,6 +157,7 @@ class Accumulator(ABC):
         ValueError
             If the state is of another version, or its classes or options differ.
         """
+        _check_state(state)
         if state.get("state_version") != _STATE_VERSION:
             msg = (
                 f"state_version is {state.get('state_version')!r}, this segiou reads "
@@ -167,6 +174,7 @@ class Accumulator(ABC):
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any]) -> Self:
         """Build one from a saved state alone."""
+        _check_state(state)
         return cls.from_options(ClassOptions.from_dict(state["options"])).load_state_dict(state)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -195,8 +203,16 @@ class Accumulator(ABC):
     def mean_iou(self, protocol: Protocol | str = "segiou") -> float:
         """Mean IoU over the classes that are not excluded, by a protocol."""
         rule = load_protocol(protocol)
-        return rule.mean(metrics.iou, self.counts, include=self.options.include).value
+        return rule.mean(metrics.iou, self.counts, include=self.include).value
 
     def mean_accuracy(self) -> float:
         """Mean recall over the classes that are not excluded."""
-        return float(metrics.mean(metrics.recall(self.counts), self.options.include))
+        return float(metrics.mean(metrics.recall(self.counts), self.include))
+
+
+def _check_state(state: object) -> None:
+    wanted = "a state as state_dict gives it"
+    check_kind("state", state, Mapping, wanted)
+    if isinstance(state, Mapping) and (missing := {"state_version", "options"} - set(state)):
+        msg = f"state must be {wanted}; it lacks {' and '.join(sorted(missing))}"
+        raise ValueError(msg)

@@ -9,10 +9,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou._arguments import check_integer, check_number
 from segiou.accumulator import Accumulator
 from segiou.classes import ClassOptions
 from segiou.counting import count_channels
-from segiou.counts import ChannelTally, Counts
+from segiou.counts import ChannelTally, Counts, check_counts, counts_array
 from segiou.labels import LabelSet, load_labels
 from segiou.protocols import Protocol, load_protocol
 from segiou.report import ChannelReport
@@ -124,6 +125,9 @@ class ChannelCounts(Accumulator):
             As :func:`segiou.counting.count_channels`, or if the axis has not
             one channel a class; the state is unchanged then.
         """
+        check_integer("axis", axis)
+        if threshold is not None:
+            check_number("threshold", threshold)
         shape = np.shape(truth)
         if -len(shape) <= axis < len(shape) and shape[axis] != self.num_classes:
             msg = (
@@ -143,10 +147,12 @@ class ChannelCounts(Accumulator):
         ValueError
             If the counts are not of as many channels.
         """
+        check_counts(counts)
+        check_integer("pairs", pairs, 0)
         if counts.tp.shape != (self.num_classes,):
             msg = f"counts of shape {counts.tp.shape} do not fit {self.num_classes} channels"
             raise ValueError(msg)
-        rows = [counts.tp, counts.fp, counts.fn, counts.tn, np.asarray(ignored, dtype=np.int64)]
+        rows = [counts.tp, counts.fp, counts.fn, counts.tn, counts_array(ignored, "ignored")]
         self._rows += np.stack(np.broadcast_arrays(*rows))
         self.pairs += pairs
         return self

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou import metrics
+from segiou._arguments import check_integer, check_kind, check_number
 from segiou.accumulator import Accumulator
 from segiou.classes import ClassOptions
 from segiou.counting import Encoding, PairCount, decide
@@ -237,11 +238,25 @@ class ConfusionMatrix(Accumulator):
     def _encoding_for(self, pred: Any, argmax: int | None, threshold: float | None) -> Encoding:
         if argmax is None and threshold is None:
             return self._encoding
+        if argmax is not None:
+            check_integer("argmax", argmax)
+        if threshold is not None:
+            check_number("threshold", threshold)
         self.options.check_scores(tuple(np.shape(pred)), argmax)
         return self._decided_encoding
 
     def add(self, count: PairCount, *, pairs: int = 1) -> Self:
-        """Add what was counted elsewhere with the same options."""
+        """Add what was counted elsewhere with the same options.
+
+        Raises
+        ------
+        TypeError
+            If it is of the wrong kind.
+        ValueError
+            If it is of other classes.
+        """
+        check_kind("count", count, PairCount, "a PairCount, such as ConfusionMatrix.count gives")
+        check_integer("pairs", pairs, 0)
         self._add_count(count)
         self.pairs += pairs
         return self

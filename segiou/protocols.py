@@ -15,8 +15,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.counts import Counts
+from segiou._arguments import check_choice, check_kind
+from segiou.counts import Counts, check_counts
 from segiou.metrics import Floats
+from segiou.metrics._include import included
 from segiou.metrics._ratio import ratio
 
 __all__ = ["PROTOCOLS", "Mean", "Protocol", "load_protocol"]
@@ -108,10 +110,7 @@ class Protocol:
 
     def __post_init__(self) -> None:
         for field, words in (("unit", Unit), ("absent", Absent), ("over", Over)):
-            if (value := getattr(self, field)) not in get_args(words):
-                known = ", ".join(map(repr, get_args(words)))
-                msg = f"{field} must be one of {known}, got {value!r}"
-                raise ValueError(msg)
+            check_choice(field, getattr(self, field), get_args(words))
 
     @property
     def rule(self) -> str:
@@ -151,11 +150,12 @@ class Protocol:
             If the rule needs counts per image and there are none, or they are
             not of these classes.
         """
+        check_counts(counts)
         num_classes = counts.tp.shape[-1]
         scored = self._images(per_image, num_classes) if self.needs_images else counts
         values, part = self.values_taken(metric(scored), scored.truth > 0, include)
         value, covered = self._mean(values, part)
-        taken = np.ones(num_classes, bool) if include is None else np.asarray(include, dtype=bool)
+        taken = included(include, num_classes)
         skipped = {
             c: _why_skipped(counts, c, bool(taken[c])) for c in np.flatnonzero(~covered).tolist()
         }
@@ -197,8 +197,7 @@ class Protocol:
             # Not only the absent: the recall of a class that is only predicted
             # is 0/0 too.
             values = np.where(np.isnan(values), _FILL[self.absent], values)
-        taken = True if include is None else np.asarray(include, dtype=bool)
-        part = np.array(np.broadcast_to(taken, values.shape))
+        part = np.array(np.broadcast_to(included(include, values.shape[-1]), values.shape))
         if self.over == "truth":
             part &= in_truth
         if self.absent != "nan":
@@ -259,11 +258,14 @@ def load_protocol(protocol: Protocol | str) -> Protocol:
 
     Raises
     ------
+    TypeError
+        If it is neither.
     ValueError
         If there is no such preset; the message lists them.
     """
     if isinstance(protocol, Protocol):
         return protocol
+    check_kind("protocol", protocol, str, "a Protocol or the name of one")
     try:
         return PROTOCOLS[protocol]
     except KeyError:

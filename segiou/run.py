@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from segiou._arguments import check_kind, check_several, refuse_kind
 from segiou.boundary import BoundaryOptions, band_iou, boundary_rows
 from segiou.classes import ClassOptions
 from segiou.protocols import Protocol, load_protocol
@@ -76,7 +77,10 @@ class Run(Images):
         provenance: Mapping[str, Any] | None = None,
         boundary: BoundaryOptions | None = None,
     ) -> None:
-        rule = load_protocol("segiou") if protocol is None else protocol
+        check_kind(
+            "options", options, ClassOptions, "ClassOptions, such as ConfusionMatrix.options"
+        )
+        rule = load_protocol("segiou" if protocol is None else protocol)
         self._header = Header(
             options, rule, name, provenance=dict(provenance or {}), boundary=boundary
         )
@@ -140,7 +144,7 @@ class Run(Images):
             groups=groups_of(self.ids, groups),
             class_names=self.class_names,
             include=self.include,
-            protocol=load_protocol(protocol or self.protocol),
+            protocol=self._rule(protocol),
             **options,
         )
 
@@ -161,7 +165,9 @@ class Run(Images):
         Of a run of very many images, the report holds the counts of each only
         where its protocol needs them.
         """
-        rule = load_protocol(protocol or self.protocol)
+        if intervals is not None:
+            check_kind("intervals", intervals, Intervals, "what Run.intervals gives")
+        rule = self._rule(protocol)
         few = len(self) * self.options.num_classes <= _MANY_COUNTS
         return Report(
             class_names=self.class_names,
@@ -177,6 +183,9 @@ class Run(Images):
             worst_images=self._worst_images(worst, worst_by) if worst else None,
             **self._boundary_part(),
         )
+
+    def _rule(self, protocol: Protocol | str | None) -> Protocol:
+        return self.protocol if protocol is None else load_protocol(protocol)
 
     def _boundary_part(self) -> dict[str, Any]:
         total = self._boundary_total
@@ -196,11 +205,9 @@ class Run(Images):
         ValueError
             If an id is not in the run.
         """
-        if isinstance(ids, str):
-            msg = f"ids must be several ids, not one text; select([{ids!r}])"
-            raise TypeError(msg)
+        check_several("ids", ids, "a sequence of ids")
         wanted = set(ids)
-        if missing := sorted(wanted - set(self.ids)):
+        if missing := sorted(map(str, wanted - set(self.ids))):
             msg = f"{len(missing)} ids are not in the run: {', '.join(missing[:8])}"
             raise ValueError(msg)
         return self._part([i for i, id in enumerate(self.ids) if id in wanted])
@@ -236,8 +243,7 @@ class Run(Images):
         {'a': 1.0, 'b': 0.0}
         """
         if not (isinstance(key, str) or callable(key)):
-            msg = f"key must be a regular expression or a function, not {type(key).__name__}"
-            raise TypeError(msg)
+            raise refuse_kind("key", key, "a regular expression or a function")
         name_of = searcher(key) if isinstance(key, str) else key
         members: dict[str, list[int]] = {}
         for i, id in enumerate(self.ids):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 import segiou
 from segiou.counting import count_pairs
@@ -20,6 +21,10 @@ os.environ["PYTHONSAFEPATH"] = "1"
 IMPORTABLE = str(Path(__file__).parent / "importable")
 os.environ["PYTHONPATH"] = os.pathsep.join([str(Path(segiou.__file__).parents[1]), IMPORTABLE])
 sys.path.append(IMPORTABLE)
+
+# No test asserts a time; Hypothesis would, and a busy machine stalls for seconds.
+settings.register_profile("segiou", deadline=None)
+settings.load_profile("segiou")
 
 CAMVID = Path(__file__).resolve().parents[2] / "shared" / "data" / "camvid"
 CAMVID_CLASSES = (

@@ -17,6 +17,7 @@ from segiou.boundary.measures import (
     trimap_accuracy,
 )
 from segiou.metrics import Floats, mean
+from segiou.metrics._include import included
 
 __all__ = ["boundary_rows"]
 
@@ -62,7 +63,7 @@ def boundary_rows(
     if len(names) != counts.num_classes:
         msg = f"there are {counts.num_classes} classes but {len(names)} class names"
         raise ValueError(msg)
-    taken = np.ones(len(names), bool) if include is None else np.asarray(include, dtype=bool)
+    taken = included(include, len(names))
     return [*_band_rows(counts, names, taken), *_contour_rows(counts, names, taken)]
 
 

@@ -17,12 +17,7 @@ __all__ = ["run"]
 def run(parsed: argparse.Namespace) -> int:
     """Take the gap between pixel accuracy and mean IoU apart."""
     scored = _run_of(parsed)
-    found = explain(
-        scored.counts,
-        scored.class_names,
-        include=scored.include,
-        protocol=parsed.protocol or scored.protocol,
-    )
+    found = explain(scored, protocol=parsed.protocol)
     write_findings(found.to_dict, partial(render_imbalance, found), parsed)
     return 0
 

@@ -8,6 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
+from segiou._arguments import check_integer
 from segiou.boundary import band_iou
 from segiou.comparison.bands import paired_bands
 from segiou.comparison.findings import Comparison, Difference, Mover, PairComparison, Ranked
@@ -20,7 +21,6 @@ from segiou.metrics._ratio import ratio
 from segiou.protocols import Protocol, load_protocol
 from segiou.uncertainty.intervals import (
     Method,
-    check_integer,
     check_method,
     interval,
     limits_of,

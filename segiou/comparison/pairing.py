@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou._arguments import check_several
 from segiou.counts import Counts
 from segiou.protocols import Protocol as Rule
 
@@ -123,6 +124,7 @@ def _some(ids: Sequence[str]) -> str:
 def _names(runs: Sequence[PairedRun], names: Sequence[str] | None) -> tuple[str, ...]:
     letters = [chr(ord("A") + i) if i < 26 else f"run {i + 1}" for i in range(len(runs))]
     if names is not None:
+        check_several("names", names, "a sequence of names, one a run")
         if len(names) != len(runs) or len(set(names)) != len(runs):
             msg = f"names must be {len(runs)} different ones, one per run, got {list(names)}"
             raise ValueError(msg)

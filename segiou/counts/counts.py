@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Counts", "counts_array"]
+from segiou._arguments import check_kind
+
+__all__ = ["Counts", "check_counts", "counts_array"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,3 +131,9 @@ def counts_array(data: Any, name: str) -> NDArray[np.int64]:
         msg = f"{name} must be below 2^63, got {int(array.max())}"
         raise ValueError(msg)
     return array.astype(np.int64, copy=False)
+
+
+def check_counts(counts: object, name: str = "counts") -> None:
+    """Refuse what is no :class:`Counts`."""
+    wanted = "segiou.Counts, such as cm.counts or run.counts"
+    check_kind(name, counts, Counts, wanted)

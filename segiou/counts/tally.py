@@ -1,4 +1,4 @@
-"""Everything that was counted: a confusion matrix, or overlapping channels, and what is left out."""
+"""Everything that was counted of a labelling, or of overlapping channels."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou._arguments import check_integer, check_several
 from segiou.counts.counts import Counts, counts_array
 
 __all__ = ["ChannelTally", "Tally"]
@@ -110,7 +111,8 @@ class Tally:
         Tally(matrix=array([[16,  1],
                             [ 0,  7]]), unassigned=array([0, 0]), ignored=array(0))
         """
-        member = _membership(groups, self.num_classes)
+        check_several("groups", groups, "a sequence of sequences of class indices")
+        member = _membership([*groups], self.num_classes)
         rows = np.einsum("...tp,tg->...gp", self.matrix, member)
         outside = rows @ (1 - member.sum(1))
         unassigned = np.einsum("...t,tg->...g", self.unassigned, member) + outside
@@ -171,7 +173,9 @@ class ChannelTally:
 def _membership(groups: Sequence[Sequence[int]], num_classes: int) -> NDArray[np.int64]:
     member = np.zeros((num_classes, len(groups)), dtype=np.int64)
     for g, classes in enumerate(groups):
+        check_several(f"group {g}", classes, "a sequence of class indices")
         for index in classes:
+            check_integer(f"an index of group {g}", index)
             if not 0 <= index < num_classes:
                 msg = f"group {g} names class {index}, but there are 0 to {num_classes - 1}"
                 raise ValueError(msg)

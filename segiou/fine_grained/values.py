@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segiou import metrics
-from segiou.counts import Counts
+from segiou._arguments import check_several, refuse_kind
+from segiou.counts import Counts, check_counts
 from segiou.metrics import Floats
+from segiou.metrics._include import included
 from segiou.metrics._ratio import ratio
 
 __all__ = [
@@ -33,9 +36,7 @@ Metric = Callable[[Counts], Floats]
 def image_values(per_image: Counts, metric: Metric = metrics.iou, *, include: Any = None) -> Floats:
     """Metric of each image and class, (N, C); NaN where the image's truth lacks the class."""
     check_per_image(per_image)
-    taken = per_image.truth > 0
-    if include is not None:
-        taken = taken & np.asarray(include, dtype=bool)
+    taken = (per_image.truth > 0) & included(include, per_image.tp.shape[1])
     return np.where(taken, metric(per_image), np.nan)
 
 
@@ -133,25 +134,34 @@ def false_positive_images(per_image: Counts) -> NDArray[np.int64]:
 
 def check_per_image(per_image: Counts) -> None:
     """Refuse counts that are not of shape (N, C)."""
+    check_counts(per_image, "counts per image")
     if per_image.tp.ndim != 2:
         msg = f"counts per image must have shape (N, C), got {per_image.tp.shape}"
         raise ValueError(msg)
 
 
-def percentages(quantiles: Sequence[int]) -> tuple[int, ...]:
+def percentages(quantiles: Iterable[int]) -> tuple[int, ...]:
     """Refuse what is no whole percentage above 0 and at most 100."""
-    for q in quantiles:
-        if int(q) != q or not 0 < q <= 100:
-            msg = f"quantile must be a whole percentage above 0 and at most 100, got {q!r}"
+    wanted = "a whole percentage above 0 and at most 100"
+    check_several("quantiles", quantiles, f"several, each {wanted}")
+    found = tuple(quantiles)
+    for q in found:
+        if isinstance(q, bool) or not isinstance(q, Real):
+            raise refuse_kind("quantile", q, wanted)
+        if not 0 < q <= 100 or int(q) != q:
+            msg = f"quantile must be {wanted}, got {q!r}"
             raise ValueError(msg)
-    return tuple(int(q) for q in quantiles)
+    return tuple(int(q) for q in found)
 
 
 def checked_weights(weights: Any, num_images: int) -> Floats | None:
     """Weights as floats; refuse what is not one finite weight of at least 0 an image."""
     if weights is None:
         return None
-    array = np.asarray(weights, dtype=np.float64)
+    array = np.asarray(weights)
+    if array.dtype.kind not in "iuf":
+        raise refuse_kind("weights", weights, "numbers, one an image")
+    array = array.astype(np.float64)
     if array.shape != (num_images,):
         msg = f"weights must have shape ({num_images},), one an image, got {array.shape}"
         raise ValueError(msg)

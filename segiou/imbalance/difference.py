@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from segiou.counts import Counts
+from segiou._arguments import check_several
+from segiou.counts import Counts, check_counts
 from segiou.imbalance import wording
 from segiou.imbalance.explained import explain
 from segiou.imbalance.findings import Imbalance
@@ -121,6 +122,9 @@ def explain_difference(
     >>> found.wins_by_silence, found.silent
     (True, ('person',))
     """
+    check_counts(counts_a, "counts_a")
+    check_counts(counts_b, "counts_b")
+    check_several("names", names, "two names, one a model")
     found = tuple(
         explain(counts, class_names, include=include, protocol=protocol)
         for counts in (counts_a, counts_b)

@@ -2,29 +2,43 @@
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou._arguments import check_several, refuse_kind
 from segiou.counts import Counts
 from segiou.imbalance.baselines import majority_baseline, random_baseline
 from segiou.imbalance.findings import ClassBalance, Imbalance
 from segiou.imbalance.rule import Case, Scores, Terms
 from segiou.metrics import iou, pixel_accuracy, recall, share
+from segiou.metrics._include import included
 from segiou.metrics._ratio import ratio
 from segiou.protocols import Protocol, load_protocol
 
 __all__ = ["explain"]
 
 
+class Scored(typing.Protocol):
+    """What an explanation needs of a run, a confusion matrix or a report."""
+
+    @property
+    def counts(self) -> Counts: ...
+    @property
+    def class_names(self) -> tuple[str, ...]: ...
+    @property
+    def include(self) -> NDArray[np.bool_]: ...
+
+
 def explain(
-    counts: Counts,
-    class_names: Sequence[str],
+    counts: Counts | Scored,
+    class_names: Sequence[str] | None = None,
     *,
     include: Any = None,
-    protocol: Protocol | str = "segiou",
+    protocol: Protocol | str | None = None,
 ) -> Imbalance:
     """Take the gap between pixel accuracy and mean IoU apart.
 
@@ -37,16 +51,19 @@ def explain(
 
     Parameters
     ----------
-    counts : Counts of shape (C,) or (N, C)
-        Counts of the data set or of its images.
-    class_names : sequence of str
+    counts : Counts of shape (C,) or (N, C), Run, ConfusionMatrix or Report
+        Counts of the data set or of its images, or what has them.
+    class_names : sequence of str, optional
+        Needed with bare counts; else a run's, matrix's or report's own.
     include : array_like of bool, shape (C,), optional
         Classes that take part in the means; pixel accuracy has them all.
-    protocol : Protocol or str
-        Rule of the means.
+    protocol : Protocol or str, optional
+        Rule of the means; by default that of the run or report, or ``"segiou"``.
 
     Raises
     ------
+    TypeError
+        If an argument is of the wrong kind, or bare counts have no names.
     ValueError
         If the names do not fit the counts, or the protocol averages over
         images and the counts are those of a data set.
@@ -66,8 +83,11 @@ def explain(
     The model never predicts cell. That is 5.0 % of the pixels, so pixel accuracy
     loses 5.0 points, but 1 of 2 classes, so mean IoU loses 50.0 points.
     """
-    rule = load_protocol(protocol)
-    names = tuple(class_names)
+    if not isinstance(counts, Counts):
+        return _explain_scored(counts, class_names, include, protocol)
+    check_several("class_names", class_names, "a sequence of names, one a class, beside counts")
+    names = tuple(class_names or ())
+    rule = load_protocol("segiou" if protocol is None else protocol)
     case = Case(_as_images(counts, len(names), rule), rule, include)
     total, ious, recalls = case.total, case.terms(iou), case.terms(recall)
     accuracy = float(pixel_accuracy(total))
@@ -86,6 +106,23 @@ def explain(
         classes=_classes(case, names, ious, recalls),
         majority=majority_baseline(case, names, model),
         random=random_baseline(case, model),
+    )
+
+
+def _explain_scored(
+    scored: Scored,
+    class_names: Sequence[str] | None,
+    include: Any,
+    protocol: Protocol | str | None,
+) -> Imbalance:
+    if not all(hasattr(scored, name) for name in ("counts", "class_names", "include")):
+        raise refuse_kind("counts", scored, "segiou.Counts, a run, a confusion matrix or a report")
+    images = getattr(scored, "per_image", None)  # a report's, where it has them
+    return explain(
+        scored.counts if images is None else images,
+        scored.class_names if class_names is None else class_names,
+        include=scored.include if include is None else include,
+        protocol=getattr(scored, "protocol", None) if protocol is None else protocol,
     )
 
 
@@ -108,7 +145,7 @@ def _classes(
 ) -> tuple[ClassBalance, ...]:
     total = case.total
     pixels = total.truth.sum()
-    taken = np.ones(len(names), bool) if case.include is None else np.asarray(case.include, bool)
+    taken = included(case.include, len(names))
     accuracy_lost = ratio(total.fn, pixels)
     mean_iou_lost = ious.per_class(1 - ious.values)
     mean_accuracy_lost = recalls.per_class(1 - recalls.values)

@@ -8,13 +8,17 @@ from typing import Any
 
 import numpy as np
 
+from segiou._arguments import check_integer, check_kind, refuse_kind
 from segiou.counts import Tally
 from segiou.imbalance.plain import plain
 from segiou.metrics import Floats
+from segiou.metrics._include import included
 from segiou.metrics._ratio import ratio
 from segiou.metrics.averages import mean
 
 __all__ = ["Prevalence", "PrevalenceCurve", "at_prevalence", "prevalence_curve"]
+
+_TALLY = "a segiou.counts.Tally, such as the tally of a ConfusionMatrix or a Report"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,8 +119,9 @@ def at_prevalence(
     >>> found.pixel_accuracy, found.iou.round(4)
     (0.75, array([0.6667, 0.5 ]))
     """
+    check_kind("tally", tally, Tally, _TALLY)
     rates, known = _rates(tally)
-    wanted = known.astype(np.float64) if isinstance(shares, str) else np.asarray(shares, float)
+    wanted = known.astype(np.float64) if isinstance(shares, str) else _floats(shares)
     if isinstance(shares, str) and shares != "balanced":
         msg = f"shares must be numbers, one per class, or 'balanced', got {shares!r}"
         raise ValueError(msg)
@@ -125,7 +130,7 @@ def at_prevalence(
     matrix = wanted[:, None] * np.where(known[:, None], rates, 0.0)
     ious, accuracy = _scores(matrix)
     recalls = np.where(wanted > 0, np.diagonal(rates), np.nan)
-    covered = ~np.isnan(ious) & (True if include is None else np.asarray(include, dtype=bool))
+    covered = ~np.isnan(ious) & included(include, len(ious))
     return Prevalence(
         shares=wanted,
         matrix=matrix,
@@ -170,7 +175,9 @@ def prevalence_curve(
     >>> curve.iou.round(4), curve.pixel_accuracy.round(4)
     (array([0.9474, 0.6667, 0.0198]), array([0.95 , 0.75 , 0.505]))
     """
-    wanted = np.geomspace(0.5, 1e-6, 61) if shares is None else np.asarray(shares, float)
+    check_kind("tally", tally, Tally, _TALLY)
+    check_integer("class_index", class_index, 0, tally.num_classes - 1)
+    wanted = np.geomspace(0.5, 1e-6, 61) if shares is None else _floats(shares)
     if wanted.ndim != 1 or not ((wanted >= 0) & (wanted <= 1)).all():
         msg = f"shares must be numbers in [0, 1], got {shares}"
         raise ValueError(msg)
@@ -188,6 +195,13 @@ def prevalence_curve(
     matrices = mixes[:, :, None] * np.where(known[:, None], rates, 0.0)
     ious, accuracy = _scores(matrices)
     return PrevalenceCurve(class_index, wanted, accuracy, ious[:, class_index], mean(ious, include))
+
+
+def _floats(shares: Any) -> Floats:
+    array = np.asarray(shares)
+    if array.dtype.kind not in "iuf":
+        raise refuse_kind("shares", shares, "numbers")
+    return array.astype(np.float64)
 
 
 def _rates(tally: Tally) -> tuple[Floats, Any]:

@@ -7,7 +7,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from segiou.counts import Counts
+from segiou._arguments import check_choice
+from segiou.counts import Counts, check_counts
+from segiou.metrics._include import included
 from segiou.metrics._ratio import Floats, ratio
 
 __all__ = ["average", "mean"]
@@ -33,7 +35,7 @@ def mean(values: Floats, include: Any = None) -> Floats:
     """
     taken = ~np.isnan(values)
     if include is not None:
-        taken = taken & np.asarray(include, dtype=bool)
+        taken = taken & included(include, values.shape[-1])
     return ratio(np.where(taken, values, 0.0).sum(-1), taken.sum(-1))
 
 
@@ -73,7 +75,9 @@ def average(
     >>> round(float(average(iou, counts)), 4), round(float(average(iou, counts, "micro")), 4)
     (0.45, 0.8182)
     """
-    taken = np.ones(counts.tp.shape[-1], bool) if include is None else np.asarray(include, bool)
+    check_counts(counts)
+    check_choice("average", how, ("macro", "micro", "weighted", "none"))
+    taken = included(include, counts.tp.shape[-1])
     if how == "macro":
         return mean(metric(counts), taken)
     if how == "micro":
@@ -82,7 +86,4 @@ def average(
         values, weights = metric(counts), np.where(taken, counts.truth, 0)
         weights = np.where(np.isnan(values), 0, weights)
         return ratio((np.nan_to_num(values) * weights).sum(-1), weights.sum(-1))
-    if how == "none":
-        return metric(counts)
-    msg = f"average must be 'macro', 'micro', 'weighted' or 'none', got {how!r}"
-    raise ValueError(msg)
+    return metric(counts)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from segiou.counts import Counts
+from segiou.counts import Counts, check_counts
 from segiou.metrics._ratio import Floats, ratio
 from segiou.metrics.averages import mean
 from segiou.metrics.per_class import dice, iou, recall
@@ -103,6 +103,7 @@ def pixel_accuracy(counts: Counts) -> Floats:
     >>> float(pixel_accuracy(Counts(tp=[9, 0], fp=[1, 0], fn=[0, 1], tn=[0, 9])))
     0.9
     """
+    check_counts(counts)
     return ratio(counts.tp.sum(-1), counts.truth.sum(-1))
 
 
@@ -126,8 +127,8 @@ def frequency_weighted_iou(counts: Counts) -> Floats:
     >>> round(float(frequency_weighted_iou(Counts(tp=[9, 0], fp=[1, 0], fn=[0, 1], tn=[0, 9]))), 4)
     0.81
     """
-    weights = counts.truth
-    weighted = np.where(weights > 0, weights * np.nan_to_num(iou(counts)), 0.0)
+    ious, weights = iou(counts), counts.truth
+    weighted = np.where(weights > 0, weights * np.nan_to_num(ious), 0.0)
     return ratio(weighted.sum(-1), weights.sum(-1))
 
 
@@ -213,6 +214,7 @@ def matthews_correlation(counts: Counts) -> Floats:
 
 def _labelled(counts: Counts, what: str) -> Floats:
     """Valid pixels, each of which must have one class in the truth."""
+    check_counts(counts)
     labelled = counts.truth.sum(-1)
     if (counts.total != labelled[..., None]).any():
         msg = (

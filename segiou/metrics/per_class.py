@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from numbers import Real
 
 import numpy as np
 
-from segiou.counts import Counts
+from segiou._arguments import refuse_kind
+from segiou.counts import Counts, check_counts
 from segiou.metrics._ratio import Floats, ratio
 
 __all__ = [
@@ -44,6 +46,7 @@ def iou(counts: Counts) -> Floats:
     >>> iou(Counts(tp=[100], fp=[25], fn=[75], tn=[0]))
     array([0.5])
     """
+    check_counts(counts)
     return ratio(counts.tp, counts.tp + counts.fp + counts.fn)
 
 
@@ -69,6 +72,7 @@ def dice(counts: Counts) -> Floats:
     >>> dice(Counts(tp=[2], fp=[1], fn=[1], tn=[0])).round(4)
     array([0.6667])
     """
+    check_counts(counts)
     return ratio(2 * counts.tp, counts.truth + counts.pred)
 
 
@@ -102,6 +106,7 @@ def f_beta(counts: Counts, beta: float) -> Floats:
     >>> f_beta(Counts(tp=[1], fp=[1], fn=[0], tn=[0]), 2.0).round(4)
     array([0.8333])
     """
+    check_counts(counts)
     _check_weight("beta", beta)
     weight = beta * beta
     top = (1 + weight) * counts.tp
@@ -138,6 +143,7 @@ def tversky(counts: Counts, alpha: float, beta: float) -> Floats:
     >>> tversky(Counts(tp=[1], fp=[1], fn=[2], tn=[0]), 1.0, 0.5).round(4)
     array([0.3333])
     """
+    check_counts(counts)
     _check_weight("alpha", alpha)
     _check_weight("beta", beta)
     return ratio(counts.tp, counts.tp + alpha * counts.fp + beta * counts.fn)
@@ -160,6 +166,7 @@ def precision(counts: Counts) -> Floats:
     >>> precision(Counts(tp=[3], fp=[1], fn=[0], tn=[0]))
     array([0.75])
     """
+    check_counts(counts)
     return ratio(counts.tp, counts.tp + counts.fp)
 
 
@@ -180,6 +187,7 @@ def recall(counts: Counts) -> Floats:
     >>> recall(Counts(tp=[3], fp=[0], fn=[1], tn=[0]))
     array([0.75])
     """
+    check_counts(counts)
     return ratio(counts.tp, counts.tp + counts.fn)
 
 
@@ -200,6 +208,7 @@ def specificity(counts: Counts) -> Floats:
     >>> specificity(Counts(tp=[0], fp=[1], fn=[0], tn=[9]))
     array([0.9])
     """
+    check_counts(counts)
     return ratio(counts.tn, counts.tn + counts.fp)
 
 
@@ -252,11 +261,14 @@ def volumetric_similarity(counts: Counts) -> Floats:
     >>> volumetric_similarity(Counts(tp=[0], fp=[4], fn=[4], tn=[0]))
     array([1.])
     """
+    check_counts(counts)
     truth, pred = counts.truth, counts.pred
     return ratio(2 * np.minimum(truth, pred), truth + pred)
 
 
 def _check_weight(name: str, value: float) -> None:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise refuse_kind(name, value, "a number")
     if not (math.isfinite(value) and value >= 0):
         msg = f"{name} must be finite and at least 0, got {value}"
         raise ValueError(msg)
@@ -278,4 +290,5 @@ def share(counts: Counts) -> Floats:
     >>> share(Counts(tp=[3, 1], fp=[0, 0], fn=[0, 0], tn=[1, 3]))
     array([0.75, 0.25])
     """
+    check_counts(counts)
     return ratio(counts.truth, counts.truth.sum(-1, keepdims=True))

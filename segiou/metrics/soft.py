@@ -74,7 +74,7 @@ def soft_dice(truth: Any, pred: Any, *, axis: int | tuple[int, ...] | None = Non
 
 
 def _probabilities(truth: Any, pred: Any) -> tuple[Floats, Floats]:
-    t, p = np.asarray(truth, dtype=np.float64), np.asarray(pred, dtype=np.float64)
+    t, p = _numbers(truth, "truth"), _numbers(pred, "pred")
     if t.shape != p.shape:
         msg = f"truth has shape {t.shape} but pred has {p.shape}"
         raise ValueError(msg)
@@ -86,3 +86,11 @@ def _probabilities(truth: Any, pred: Any) -> tuple[Floats, Floats]:
             )
             raise ValueError(msg)
     return t, p
+
+
+def _numbers(values: Any, name: str) -> Floats:
+    array = np.asarray(values)
+    if array.dtype.kind not in "biuf":
+        msg = f"{name} must be numbers, probabilities in [0, 1], got dtype {array.dtype}"
+        raise TypeError(msg)
+    return array.astype(np.float64, copy=False)

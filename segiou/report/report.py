@@ -198,8 +198,7 @@ class Report:
     @cached_property
     def imbalance(self) -> Imbalance:
         """What pixel accuracy hides: the gap to mean IoU taken apart."""
-        counts = self.counts if self.per_image is None else self.per_image
-        return explain(counts, self.class_names, include=self.include, protocol=self.protocol)
+        return explain(self)
 
     def interval_of(self, name: str | None = None) -> tuple[float, float] | None:
         """Interval of the IoU of a class, or of the mean; None where there is none."""

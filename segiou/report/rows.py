@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from segiou import metrics
+from segiou._arguments import check_kind
 from segiou.counts import Counts
 from segiou.metrics import Floats
 
@@ -81,6 +82,7 @@ def sorted_rows(rows: tuple[ClassRow, ...], key: str, *, reverse: bool) -> tuple
     ValueError
         If there is no such column.
     """
+    check_kind("the column to sort by", key, str, "the name of a column")
     if key == "order":
         return rows[::-1] if reverse else rows
     columns = list(ClassRow.__dataclass_fields__)
@@ -89,5 +91,5 @@ def sorted_rows(rows: tuple[ClassRow, ...], key: str, *, reverse: bool) -> tuple
         raise ValueError(msg)
     missing = [row for row in rows if getattr(row, key) != getattr(row, key)]
     present = [row for row in rows if getattr(row, key) == getattr(row, key)]
-    present.sort(key=lambda row: getattr(row, key), reverse=reverse)
+    present.sort(key=lambda row: getattr(row, key), reverse=bool(reverse))
     return (*present, *missing)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence, Sized
+from itertools import count
 from typing import Any
 
 import numpy as np
 
+from segiou._arguments import check_kind, check_several
 from segiou.boundary import BoundaryOptions, LabelCodes, count_labels
 from segiou.classes import Labels
 from segiou.confusion import ConfusionMatrix
@@ -20,13 +22,15 @@ from segiou.windows import count_windows, is_lazy
 
 __all__ = ["score"]
 
+_END = object()
+
 
 def score(
     truth: Any,
     pred: Any,
     *,
     labels: Labels,
-    ids: Sequence[str] | None = None,
+    ids: Iterable[str] | None = None,
     argmax: int | None = None,
     threshold: float | None = None,
     mask: Any = None,
@@ -39,18 +43,19 @@ def score(
 
     Parameters
     ----------
-    truth, pred : sequence of array_like
+    truth, pred : iterable of array_like
         One label image (or scores, with a rule) an entry; the first axis of an
-        array counts the images. A single 2-D array of truth is one image.
+        array counts the images. A single 2-D array of truth is one image. Of a
+        generator, one image is in memory at a time.
         Arrays of zarr, dask or h5py are counted window by window, and may be
         larger than memory.
     labels
         As :class:`segiou.ConfusionMatrix`.
-    ids : sequence of str, optional
+    ids : iterable of str, optional
         Names of the images; their numbers by default.
     argmax, threshold : optional
         Rule for scores; ``argmax`` is the class axis of one image's scores.
-    mask : sequence of array_like of bool, optional
+    mask : iterable of array_like of bool, optional
         Valid pixels of each image.
     boundary : BoundaryOptions or bool, optional
         As :func:`score_folder`.
@@ -65,6 +70,8 @@ def score(
 
     Raises
     ------
+    TypeError
+        If an argument is of the wrong kind.
     ValueError
         If there are not as many predictions as truths, or a pair cannot be
         counted; the message names the image.
@@ -76,21 +83,19 @@ def score(
     0.5833
     """
     matrix = ConfusionMatrix(labels, **options)
-    truths, preds, masks = _as_images(truth, pred, mask)
-    names = [str(i) for i in range(len(truths))] if ids is None else [str(i) for i in ids]
-    for what, items in (("predictions", preds), ("masks", masks), ("ids", names)):
-        if len(items) != len(truths):
-            msg = f"there are {len(truths)} truth images but {len(items)} {what}"
-            raise ValueError(msg)
+    check_kind("name", name, str, "text")
+    if ids is not None:
+        check_several("ids", ids, "one name an image")
+    streams = _as_images(truth, pred, mask)
     measured = BoundaryOptions.of(boundary)
     codes = LabelCodes(matrix.options.encoding(pred_is_index=not argmax is threshold is None))
     images = []
-    for image, t, p, m in zip(names, truths, preds, masks, strict=True):
+    for image, t, p, m in _together(*streams, ids):
         try:
             if m is argmax is threshold is None and (is_lazy(t) or is_lazy(p)):
-                count = count_windows(matrix.options.encoding(), t, p)
+                counted = count_windows(matrix.options.encoding(), t, p)
             else:
-                count = matrix.count(t, p, mask=m, argmax=argmax, threshold=threshold)
+                counted = matrix.count(t, p, mask=m, argmax=argmax, threshold=threshold)
             packed = None
             if measured is not None:
                 pixels = np.asarray(to_host(t)), _decided(p, argmax, threshold)
@@ -98,7 +103,7 @@ def score(
         except (ValueError, TypeError) as error:
             error.add_note(f"in image {image!r}")
             raise
-        images.append(ImageCount.of(image, count, boundary=packed))
+        images.append(ImageCount.of(image, counted, boundary=packed))
     return Run(
         matrix.options,
         tuple(images),
@@ -117,16 +122,59 @@ def _decided(pred: Any, argmax: int | None, threshold: float | None) -> Any:
 
 def _as_images(
     truth: Any, pred: Any, mask: Any
-) -> tuple[Sequence[Any], Sequence[Any], Sequence[Any]]:
-    single = _is_one_image(truth)
-    truths, preds = ([truth], [pred]) if single else (_images(truth), _images(pred))
-    if mask is None:
-        return truths, preds, [None] * len(truths)
-    return truths, preds, [mask] if single else _images(mask)
+) -> tuple[Iterable[Any], Iterable[Any], Iterable[Any] | None]:
+    if _is_one_image(truth):
+        return [truth], [pred], None if mask is None else [mask]
+    return (
+        _images("truth", truth),
+        _images("pred", pred),
+        None if mask is None else _images("mask", mask),
+    )
 
 
-def _images(batch: Any) -> Sequence[Any]:
-    return _StoredImages(batch) if is_lazy(batch) else list(batch)
+def _images(name: str, batch: Any) -> Iterable[Any]:
+    if is_lazy(batch):
+        return _StoredImages(batch)
+    if isinstance(batch, Iterator):
+        return batch
+    check_several(name, batch, "images, one an entry")
+    return list(batch)
+
+
+def _together(
+    truths: Iterable[Any],
+    preds: Iterable[Any],
+    masks: Iterable[Any] | None,
+    ids: Iterable[Any] | None,
+) -> Iterator[tuple[str, Any, Any, Any]]:
+    """Id, truth, prediction and mask of each image."""
+    given = {"truth images": truths, "predictions": preds, "masks": masks, "ids": ids}
+    streams = {what: items for what, items in given.items() if items is not None}
+    _check_equal({what: len(items) for what, items in streams.items() if isinstance(items, Sized)})
+    iterators = {what: iter(items) for what, items in streams.items()}
+    for number in count():
+        row = {what: next(iterator, _END) for what, iterator in iterators.items()}
+        ended = [what for what, item in row.items() if item is _END]
+        if ended:
+            _check_all_ended(number, ended, row)
+            return
+        name = str(row.get("ids", number))
+        yield name, row["truth images"], row["predictions"], row.get("masks")
+
+
+def _check_equal(lengths: dict[str, int]) -> None:
+    if len(set(lengths.values())) > 1:
+        (first, images), *others = lengths.items()
+        what, number = next(item for item in others if item[1] != images)
+        msg = f"there are {images} {first} but {number} {what}"
+        raise ValueError(msg)
+
+
+def _check_all_ended(number: int, ended: Sequence[str], streams: Iterable[str]) -> None:
+    for what in streams:
+        if what not in ended:
+            msg = f"there are only {number} {ended[0]}, but more {what}"
+            raise ValueError(msg)
 
 
 class _StoredImages(Sequence[Any]):
@@ -143,6 +191,8 @@ class _StoredImages(Sequence[Any]):
 
 
 def _is_one_image(truth: Any) -> bool:
+    if isinstance(truth, Iterator):
+        return False
     if isinstance(truth, (list, tuple)):
         first = truth[0] if truth else None
         return isinstance(first, (list, tuple)) and not (

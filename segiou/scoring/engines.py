@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 
+from segiou._arguments import check_integer, check_kind
 from segiou.pairing import Pair
 from segiou.scoring.dispatch import Dispatcher, EngineLostError, Task
 from segiou.scoring.pair import PairScorer, Result
@@ -51,26 +52,38 @@ class Engine:
 
 @dataclass(frozen=True)
 class EngineChoice:
-    """Which engine is wanted; see :func:`score_pairs`."""
+    """Which engine is wanted; see :func:`score_pairs`.
+
+    Raises
+    ------
+    TypeError
+        If one is of the wrong kind.
+    ValueError
+        If more than one is wanted, or a number is less than 1.
+    """
 
     workers: int | None = None
     processes: int | None = None
     executor: ExecutorLike | None = None
     dask: str | None = None
 
+    def __post_init__(self) -> None:
+        for name in ("workers", "processes"):
+            if (count := getattr(self, name)) is not None:
+                check_integer(name, count, 1)
+        if self.executor is not None and not callable(self.executor):
+            wanted = "a concurrent.futures.Executor, or a function that gives one"
+            check_kind("executor", self.executor, Executor, wanted)
+        if self.dask is not None:
+            check_kind("dask", self.dask, str, "the address of a Dask scheduler")
+        chosen = [n for n in ("processes", "executor", "dask") if getattr(self, n) is not None]
+        if len(chosen) > 1:
+            msg = f"choose one of {' and '.join(chosen)}: each says who does the work"
+            raise ValueError(msg)
+
     @contextmanager
     def open(self) -> Iterator[Engine]:
-        """Make the engine, and end it if it is ours.
-
-        Raises
-        ------
-        ValueError
-            If more than one is wanted.
-        """
-        wanted = [n for n in ("processes", "executor", "dask") if getattr(self, n) is not None]
-        if len(wanted) > 1:
-            msg = f"choose one of {' and '.join(wanted)}: each says who does the work"
-            raise ValueError(msg)
+        """Make the engine, and end it if it is ours."""
         if self.executor is not None:
             yield _given(self.executor, self.workers)
         elif self.dask is not None:
@@ -92,9 +105,6 @@ def _threads(workers: int | None) -> Engine:
 
 
 def _processes(count: int) -> Engine:
-    if count < 1:
-        msg = f"processes must be at least 1, got {count}"
-        raise ValueError(msg)
     # A forked copy of a process with threads may hang; a fresh one never does.
     methods = multiprocessing.get_all_start_methods()
     context = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
@@ -121,6 +131,7 @@ def _end_with_parent() -> None:
 def _given(executor: ExecutorLike, workers: int | None) -> Engine:
     renew = None if isinstance(executor, Executor) else executor
     made = executor if isinstance(executor, Executor) else executor()
+    check_kind("what executor() gives", made, Executor, "a concurrent.futures.Executor")
     known = (getattr(made, name, None) for name in ("_max_workers", "num_workers"))
     slots = workers or next((n for n in known if n), None) or 2 * (os.cpu_count() or 1)
     in_process = isinstance(made, ThreadPoolExecutor)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
+from segiou._arguments import check_kind
 from segiou.boundary import BoundaryOptions
 from segiou.classes import ClassOptions, Labels
 from segiou.counting.pairs import Unassigned
@@ -103,6 +105,8 @@ def score_folder(
         If the run file cannot be used.
     Stopped
         If ``stop`` says so.
+    TypeError
+        If an argument is of the wrong kind.
     ValueError
         If classes or options do not fit together, or the run file is of others.
     """
@@ -110,6 +114,11 @@ def score_folder(
         labels, pred_labels=pred_labels, ignore=ignore, exclude=exclude, unassigned=unassigned
     )
     options.warn_of_ignored_classes(stacklevel=3)
+    for what, path in (("truth", truth), ("pred", pred), ("run", "" if run is None else run)):
+        check_kind(what, path, (str, os.PathLike), "a path or an address")
+    check_kind("storage_options", storage_options or {}, Mapping, "a mapping")
+    check_kind("name", name, str, "text")
+    engine = EngineChoice(workers, processes, executor, dask)
     rule = PairingRule(truth_suffix, pred_suffix, key, missing, extra, shard)
     measured = BoundaryOptions.of(boundary)
     sources = open_sources(truth, pred, storage_options)
@@ -120,6 +129,5 @@ def score_folder(
         name or shown(Path(str(pred)).name or str(pred)),
         boundary=measured,
     )
-    engine = EngineChoice(workers, processes, executor, dask)
     job = Job(scorer, rule, header, engine, on_error, stop, progress)
     return job.in_memory() if run is None else job.in_file(run)

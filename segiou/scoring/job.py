@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from segiou._arguments import check_choice, refuse_kind
 from segiou.pairing import Pair, Pairing
 from segiou.run import Run
 from segiou.runs import Header, ImageCount, ImageFiles, Problem, RunWriter
@@ -44,6 +45,13 @@ class Job:
     on_error: Literal["stop", "skip"]
     stop: Callable[[], bool]
     progress: Progress | None
+
+    def __post_init__(self) -> None:
+        check_choice("on_error", self.on_error, ("stop", "skip"))
+        if self.progress is not None and not callable(self.progress):
+            raise refuse_kind("progress", self.progress, "a function of pairs done and total")
+        if not callable(self.stop):
+            raise refuse_kind("stop", self.stop, "a function that says whether to stop")
 
     def in_memory(self) -> Run:
         """Score all pairs and keep the counts in memory."""

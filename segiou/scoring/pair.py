@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeVar
 
 from numpy.typing import NDArray
 
+from segiou._arguments import check_choice, check_kind
 from segiou.boundary import BoundaryOptions, LabelCodes, count_labels
 from segiou.classes import ClassOptions
 from segiou.counting import Encoding, PairCount, UndeclaredValuesError
@@ -60,6 +61,11 @@ class PairScorer:
     truth_source: Source = field(default_factory=lambda: LocalFolder("."))
     pred_source: Source = field(default_factory=lambda: LocalFolder("."))
     boundary: BoundaryOptions | None = None
+
+    def __post_init__(self) -> None:
+        check_kind("allow_lossy", self.allow_lossy, bool, "True or False")
+        if self.resize_pred is not None:
+            check_choice("resize_pred", self.resize_pred, ("nearest",))
 
     def __call__(self, pairs: Sequence[Pair]) -> list[Result]:
         """Score a batch; a pair that cannot be scored gives its problems."""

@@ -6,8 +6,9 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
+from segiou._arguments import check_choice, check_integer, check_kind, refuse_kind
 from segiou.pairing import Pair, Pairing, pair_folders
 from segiou.runs import Problem
 from segiou.scoring.problems import DataError
@@ -28,6 +29,15 @@ class PairingRule:
     missing: OnUnpaired = "error"
     extra: OnUnpaired = "error"
     shard: tuple[int, int] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("truth_suffix", "pred_suffix", "key"):
+            if (value := getattr(self, name)) is not None:
+                check_kind(name, value, str, "text")
+        for name in ("missing", "extra"):
+            check_choice(name, getattr(self, name), get_args(OnUnpaired))
+        if self.shard is not None:
+            _check_shard(self.shard)
 
     def paired(self, truth: Source, pred: Source) -> tuple[Pairing, list[Problem]]:
         """The pairs, and what is wrong with the rest.
@@ -59,10 +69,16 @@ class PairingRule:
         )
 
 
-def _of_shard(pairs: Sequence[Pair], part: int, parts: int) -> tuple[Pair, ...]:
+def _check_shard(shard: object) -> None:
+    if not isinstance(shard, (tuple, list)) or len(shard) != 2:
+        raise refuse_kind("shard", shard, "two integers, (part, parts)")
+    part, parts = (check_integer("shard", number) for number in shard)
     if not 1 <= part <= parts:
         msg = f"shard {part}/{parts}: there are parts 1 to {parts}"
         raise ValueError(msg)
+
+
+def _of_shard(pairs: Sequence[Pair], part: int, parts: int) -> tuple[Pair, ...]:
     # By a hash of the id, so that a pair stays in its part when others come.
     return tuple(
         pair

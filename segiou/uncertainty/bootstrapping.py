@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from segiou.counts import Counts
+from segiou._arguments import check_integer
+from segiou.counts import Counts, check_counts
 from segiou.metrics import Floats
 from segiou.protocols import Protocol
 from segiou.uncertainty.intervals import (
     Interval,
     Intervals,
     Method,
-    check_integer,
     check_method,
     interval,
     limits_of,
@@ -100,10 +100,7 @@ def bootstrap(
     check_integer("resamples", resamples, 2)
     check_integer("seed", seed, 0)
     check_method(method, level)
-    if not isinstance(counts, Counts):
-        kind = type(counts).__name__
-        msg = f"counts must be segiou.Counts of each image, such as run.counts, not {kind}"
-        raise TypeError(msg)
+    check_counts(counts, "counts of each image")
     prepared = statistic(
         counts,
         metric,

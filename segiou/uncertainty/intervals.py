@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
+from segiou._arguments import check_choice, check_number
 from segiou.imbalance import wording
 from segiou.imbalance.plain import plain
 from segiou.metrics import Floats
@@ -19,7 +20,6 @@ __all__ = [
     "Intervals",
     "Method",
     "bca_limits",
-    "check_integer",
     "check_method",
     "interval",
     "limits_of",
@@ -256,22 +256,10 @@ def interval(
     return Interval(name, value, low, high, error, units, float(gone.mean()))
 
 
-def check_integer(name: str, value: object, least: int) -> None:
-    """Refuse what is no integer or too small."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        msg = f"{name} must be an integer, got {value!r}"
-        raise TypeError(msg)
-    if value < least:
-        msg = f"{name} must be at least {least}, got {value}"
-        raise ValueError(msg)
-
-
 def check_method(method: str, level: float) -> None:
     """Refuse an unknown method or a level that is no probability."""
-    if method not in ("percentile", "bca"):
-        msg = f"method must be 'percentile' or 'bca', got {method!r}"
-        raise ValueError(msg)
-    if not 0 < level < 1:
+    check_choice("method", method, get_args(Method))
+    if not 0 < check_number("level", level) < 1:
         msg = f"level must be between 0 and 1, such as 0.95, got {level}"
         raise ValueError(msg)
 

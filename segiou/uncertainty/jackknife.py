@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from segiou.counts import Counts
+from segiou.counts import Counts, check_counts
 from segiou.imbalance.plain import plain
 from segiou.metrics import Floats
 from segiou.protocols import Protocol
@@ -117,6 +117,7 @@ def influence(
     B. Efron and R. Tibshirani, An Introduction to the Bootstrap (1993),
     chapter 11.
     """
+    check_counts(counts, "counts of each image")
     prepared = statistic(
         counts,
         metric,

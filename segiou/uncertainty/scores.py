@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.counts import Counts
+from segiou._arguments import check_choice, check_several, refuse_kind
+from segiou.counts import Counts, check_counts
 from segiou.metrics import (
     METRICS,
     Floats,
@@ -19,6 +20,7 @@ from segiou.metrics import (
     mean,
     pixel_accuracy,
 )
+from segiou.metrics._include import included
 from segiou.metrics._ratio import ratio
 from segiou.protocols import Protocol, load_protocol
 from segiou.uncertainty.units import Units
@@ -150,13 +152,16 @@ def statistic(
         If a name is unknown, shapes do not fit, or a metric of all classes is
         asked per image.
     """
+    check_counts(counts, "counts of each image")
+    if aggregate is not None:
+        check_choice("aggregate", aggregate, get_args(Aggregate))
     names = _names(counts, units, class_names)
     rule = load_protocol(protocol)
     label, function, per_class = _resolved(metric, counts)
     if not per_class:
         return _overall(counts, label, function, units, aggregate)
     rule = _with_aggregate(rule, aggregate)
-    taken = np.ones(len(names), bool) if include is None else np.asarray(include, dtype=bool)
+    taken = included(include, len(names))
     if not rule.needs_images:
         sums = units.sums(_packed(counts))
         evaluate = _data_set(function, rule, taken)
@@ -188,6 +193,7 @@ def _names(counts: Counts, units: Units, class_names: Sequence[str] | None) -> t
         raise ValueError(msg)
     if class_names is None:
         return tuple(str(c) for c in range(shape[1]))
+    check_several("class_names", class_names, "a sequence of names, one a class")
     if len(class_names) != shape[1]:
         msg = f"counts have {shape[1]} classes, but there are {len(class_names)} class names"
         raise ValueError(msg)
@@ -196,6 +202,8 @@ def _names(counts: Counts, units: Units, class_names: Sequence[str] | None) -> t
 
 def _resolved(metric: Metric, counts: Counts) -> tuple[str, Callable[[Counts], Floats], bool]:
     """Name, function, and whether it has a value per class."""
+    if not isinstance(metric, str) and not callable(metric):
+        raise refuse_kind("metric", metric, "the name of a metric or a function of Counts")
     if callable(metric):
         label = getattr(metric, "__name__", "score")
         return label, metric, metric(counts).shape == counts.tp.shape
@@ -214,10 +222,7 @@ def _with_aggregate(rule: Protocol, aggregate: Aggregate | None) -> Protocol:
         return rule
     if aggregate == "D":
         return replace(rule, unit="dataset")
-    if aggregate in ("I", "C"):
-        return replace(rule, unit="image", over="truth", absent="skip")
-    msg = f"aggregate must be 'D', 'I' or 'C', got {aggregate!r}"
-    raise ValueError(msg)
+    return replace(rule, unit="image", over="truth", absent="skip")
 
 
 def _overall(

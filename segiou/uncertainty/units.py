@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou._arguments import check_kind, check_several
+
 __all__ = ["Groups", "Units", "group_by_pattern", "groups_of", "units_of"]
 
 #: Which images belong together; see :func:`groups_of`.
@@ -73,6 +75,8 @@ def units_of(
     (('drive 2', 'drive 1'), array([0, 1, 0, 0]))
     """
     for what, given in (("group", groups), ("id", ids)):
+        if given is not None:
+            check_several(f"{what}s", given, f"a sequence, one {what} an image")
         if given is not None and len(given) != num_images:
             msg = f"there must be one {what} per image: {num_images} images, {len(given)} {what}s"
             raise ValueError(msg)
@@ -118,6 +122,8 @@ def group_by_pattern(ids: Sequence[str], pattern: str) -> tuple[str, ...]:
     >>> group_by_pattern(["0001TP_008550", "Seq05VD_f00060"], r"^([^_]+)_")
     ('0001TP', 'Seq05VD')
     """
+    check_several("ids", ids, "a sequence of texts")
+    check_kind("pattern", pattern, str, "a regular expression")
     try:
         searched = re.compile(pattern)
     except re.error as error:
@@ -167,4 +173,5 @@ def groups_of(ids: Sequence[str], groups: Groups | None) -> Sequence[Hashable] |
             msg = f"no group is given for {', '.join(missing[:3])}{more}"
             raise ValueError(msg)
         return [groups[name] for name in ids]
-    return groups
+    check_several("groups", groups, "a regular expression, a mapping, a function or a sequence")
+    return list(groups)

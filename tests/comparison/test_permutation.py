@@ -96,7 +96,7 @@ def test_equal_models_have_p_one():
 
 def test_groups_are_swapped_whole():
     a, b = two_models(6)
-    grouped = permutation_p(*statistics(a, b, groups="xxyyzz"), 100, seed=0)
+    grouped = permutation_p(*statistics(a, b, groups=list("xxyyzz")), 100, seed=0)
     deltas = np.abs([swapped(a, b, np.repeat(signs, 2)) for signs in product([0, 1], repeat=3)])
     assert grouped.permutations == 8
     assert grouped.p[0] == (deltas >= deltas[0] - 1e-12).sum() / 8

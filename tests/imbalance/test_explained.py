@@ -48,7 +48,7 @@ def test_random_baseline_is_what_random_predictions_score():
     np.add.at(matrix, (truth, pred), 1)
     counts = Tally(matrix, np.zeros(3, np.int64), np.int64(0)).counts
     assert random_iou(shares, shares) == pytest.approx(iou(counts), abs=0.003)
-    found = explain(counts, "abc").random
+    found = explain(counts, list("abc")).random
     assert found.pixel_accuracy == pytest.approx(float(pixel_accuracy(counts)), abs=0.003)
     assert found.mean_iou_skill == pytest.approx(0, abs=0.004)
 
@@ -56,7 +56,7 @@ def test_random_baseline_is_what_random_predictions_score():
 @settings(max_examples=25, deadline=None)
 @given(tallies())
 def test_parts_sum_to_the_gap(tally):
-    found = explain(tally.counts, "abc")
+    found = explain(tally.counts, list("abc"))
     if not np.isfinite(found.gap):
         assert tally.valid.sum() == 0
         return
@@ -91,7 +91,7 @@ def test_terms_give_every_protocols_mean(tally, name, include):
 def test_parts_sum_under_other_protocols(name):
     table = np.array([[[5, 1, 0, 0], [2, 3, 0, 0], [0, 0, 0, 0]],
                       [[4, 0, 1, 1], [0, 0, 0, 0], [0, 0, 0, 0]]])  # fmt: skip
-    found = explain(Tally.of_table(table).counts, "abc", protocol=name)
+    found = explain(Tally.of_table(table).counts, list("abc"), protocol=name)
     assert sum(c.gap_part for c in found.classes) == pytest.approx(found.gap)
     assert sum(c.mean_iou_cost for c in found.classes) == pytest.approx(found.mean_iou)
 
@@ -118,7 +118,7 @@ def test_excluded_class_stays_in_accuracy_only():
 
 def test_no_pixels_is_undefined_not_zero():
     nothing = Counts(*(np.zeros(2, np.int64) for _ in range(4)))
-    found = explain(nothing, "ab")
+    found = explain(nothing, list("ab"))
     assert np.isnan(found.pixel_accuracy) and np.isnan(found.mean_iou)
     assert found.sentences() == ["There are no valid pixels, so there is nothing to explain."]
     assert found.to_dict()["mean_iou"] is None
@@ -126,7 +126,7 @@ def test_no_pixels_is_undefined_not_zero():
 
 def test_dictionary_is_strict_json_unrounded():
     counts = Counts(tp=[2, 0], fp=[1, 0], fn=[1, 0], tn=[0, 4])
-    text = json.dumps(explain(counts, "ab").to_dict(), allow_nan=False)
+    text = json.dumps(explain(counts, list("ab")).to_dict(), allow_nan=False)
     assert json.loads(text)["classes"][1]["iou"] is None
     assert json.loads(text)["pixel_accuracy"] == 2 / 3
 
@@ -142,11 +142,11 @@ def test_sentence_about_a_rare_class():
 
 def test_refusals():
     with pytest.raises(ValueError, match="3 class names"):
-        explain(BLIND, "abc")
+        explain(BLIND, list("abc"))
     with pytest.raises(ValueError, match="averages over images"):
-        explain(BLIND, "ab", protocol="monai")
+        explain(BLIND, list("ab"), protocol="monai")
     with pytest.raises(ValueError, match="no protocol"):
-        explain(BLIND, "ab", protocol="nobody")
+        explain(BLIND, list("ab"), protocol="nobody")
 
 
 def test_skill_of_a_perfect_baseline_is_undefined():

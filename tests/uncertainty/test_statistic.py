@@ -63,7 +63,7 @@ def test_metrics_by_name_alias_and_function():
     assert score(metric="pixel_accuracy", aggregate="I") == pytest.approx([per_image.mean()])
 
 
-@pytest.mark.parametrize("groups", [None, "aba"])
+@pytest.mark.parametrize("groups", [None, tuple("aba")])
 @pytest.mark.parametrize("aggregate", ["D", "I", "C"])
 def test_left_out_is_leaving_out(aggregate, groups):
     found = influence(COUNTS, aggregate=aggregate, groups=groups)
