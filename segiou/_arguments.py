@@ -5,16 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
-from typing import Any
+from os import PathLike
+from typing import Any, TypeVar
 
 __all__ = [
+    "check_callable",
     "check_choice",
     "check_integer",
     "check_kind",
     "check_number",
+    "check_path",
     "check_several",
+    "read_several",
     "refuse_kind",
 ]
+
+T = TypeVar("T")
 
 
 def refuse_kind(name: str, value: object, wanted: str) -> TypeError:
@@ -98,3 +104,20 @@ def check_several(name: str, value: object, wanted: str) -> None:
     """Refuse what is no series of things, and one text, whose letters nobody means."""
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
         raise refuse_kind(name, value, wanted)
+
+
+def read_several(name: str, value: Iterable[T], wanted: str) -> list[T]:
+    """Read a series of things, a generator too, as :func:`check_several`."""
+    check_several(name, value, wanted)
+    return list(value)
+
+
+def check_callable(name: str, value: object, wanted: str) -> None:
+    """Refuse what is no function."""
+    if not callable(value):
+        raise refuse_kind(name, value, wanted)
+
+
+def check_path(name: str, value: object) -> None:
+    """Refuse what is no path."""
+    check_kind(name, value, (str, PathLike), "a path")

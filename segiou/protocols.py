@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._arguments import check_choice, check_kind
+from segiou._arguments import check_callable, check_choice, check_kind
 from segiou.counts import Counts, check_counts
 from segiou.metrics import Floats
 from segiou.metrics._include import included
@@ -151,6 +151,7 @@ class Protocol:
             not of these classes.
         """
         check_counts(counts)
+        check_callable("metric", metric, "a function of Counts, such as segiou.metrics.iou")
         num_classes = counts.tp.shape[-1]
         scored = self._images(per_image, num_classes) if self.needs_images else counts
         values, part = self.values_taken(metric(scored), scored.truth > 0, include)

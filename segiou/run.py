@@ -6,24 +6,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from segiou._arguments import check_kind, check_several, refuse_kind
-from segiou.boundary import BoundaryOptions, band_iou, boundary_rows
+from segiou._arguments import check_kind, check_path, check_several, refuse_kind
+from segiou.boundary import BoundaryOptions, band_iou
 from segiou.classes import ClassOptions
 from segiou.protocols import Protocol, load_protocol
-from segiou.report import Report, WorstImages
+from segiou.report import Report
 from segiou.runs import Columns, Header, ImageCount, Problem, RunFile, RunFileError, write_new
 from segiou.runs.boundaries import bands_of
 from segiou.runs.images import Images, ordered, searcher
 from segiou.runs.merging import check_same_options, merged_header, without_duplicates
+from segiou.runs.reporting import report_of
 from segiou.runs.rows import check_boundaries
 from segiou.uncertainty import Groups, Intervals, bootstrap, groups_of
 from segiou.uncertainty.scores import Metric
 
 __all__ = ["ImageCount", "Problem", "Run", "RunFileError"]
-
-#: Counts of all images at once are given to a report that does not need them
-#: up to this many numbers.
-_MANY_COUNTS = 1 << 24
 
 
 class Run(Images):
@@ -80,6 +77,7 @@ class Run(Images):
         check_kind(
             "options", options, ClassOptions, "ClassOptions, such as ConfusionMatrix.options"
         )
+        check_kind("name", name, str, "text")
         rule = load_protocol("segiou" if protocol is None else protocol)
         self._header = Header(
             options, rule, name, provenance=dict(provenance or {}), boundary=boundary
@@ -100,6 +98,7 @@ class Run(Images):
             If it does not exist, is no run file, damaged, of a newer version,
             or another process is writing it.
         """
+        check_path("path", path)
         file = RunFile.open(path)
         run = cls._of(file.header, None, file.skipped)
         run._file = file
@@ -136,7 +135,7 @@ class Run(Images):
             aggregate.
         """
         counts = self.counts
-        if metric == "boundary_iou":
+        if isinstance(metric, str) and metric == "boundary_iou":
             counts, metric = bands_of(self, "the run"), band_iou
         return bootstrap(
             counts,
@@ -165,37 +164,12 @@ class Run(Images):
         Of a run of very many images, the report holds the counts of each only
         where its protocol needs them.
         """
-        if intervals is not None:
-            check_kind("intervals", intervals, Intervals, "what Run.intervals gives")
-        rule = self._rule(protocol)
-        few = len(self) * self.options.num_classes <= _MANY_COUNTS
-        return Report(
-            class_names=self.class_names,
-            tally=self._total.tally,
-            pairs=len(self),
-            protocol=rule,
-            include=self.include,
-            per_image=self.counts if few or rule.needs_images else None,
-            groups=self.options.groups,
-            title=title or self.name,
-            provenance=self.provenance,
-            intervals=intervals,
-            worst_images=self._worst_images(worst, worst_by) if worst else None,
-            **self._boundary_part(),
+        return report_of(
+            self, self._rule(protocol), title, intervals, worst=worst, worst_by=worst_by
         )
 
     def _rule(self, protocol: Protocol | str | None) -> Protocol:
         return self.protocol if protocol is None else load_protocol(protocol)
-
-    def _boundary_part(self) -> dict[str, Any]:
-        total = self._boundary_total
-        if total is None:
-            return {}
-        rows = boundary_rows(total, self.class_names, include=self.include)
-        return {"boundary": tuple(rows), "boundary_options": total.options.to_dict()}
-
-    def _worst_images(self, n: int, by: str) -> WorstImages:
-        return WorstImages(by, tuple(self.worst(n, by=by)))
 
     def select(self, ids: Iterable[str]) -> Run:
         """The run of some of the images.
@@ -279,6 +253,7 @@ class Run(Images):
         RunFileError
             If the file exists already, or cannot be written.
         """
+        check_path("path", path)
         return write_new(path, self._header, self._blocks(), self.skipped)
 
     def to_html(self, protocol: Protocol | str | None = None, **options: Any) -> str:

@@ -2,25 +2,186 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
 import pytest
 
 import segiou
+from segiou import fine_grained, imbalance, metrics
+from segiou.counts import Tally
+from segiou.labels import LabelClass
 
 RUN = segiou.score([[[0, 1]], [[0, 0]]], [[[0, 1]], [[0, 1]]], labels=2)
+CM = RUN.total()
+COUNTS = CM.counts
+NAMES = ["a", "b"]
 
 
-@pytest.mark.parametrize(
-    ("call", "text"),
-    [
-        (lambda: segiou.bootstrap(RUN), "such as cm.counts or run.counts, not Run"),
-        (lambda: segiou.compare(RUN, "b.sqlite"), "not str; open a run file with segiou.Run.open"),
-        (lambda: RUN.merge(None), "merge takes runs, not NoneType"),
-        (lambda: segiou.load_labels(None), "class names or their number, not NoneType"),
-        (lambda: segiou.ConfusionMatrix(True), "class names or their number, not bool"),
-        (lambda: RUN.select("0"), "ids must be a sequence of ids, not str"),
-        (lambda: RUN.groups(None), "a regular expression or a function, not NoneType"),
-    ],
-)
+def folder(**options):
+    """Arguments are looked at before any file is."""
+    return segiou.score_folder("no truth", "no predictions", labels=2, **options)
+
+
+WRONG_KINDS = [
+    (lambda: segiou.bootstrap(RUN), "such as cm.counts or run.counts, not Run"),
+    (lambda: segiou.bootstrap(RUN.counts, "iou", level="95"), r"level must be a number, not str"),
+    (lambda: segiou.bootstrap(RUN.counts, 3), "metric must be the name of a metric or a function"),
+    (lambda: segiou.bootstrap(RUN.counts, groups="drive"), "groups must be a sequence.*not str"),
+    (lambda: segiou.compare(RUN, "b.sqlite"), "not str; open a run file with segiou.Run.open"),
+    (lambda: segiou.compare(RUN, RUN, names=5), "names must be a sequence of names.*not int"),
+    (lambda: RUN.merge(None), "merge takes runs, not NoneType"),
+    (lambda: RUN.select("0"), "ids must be a sequence of ids, not str"),
+    (lambda: RUN.groups(None), "a regular expression or a function, not NoneType"),
+    (lambda: RUN.report(worst="3"), r"worst must be an integer, not str \('3'\)"),
+    (lambda: RUN.report(intervals=True), "intervals must be what Run.intervals gives, not bool"),
+    (lambda: segiou.Run.open(3), "path must be a path, not int"),
+    (lambda: segiou.load_labels(None), "class names or their number, not NoneType"),
+    (lambda: segiou.load_labels(2.0), "class names or their number, not float"),
+    (lambda: segiou.ConfusionMatrix(True), "class names or their number, not bool"),
+    (lambda: segiou.ConfusionMatrix(2, ignore=2.5), "ignore must be an integer or a class name"),
+    (lambda: segiou.ConfusionMatrix(2, ignore=[255.0]), "ignore must be an integer.*not float"),
+    (lambda: segiou.ConfusionMatrix(2, exclude=True), "exclude must be an integer.*not bool"),
+    (lambda: segiou.ConfusionMatrix(2, unassigned=None), "'error' or 'count', not NoneType"),
+    (lambda: CM.update([[0]], [[[0.1], [0.9]]], argmax="0"), "argmax must be an integer, not str"),
+    (lambda: CM.update([[0]], [[0.1]], threshold="0.5"), "threshold must be a number, not str"),
+    (lambda: CM.add([[1]]), "count must be a PairCount, such as ConfusionMatrix.count gives"),
+    (lambda: CM.load_state_dict([]), "state must be a state as state_dict gives it, not list"),
+    (lambda: CM.mean_iou(["segiou"]), "a Protocol or the name of one, not list"),
+    (
+        lambda: segiou.LabelSet("x", ("sky",)),
+        "a sequence of LabelClass; LabelSet.from_names",
+    ),
+    (lambda: LabelClass("sky", 0), "values of class 'sky' must be a sequence of integers, not int"),
+    (lambda: segiou.LabelSet.numbered("2"), "num_classes must be an integer, not str"),
+    (lambda: segiou.explain(COUNTS), "class_names must be given with counts"),
+    (lambda: segiou.explain(CM.matrix), "a run, a confusion matrix or a report, not ndarray"),
+    (lambda: metrics.iou(CM), "counts must be segiou.Counts, such as cm.counts"),
+    (lambda: metrics.mean(np.array([0.5, 1.0]), [0, 1]), "include must be bool, one a class"),
+    (lambda: metrics.mean(np.array([0.5, 1.0]), True), "include must say of 2 classes"),
+    (lambda: metrics.f_beta(COUNTS, "2"), "beta must be a number, not str"),
+    (lambda: metrics.soft_iou(["a"], ["b"]), "truth must be numbers"),
+    (lambda: fine_grained.fine_grained(RUN), "counts per image must be segiou.Counts"),
+    (lambda: fine_grained.fine_grained(RUN.counts, "iou"), "metric must be a function of Counts"),
+    (lambda: fine_grained.worst_mean([0.5], "10"), "quantile must be a whole percentage.*not str"),
+    (lambda: imbalance.at_prevalence(CM, "balanced"), "tally must be a segiou.counts.Tally"),
+    (lambda: imbalance.prevalence_curve(CM.tally, 0.0), "class_index must be an integer"),
+    (lambda: Tally([[1]], [0], 0).merged_classes([0]), "group 0 must be a sequence of class"),
+    (lambda: segiou.score([[[0]]], 3, labels=2), "pred must be images, one an entry, not int"),
+    (lambda: segiou.score([[[0]]], [[[0]]], labels=2, ids="0"), "ids must be one name an image"),
+    (lambda: folder(workers="2"), r"workers must be an integer, not str \('2'\)"),
+    (lambda: folder(workers=2.0), r"workers must be an integer, not float \(2.0\)"),
+    (lambda: folder(executor=3), "executor must be a concurrent.futures.Executor, or a function"),
+    (lambda: folder(shard=3), r"shard must be two integers, \(part, parts\), not int"),
+    (lambda: folder(progress=1), "progress must be a function of pairs done and total"),
+    (lambda: folder(allow_lossy="no"), r"allow_lossy must be True or False, not str \('no'\)"),
+    (lambda: folder(run=0), "run must be a path or an address, not int"),
+    (lambda: folder(key=7), "key must be text, not int"),
+]
+
+
+@pytest.mark.parametrize(("call", "text"), WRONG_KINDS, ids=[text for _, text in WRONG_KINDS])
 def test_wrong_kinds(call, text):
     with pytest.raises(TypeError, match=text):
         call()
+
+
+WRONG_VALUES = [
+    (lambda: folder(workers=0), "workers must be at least 1, got 0"),
+    (lambda: folder(processes=-1), "processes must be at least 1, got -1"),
+    (lambda: folder(missing="ignore"), "missing must be 'error' or 'skip', got 'ignore'"),
+    (lambda: folder(on_error="ignore"), "on_error must be 'stop' or 'skip', got 'ignore'"),
+    (lambda: folder(resize_pred="bilinear"), "resize_pred must be 'nearest', got 'bilinear'"),
+    (lambda: folder(shard=(3, 2)), "shard 3/2: there are parts 1 to 2"),
+    (lambda: segiou.ConfusionMatrix(0), "num_classes must be at least 1, got 0"),
+    (lambda: segiou.ConfusionMatrix([]), "has no classes; give it at least one"),
+    (lambda: segiou.ConfusionMatrix(2, exclude=-1), "there is no class -1, only 0 to 1"),
+    (lambda: CM.update([[0]], [[0.1]], threshold=np.nan), "threshold must be a number, got NaN"),
+    (lambda: CM.load_state_dict({}), "it lacks options and state_version"),
+    (lambda: LabelClass("sky", (0,), ((1, 2, 300),)), "three numbers from 0 to 255"),
+    (lambda: segiou.LabelSet.from_toml("none.toml"), "none.toml is no file"),
+    (lambda: metrics.mean(np.array([0.5, 1.0]), [True]), "must say of 2 classes"),
+    (lambda: imbalance.prevalence_curve(CM.tally, -1), "class_index must be at least 0, got -1"),
+    (lambda: imbalance.prevalence_curve(CM.tally, 2), "class_index must be at most 1, got 2"),
+    (lambda: RUN.report(worst=-1), "worst must be at least 0, got -1"),
+    (lambda: RUN.intervals(level=np.nan), "level must be a number, got NaN"),
+    (lambda: imbalance.explain_difference(COUNTS, COUNTS, NAMES, names=["x"]), "names must be two"),
+]
+
+
+@pytest.mark.parametrize(("call", "text"), WRONG_VALUES, ids=[text for _, text in WRONG_VALUES])
+def test_wrong_values(call, text):
+    with pytest.raises(ValueError, match=text):
+        call()
+
+
+@pytest.mark.parametrize("number", [np.int64(19), np.uint8(19)])
+def test_integers_of_numpy_are_integers(number):
+    assert segiou.ConfusionMatrix(number, ignore=np.uint8(255)).num_classes == 19
+    assert segiou.ConfusionMatrix(19, exclude=[np.int32(0)]).include.sum() == 18
+    assert segiou.ChannelCounts(number).num_classes == 19
+
+
+def test_names_in_an_array_are_names():
+    assert segiou.explain(COUNTS, np.array(NAMES)).classes[0].name == "a"
+
+
+def test_an_executor_or_what_gives_one(tmp_path):
+    for name in ("truth", "pred"):
+        (tmp_path / name).mkdir()
+        np.save(tmp_path / name / "a.npy", np.zeros((2, 2), dtype=np.uint8))
+    paths = (tmp_path / "truth", tmp_path / "pred")
+    with ThreadPoolExecutor(1) as pool:
+        for executor in (pool, lambda: pool):
+            assert len(segiou.score_folder(*paths, labels=2, executor=executor)) == 1
+    with pytest.raises(TypeError, match=r"what executor\(\) gives must be .*Executor, not int"):
+        segiou.score_folder(*paths, labels=2, executor=lambda: 3)
+
+
+# -- generators --------------------------------------------------------------------------------
+
+
+def test_images_may_come_one_by_one():
+    alive, most = set(), [0]
+
+    def images(values, name):
+        for i, value in enumerate(values):
+            alive.add((name, i))
+            most[0] = max(most[0], len(alive))
+            yield np.array([[value, 1]])
+            alive.discard((name, i))
+
+    found = segiou.score(
+        images([0, 1, 0], "truth"), images([0, 0, 1], "pred"), labels=2, ids=(i for i in "abc")
+    )
+    assert found.ids == ("a", "b", "c")
+    assert found.total().matrix.tolist() == [[1, 1], [1, 3]]
+    assert most[0] == 2  # a truth and its prediction
+
+
+@pytest.mark.parametrize(("truths", "preds"), [(2, 3), (3, 2)])
+def test_generators_that_do_not_end_together(truths, preds):
+    text = "there are only 2 (truth images, but more predictions|predictions, but more truth)"
+    with pytest.raises(ValueError, match=text):
+        segiou.score(([[0]] for _ in range(truths)), ([[0]] for _ in range(preds)), labels=2)
+
+
+# -- explanations ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("protocol", [None, "monai"])
+def test_whatever_was_scored_can_be_explained(protocol):
+    run = segiou.score([[[0, 1]], [[0, 2]]], [[[0, 1]], [[0, 1]]], labels=3, exclude=2)
+    names = run.class_names
+    expected = segiou.explain(
+        run.counts, names, include=run.include, protocol=protocol or "segiou"
+    ).to_dict()
+    assert segiou.explain(run, protocol=protocol).to_dict() == expected
+    assert segiou.explain(run.report(protocol)).to_dict() == expected
+    if protocol is None:
+        total = run.total()
+        assert segiou.explain(total).to_dict() == expected
+        assert segiou.explain(total.report()).to_dict() == expected
+    else:
+        with pytest.raises(ValueError, match="averages over images and needs their counts"):
+            segiou.explain(run.total(), protocol=protocol)

@@ -124,7 +124,7 @@ def compare(
     same = paired(runs, names=names, protocol=rule)
     units = units_of(len(same.ids), groups_of(same.ids, groups), same.ids)
     scored = same
-    if metric == "boundary_iou":
+    if isinstance(metric, str) and metric == "boundary_iou":
         scored, metric = paired_bands(runs, same.names, same.protocol), band_iou
     scores = _statistics(scored, metric, aggregate, units)
     work = _Work(

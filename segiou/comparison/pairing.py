@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._arguments import check_several
+from segiou._arguments import read_several
 from segiou.counts import Counts
 from segiou.protocols import Protocol as Rule
 
@@ -124,11 +124,11 @@ def _some(ids: Sequence[str]) -> str:
 def _names(runs: Sequence[PairedRun], names: Sequence[str] | None) -> tuple[str, ...]:
     letters = [chr(ord("A") + i) if i < 26 else f"run {i + 1}" for i in range(len(runs))]
     if names is not None:
-        check_several("names", names, "a sequence of names, one a run")
-        if len(names) != len(runs) or len(set(names)) != len(runs):
-            msg = f"names must be {len(runs)} different ones, one per run, got {list(names)}"
+        given = read_several("names", names, "a sequence of names, one a run")
+        if len(given) != len(runs) or len(set(given)) != len(runs):
+            msg = f"names must be {len(runs)} different ones, one per run, got {given}"
             raise ValueError(msg)
-        return tuple(names)
+        return tuple(given)
     own = [run.name or letter for run, letter in zip(runs, letters, strict=True)]
     return tuple(
         f"{name} ({letter})" if own.count(name) > 1 else name

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou import metrics
-from segiou._arguments import check_several, refuse_kind
+from segiou._arguments import check_callable, check_several, refuse_kind
 from segiou.counts import Counts, check_counts
 from segiou.metrics import Floats
 from segiou.metrics._include import included
@@ -36,6 +36,7 @@ Metric = Callable[[Counts], Floats]
 def image_values(per_image: Counts, metric: Metric = metrics.iou, *, include: Any = None) -> Floats:
     """Metric of each image and class, (N, C); NaN where the image's truth lacks the class."""
     check_per_image(per_image)
+    check_callable("metric", metric, "a function of Counts, such as segiou.metrics.iou")
     taken = (per_image.truth > 0) & included(include, per_image.tp.shape[1])
     return np.where(taken, metric(per_image), np.nan)
 
@@ -81,7 +82,8 @@ def worst_mean(values: Any, quantile: int, weights: Any = None) -> Floats:
     0.2
     """
     (percentage,) = percentages([quantile])
-    return Ascending.of(values, weights).lowest_mean(percentage)
+    checked = None if weights is None else checked_weights(weights, len(values))
+    return Ascending.of(values, checked).lowest_mean(percentage)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +107,10 @@ class Ascending:
     @classmethod
     def of(cls, values: Any, weights: Any = None) -> Ascending:
         """Sort values; which are the lowest does not depend on the weights."""
-        array = np.asarray(values, dtype=np.float64)
+        array = np.asarray(values)
+        if array.dtype.kind not in "biuf" or not array.ndim:
+            raise refuse_kind("values", values, "an array of numbers, one an image and class")
+        array = array.astype(np.float64, copy=False)
         defined = np.asarray((~np.isnan(array)).sum(0))
         if weights is None:
             return cls(np.sort(array, axis=0), None, defined)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from segiou._arguments import check_several
+from segiou._arguments import read_several
 from segiou.counts import Counts, check_counts
 from segiou.imbalance import wording
 from segiou.imbalance.explained import explain
@@ -124,7 +124,7 @@ def explain_difference(
     """
     check_counts(counts_a, "counts_a")
     check_counts(counts_b, "counts_b")
-    check_several("names", names, "two names, one a model")
+    names = _pair(names)
     found = tuple(
         explain(counts, class_names, include=include, protocol=protocol)
         for counts in (counts_a, counts_b)
@@ -150,6 +150,14 @@ def explain_difference(
         # In pixels: for two classes the two sides are equal, and floats are not.
         wins_by_silence=behind and int((ahead.tp - other.tp).sum()) <= false_alarms - hits,
     )
+
+
+def _pair(names: Iterable[str]) -> tuple[str, str]:
+    found = read_several("names", names, "two names, one a model")
+    if len(found) != 2:
+        msg = f"names must be two, one a model, got {found}"
+        raise ValueError(msg)
+    return found[0], found[1]
 
 
 def _check_same_truth(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._arguments import check_several, refuse_kind
+from segiou._arguments import read_several, refuse_kind
 from segiou.counts import Counts
 from segiou.imbalance.baselines import majority_baseline, random_baseline
 from segiou.imbalance.findings import ClassBalance, Imbalance
@@ -85,8 +85,9 @@ def explain(
     """
     if not isinstance(counts, Counts):
         return _explain_scored(counts, class_names, include, protocol)
-    check_several("class_names", class_names, "a sequence of names, one a class, beside counts")
-    names = tuple(class_names or ())
+    if class_names is None:
+        raise refuse_kind("class_names", None, "given with counts, one a class")
+    names = tuple(read_several("class_names", class_names, "a sequence of names, one a class"))
     rule = load_protocol("segiou" if protocol is None else protocol)
     case = Case(_as_images(counts, len(names), rule), rule, include)
     total, ious, recalls = case.total, case.terms(iou), case.terms(recall)

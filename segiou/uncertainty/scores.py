@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._arguments import check_choice, check_several, refuse_kind
+from segiou._arguments import check_choice, read_several, refuse_kind
 from segiou.counts import Counts, check_counts
 from segiou.metrics import (
     METRICS,
@@ -193,11 +193,11 @@ def _names(counts: Counts, units: Units, class_names: Sequence[str] | None) -> t
         raise ValueError(msg)
     if class_names is None:
         return tuple(str(c) for c in range(shape[1]))
-    check_several("class_names", class_names, "a sequence of names, one a class")
-    if len(class_names) != shape[1]:
-        msg = f"counts have {shape[1]} classes, but there are {len(class_names)} class names"
+    names = read_several("class_names", class_names, "a sequence of names, one a class")
+    if len(names) != shape[1]:
+        msg = f"counts have {shape[1]} classes, but there are {len(names)} class names"
         raise ValueError(msg)
-    return tuple(class_names)
+    return tuple(names)
 
 
 def _resolved(metric: Metric, counts: Counts) -> tuple[str, Callable[[Counts], Floats], bool]:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._arguments import check_kind, check_several
+from segiou._arguments import check_kind, read_several
 
 __all__ = ["Groups", "Units", "group_by_pattern", "groups_of", "units_of"]
+
+T = TypeVar("T")
 
 #: Which images belong together; see :func:`groups_of`.
 Groups = str | Mapping[str, Hashable] | Callable[[str], Hashable] | Sequence[Hashable]
@@ -74,12 +76,7 @@ def units_of(
     >>> found.names, found.index
     (('drive 2', 'drive 1'), array([0, 1, 0, 0]))
     """
-    for what, given in (("group", groups), ("id", ids)):
-        if given is not None:
-            check_several(f"{what}s", given, f"a sequence, one {what} an image")
-        if given is not None and len(given) != num_images:
-            msg = f"there must be one {what} per image: {num_images} images, {len(given)} {what}s"
-            raise ValueError(msg)
+    groups, ids = _one_an_image("group", groups, num_images), _one_an_image("id", ids, num_images)
     if groups is None:
         names = [str(i) for i in range(num_images)] if ids is None else [str(i) for i in ids]
         units = Units("image", tuple(names), np.arange(num_images))
@@ -94,6 +91,16 @@ def units_of(
         )
         raise ValueError(msg)
     return units
+
+
+def _one_an_image(what: str, given: Iterable[T] | None, num_images: int) -> list[T] | None:
+    if given is None:
+        return None
+    found = read_several(f"{what}s", given, f"a sequence, one {what} an image")
+    if len(found) != num_images:
+        msg = f"there must be one {what} per image: {num_images} images, {len(found)} {what}s"
+        raise ValueError(msg)
+    return found
 
 
 def group_by_pattern(ids: Sequence[str], pattern: str) -> tuple[str, ...]:
@@ -122,7 +129,9 @@ def group_by_pattern(ids: Sequence[str], pattern: str) -> tuple[str, ...]:
     >>> group_by_pattern(["0001TP_008550", "Seq05VD_f00060"], r"^([^_]+)_")
     ('0001TP', 'Seq05VD')
     """
-    check_several("ids", ids, "a sequence of texts")
+    ids = read_several("ids", ids, "a sequence of texts")
+    for name in ids:
+        check_kind("an id", name, str, "text")
     check_kind("pattern", pattern, str, "a regular expression")
     try:
         searched = re.compile(pattern)
@@ -173,5 +182,5 @@ def groups_of(ids: Sequence[str], groups: Groups | None) -> Sequence[Hashable] |
             msg = f"no group is given for {', '.join(missing[:3])}{more}"
             raise ValueError(msg)
         return [groups[name] for name in ids]
-    check_several("groups", groups, "a regular expression, a mapping, a function or a sequence")
-    return list(groups)
+    wanted = "a regular expression, a mapping, a function or a sequence"
+    return read_several("groups", groups, wanted)
