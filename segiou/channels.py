@@ -14,6 +14,7 @@ from segiou.accumulator import Accumulator
 from segiou.classes import ClassOptions
 from segiou.counting import count_channels
 from segiou.counts import ChannelTally, Counts, check_counts, counts_array
+from segiou.imbalance.wording import plural
 from segiou.labels import LabelSet, load_labels
 from segiou.protocols import Protocol, load_protocol
 from segiou.report import ChannelReport
@@ -174,8 +175,8 @@ class ChannelCounts(Accumulator):
 
     def __repr__(self) -> str:
         return (
-            f"<ChannelCounts: {self.num_classes} channels, {self.pairs} pairs, "
-            f"{self.pixels} pixels>"
+            f"<ChannelCounts: {plural(self.num_classes, 'channel')}, "
+            f"{plural(self.pairs, 'pair')}, {plural(self.pixels, 'pixel')}>"
         )
 
     def _repr_html_(self) -> str:

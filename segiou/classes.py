@@ -129,6 +129,24 @@ class ClassOptions:
             unassigned=self.unassigned,
         )
 
+    def check_memory(self) -> None:
+        """Refuse more classes than there is memory for a confusion matrix of them.
+
+        Raises
+        ------
+        ValueError
+            If a matrix of that size cannot be made here.
+        """
+        try:
+            np.zeros((self.num_classes + 2, self.num_classes + 1), dtype=np.int64)
+        except MemoryError:
+            size = 8 * self.num_classes**2 / 2**30
+            msg = (
+                f"{self.num_classes} classes make a confusion matrix of {size:.1f} GiB, which this "
+                "machine has no memory for; declare only the classes that occur"
+            )
+            raise ValueError(msg) from None
+
     def check_scores(self, shape: tuple[int, ...], argmax: int | None) -> None:
         """Refuse scores that do not fit the classes.
 

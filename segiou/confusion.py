@@ -18,6 +18,7 @@ from segiou.counting.devices import is_on_device
 from segiou.counting.pairs import Unassigned
 from segiou.counting.tensors import Pending, count_on_device, read
 from segiou.counts import Counts, Tally
+from segiou.imbalance.wording import plural
 from segiou.labels import LabelSet
 from segiou.protocols import Protocol, load_protocol
 from segiou.report import Report
@@ -94,6 +95,7 @@ class ConfusionMatrix(Accumulator):
         self._start(options)
 
     def _start(self, options: ClassOptions) -> None:
+        options.check_memory()
         self.options = options
         self._encoding: Encoding = options.encoding()
         self._decided_encoding: Encoding = options.encoding(pred_is_index=True)
@@ -283,8 +285,8 @@ class ConfusionMatrix(Accumulator):
 
     def __repr__(self) -> str:
         return (
-            f"<ConfusionMatrix: {self.num_classes} classes, {self.pairs} pairs, "
-            f"{self.pixels} pixels, {self.ignored} ignored>"
+            f"<ConfusionMatrix: {plural(self.num_classes, 'class', 'classes')}, "
+            f"{plural(self.pairs, 'pair')}, {plural(self.pixels, 'pixel')}, {self.ignored} ignored>"
         )
 
     def _repr_html_(self) -> str:

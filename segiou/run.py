@@ -9,6 +9,7 @@ from typing import Any
 from segiou._arguments import check_kind, check_path, check_several, refuse_kind
 from segiou.boundary import BoundaryOptions, band_iou
 from segiou.classes import ClassOptions
+from segiou.imbalance.wording import plural
 from segiou.protocols import Protocol, load_protocol
 from segiou.report import Report
 from segiou.runs import Columns, Header, ImageCount, Problem, RunFile, RunFileError, write_new
@@ -271,9 +272,9 @@ class Run(Images):
     def __repr__(self) -> str:
         left_out = f", {len(self.skipped)} skipped" if self.skipped else ""
         unfinished = "" if self.finished else ", unfinished"
-        return (
-            f"<Run: {len(self)} images, {self.options.num_classes} classes{left_out}{unfinished}>"
-        )
+        images = plural(len(self), "image")
+        classes = plural(self.options.num_classes, "class", "classes")
+        return f"<Run: {images}, {classes}{left_out}{unfinished}>"
 
     def __str__(self) -> str:
         return str(self.report())

@@ -117,3 +117,23 @@ def test_text_is_plain_unless_asked():
     assert "\x1b" in r.to_text(color=True)
     assert repr(r).startswith("<Report: mean IoU 0.2222 over 3 of 4 classes")
     assert np.array_equal(r.unassigned, [0, 0, 0, 0])
+
+
+def test_one_of_each_is_singular():
+    run = segiou.score([[[0]]], [[[0]]], labels=1)
+    report = run.report()
+    for text in (str(report), report.to_markdown(), report._repr_html_(), repr(report), repr(run)):
+        assert "1 classes" not in text
+        assert "1 pairs" not in text
+        assert "1 images" not in text
+    assert repr(run.total()) == "<ConfusionMatrix: 1 class, 1 pair, 1 pixel, 0 ignored>"
+    assert "over 1 of 1 class\n" in str(report)
+
+
+def test_a_share_that_is_not_all_does_not_look_so():
+    matrix = segiou.ConfusionMatrix(2).update(
+        np.eye(1, 20_000, dtype=int), np.zeros((1, 20_000), int)
+    )
+    assert ">99.9" in str(matrix.report())
+    assert "<0.1 %" in str(matrix.report())
+    assert "100.0 %" not in str(matrix.report())

@@ -185,3 +185,21 @@ def test_whatever_was_scored_can_be_explained(protocol):
     else:
         with pytest.raises(ValueError, match="averages over images and needs their counts"):
             segiou.explain(run.total(), protocol=protocol)
+
+
+# -- memory ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "call", [segiou.ConfusionMatrix, lambda n: segiou.score_folder("a", "b", labels=n)]
+)
+def test_too_many_classes_for_the_memory(call):
+    resource = pytest.importorskip("resource")
+    limits = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (20 << 30, limits[1]))
+    try:
+        text = "60000 classes make a confusion matrix of 26.8 GiB, which this machine has no memory"
+        with pytest.raises(ValueError, match=text):
+            call(60_000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, limits)

@@ -57,7 +57,7 @@ def compare(
     (:func:`permutation_p`), and Holm's adjustment over the classes
     (:func:`holm`); the images without which the difference would change most;
     and how many images would show it (:func:`power`). Of several models, the
-    probability that each is best: the share of the resamples in which it is.
+    share of the resamples in which each is best.
 
     Parameters
     ----------

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from segiou.imbalance.wording import listed, percent, plural, points
+from segiou.imbalance.wording import listed, p_text, percent, plural, points, roughly
 from segiou.uncertainty import FEW_UNITS
 
 if TYPE_CHECKING:
@@ -48,11 +48,15 @@ def _pair_sentences(found: Comparison, pair: PairComparison) -> list[str]:
 
 
 def _ranking_sentence(found: Comparison) -> str:
-    places = [f"{r.name} {percent(r.value)} (best with {percent(r.best)})" for r in found.ranking]
+    places = [f"{r.name} {percent(r.value)} ({_best(r.best)})" for r in found.ranking]
     return (
-        f"In order of {found.pairs[0].overall.name}, with the probability of being best over "
-        f"resamples of the {found.unit}s: {listed(places, 10)}."
+        f"In order of {found.pairs[0].overall.name}, with the share of {found.resamples} "
+        f"resamples of the {found.unit}s in which each is best: {listed(places, 10)}."
     )
+
+
+def _best(share: float) -> str:
+    return {0.0: "none", 1.0: "all"}.get(share, percent(share))
 
 
 def _ahead(pair: PairComparison) -> tuple[str, str]:
@@ -66,12 +70,12 @@ def _lead_sentence(found: Comparison, pair: PairComparison) -> str:
     if score.delta == 0:
         return f"{pair.a} and {pair.b} have the same {score.name}, {percent(score.a)}."
     low, high = (score.low, score.high) if score.delta > 0 else (-score.high, -score.low)
-    adjusted = f", {_p(score.p_holm)} after Holm" if len(found.pairs) > 1 else ""
+    adjusted = f", {p_text(score.p_holm)} after Holm" if len(found.pairs) > 1 else ""
     swaps = f"all {pair.permutations}" if pair.exact else f"{pair.permutations}"
     return (
         f"{first} is {points(abs(score.delta))} points of {score.name} ahead of {second} "
         f"({percent(values[0])} against {percent(values[1])}); {100 * found.level:g} % interval "
-        f"of the lead {points(low)} to {points(high)} points, p = {_p(score.p)}{adjusted} "
+        f"of the lead {points(low)} to {points(high)} points, p = {p_text(score.p)}{adjusted} "
         f"({swaps} swaps of the two on {found.unit}s)."
     )
 
@@ -91,8 +95,8 @@ def _verdict_sentence(found: Comparison, pair: PairComparison) -> str:
         )
     if outside and unlikely:
         return (
-            f"The difference would very likely survive other {found.unit}s: on {others} {first} "
-            "would be ahead again."
+            f"The difference is unlikely to be one of these {found.unit}s alone: on {others} "
+            f"{first} would probably be ahead again."
         )
     if outside or unlikely:
         return (
@@ -108,7 +112,7 @@ def _power_sentence(pair: PairComparison) -> str:
     power = pair.power
     if math.isnan(power.now):
         return "How many images a difference of this size needs cannot be said from this run."
-    chance = f"with {power.units}, as here, {percent(power.now)}"
+    chance = f"with {power.units}, as here, {roughly(power.now)}"
     if power.needed is None:
         return (
             f"No number of {power.unit}s tried, up to {power.grid[-1][0]}, shows a difference of "
@@ -123,11 +127,11 @@ def _power_sentence(pair: PairComparison) -> str:
 
 def _classes_sentence(found: Comparison, pair: PairComparison) -> str:
     shown = [f"{c.name} {100 * c.delta:+.1f}" for c in pair.different(found.level)]
+    head = "The class that differs" if len(shown) == 1 else "Classes that differ"
     if not shown:
         return f"No single class differs between {pair.a} and {pair.b} after Holm's correction."
     return (
-        f"Classes that differ after Holm's correction, in points, {pair.b} minus {pair.a}: "
-        f"{listed(shown, 8)}."
+        f"{head} after Holm's correction, in points, {pair.b} minus {pair.a}: {listed(shown, 8)}."
     )
 
 
@@ -165,8 +169,8 @@ def _row(d: Difference) -> tuple[str, ...]:
         _cell(d.b),
         "–" if math.isnan(d.delta) else f"{100 * d.delta:+.1f}",
         _range(d.low, d.high),
-        _p(d.p),
-        _p(d.p_holm),
+        p_text(d.p),
+        p_text(d.p_holm),
         f"{d.units}{few}",
     )
 
@@ -192,10 +196,6 @@ def _cell(value: float) -> str:
 
 def _range(low: float, high: float) -> str:
     return "–" if math.isnan(low) else f"{100 * low:+.1f} to {100 * high:+.1f}"
-
-
-def _p(value: float) -> str:
-    return "–" if math.isnan(value) else f"{value:.4f}" if value < 0.1 else f"{value:.2f}"
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -151,9 +152,23 @@ def _baseline_sentence(found: Imbalance) -> str:
     return (
         f"Answering {majority.answer} everywhere would give a pixel accuracy of "
         f"{wording.percent(majority.pixel_accuracy)} and a mean IoU of "
-        f"{wording.percent(majority.mean_iou)}; from there to a perfect score the model has "
-        f"come {wording.percent(majority.accuracy_skill)} of the way in accuracy and "
-        f"{wording.percent(majority.mean_iou_skill)} in mean IoU."
+        f"{wording.percent(majority.mean_iou)}; {_skill_clause(majority)}."
+    )
+
+
+def _skill_clause(majority: Baseline) -> str:
+    skills = majority.accuracy_skill, majority.mean_iou_skill
+    in_accuracy, in_iou = map(wording.percent, skills)
+    if any(map(math.isnan, skills)):
+        return "where that is perfect, no score of a model says anything"
+    if min(skills) < 0:
+        return (
+            f"the skill of the model over that is {in_accuracy} in accuracy and {in_iou} in mean "
+            "IoU (0 % is no better, 100 % perfect)"
+        )
+    return (
+        f"from there to a perfect score the model has come {in_accuracy} of the way in accuracy "
+        f"and {in_iou} in mean IoU"
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-__all__ = ["listed", "percent", "plural", "points"]
+__all__ = ["listed", "p_text", "percent", "plural", "points", "roughly"]
 
 
 def points(value: float) -> str:
@@ -19,7 +19,7 @@ def points(value: float) -> str:
     if math.isnan(value):
         return "undefined"
     if 0 < abs(value) < 0.0005:
-        return "under 0.1" if value > 0 else "over -0.1"
+        return "under 0.1" if value > 0 else "above -0.1"
     return f"{100 * value:.1f}"
 
 
@@ -28,10 +28,40 @@ def percent(value: float) -> str:
 
     Examples
     --------
-    >>> percent(0.8424), percent(float("nan"))
-    ('84.2 %', 'undefined')
+    >>> percent(0.8424), percent(0.99998), percent(float("nan"))
+    ('84.2 %', 'over 99.9 %', 'undefined')
     """
+    if 0.9995 <= value < 1:
+        return "over 99.9 %"
     return "undefined" if math.isnan(value) else f"{points(value)} %"
+
+
+def p_text(value: float) -> str:
+    """Write a p value; one that no permutation of these numbers can tell from 0 is no 0.
+
+    Examples
+    --------
+    >>> p_text(0.00001), p_text(0.0123), p_text(0.53)
+    ('<0.0001', '0.0123', '0.53')
+    """
+    if math.isnan(value):
+        return "–"
+    if value < 0.00005:
+        return "<0.0001"
+    return f"{value:.4f}" if value < 0.1 else f"{value:.2f}"
+
+
+def roughly(share: float) -> str:
+    """Write a share that was found by simulation, without digits that it has not.
+
+    Examples
+    --------
+    >>> roughly(0.786), roughly(0.999), roughly(0.0)
+    ('about 79 %', 'over 99 %', 'under 1 %')
+    """
+    if share < 0.01:
+        return "under 1 %"
+    return "over 99 %" if share > 0.99 else f"about {100 * share:.0f} %"
 
 
 def listed(names: Sequence[str], limit: int = 6) -> str:

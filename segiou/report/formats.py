@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from segiou._files import write_whole
+from segiou.imbalance.wording import plural
 from segiou.report.boundaries import boundary_cells, boundary_lines, boundary_note
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ def to_markdown(report: Report, rows: Sequence[ClassRow]) -> str:
     """Headline, table of the classes and the rule, as GitHub renders them."""
     lines = [
         f"**Mean IoU {number(report.mean_iou)}** over {report.mean_iou_classes} of "
-        f"{len(report.class_names)} classes{_between(report)} · "
+        f"{plural(len(report.class_names), 'class', 'classes')}{_between(report)} · "
         f"pixel accuracy {number(report.pixel_accuracy)} · "
         f"mean accuracy {number(report.mean_accuracy)}",
         "",
@@ -154,7 +155,7 @@ def to_markdown(report: Report, rows: Sequence[ClassRow]) -> str:
     lines += _boundary_section(report)
     lines += [
         "",
-        f"{report.pairs} pairs, {report.pixels} {report.unit}, {report.ignored} ignored. "
+        f"{plural(report.pairs, 'pair')}, {report.pixels} {report.unit}, {report.ignored} ignored. "
         f"Rule `{report.protocol.name}`: {report.protocol.rule}. "
         f"Always answering {_cell(str(report.majority['class']))} would score pixel accuracy "
         f"{number(report.majority['pixel_accuracy'])} and mean IoU "
@@ -222,11 +223,13 @@ def score_text(value: float) -> str:
 
 
 def percent(value: float) -> str:
-    """A share for reading; a small one keeps two significant digits."""
+    """A share for reading; what is not all or nothing never looks so."""
     if math.isnan(value):
         return "–"
     if value and value < 0.001:
         return "<0.1 %"
+    if 0.9995 <= value < 1:
+        return ">99.9 %"
     return f"{100 * value:.1f} %"
 
 

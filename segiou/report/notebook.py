@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from segiou.fine_grained import image_means
+from segiou.imbalance.wording import p_text, plural
 from segiou.metrics._ratio import ratio
 from segiou.report.boundaries import boundary_lines, boundary_note
 from segiou.report.formats import number, percent
@@ -76,7 +77,8 @@ def _headline(report: Report) -> str:
     majority = report.majority
     return (
         f"<div><b>Mean IoU {number(report.mean_iou)}</b> over {report.mean_iou_classes} of "
-        f"{len(report.class_names)} classes · pixel accuracy {number(report.pixel_accuracy)} · "
+        f"{plural(len(report.class_names), 'class', 'classes')} · "
+        f"pixel accuracy {number(report.pixel_accuracy)} · "
         f"mean accuracy {number(report.mean_accuracy)}</div>"
         f'<div style="{_MUTED}">Always answering {escape(majority["class"])}: pixel accuracy '
         f"{number(majority['pixel_accuracy'])}, mean IoU {number(majority['mean_iou'])}"
@@ -163,8 +165,8 @@ def _share(share: float, *, right: bool) -> str:
 def _footer(report: Report) -> str:
     return (
         f'<div style="{_MUTED};font-size:90%">Rule {escape(report.protocol.name)}: '
-        f"{escape(report.protocol.rule)}. {report.pairs} pairs, {report.pixels} {report.unit}, "
-        f"{report.ignored} ignored.</div>"
+        f"{escape(report.protocol.rule)}. {plural(report.pairs, 'pair')}, "
+        f"{report.pixels} {report.unit}, {report.ignored} ignored.</div>"
     )
 
 
@@ -211,7 +213,7 @@ def _pair(comparison: Comparison, pair: PairComparison) -> str:
             number(row.b),
             _signed(row.delta),
             "–" if math.isnan(row.low) else f"{low} to {high}",
-            "–" if math.isnan(row.p_holm) else f"{row.p_holm:.4f}",
+            escape(p_text(row.p_holm)),
         )
         # In bold: the score itself, and the classes that differ.
         rows.append([f"<b>{cell}</b>" if sure or place == 0 else cell for cell in cells])

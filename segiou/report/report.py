@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from segiou._arguments import check_integer, check_path
+from segiou.imbalance.wording import plural
 from segiou.report import formats
 from segiou.report.scores import Scores
 
@@ -137,6 +138,6 @@ class Report(Scores):
     def __repr__(self) -> str:
         return (
             f"<Report: mean IoU {self.mean_iou:.4f} over {self.mean_iou_classes} of "
-            f"{len(self.class_names)} classes, pixel accuracy {self.pixel_accuracy:.4f}, "
-            f"{self.pairs} pairs>"
+            f"{plural(len(self.class_names), 'class', 'classes')}, "
+            f"pixel accuracy {self.pixel_accuracy:.4f}, {plural(self.pairs, 'pair')}>"
         )

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from segiou.imbalance.wording import plural
 from segiou.report.boundaries import boundary_lines, boundary_note
 from segiou.report.formats import between_text, interval_text, number, percent, score_text
 
@@ -77,7 +78,7 @@ def _headline(report: Report) -> Table:
     grid.add_row(
         Text("mean IoU", style="bold"),
         Text(number(report.mean_iou), style="bold"),
-        f"over {report.mean_iou_classes} of {total} classes",
+        f"over {report.mean_iou_classes} of {plural(total, 'class', 'classes')}",
     )
     if report.intervals is not None:
         grid.add_row("", "", interval_text(report))
@@ -228,18 +229,16 @@ def _footer(report: Report) -> list[str]:
     share = report.ignored / report.pixels if report.pixels else float("nan")
     lines = [f"rule {report.protocol.name}: {report.protocol.rule}"]
     if report.unassigned.any():
-        lines.append(
-            f"{int(report.unassigned.sum())} valid pixels were predicted as no class (missed)"
-        )
+        missed = plural(int(report.unassigned.sum()), "valid pixel")
+        lines.append(f"predicted as no class, so missed: {missed}")
     skipped = report.iou_mean.skipped
     if skipped:
         lines.append(f"not in the mean: {_skipped_text(report)}")
     if report.boundary:
         lines.append(boundary_note(report))
     lines += _unseen(report)
-    pairs = "pair" if report.pairs == 1 else "pairs"
     lines.append(
-        f"{report.pairs} {pairs}, {report.pixels} {report.unit}, "
+        f"{plural(report.pairs, 'pair')}, {report.pixels} {report.unit}, "
         f"{report.ignored} ignored ({percent(share)}); segiou {__version__} ({report.backend})"
     )
     return lines

@@ -113,6 +113,7 @@ def score_folder(
     options = ClassOptions.of(
         labels, pred_labels=pred_labels, ignore=ignore, exclude=exclude, unassigned=unassigned
     )
+    options.check_memory()
     options.warn_of_ignored_classes(stacklevel=3)
     for what, path in (("truth", truth), ("pred", pred), ("run", "" if run is None else run)):
         check_kind(what, path, (str, os.PathLike), "a path or an address")

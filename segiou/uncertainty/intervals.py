@@ -145,6 +145,12 @@ def _overall_sentence(found: Intervals) -> str:
     )
     if np.isnan(score.low):
         return f"{start}; its interval is undefined."
+    if score.low == score.high:
+        return (
+            f"{start}, and in each of {found.resamples} resamples of these {found.unit}s: an "
+            f"interval of no width, which does not show that other {found.unit}s would give the "
+            "same."
+        )
     return (
         f"{start}; over all {found.unit}s of this kind it is plausibly between "
         f"{wording.points(score.low)} and {wording.percent(score.high)} "

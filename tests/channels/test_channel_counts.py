@@ -208,7 +208,7 @@ def test_report_in_every_format():
         assert "0.7000" in text
         assert "20 values (pixels × channels)" in text
         assert "the more frequent of yes and no in each channel" in " ".join(text.split())
-    assert repr(channels) == "<ChannelCounts: 2 channels, 1 pairs, 10 pixels>"
+    assert repr(channels) == "<ChannelCounts: 2 channels, 1 pair, 10 pixels>"
 
 
 def test_protocols_and_exclusion_apply_to_channels():

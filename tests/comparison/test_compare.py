@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
+from segiou import score
 from segiou.comparison import DifferentImagesError, compare
 from segiou.counts import Counts, Tally
 from segiou.metrics import iou, mean_iou
@@ -171,7 +172,7 @@ def test_text_says_what_was_found():
     found = compare(a, b, **FEW)
     text = found.to_text(80)
     assert "m1 is " in text
-    assert "The difference would very likely survive other images" in text.replace("\n", " ")
+    assert "The difference is unlikely to be one of these images alone" in text.replace("\n", " ")
     assert "four times in five takes about" in text.replace("\n", " ")
     row = next(line for line in text.splitlines() if line.startswith("pole"))
     assert f"{100 * found.pairs[0].classes[2].delta:+.1f}" in row
@@ -295,3 +296,19 @@ def test_camvid_base_is_ahead(camvid_tables):
     assert found.overall.delta == pytest.approx(0.4679 - 0.3917, abs=1e-4)
     assert found.overall.low > 0.05
     assert {c.name for c in found.different(0.95)} == {"sign", "pedestrian", "pole"}
+
+
+def test_what_resamples_cannot_tell_is_not_said():
+    truths = [[[0, 0, 1, 1]]] * 12
+    mixed = [[[0, 1, 1, 1]], [[0, 0, 0, 1]]] * 6
+    runs = [score(truths, preds, labels=2) for preds in (mixed, truths, [[[1, 0, 0, 0]]] * 12)]
+    found = compare(*runs, names=("mixed", "perfect", "wrong"), resamples=200, permutations=200)
+    said = " ".join(found.sentences())
+    assert (
+        "the share of 200 resamples of the images in which each is best: perfect 100.0 % (all)"
+        in (said)
+    )
+    assert "wrong 12.5 % (none)" in said
+    assert "over 99 % of such comparisons would" in said
+    assert "100.0 % of such" not in said
+    assert "would probably be ahead again" in said

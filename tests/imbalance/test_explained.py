@@ -157,3 +157,13 @@ def test_skill_of_a_perfect_baseline_is_undefined():
 def test_majority_counts_keep_images():
     always = majority_counts(Counts([[1, 0]], [[0, 0]], [[0, 3]], [[3, 1]]), 1)
     assert always == Counts([[0, 3]], [[0, 1]], [[1, 0]], [[3, 0]])
+
+
+def test_baselines_that_cannot_be_beaten_or_are_not():
+    alone = explain(Counts(tp=[5], fp=[0], fn=[0], tn=[0]), ["a"]).sentences()[1]
+    assert alone.endswith(
+        "a mean IoU of 100.0 %; where that is perfect, no score of a model says anything."
+    )
+    worse = explain(Counts(tp=[1, 0], fp=[4, 5], fn=[5, 4], tn=[0, 1]), ["a", "b"]).sentences()[1]
+    assert "the skill of the model over that is -125.0 % in accuracy" in worse
+    assert "(0 % is no better, 100 % perfect)" in worse
