@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from segiou._fragments import sentence_list
 from segiou.imbalance import wording
 from segiou.imbalance.baselines import Baseline
 from segiou.imbalance.plain import plain
@@ -123,6 +124,12 @@ class Imbalance:
         found["never_predicted"] = list(self.never_predicted)
         found["predicted_only"] = list(self.predicted_only)
         return found
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences())
+
+    def _repr_html_(self) -> str:
+        return f'<div class="segiou-imbalance">{sentence_list(self.sentences())}</div>'
 
     def sentences(self) -> list[str]:
         """Say it in words, rounded to a tenth of a point."""

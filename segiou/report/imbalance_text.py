@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import math
 import textwrap
 from typing import TYPE_CHECKING
 
 from rich import box
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from segiou.report.console import console_of, text_of
 from segiou.report.formats import number, percent
 
 if TYPE_CHECKING:
@@ -32,23 +31,14 @@ _COLUMNS = (
 
 def render_imbalance(found: Imbalance, width: int, *, color: bool) -> str:
     """Render sentences, the split of the gap and a row a class for ``width`` columns."""
-    out = io.StringIO()
-    console = Console(
-        file=out,
-        width=max(width, 24),
-        force_terminal=color,
-        color_system="standard" if color else None,
-        highlight=False,
-        markup=False,
-        emoji=False,
-    )
+    console = console_of(width, color=color)
     for sentence in found.sentences():
-        console.print(textwrap.fill(sentence, max(width, 24)))
+        console.print(textwrap.fill(sentence, console.width))
     console.print()
     console.print(_split(found))
     console.print()
     console.print(_classes(found, width))
-    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+    return text_of(console)
 
 
 def _split(found: Imbalance) -> Table:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from rich import box
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from segiou.report.console import console_of, text_of
 from segiou.report.formats import percent
 
 if TYPE_CHECKING:
@@ -23,16 +22,7 @@ _SHOWN = 40
 
 def render_inspection(found: Inspection, width: int, *, color: bool) -> str:
     """Render the findings for ``width`` columns."""
-    out = io.StringIO()
-    console = Console(
-        file=out,
-        width=max(width, 24),
-        force_terminal=color,
-        color_system="standard" if color else None,
-        highlight=False,
-        markup=False,
-        emoji=False,
-    )
+    console = console_of(width, color=color)
     console.print(_facts(found))
     if found.values:
         console.print(_value_table(found))
@@ -43,7 +33,7 @@ def render_inspection(found: Inspection, width: int, *, color: bool) -> str:
         console.print(Text(f"suspicious: {text}", style="yellow"))
     for problem in found.problems:
         console.print(Text(f"unreadable: {problem}", style="red"))
-    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+    return text_of(console)
 
 
 def _facts(found: Inspection) -> Table:

@@ -1,24 +1,21 @@
-"""Reports and comparisons as fragments of HTML that take their colours from the notebook's theme.
-
-Only inline styles and no colour for text: a notebook's sanitizer drops style
-sheets, and its theme may be dark.
-"""
+"""Reports and comparisons as fragments of HTML for notebooks."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from segiou._fragments import LINE, MUTED, NAME, sentence_list, table
 from segiou.fine_grained import image_means
 from segiou.imbalance.wording import p_text, plural
 from segiou.metrics._ratio import ratio
 from segiou.report.boundaries import boundary_lines, boundary_note
-from segiou.report.formats import number, percent
+from segiou.report.formats import between_text, interval_text, number, percent, score_text
 
 if TYPE_CHECKING:
     from segiou.comparison import Comparison, PairComparison
@@ -27,10 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["render_comparison_notebook", "render_notebook", "with_short_names"]
 
-_CELL = "padding:.15em .8em;text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums"
-_NAME = "padding:.15em .8em;text-align:left"
-_MUTED = "opacity:.75"
-_LINE = "border-top:1px solid rgba(128,128,128,.35)"
 # Middling tones, which show on white and on black.
 _RIGHT = "38,148,128"
 _WRONG = "214,122,36"
@@ -45,31 +38,21 @@ def render_notebook(report: Report) -> str:
     left_out = ""
     if len(absent) > _ABSENT_SHOWN:
         rows = [row for row in rows if row.status != "absent"]
-        left_out = f'<div style="{_MUTED}">and {len(absent)} classes that do not occur</div>'
-    heads = ("class", "IoU", "", "Dice", "precision", "recall", "share")
-    body = [_class_cells(row) for row in (*rows, *report.group_rows)]
+        left_out = f'<div style="{MUTED}">and {len(absent)} classes that do not occur</div>'
+    heads = ["class", "IoU", "", "Dice", "precision", "recall", "share"]
+    classes, groups = ([_class_cells(r) for r in part] for part in (rows, report.group_rows))
+    if report.intervals is not None:
+        heads.append(f"{100 * report.intervals.level:g} % interval of IoU")
+        classes = [
+            (*cells, between_text(report.interval_of(row.name)))
+            for cells, row in zip(classes, rows, strict=True)
+        ]
+        groups = [(*cells, "") for cells in groups]
     title = f"<div><b>{escape(report.title)}</b></div>" if report.title else ""
     return (
         f'<div class="segiou-report">{title}{_headline(report)}'
-        f"{_table(heads, body, left=(0, 2))}{left_out}{_boundary(report)}{_matrix(report)}"
-        f"{_footer(report)}</div>"
-    )
-
-
-def _table(heads: Iterable[str], rows: Iterable[Sequence[str]], *, left: Sequence[int]) -> str:
-    """A table of cells that are HTML already; long ones scroll."""
-
-    def line(cells: Iterable[str], tag: str) -> str:
-        styled = (
-            f'<{tag} style="{_NAME if i in left else _CELL}">{cell}</{tag}>'
-            for i, cell in enumerate(cells)
-        )
-        return f"<tr>{''.join(styled)}</tr>"
-
-    body = "".join(line(cells, "td") for cells in rows)
-    return (
-        '<div style="max-height:34em;overflow:auto"><table style="border-collapse:collapse">'
-        f"<thead>{line(map(escape, heads), 'th')}</thead><tbody>{body}</tbody></table></div>"
+        f"{table(heads, classes, groups, left=(0, 2))}{left_out}{_worst_images(report)}"
+        f"{_boundary(report)}{_matrix(report)}{_footer(report)}</div>"
     )
 
 
@@ -79,11 +62,23 @@ def _headline(report: Report) -> str:
         f"<div><b>Mean IoU {number(report.mean_iou)}</b> over {report.mean_iou_classes} of "
         f"{plural(len(report.class_names), 'class', 'classes')} · "
         f"pixel accuracy {number(report.pixel_accuracy)} · "
-        f"mean accuracy {number(report.mean_accuracy)}</div>"
-        f'<div style="{_MUTED}">Always answering {escape(majority["class"])}: pixel accuracy '
+        f"mean accuracy {number(report.mean_accuracy)}</div>{_interval(report)}"
+        f'<div style="{MUTED}">Always answering {escape(majority["class"])}: pixel accuracy '
         f"{number(majority['pixel_accuracy'])}, mean IoU {number(majority['mean_iou'])}"
         f"{_images(report)}</div>"
     )
+
+
+def _interval(report: Report) -> str:
+    return "" if report.intervals is None else f"<div>{escape(interval_text(report))}</div>"
+
+
+def _worst_images(report: Report) -> str:
+    found = report.worst_images
+    if found is None:
+        return ""
+    rows = [(escape(row["id"]), score_text(row[found.by])) for row in found.rows]
+    return table(("worst images", found.by), rows)
 
 
 def _images(report: Report) -> str:
@@ -100,7 +95,7 @@ def _images(report: Report) -> str:
 
 
 def _class_cells(row: ClassRow) -> tuple[str, ...]:
-    note = f' <span style="{_MUTED}">{escape(row.status)}</span>' if row.status else ""
+    note = f' <span style="{MUTED}">{escape(row.status)}</span>' if row.status else ""
     numbers = (number(x) for x in (row.dice, row.precision, row.recall))
     return (
         f"{escape(row.name)}{note}",
@@ -118,8 +113,8 @@ def _boundary(report: Report) -> str:
     heads, *body = ([escape(cell) for cell in line] for line in boundary_lines(report))
     return (
         '<details style="margin-top:.5em"><summary>Boundary quality</summary>'
-        f"{_table(heads, body, left=(0,))}"
-        f'<div style="{_MUTED}">{escape(boundary_note(report))}</div></details>'
+        f"{table(heads, body, left=(0,))}"
+        f'<div style="{MUTED}">{escape(boundary_note(report))}</div></details>'
     )
 
 
@@ -141,7 +136,7 @@ def _matrix(report: Report) -> str:
     upright = 'style="writing-mode:vertical-rl;transform:rotate(180deg);text-align:left"'
     heads = "".join(f"<th><span {upright}>{name}</span></th>" for name in names)
     rows = "".join(
-        f'<tr><th style="{_NAME}">{name}</th>'
+        f'<tr><th style="{NAME}">{name}</th>'
         + "".join(_share(share, right=t == p) for p, share in enumerate(row))
         + "</tr>"
         for t, (name, row) in enumerate(zip(names, shares.tolist(), strict=True))
@@ -164,7 +159,7 @@ def _share(share: float, *, right: bool) -> str:
 
 def _footer(report: Report) -> str:
     return (
-        f'<div style="{_MUTED};font-size:90%">Rule {escape(report.protocol.name)}: '
+        f'<div style="{MUTED};font-size:90%">Rule {escape(report.protocol.name)}: '
         f"{escape(report.protocol.rule)}. {plural(report.pairs, 'pair')}, "
         f"{report.pixels} {report.unit}, {report.ignored} ignored.</div>"
     )
@@ -173,9 +168,9 @@ def _footer(report: Report) -> str:
 def render_comparison_notebook(comparison: Comparison) -> str:
     """What the comparison says, and a table of every pair of models."""
     comparison = with_short_names(comparison)
-    said = "".join(f"<li>{escape(text)}</li>" for text in comparison.sentences())
+    said = sentence_list(comparison.sentences())
     pairs = "".join(_pair(comparison, pair) for pair in comparison.pairs)
-    return f'<div class="segiou-comparison"><ul>{said}</ul>{pairs}</div>'
+    return f'<div class="segiou-comparison">{said}{pairs}</div>'
 
 
 def with_short_names(comparison: Comparison) -> Comparison:
@@ -217,7 +212,7 @@ def _pair(comparison: Comparison, pair: PairComparison) -> str:
         )
         # In bold: the score itself, and the classes that differ.
         rows.append([f"<b>{cell}</b>" if sure or place == 0 else cell for cell in cells])
-    return f'<div style="{_LINE};margin-top:.5em">{_table(heads, rows, left=(0,))}</div>'
+    return f'<div style="{LINE};margin-top:.5em">{table(heads, rows, left=(0,))}</div>'
 
 
 def _signed(value: float) -> str:

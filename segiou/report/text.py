@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich import box
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from segiou.imbalance.wording import plural
 from segiou.report.boundaries import boundary_lines, boundary_note
+from segiou.report.console import console_of, text_of
 from segiou.report.formats import between_text, interval_text, number, percent, score_text
 
 if TYPE_CHECKING:
@@ -33,16 +32,7 @@ _WORST = 10
 
 def render_text(report: Report, rows: Sequence[ClassRow], width: int, *, color: bool) -> str:
     """Render a report for ``width`` columns."""
-    out = io.StringIO()
-    console = Console(
-        file=out,
-        width=max(width, 24),
-        force_terminal=color,
-        color_system="standard" if color else None,
-        highlight=False,
-        markup=False,
-        emoji=False,
-    )
+    console = console_of(width, color=color)
     if report.title:
         console.print(Text(report.title, style="bold"))
     console.print(_headline(report))
@@ -65,7 +55,7 @@ def render_text(report: Report, rows: Sequence[ClassRow], width: int, *, color: 
         console.print()
     for line in _footer(report):
         console.print(Text(line, style="dim"))
-    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+    return text_of(console)
 
 
 def _headline(report: Report) -> Table:

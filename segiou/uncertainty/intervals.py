@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from html import escape
 from statistics import NormalDist
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from segiou._arguments import check_choice, check_number
+from segiou._fragments import sentence_list, table
 from segiou.imbalance import wording
 from segiou.imbalance.plain import plain
 from segiou.metrics import Floats
@@ -116,6 +118,14 @@ class Intervals:
         found["few"] = list(self.few)
         return found
 
+    def __str__(self) -> str:
+        return "\n".join(self.sentences())
+
+    def _repr_html_(self) -> str:
+        heads = ("", "score", f"{100 * self.level:g} % interval", f"{self.unit}s")
+        rows = table(heads, [_cells(self.overall)], [_cells(c) for c in self.classes])
+        return f'<div class="segiou-intervals">{sentence_list(self.sentences())}{rows}</div>'
+
     def sentences(self) -> list[str]:
         """Say it in words, rounded to a tenth of a point."""
         said = [_overall_sentence(self)]
@@ -135,6 +145,12 @@ class Intervals:
         if gone:
             said.append(f"Without a value in some resamples: {wording.listed(gone)}.")
         return said
+
+
+def _cells(found: Interval) -> tuple[str, ...]:
+    number = "–" if np.isnan(found.value) else f"{found.value:.4f}"
+    ends = "–" if np.isnan(found.low) else f"{found.low:.4f} to {found.high:.4f}"
+    return escape(found.name), number, ends, f"{found.units}{' (few)' if found.few else ''}"
 
 
 def _overall_sentence(found: Intervals) -> str:

@@ -16,6 +16,7 @@ SCRIPTS = (
     "readout.js",
     "shrink.js",
     "challenges.js",
+    "theme.js",
     "main.js",
 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from segiou.imbalance.wording import p_text
 from segiou.report.formats import number, percent
 
 __all__ = ["count", "number", "p_text", "percent", "plural", "position", "signed"]
@@ -34,19 +35,6 @@ def signed(value: float, digits: int = 4) -> str:
     if float(text) == 0:
         return text
     return f"{'+' if value > 0 else '−'}{text}"
-
-
-def p_text(p: float) -> str:
-    """Write a p value; never as 0.
-
-    Examples
-    --------
-    >>> p_text(0.00009999), p_text(0.0312), p_text(float("nan"))
-    ('<0.001', '0.031', '–')
-    """
-    if p != p:
-        return number(p)
-    return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def position(value: float) -> str:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["assemble"]
 
 #: The explorer's theme is the theme of all pages.
-_THEME = ("explorer", "theme.css")
+_THEME_STYLE, _THEME_SCRIPT = ("explorer", "theme.css"), ("explorer", "script", "theme.js")
 STYLES = ("page.css", "tables.css", "charts.css", "gallery.css", "print.css")
 
 # The order matters: each file uses names that those before it declare.
@@ -95,14 +95,18 @@ def _sentence(text: str) -> str:
 
 @cache
 def _style() -> str:
-    theme = resources.files("segiou.html").joinpath(*_THEME).read_text(encoding="utf-8")
-    return "\n".join([theme, *(_read("style", name) for name in STYLES)])
+    return "\n".join([_shared(*_THEME_STYLE), *(_read("style", name) for name in STYLES)])
 
 
 @cache
 def _script() -> str:
-    parts = "\n".join(_read("script", name) for name in SCRIPTS)
+    base, *others = (_read("script", name) for name in SCRIPTS)
+    parts = "\n".join([base, _shared(*_THEME_SCRIPT), *others])
     return f'"use strict";\n(() => {{\n{parts}}})();'
+
+
+def _shared(*parts: str) -> str:
+    return resources.files("segiou.html").joinpath(*parts).read_text(encoding="utf-8")
 
 
 def _read(*parts: str) -> str:

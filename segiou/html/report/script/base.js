@@ -1,4 +1,4 @@
-// Small helpers, the data of the page, and the choice of colours.
+// Small helpers, and the data of the page.
 
 const byId = (id) => document.getElementById(id);
 const all = (selector, within = document) => [...within.querySelectorAll(selector)];
@@ -26,32 +26,10 @@ const number = (value) => (value === null || Number.isNaN(value) ? "–" : value
 
 function percent(share) {
   if (!Number.isFinite(share)) return "–";
+  if (share >= 0.9995 && share < 1) return ">99.9 %";
   return share && share < 0.001 ? "<0.1 %" : `${(100 * share).toFixed(1)} %`;
 }
 
 function say(text) {
   byId("live").textContent = text;
-}
-
-function buildTheme() {
-  const select = byId("theme");
-  // Storage may be forbidden to a page opened from disk; then the choice lasts as long as the page.
-  const memory = (use) => {
-    try {
-      return use(localStorage);
-    } catch {
-      return null;
-    }
-  };
-  const apply = () => {
-    if (select.value) document.documentElement.dataset.theme = select.value;
-    else delete document.documentElement.dataset.theme;
-  };
-  select.value = memory((storage) => storage.getItem("segiou-theme")) ?? "";
-  if (select.selectedIndex < 0) select.value = "";
-  apply();
-  select.addEventListener("change", () => {
-    apply();
-    memory((storage) => storage.setItem("segiou-theme", select.value));
-  });
 }
