@@ -5,14 +5,9 @@ those of the benchmarks' own documents, or follow from a published formula.
 """
 
 import re
-import tomllib
-from pathlib import Path
-from typing import Any
 
 import pytest
-
-FOLDER = Path(__file__).parents[2] / "segiou" / "labelsets"
-PRESETS = {path.stem: tomllib.loads(path.read_text("utf-8")) for path in FOLDER.glob("*.toml")}
+from presets import FOLDER, PRESETS, colors_of, decimal, entry_of, groups_of, names_of, values_of
 
 COUNTS = {
     "ade20k": 150,
@@ -147,31 +142,6 @@ COLORS: dict[str, dict[str, tuple[int, int, int]]] = {
 }
 
 every_preset = pytest.mark.parametrize("name", sorted(PRESETS))
-
-
-def names_of(name: str) -> list[str]:
-    return [entry["name"] for entry in PRESETS[name]["classes"]]
-
-
-def values_of(name: str) -> list[int]:
-    return [value for entry in PRESETS[name]["classes"] for value in entry["values"]]
-
-
-def colors_of(name: str) -> list[str]:
-    return [color for entry in PRESETS[name]["classes"] for color in entry.get("colors", [])]
-
-
-def entry_of(name: str, class_name: str) -> dict[str, Any]:
-    return next(entry for entry in PRESETS[name]["classes"] if entry["name"] == class_name)
-
-
-def decimal(color: str) -> tuple[int, ...]:
-    return tuple(bytes.fromhex(color.removeprefix("#")))
-
-
-def groups_of(name: str) -> dict[str, list[str]]:
-    groups: dict[str, list[str]] = PRESETS[name].get("groups", {})
-    return groups
 
 
 def test_the_presets_are_those_listed_here() -> None:

@@ -4,15 +4,10 @@ Pairs of presets are two encodings of the same classes, so they must agree; grou
 orders are those of the benchmarks, typed in or derived from a published formula.
 """
 
-import tomllib
 from itertools import chain
-from pathlib import Path
-from typing import Any
 
 import pytest
-
-FOLDER = Path(__file__).parents[2] / "segiou" / "labelsets"
-PRESETS = {path.stem: tomllib.loads(path.read_text("utf-8")) for path in FOLDER.glob("*.toml")}
+from presets import PRESETS, colors_of, decimal, entry_of, groups_of, names_of, values_of
 
 CITYSCAPES_CATEGORIES = {
     "flat": ["road", "sidewalk"],
@@ -26,31 +21,6 @@ CITYSCAPES_CATEGORIES = {
 
 # Things of COCO that were never segmented, so that their ids stay unused.
 COCO_GAPS = [12, 26, 29, 30, 45, 66, 68, 69, 71, 83, 91]
-
-
-def names_of(name: str) -> list[str]:
-    return [entry["name"] for entry in PRESETS[name]["classes"]]
-
-
-def values_of(name: str) -> list[int]:
-    return [value for entry in PRESETS[name]["classes"] for value in entry["values"]]
-
-
-def colors_of(name: str) -> list[str]:
-    return [color for entry in PRESETS[name]["classes"] for color in entry.get("colors", [])]
-
-
-def entry_of(name: str, class_name: str) -> dict[str, Any]:
-    return next(entry for entry in PRESETS[name]["classes"] if entry["name"] == class_name)
-
-
-def decimal(color: str) -> tuple[int, ...]:
-    return tuple(bytes.fromhex(color.removeprefix("#")))
-
-
-def groups_of(name: str) -> dict[str, list[str]]:
-    groups: dict[str, list[str]] = PRESETS[name].get("groups", {})
-    return groups
 
 
 def members_of(name: str) -> list[str]:
