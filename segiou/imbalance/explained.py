@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._arguments import read_several, refuse_kind
-from segiou.counts import Counts
+from segiou.counts import ChannelTally, Counts
 from segiou.imbalance.baselines import majority_baseline, random_baseline
 from segiou.imbalance.findings import ClassBalance, Imbalance
 from segiou.imbalance.rule import Case, Scores, Terms
@@ -65,8 +65,8 @@ def explain(
     TypeError
         If an argument is of the wrong kind, or bare counts have no names.
     ValueError
-        If the names do not fit the counts, or the protocol averages over
-        images and the counts are those of a data set.
+        If the names do not fit the counts, they are of overlapping channels, or
+        the protocol averages over images and they are those of a data set.
 
     References
     ----------
@@ -118,6 +118,12 @@ def _explain_scored(
 ) -> Imbalance:
     if not all(hasattr(scored, name) for name in ("counts", "class_names", "include")):
         raise refuse_kind("counts", scored, "segiou.Counts, a run, a confusion matrix or a report")
+    if isinstance(getattr(scored, "tally", None), ChannelTally):
+        msg = (
+            "overlapping channels have no pixel accuracy over classes to explain; explain one "
+            "channel against its rest: counts.one_vs_rest()"
+        )
+        raise ValueError(msg)
     images = getattr(scored, "per_image", None)  # a report's, where it has them
     return explain(
         scored.counts if images is None else images,

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from segiou import ChannelCounts
 from segiou.counts import Counts, Tally
 from segiou.imbalance import explain, majority_counts, random_iou, skill
 from segiou.imbalance.rule import mean_terms
@@ -167,3 +168,13 @@ def test_baselines_that_cannot_be_beaten_or_are_not():
     worse = explain(Counts(tp=[1, 0], fp=[4, 5], fn=[5, 4], tn=[0, 1]), ["a", "b"]).sentences()[1]
     assert "the skill of the model over that is -125.0 % in accuracy" in worse
     assert "(0 % is no better, 100 % perfect)" in worse
+
+
+def test_overlapping_channels_have_no_such_gap():
+    truth = [[[1, 1, 0]], [[0, 1, 0]]]
+    channels = ChannelCounts(["edema", "tumour"]).update(truth, truth, axis=0)
+    for scored in (channels, channels.report()):
+        with pytest.raises(
+            ValueError, match="overlapping channels have no pixel"
+        ):
+            explain(scored)

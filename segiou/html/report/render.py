@@ -151,10 +151,7 @@ def _intervals(report: Report) -> list[Intervals]:
 def _explained(report: Report) -> list[str]:
     if not isinstance(report.tally, Tally):
         return []
-    counts = report.counts if report.per_image is None else report.per_image
-    return explain(
-        counts, report.class_names, include=report.include, protocol=report.protocol
-    ).sentences()
+    return explain(report).sentences()
 
 
 def write_html(path: str | Path, report: Report, **options: Any) -> Path:
