@@ -134,13 +134,16 @@ def _laid_out(planes: NDArray[Any], dtype: Any) -> tuple[NDArray[Any], NDArray[A
     found : ndarray
         The same labels, in the order of the scores as they were given.
     """
-    strides = planes.strides[1:]
+    strides = list(planes.strides[1:])
+    if strides == sorted(map(abs, strides), reverse=True):
+        labels = np.empty(planes.shape[1:], dtype=dtype)
+        return planes, labels, labels
     order = sorted(range(len(strides)), key=lambda axis: -abs(strides[axis]))
-    forwards = tuple(slice(None, None, -1 if strides[axis] < 0 else 1) for axis in order)
-    walked = planes.transpose(0, *(1 + axis for axis in order))[:, *forwards]
+    forwards = [slice(None, None, -1 if strides[axis] < 0 else 1) for axis in order]
+    walked = planes.transpose([0, *(1 + axis for axis in order)])[:, *forwards]
     labels = np.empty(walked.shape[1:], dtype=dtype)
-    here: tuple[Any, ...] = (..., *forwards)
-    return walked, labels, labels[here].transpose(np.argsort(order))
+    found: NDArray[Any] = labels[tuple(forwards)]
+    return walked, labels, found.transpose(np.argsort(order))
 
 
 def _kind(dtype: np.dtype[Any]) -> str | None:
