@@ -23,13 +23,27 @@ CLASSES, SHAPE = 19, (4, 256, 512)
 ROUNDS = 15
 
 
-def network():
+def convolutions():
     """Four convolutions at full resolution, 95 699 weights: small for segmentation."""
     torch.manual_seed(0)
     layers = []
     for width_in, width in ((3, 32), (32, 64), (64, 128)):
         layers += [torch.nn.Conv2d(width_in, width, 3, padding=1), torch.nn.ReLU()]
     return torch.nn.Sequential(*layers, torch.nn.Conv2d(128, CLASSES, 1))
+
+
+def segformer():
+    """SegFormer-B0, 3.7 million weights, its quarter-size logits upsampled: light and common."""
+    from transformers import SegformerConfig, SegformerForSemanticSegmentation
+
+    torch.manual_seed(0)
+    model = SegformerForSemanticSegmentation(SegformerConfig(num_labels=CLASSES)).eval()
+
+    def forward(images):
+        logits = model(pixel_values=images).logits
+        return torch.nn.functional.interpolate(logits, scale_factor=4.0, mode="bilinear")
+
+    return forward
 
 
 def batch():
@@ -54,7 +68,7 @@ def medians(contestants: dict[str, Callable[[], object]], rounds: int) -> dict[s
     return {name: statistics.median(taken[1:]) for name, taken in times.items()}
 
 
-def measured(rounds: int = ROUNDS) -> dict[str, float]:
+def measured(network, rounds: int = ROUNDS) -> dict[str, float]:
     """Milliseconds a batch; the answers of the three are compared first."""
     from torchmetrics.classification import MulticlassJaccardIndex
 
@@ -102,9 +116,12 @@ def growth(updates: int) -> int:
     return grown
 
 
-def test_the_answers_agree():
+@pytest.mark.parametrize("network", [convolutions, segformer])
+def test_the_answers_agree(network):
     pytest.importorskip("torchmetrics", reason="torchmetrics is what is compared with")
-    assert all(taken > 0 for taken in measured(rounds=1).values())
+    if network is segformer:
+        pytest.importorskip("transformers", reason="transformers has the network")
+    assert all(taken > 0 for taken in measured(network, rounds=1).values())
 
 
 def test_memory_of_10_000_updates_is_flat():
@@ -112,14 +129,16 @@ def test_memory_of_10_000_updates_is_flat():
 
 
 def main() -> None:
-    times = measured()
-    forward = times["forward pass"]
-    for name, taken in times.items():
-        print(f"{name:36} {taken:9.3f} ms  {100 * taken / forward:7.3f} % of the forward pass")
-    for what in ("labels", "logits"):
-        factor = times[f"torchmetrics, {what}"] / times[f"segiou, {what}"]
-        print(f"torchmetrics takes {factor:.1f} times as long with {what}")
-    print(f"10 000 updates: {growth(10_000)} bytes more")
+    for network in (convolutions, segformer):
+        times = measured(network)
+        forward = times["forward pass"]
+        print(f"\n{network.__doc__}")
+        for name, taken in times.items():
+            print(f"{name:36} {taken:9.3f} ms  {100 * taken / forward:7.3f} % of the forward pass")
+        for what in ("labels", "logits"):
+            factor = times[f"torchmetrics, {what}"] / times[f"segiou, {what}"]
+            print(f"torchmetrics takes {factor:.1f} times as long with {what}")
+    print(f"\n10 000 updates: {growth(10_000)} bytes more")
 
 
 if __name__ == "__main__":

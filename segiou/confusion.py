@@ -207,8 +207,9 @@ class ConfusionMatrix(Accumulator):
         not waited for. Values that are no class are then found when the counts
         are first read, and at each reading until :meth:`reset`.
         """
+        on_device = is_on_device(truth) or is_on_device(pred)
         encoding = self._encoding_for(pred, argmax, threshold)
-        if is_on_device(truth) or is_on_device(pred):
+        if on_device:
             how = {"mask": mask, "argmax": argmax, "threshold": threshold}
             for count in self._pending.add(encoding, truth, pred, **how):
                 self._add_count(count)
@@ -229,8 +230,9 @@ class ConfusionMatrix(Accumulator):
         threshold: float | None = None,
     ) -> PairCount:
         """Count a pair as :meth:`update` does, without adding it."""
+        on_device = is_on_device(truth) or is_on_device(pred)
         encoding = self._encoding_for(pred, argmax, threshold)
-        if is_on_device(truth) or is_on_device(pred):
+        if on_device:
             how = {"mask": mask, "argmax": argmax, "threshold": threshold}
             return read(encoding, count_on_device(encoding, truth, pred, **how))
         if encoding is self._decided_encoding:

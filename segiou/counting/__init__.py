@@ -6,14 +6,16 @@ NumPy reference sees it.
 """
 
 from segiou.counting._backend import BACKEND
-from segiou.counting.arrays import as_label_array, decide
+from segiou.counting.arrays import as_label_array
 from segiou.counting.channels import CHANNELS_BACKEND, count_channels
 from segiou.counting.codes import ValueCodes
 from segiou.counting.pairs import Encoding, PairCount, UndeclaredValuesError, count_pairs
+from segiou.counting.scores import SCORES_BACKEND, decide
 
 __all__ = [
     "BACKEND",
     "CHANNELS_BACKEND",
+    "SCORES_BACKEND",
     "Encoding",
     "PairCount",
     "UndeclaredValuesError",

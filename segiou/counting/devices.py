@@ -41,19 +41,40 @@ def is_on_device(data: Any) -> bool:
     Raises
     ------
     TypeError
-        If the tensor has no values yet: it is being traced or compiled.
+        If the tensor has no values yet, since it is being traced or compiled;
+        or is no rectangle of values.
     """
     framework = None if type(data) is np.ndarray else framework_of(data)
     if framework is None:
         return False
     if framework == "torch":
-        return not data.is_cpu
+        return _torch_is_on_device(data)
     if framework == "cupy":
         return True
     if framework == "jax":
         if any(base.__name__ == "Tracer" for base in type(data).__mro__):
             _refuse_symbolic("jax.jit", "segiou.hooks.jax")
         return any(device.platform != "cpu" for device in data.devices())
+    return _tensorflow_is_on_device(data)
+
+
+def _torch_is_on_device(data: Any) -> bool:
+    if data.is_nested or data.layout is not sys.modules["torch"].strided:
+        msg = "a sparse or nested tensor is no rectangle of labels; make it dense first, or padded"
+        raise TypeError(msg)
+    if data.is_meta:
+        msg = "a tensor on the meta device has a shape but no values to count"
+        raise TypeError(msg)
+    return not data.is_cpu
+
+
+def _tensorflow_is_on_device(data: Any) -> bool:
+    if type(data).__name__ in ("RaggedTensor", "SparseTensor", "IndexedSlices"):
+        msg = (
+            f"a {type(data).__name__} is no rectangle of labels; make it dense first: "
+            "to_tensor() or tf.sparse.to_dense, or count image by image"
+        )
+        raise TypeError(msg)
     if not hasattr(data, "numpy"):
         _refuse_symbolic("tf.function", "segiou.hooks.keras")
     return "CPU" not in data.device

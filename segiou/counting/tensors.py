@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.counting.arrays import nan_text
 from segiou.counting.code_tables import CodeTables, DeviceCount
 from segiou.counting.devices import framework_of, is_on_device, to_host
 from segiou.counting.operations import operations_for
 from segiou.counting.pairs import Encoding, PairCount, UndeclaredValuesError
+from segiou.counting.scores import nan_text
 
 __all__ = [
     "DeviceValuesError",

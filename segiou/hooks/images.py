@@ -7,6 +7,7 @@ from typing import Any, Literal, Self
 
 from segiou.classes import ClassOptions
 from segiou.confusion import ConfusionMatrix
+from segiou.counting.devices import framework_of, to_host
 from segiou.run import ImageCount, Run
 
 __all__ = ["ImageCounts"]
@@ -73,7 +74,7 @@ class ImageCounts:
         ----------
         truth, pred, mask, argmax, threshold
             As :meth:`segiou.ConfusionMatrix.update`, for the batch as a whole.
-        ids : sequence of str or int, or tensor of int, one an image
+        ids : sequence of str or int, or tensor of them, one an image
             What tells images apart, over all processes.
 
         Raises
@@ -81,7 +82,7 @@ class ImageCounts:
         ValueError
             If there are more or fewer ids than images, or as `conflict` says.
         """
-        names = [str(i) for i in (ids.tolist() if hasattr(ids, "tolist") else ids)]
+        names = _names(ids)
         if not len(names) == len(truth) == len(pred):
             msg = f"{len(names)} ids, {len(truth)} truths and {len(pred)} preds; one id an image"
             raise ValueError(msg)
@@ -137,3 +138,10 @@ class ImageCounts:
 
     def __repr__(self) -> str:
         return f"<ImageCounts: {len(self)} images>"
+
+
+def _names(ids: Any) -> list[str]:
+    """The ids as text, the same whatever they came in: ``3`` and ``tensor(3)`` are one image."""
+    plain = to_host(ids).tolist() if framework_of(ids) else ids
+    items = [to_host(i).item() if framework_of(i) else i for i in plain]
+    return [i.decode() if isinstance(i, bytes) else str(i) for i in items]

@@ -12,8 +12,8 @@ from segiou._arguments import check_kind, check_several
 from segiou.boundary import BoundaryOptions, LabelCodes, count_labels
 from segiou.classes import Labels
 from segiou.confusion import ConfusionMatrix
-from segiou.counting.arrays import decide
 from segiou.counting.devices import to_host
+from segiou.counting.scores import decide
 from segiou.protocols import Protocol, load_protocol
 from segiou.run import Run
 from segiou.runs import ImageCount

@@ -9,6 +9,7 @@ import pytest
 
 from segiou import ConfusionMatrix
 from segiou.counting.devices import framework_of, is_on_device, to_host
+from segiou.hooks.images import ImageCounts
 
 
 def labels_and_scores(seed: int):
@@ -71,6 +72,25 @@ def test_subclasses_and_parameters_are_their_framework_s(need):
     assert framework_of(mask) == framework_of(torch.nn.Parameter(torch.ones(1))) == "torch"
     assert ConfusionMatrix(2).update(mask, mask).pixel_accuracy() == 1.0
     assert framework_of(np.zeros(1)) is None
+
+
+def test_tensors_without_a_rectangle_of_values_are_refused(need):
+    torch = need("torch")
+    dense = torch.tensor([[0, 1], [1, 1]])
+    nested = torch.nested.nested_tensor([dense[0], dense[1, :1]], layout=torch.jagged)
+    for tensor in (dense.to_sparse(), dense.to_sparse_csr(), nested):
+        with pytest.raises(TypeError, match="a sparse or nested tensor is no rectangle"):
+            ConfusionMatrix(2).update(dense, tensor)
+    with pytest.raises(TypeError, match="on the meta device has a shape but no values"):
+        ConfusionMatrix(2).update(dense.to("meta"), dense)
+
+
+def test_ids_are_the_same_whatever_they_came_in(need):
+    torch, jnp = need("torch"), need("jax.numpy")
+    truth = np.array([[0], [1]])
+    given = [[3, 4], torch.tensor([3, 4]), list(torch.tensor([3, 4])), jnp.array([3, 4])]
+    for ids in (*given, np.array([3, 4]), list(np.int64([3, 4])), ["3", "4"], [b"3", b"4"]):
+        assert ImageCounts(2).update(truth, truth, ids=ids).run().ids == ("3", "4")
 
 
 def test_many_updates_leave_memory_as_it_was(need):

@@ -1,7 +1,90 @@
+"""A real evaluator, a real runner with its loops, and two processes of it."""
+
 from __future__ import annotations
 
 import numpy as np
 import pytest
+
+from segiou import ConfusionMatrix
+
+RUNNER = """
+import json, sys
+from pathlib import Path
+import numpy as np, torch
+from torch import distributed as dist
+from mmengine.model import BaseModel
+from mmengine.runner import Runner
+from mmengine.structures import BaseDataElement, PixelData
+import segiou.hooks.mmengine
+
+path, store, rank, size = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+if size > 1:
+    # MMEngine's own launcher wants CUDA; a group that is there already it takes as it is.
+    dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=size)
+data = np.load(path)
+images, truth = torch.from_numpy(data["images"]), torch.from_numpy(data["truth"]).long()
+
+class Scenes(torch.utils.data.Dataset):
+    metainfo = {"classes": data["names"].tolist()}
+
+    def __len__(self):
+        return 5
+
+    def __getitem__(self, i):
+        sample = BaseDataElement(metainfo={"img_path": f"{i}.png"})
+        sample.gt_sem_seg = PixelData(data=truth[i:i + 1])
+        return {"inputs": images[i], "data_samples": sample}
+
+class Net(BaseModel):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(4)
+        self.first = torch.nn.Conv2d(3, 8, 3, padding=1)
+        self.last = torch.nn.Conv2d(8, 10, 1)
+
+    def forward(self, inputs, data_samples=None, mode="tensor"):
+        logits = self.last(self.first(torch.stack(inputs)).relu())
+        if mode == "loss":
+            masks = torch.cat([sample.gt_sem_seg.data for sample in data_samples])
+            loss = torch.nn.functional.cross_entropy(logits, masks, ignore_index=255)
+            return {"loss": loss}
+        if mode == "tensor":
+            return logits
+        for sample, scores in zip(data_samples, logits):
+            sample.pred_sem_seg = PixelData(data=scores.argmax(0, keepdim=True))
+        return data_samples
+
+def loader():
+    return {"dataset": Scenes(), "batch_size": 2, "num_workers": 0,
+            "sampler": {"type": "DefaultSampler", "shuffle": False},
+            "collate_fn": {"type": "pseudo_collate"}}
+
+best = {"type": "CheckpointHook", "save_best": "segiou/mean_iou", "rule": "greater"}
+work = store.parent / "work"
+runner = Runner(
+    Net(), str(work), val_dataloader=loader(), val_cfg={},
+    val_evaluator={"type": "SegmentationScores", "ignore": 255},
+    train_dataloader=loader(), train_cfg={"by_epoch": True, "max_epochs": 2, "val_interval": 1},
+    optim_wrapper={"optimizer": {"type": "SGD", "lr": 1e-3}}, default_hooks={"checkpoint": best},
+    default_scope="mmengine", log_level="ERROR", randomness={"seed": 0},
+)
+if size == 1:
+    runner.train()
+logged = runner.message_hub.log_scalars.get("val/segiou/mean_iou")
+# Loops of their own: their hooks want that a training began.
+runner._hooks.clear()
+scores = [runner.val(), runner.val()]
+with torch.no_grad():
+    pred = runner.model(list(images[:5])).argmax(1)
+out = {"scores": scores, "logged": logged.current() if logged else None,
+       "best": [path.name for path in work.glob("best*")],
+       "batches": len(runner.val_dataloader)}
+if rank == 0:
+    np.save(store.parent / "pred.npy", pred.numpy())
+    print(json.dumps(out))
+if size > 1:
+    dist.destroy_process_group()
+"""
 
 
 @pytest.fixture
@@ -68,3 +151,40 @@ def test_without_classes_it_says_so(evaluator, streets, need):
     whole, _ = evaluator()
     with pytest.raises(ValueError, match="dataset_meta has no 'classes'"):
         whole.process(samples(streets, need, [0]), data_batch=None)
+
+
+@pytest.fixture
+def path(streets, tmp_path):
+    path = tmp_path / "streets.npz"
+    np.savez(path, images=streets.images, truth=streets.truth, names=np.array(streets.names))
+    return path
+
+
+def check_scores(scores, streets, pred):
+    """Those of the first five scenes, each counted once."""
+    cm = ConfusionMatrix(streets.names, ignore=255).update(streets.truth[:5], pred)
+    assert scores["segiou/mean_iou"] == cm.mean_iou()
+    assert scores["segiou/pixel_accuracy"] == cm.pixel_accuracy()
+    assert scores["segiou/iou/road"] == cm.iou()[2]
+
+
+def test_a_real_runner_trains_validates_and_keeps_the_best(
+    need, run_python, streets, path, tmp_path
+):
+    need("mmengine.runner")  # which wants OpenCV, too
+    out = run_python(RUNNER, str(path), str(tmp_path / "store"), "0", "1")
+    first, second = out["scores"]
+    assert first == second
+    check_scores(first, streets, np.load(tmp_path / "pred.npy"))
+    assert out["batches"] == 3
+    assert out["logged"] == first["segiou/mean_iou"]
+    assert len(out["best"]) == 1
+    assert out["best"][0].startswith("best_segiou_mean_iou_epoch_")
+
+
+def test_two_processes_of_a_runner_drop_the_padding(need, run_two, streets, path, tmp_path):
+    need("mmengine.runner")
+    (out,) = run_two(RUNNER, path)
+    assert out["batches"] == 2  # of two and one: each process has three of five scenes
+    for scores in out["scores"]:
+        check_scores(scores, streets, np.load(tmp_path / "pred.npy"))

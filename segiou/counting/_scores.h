@@ -1,0 +1,83 @@
+/* Deciding labels from scores: what the files of the kernel share.
+ *
+ * Scores are compared as integers that sort as they do, so that one set of loops serves every
+ * type of one width, and compilers turn all of them into vector instructions. NaN sorts above
+ * everything else and is found by looking at the largest score alone.
+ */
+#ifndef SEGIOU_SCORES_H
+#define SEGIOU_SCORES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define MAX_AXES 64
+#define MAX_CLASSES 256 /* labels are bytes */
+#define BLOCK 1024      /* pixels that are decided at once: their best scores stay in cache */
+#define CHUNK 128       /* of them, for which is fetched ahead at once */
+#define CACHE_LINE 64
+#define WIDTHS 4        /* of 1, 2, 4 and 8 bytes */
+
+#if defined(__GNUC__)
+/* Past the end of an array this is a hint at an address that is never read, and no access. */
+#define FETCH(at) __builtin_prefetch((at), 0, 2)
+#else
+#define FETCH(at) ((void)(at))
+#endif
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_shufflevector)
+#define HAS_SHUFFLES
+#endif
+#endif
+
+/* How the bits of a score become an integer that sorts as the score does. */
+typedef struct {
+    int is_float;
+    uint64_t constant; /* floats: the bits of infinity; integers: the bits to flip */
+} Key;
+
+/* The first largest of the scores of n <= BLOCK pixels, which are contiguous in each plane; or
+ * whose classes are contiguous, and as many as FEWEST_BYTES_OF_ROW. The stride is from plane to
+ * plane, or from pixel to pixel. Returns whether a score is NaN; then the labels mean nothing. */
+typedef int (*Argmax)(const char *first, ptrdiff_t stride, size_t classes, size_t n,
+                      uint64_t constant, uint8_t *labels);
+#define FEWEST_BYTES_OF_ROW 192
+
+/* Whether each score is above a threshold, given as its bits. */
+typedef int (*Above)(const char *scores, size_t n, uint64_t infinity, uint64_t threshold,
+                     uint8_t *labels);
+
+/* Scores of n pixels, contiguous in each pixel, into planes of `room` pixels. */
+typedef void (*Turn)(const char *scores, ptrdiff_t pixel_stride, size_t classes, size_t n,
+                     char *planes, size_t room);
+
+/* One set of inner loops, each by the width of the scores: portable, or for an instruction set. */
+typedef struct {
+    Argmax argmax[2][WIDTHS], argmax_rows[2][WIDTHS]; /* by whether they are floats */
+    Above above[WIDTHS];
+    Turn turn[WIDTHS];
+} ScoreLoops;
+
+extern const ScoreLoops portable_score_loops;
+#if defined(__x86_64__) && defined(__GNUC__)
+#define HAS_X86_LOOPS
+extern const ScoreLoops avx2_score_loops;
+#endif
+
+/* Scores as they came through the door; the axes of pixels, outermost first. */
+typedef struct {
+    const char *data;
+    int width; /* 0 to 3: of 1, 2, 4 or 8 bytes */
+    Key key;
+    int ndim;
+    ptrdiff_t shape[MAX_AXES], strides[MAX_AXES];
+    size_t classes;
+    ptrdiff_t class_stride;
+    uint64_t threshold;
+} Scores;
+
+/* Labels of all pixels, contiguous in the order of the axes; the axes may be merged. Returns
+ * whether a score is NaN, and then stops early, or -1 where memory ran out. */
+int argmax_all(const ScoreLoops *loops, Scores *scores, uint8_t *labels);
+int above_all(const ScoreLoops *loops, Scores *scores, uint8_t *labels);
+
+#endif

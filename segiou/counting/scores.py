@@ -1,0 +1,181 @@
+"""Scores → labels, by a named rule: the compiled routines where they were built, else NumPy."""
+
+from __future__ import annotations
+
+import os
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou.counting import _scores_numpy
+from segiou.counting.arrays import as_array, is_bfloat16
+
+__all__ = ["SCORES_BACKEND", "decide", "nan_text"]
+
+
+def _choose() -> tuple[str, ModuleType | None]:
+    try:
+        from segiou.counting import _scores
+    except ImportError as error:
+        if os.environ.get("SEGIOU_REQUIRE_KERNEL") == "1":
+            msg = (
+                "the compiled routines for scores are missing, and SEGIOU_REQUIRE_KERNEL=1 asks "
+                "for them: install segiou where a C compiler is found, or unset the variable"
+            )
+            raise ImportError(msg) from error
+        return "numpy", None
+    return "c", _scores
+
+
+#: "c" where the compiled routines were built, else "numpy"; both give the same labels.
+SCORES_BACKEND, _compiled = _choose()
+
+
+def decide(
+    scores: Any, *, argmax: int | None = None, threshold: float | None = None
+) -> NDArray[np.integer[Any] | np.bool_]:
+    """Turn scores into labels by a named rule.
+
+    Parameters
+    ----------
+    scores : array_like of float or int
+        Scores, logits or probabilities; of any strides, never copied as a whole.
+    argmax : int, optional
+        The class axis: the label is the position of the largest score along
+        it, the first where several are equal.
+    threshold : float, optional
+        The label is 1 where the score is above this, else 0. It is rounded to
+        the type of the scores first, as frameworks do.
+
+    Returns
+    -------
+    ndarray
+        Labels: without the class axis (argmax), or bool of the same shape.
+
+    Raises
+    ------
+    TypeError
+        If the scores are not numbers.
+    ValueError
+        If both or neither rule is given, the axis does not exist, or a score is NaN.
+
+    Examples
+    --------
+    >>> decide([[0.1, 0.7], [0.9, 0.3]], argmax=0).tolist()
+    [1, 0]
+    >>> decide([0.2, 0.8], threshold=0.5).tolist()
+    [False, True]
+    """
+    array = as_array(scores, "pred")
+    if (argmax is None) == (threshold is None):
+        msg = "say either argmax=AXIS or threshold=T, not both and not neither"
+        raise ValueError(msg)
+    if array.dtype.kind not in "fiub" and not is_bfloat16(array.dtype):
+        msg = f"scores must be numbers, got dtype {array.dtype}"
+        raise TypeError(msg)
+    if threshold is not None:
+        return _above(array, threshold)
+    assert argmax is not None
+    if not -array.ndim <= argmax < array.ndim:
+        msg = f"scores of shape {array.shape} have no axis {argmax} to take the argmax over"
+        raise ValueError(msg)
+    if array.shape[argmax] == 0:
+        msg = f"scores of shape {array.shape} have no classes along axis {argmax}"
+        raise ValueError(msg)
+    return _argmax(np.moveaxis(array, argmax, 0))
+
+
+def nan_text(pixels: int) -> str:
+    """What to know about NaN scores."""
+    return (
+        f"{pixels} pixels have a NaN score, which names no class; mend the model, or put a "
+        "number there"
+    )
+
+
+def _argmax(planes: NDArray[Any]) -> NDArray[np.integer[Any]]:
+    is_small = len(planes) <= 256
+    walked, labels, found = _laid_out(planes, np.uint8 if is_small else np.intp)
+    kind = _kind(planes.dtype)
+    done = False
+    if _compiled is not None and kind is not None and is_small:
+        done = _compiled.argmax_into(_bits(walked), kind, labels)
+    if not done:
+        _refuse_nan(_scores_numpy.argmax_into(walked, labels))
+    return found
+
+
+def _above(scores: NDArray[Any], threshold: float) -> NDArray[np.bool_]:
+    limit = _rounded(threshold, scores.dtype)
+    planes, labels, found = _laid_out(scores[None], np.bool_)
+    walked = planes[0, ...]
+    kind = _kind(scores.dtype)
+    done = False
+    if _compiled is not None and kind is not None and kind not in ("int", "uint"):
+        bits = int(limit.view(f"u{limit.itemsize}")) >> (16 if kind == "bfloat16" else 0)
+        done = _compiled.above_into(_bits(walked), kind, bits, labels)
+    if not done:
+        # Either it cannot be done otherwise, or there is NaN to be counted.
+        _refuse_nan(_scores_numpy.above_into(walked, limit, labels))
+    return found
+
+
+def _laid_out(planes: NDArray[Any], dtype: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Bring the axes after the first into the order of memory.
+
+    Returns
+    -------
+    walked : ndarray
+        The scores; walking their pixels goes forwards through memory.
+    labels : ndarray
+        Room for the labels of these, contiguous.
+    found : ndarray
+        The same labels, in the order of the scores as they were given.
+    """
+    strides = list(planes.strides[1:])
+    if strides == sorted(map(abs, strides), reverse=True):
+        labels = np.empty(planes.shape[1:], dtype=dtype)
+        return planes, labels, labels
+    order = sorted(range(len(strides)), key=lambda axis: -abs(strides[axis]))
+    forwards = [slice(None, None, -1 if strides[axis] < 0 else 1) for axis in order]
+    walked = planes.transpose([0, *(1 + axis for axis in order)])[:, *forwards]
+    labels = np.empty(walked.shape[1:], dtype=dtype)
+    found: NDArray[Any] = labels[tuple(forwards)]
+    return walked, labels, found.transpose(np.argsort(order))
+
+
+def _kind(dtype: np.dtype[Any]) -> str | None:
+    """What the compiled routines call a type; None if they do not know it."""
+    if not dtype.isnative:
+        return None
+    if is_bfloat16(dtype):
+        return "bfloat16"
+    if dtype.kind == "f":
+        return {2: "float16", 4: "float32", 8: "float64"}.get(dtype.itemsize)
+    return "int" if dtype.kind == "i" else "uint"
+
+
+def _bits(scores: NDArray[Any]) -> NDArray[np.unsignedinteger[Any]]:
+    return scores.view(f"u{scores.dtype.itemsize}")
+
+
+def _rounded(threshold: float, dtype: np.dtype[Any]) -> Any:
+    """The threshold in the type of the scores; for integers and bfloat16 in a wider one."""
+    if dtype.kind in "iub":
+        return np.float64(threshold)
+    with np.errstate(over="ignore"):
+        if not is_bfloat16(dtype):
+            return dtype.newbyteorder("=").type(threshold)
+        limit = np.float32(threshold)
+    if np.isfinite(limit):
+        bits = int(limit.view(np.uint32))
+        bits += 0x7FFF + (bits >> 16 & 1)  # half of the last place: ties to even
+        limit = np.uint32(bits >> 16 << 16).view(np.float32)
+    return limit
+
+
+def _refuse_nan(pixels: int) -> None:
+    if pixels:
+        raise ValueError(nan_text(pixels))
