@@ -57,11 +57,25 @@ def reads(monkeypatch):
     from segiou.sources.local import LocalFolder
 
     names: list[str] = []
-    read = LocalFolder.read
+    read, read_small = LocalFolder.read, LocalFolder.read_small
 
     def noting(self, path):
         names.append(Path(path).name)
         return read(self, path)
 
+    def noting_small(self, paths):
+        found = read_small(self, paths)
+        names.extend(Path(p).name for p, file in zip(paths, found, strict=True) if file)
+        return found
+
     monkeypatch.setattr(LocalFolder, "read", noting)
+    monkeypatch.setattr(LocalFolder, "read_small", noting_small)
     return names
+
+
+@pytest.fixture
+def in_python(monkeypatch):
+    """Files are read by Python's own calls, which a test can take hold of."""
+    from segiou.sources import local
+
+    monkeypatch.setattr(local, "_read_small", lambda paths, tick: [None] * len(paths))

@@ -156,7 +156,7 @@ def test_shards_merge_to_the_whole(score, tmp_path):
 
 
 def test_a_file_that_is_changed_while_it_is_read_is_read_again(
-    score, tmp_path, monkeypatch, write_mask
+    score, tmp_path, monkeypatch, write_mask, in_python
 ):
     from segiou.sources import local
 
@@ -180,7 +180,7 @@ def test_a_file_that_is_changed_while_it_is_read_is_read_again(
     assert run.tally(run.ids.index("scene0/00")).matrix[:, :3].sum() == 0
 
 
-def test_a_file_that_never_stays_the_same_is_a_problem(score, tmp_path, monkeypatch):
+def test_a_file_that_never_stays_the_same_is_a_problem(score, tmp_path, monkeypatch, in_python):
     from segiou.sources import local
 
     path = tmp_path / "truth/scene0/00.png"
