@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from segiou.counting.array_operations import Operations
 from segiou.counting.arrays import as_array
 from segiou.counting.codes import ValueCodes
 from segiou.counting.devices import framework_of
-from segiou.counting.operations import Operations
 from segiou.counting.pairs import Encoding
 
 __all__ = ["NONE_MET", "CodeTables", "DeviceCount"]
@@ -31,8 +31,9 @@ class DeviceCount(NamedTuple):
 
     def plus(self, other: DeviceCount) -> DeviceCount:
         """Both batches together."""
-        maxima = self.operations.maximum(self.maxima, other.maxima)
-        return DeviceCount(self.operations, self.sums + other.sums, maxima)
+        with self.operations.here():
+            maxima = self.operations.maximum(self.maxima, other.maxima)
+            return DeviceCount(self.operations, self.sums + other.sums, maxima)
 
 
 class _Side(NamedTuple):

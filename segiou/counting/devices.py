@@ -62,6 +62,12 @@ def _torch_is_on_device(data: Any) -> bool:
     if data.is_nested or data.layout is not sys.modules["torch"].strided:
         msg = "a sparse or nested tensor is no rectangle of labels; make it dense first, or padded"
         raise TypeError(msg)
+    if hasattr(data, "full_tensor"):
+        msg = (
+            "a DTensor is spread over processes; count its to_local() and add the processes up, "
+            "or its full_tensor() on one of them"
+        )
+        raise TypeError(msg)
     if data.is_meta:
         msg = "a tensor on the meta device has a shape but no values to count"
         raise TypeError(msg)

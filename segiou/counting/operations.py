@@ -1,121 +1,52 @@
-"""The few array operations that counting needs, in each framework's own words.
-
-Torch, JAX, CuPy and TensorFlow differ only in how they spell a look-up, a
-histogram and a maximum. None is imported here: a tensor brings its own.
-"""
+"""The operations of counting in the words of CuPy, JAX, TensorFlow and PyTorch."""
 
 from __future__ import annotations
 
 import sys
-from typing import Any
+from contextlib import AbstractContextManager
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.counting.devices import framework_of, is_on_device, to_host
+from segiou.counting.array_operations import Operations
+from segiou.counting.devices import framework_of
 
-__all__ = ["Operations", "operations_for"]
+__all__ = ["operations_for"]
 
 
-class Operations:
-    """What differs between frameworks, for one device.
+class CuPy(Operations):
+    """CuPy, which makes arrays on whatever device is the current one."""
 
-    The names of NumPy hold for JAX and CuPy; Torch and TensorFlow override.
-
-    Attributes
-    ----------
-    name : str
-        The framework.
-    xp : module
-        Its NumPy-like module.
-    device : object
-        Where the arrays are.
-    limit : int or None
-        Pixels that may be added up before a counter could overflow.
-    """
-
-    limit: int | None = None
-
-    def __init__(self, name: str, xp: Any, device: Any) -> None:
-        self.name = name
-        self.xp = xp
-        self.device = device
-
-    def array(self, data: Any) -> Any:
-        """Bring labels, scores or a mask to the device."""
-        framework = framework_of(data)
-        if framework == self.name:
-            return self.own(data)
-        if framework and is_on_device(data) and hasattr(self.xp, "from_dlpack"):
-            return self.own(self.xp.from_dlpack(data))
-        return self.from_host(_plain(to_host(data)))
-
-    def own(self, tensor: Any) -> Any:
-        """One of the framework's tensors, on the device."""
-        return tensor
-
-    def from_host(self, array: NDArray[Any]) -> Any:
-        """A NumPy array, on the device."""
-        return self.xp.asarray(array)
-
-    def kind(self, array: Any) -> str:
-        """Kind of a dtype as NumPy's letter: b, i, u, f or another."""
-        return "f" if "float" in str(array.dtype) else str(np.dtype(array.dtype).kind)
-
-    @property
-    def widest(self) -> int:
-        """Bits of the widest integer."""
-        return 64
-
-    def wide(self, labels: Any, bits: int) -> Any:
-        """Labels as integers of 32 or 64 bits, never wrapped."""
-        return labels.astype(f"int{bits}")
-
-    def clip(self, values: Any, low: int, high: int) -> Any:
-        """Values outside the bounds become the bounds."""
-        return self.xp.clip(values, low, high)
-
-    def take(self, table: Any, index: Any) -> Any:
-        """Look each index up."""
-        return self.xp.take(table, index)
-
-    def where(self, condition: Any, a: Any, b: Any) -> Any:
-        """Elements of `a` where the condition holds, else `b`."""
-        return self.xp.where(condition, a, b)
+    def here(self) -> AbstractContextManager[Any]:
+        """The device, as the current one."""
+        return cast("AbstractContextManager[Any]", self.device)
 
     def largest(self, values: Any, start: int) -> Any:
-        """The largest value, at least `start`, as an array of one."""
-        return self.xp.max(values.ravel(), keepdims=True, initial=start)
-
-    def maximum(self, a: Any, b: Any) -> Any:
-        """The larger of each."""
-        return self.xp.maximum(a, b)
-
-    def argmax(self, scores: Any, axis: int) -> tuple[Any, Any]:
-        """Position of the first largest score, and where it is NaN."""
-        return self.xp.argmax(scores, axis), self.isnan(self.xp.max(scores, axis))
-
-    def isnan(self, scores: Any) -> Any:
-        """Where a score is NaN."""
-        return scores != scores
-
-    def total(self, condition: Any) -> Any:
-        """How often the condition holds, as an array of one counter."""
-        return self.xp.sum(condition.ravel(), keepdims=True).astype(f"int{self.widest}")
+        """CuPy's maximum has no initial value, and none of no values."""
+        if values.size == 0:
+            return self.xp.full(1, start, dtype="int64")
+        return self.xp.maximum(values.max().reshape(1).astype("int64"), start)
 
     def histogram(self, index: Any, length: int) -> Any:
-        """How often each of 0 … length − 1 occurs."""
+        """CuPy's waits for the largest index, and has no answer for no indices."""
+        if index.size == 0:
+            return self.xp.zeros(length, dtype="int64")
         return self.xp.bincount(index.ravel(), minlength=length)
-
-    def join(self, parts: list[Any]) -> Any:
-        """One vector of several."""
-        return self.xp.concatenate(parts)
 
 
 class Jax(Operations):
     """JAX, whose integers have 32 bits unless it is told otherwise."""
 
     limit = 1 << 30
+
+    def own(self, tensor: Any) -> Any:
+        """Moved where it was committed to another device; arrays over several stay as they are."""
+        devices = getattr(self.device, "device_set", {self.device})
+        # None where the arrays are being traced and have no device yet.
+        if self.device is None or len(devices) > 1 or tensor.devices() == devices:
+            return tensor
+        return sys.modules["jax"].device_put(tensor, self.device)
 
     @property
     def widest(self) -> int:
@@ -129,11 +60,13 @@ class Jax(Operations):
 
 
 class TensorFlow(Operations):
-    """TensorFlow, eager."""
+    """TensorFlow, eager; it computes with 32-bit integers on the host, so they all have 64."""
 
     def from_host(self, array: NDArray[Any]) -> Any:
-        """To a tensor on the current device."""
-        return self.xp.convert_to_tensor(array)
+        """To a tensor on the device."""
+        with self.xp.device(self.device):
+            tensor = self.xp.convert_to_tensor(array)
+            return self.xp.cast(tensor, "int64") if array.dtype == np.int32 else tensor
 
     def kind(self, array: Any) -> str:
         """From the dtype's flags."""
@@ -141,8 +74,11 @@ class TensorFlow(Operations):
         return "f" if dtype.is_floating else "i" if dtype.is_integer or dtype.is_bool else "V"
 
     def wide(self, labels: Any, bits: int) -> Any:
-        """By a cast."""
-        return self.xp.cast(labels, f"int{bits}")
+        """A cast; what uint64 holds beyond int64 stays beyond every declared value."""
+        wide = self.xp.cast(labels, "int64")
+        if labels.dtype == self.xp.uint64:
+            return self.xp.where(wide < 0, self.xp.int64.max, wide)
+        return wide
 
     def clip(self, values: Any, low: int, high: int) -> Any:
         """As NumPy's."""
@@ -167,9 +103,9 @@ class TensorFlow(Operations):
         return self.xp.reshape(self.xp.reduce_sum(self.xp.cast(condition, "int64")), [1])
 
     def histogram(self, index: Any, length: int) -> Any:
-        """A bincount of fixed length."""
-        flat = self.xp.reshape(self.xp.cast(index, "int32"), [-1])
-        return self.xp.math.bincount(flat, minlength=length, maxlength=length, dtype="int64")
+        """A sum of ones by segment; a bincount would look at the largest index on the host."""
+        flat = self.xp.reshape(index, [-1])
+        return self.xp.math.unsorted_segment_sum(self.xp.ones_like(flat), flat, length)
 
     def join(self, parts: list[Any]) -> Any:
         """As NumPy's."""
@@ -246,15 +182,10 @@ class Torch(Operations):
         return self.xp.cat(parts)
 
 
-def _plain(array: NDArray[Any]) -> NDArray[Any]:
-    # Tensors know neither foreign byte order nor negative strides.
-    return np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
-
-
 _MODULES = {
     "torch": ("torch", Torch),
     "jax": ("jax.numpy", Jax),
-    "cupy": ("cupy", Operations),
+    "cupy": ("cupy", CuPy),
     "tensorflow": ("tensorflow", TensorFlow),
 }
 

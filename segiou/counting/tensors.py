@@ -80,11 +80,12 @@ def count_on_device(
         Keeps the look-up tables from one call to the next.
     """
     ops = operations_for(pred if is_on_device(pred) or not framework_of(truth) else truth)
-    key = (ops.device, id(encoding))
+    key = (ops.place, id(encoding))
     tables = {} if tables is None else tables
-    if key not in tables:
-        tables[key] = CodeTables(ops, encoding)
-    counted: DeviceCount = tables[key].count(truth, pred, **how)
+    with ops.here():
+        if key not in tables:
+            tables[key] = CodeTables(ops, encoding)
+        counted: DeviceCount = tables[key].count(truth, pred, **how)
     return counted
 
 
@@ -99,7 +100,8 @@ def sums_of_table(count: PairCount) -> NDArray[np.int64]:
 
 def read(encoding: Encoding, count: DeviceCount) -> PairCount:
     """Transfer counts to the host, once, and check them; raises as :func:`read_counts`."""
-    both = to_host(count.operations.join([count.sums, count.maxima]))
+    with count.operations.here():
+        both = to_host(count.operations.join([count.sums, count.maxima]))
     return read_counts(encoding, both[:-2], both[-2:])
 
 
@@ -135,18 +137,18 @@ class Pending:
     def add(self, encoding: Encoding, truth: Any, pred: Any, **how: Any) -> Iterator[PairCount]:
         """Count a batch; gives what had to be collected before, lest a counter overflow."""
         count = count_on_device(encoding, truth, pred, tables=self._tables, **how)
-        device, pixels = count.operations.device, math.prod(np.shape(truth))
+        place, pixels = count.operations.place, math.prod(np.shape(truth))
         if count.operations.limit and self._pixels + pixels > count.operations.limit:
             yield from self.collect(encoding)
         self._pixels += pixels
-        before = self._counts.get(device)
-        self._counts[device] = count if before is None else before.plus(count)
+        before = self._counts.get(place)
+        self._counts[place] = count if before is None else before.plus(count)
 
     def collect(self, encoding: Encoding) -> Iterator[PairCount]:
         """Transfer the counts, one small vector a device; what cannot be read stays."""
-        for device, count in list(self._counts.items()):
+        for place, count in list(self._counts.items()):
             table = read(encoding, count)
-            del self._counts[device]
+            del self._counts[place]
             yield table
         self._pixels = 0
 

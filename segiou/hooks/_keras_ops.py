@@ -9,7 +9,7 @@ from keras import ops
 from numpy.typing import NDArray
 
 from segiou.classes import ClassOptions
-from segiou.counting.operations import Operations
+from segiou.counting.array_operations import Operations
 from segiou.hooks._limbs import BASE
 
 __all__ = ["KerasOperations", "in_graph_scores"]

@@ -85,6 +85,30 @@ def test_tensors_without_a_rectangle_of_values_are_refused(need):
         ConfusionMatrix(2).update(dense.to("meta"), dense)
 
 
+SPREAD = """
+import json, sys
+import torch
+from torch.distributed.tensor import Shard, distribute_tensor, init_device_mesh
+from segiou import ConfusionMatrix
+
+torch.distributed.init_process_group("gloo", init_method=sys.argv[1], rank=0, world_size=1)
+mesh = init_device_mesh("cpu", (1,))
+labels = distribute_tensor(torch.tensor([[0, 1], [1, 1]]), mesh, [Shard(0)])
+local = ConfusionMatrix(2).update(labels.to_local(), labels.full_tensor()).matrix.tolist()
+try:
+    ConfusionMatrix(2).update(labels, labels)
+except TypeError as error:
+    print(json.dumps([local, str(error)]))
+"""
+
+
+def test_a_tensor_spread_over_processes_is_refused(need, run_python, tmp_path):
+    need("torch")
+    local, message = run_python(SPREAD, f"file://{tmp_path / 'store'}")
+    assert local == [[1, 0], [0, 3]]
+    assert "a DTensor is spread over processes; count its to_local()" in message
+
+
 def test_ids_are_the_same_whatever_they_came_in(need):
     torch, jnp = need("torch"), need("jax.numpy")
     truth = np.array([[0], [1]])

@@ -10,6 +10,8 @@ import importlib
 import os
 import pickle
 import sys
+import tracemalloc
+from contextlib import AbstractContextManager
 from importlib.util import find_spec
 
 import numpy as np
@@ -17,7 +19,7 @@ import pytest
 
 import segiou
 from segiou import ConfusionMatrix
-from segiou.counting import operations, tensors
+from segiou.counting import array_operations, operations, tensors
 from segiou.counting.devices import framework_of
 from segiou.counting.tensors import DeviceValuesError, count_on_device, read, read_counts
 
@@ -45,18 +47,51 @@ def tensorflow_maker():
     return importlib.import_module("tensorflow").constant
 
 
+class Device(AbstractContextManager):
+    """As CuPy's: the current one within a ``with``, compared, and no key of a dict."""
+
+    current = None
+    __hash__ = None
+
+    def __eq__(self, other):
+        return isinstance(other, Device)
+
+    def __repr__(self):
+        return "<CUDA Device 0>"
+
+    def __enter__(self):
+        Device.current = self
+
+    def __exit__(self, *_):
+        Device.current = None
+
+
 class NumPyAsCuPy:
-    """CuPy's names are NumPy's: what is said in them can be tried on NumPy."""
+    """CuPy's names are NumPy's, so what is said in them can be tried on NumPy; with its limits."""
 
     def __getattr__(self, name):
         return getattr(np, name)
+
+    def asarray(self, array):
+        assert Device.current, "made on whatever device is the current one"
+        return np.asarray(array)
+
+    def max(self, a, axis=None, out=None, keepdims=False):
+        return np.max(a, axis=axis, out=out, keepdims=keepdims)
+
+    def bincount(self, x, weights=None, minlength=None):
+        assert x.size, "cupy.max of nothing"
+        return np.bincount(x, weights, minlength)
 
 
 def cupy_maker():
     sys.modules.setdefault("cupy", NumPyAsCuPy())
 
     class Array(np.ndarray):
-        device = property(lambda self: "device 0")
+        device = property(lambda self: Device())
+
+        def get(self):
+            return np.array(self)
 
     Array.__module__ = "cupy"
     return lambda array: np.asarray(array).view(Array)
@@ -74,7 +109,7 @@ def tensor(request, monkeypatch):
     if request.param == "cupy":
         monkeypatch.setitem(sys.modules, "cupy", NumPyAsCuPy())
     make = MAKERS[request.param]()
-    for module in (segiou.confusion, tensors, operations):
+    for module in (segiou.confusion, tensors, array_operations):
         monkeypatch.setattr(module, "is_on_device", lambda x: framework_of(x) is not None)
     return make
 
@@ -264,3 +299,56 @@ def test_sums_of_a_table_read_back():
     back = read_counts(encoding, tensors.sums_of_table(count), np.array([0, 0]))
     np.testing.assert_array_equal(back.table, count.table)
     assert back.ignored == 1
+
+
+def test_ten_thousand_updates_leave_memory_as_it_was(tensor):
+    truth, pred, scores = labels_and_scores(6)
+    labels, logits = (tensor(truth), tensor(pred)), (tensor(truth), tensor(scores))
+    cm = ConfusionMatrix(5, ignore=255)
+    # Each operation of JAX and TensorFlow takes its time: fewer of them.
+    updates = 10_000 if framework_of(labels[0]) in ("torch", "cupy") else 2000
+
+    def update(times):
+        for _ in range(times // 2):
+            cm.update(*labels).update(*logits, argmax=1)
+
+    update(500)
+    tracemalloc.start()
+    try:
+        update(500)  # caches that only grow while memory is traced
+        before = tracemalloc.get_traced_memory()[0]
+        update(updates - 1000)
+        grown = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    # One vector of counts kept an update would be 43 numbers of 8 bytes.
+    assert grown < 43 * 8 * (updates - 1000) / 4
+    assert cm.pairs == updates
+    assert cm.pixels == updates * truth.size
+
+
+COMMITTED = """
+import json
+import jax, jax.numpy as jnp, numpy as np
+from segiou import ConfusionMatrix
+from segiou.counting.tensors import count_on_device, read
+
+a, b = jax.devices()
+truth = jax.device_put(jnp.array([0, 1, 1, 0]), b)
+pred = jax.device_put(jnp.array([0, 1, 0, 0]), a)
+mask = jax.device_put(jnp.array([True, True, True, False]), b)
+encoding = ConfusionMatrix(2).options.encoding()
+count = count_on_device(encoding, truth, pred, mask=mask)
+over = jax.sharding.NamedSharding(jax.sharding.Mesh(np.array([a, b]), "x"),
+                                  jax.sharding.PartitionSpec("x"))
+shared = count_on_device(encoding, *(jax.device_put(np.asarray(x), over) for x in (truth, pred)))
+print(json.dumps([read(encoding, x).table.tolist() for x in (count, shared)]))
+"""
+
+
+def test_jax_arrays_of_two_devices_and_over_two(run_python):
+    required("jax")
+    flags = "--xla_force_host_platform_device_count=2"
+    one, over = run_python(COMMITTED, XLA_FLAGS=flags, JAX_PLATFORMS="cpu")
+    assert one == [[1, 0, 0], [1, 1, 0]]
+    assert over == [[2, 0, 0], [1, 1, 0]]

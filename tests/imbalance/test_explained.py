@@ -174,7 +174,5 @@ def test_overlapping_channels_have_no_such_gap():
     truth = [[[1, 1, 0]], [[0, 1, 0]]]
     channels = ChannelCounts(["edema", "tumour"]).update(truth, truth, axis=0)
     for scored in (channels, channels.report()):
-        with pytest.raises(
-            ValueError, match="overlapping channels have no pixel"
-        ):
+        with pytest.raises(ValueError, match="overlapping channels have no pixel"):
             explain(scored)
