@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 from functools import partial
 
+from segiou.cli.checks import check_findings
 from segiou.cli.inputs import open_run, score_now
+from segiou.cli.outputs import check_outputs
 from segiou.cli.writing import write_findings
 from segiou.imbalance import explain
 from segiou.report.imbalance_text import render_imbalance
@@ -16,6 +18,8 @@ __all__ = ["run"]
 
 def run(parsed: argparse.Namespace) -> int:
     """Take the gap between pixel accuracy and mean IoU apart."""
+    check_outputs(parsed)
+    check_findings(parsed)
     scored = _run_of(parsed)
     found = explain(scored, protocol=parsed.protocol)
     write_findings(found.to_dict, partial(render_imbalance, found), parsed)
@@ -27,6 +31,6 @@ def _run_of(parsed: argparse.Namespace) -> Run:
         msg = f"explain takes a run file, or TRUTH and PRED; got {len(parsed.paths)} paths"
         raise ValueError(msg)
     if len(parsed.paths) == 1:
-        return open_run(parsed.paths[0], quiet=parsed.quiet)
+        return open_run(parsed.paths[0], parsed)
     truth, pred = parsed.paths
     return score_now(truth, pred, parsed)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from segiou.boundary import BoundaryOptions
 from segiou.cli.options import class_arguments, pairing_arguments
+from segiou.cli.outputs import option_of
 from segiou.cli.terminal import note, progress_bar
 from segiou.run import Run
 from segiou.scoring import score_folder
@@ -16,10 +17,40 @@ from segiou.scoring import score_folder
 __all__ = ["groups_argument", "open_run", "score_now"]
 
 
-def open_run(path: str, *, quiet: bool = False) -> Run:
-    """Open a run file, and say so if its run is not finished."""
+#: Options of scoring, which a run file was made with already.
+_SCORING = (
+    "labels",
+    "pred_labels",
+    "ignore",
+    "exclude",
+    "unassigned",
+    "truth_suffix",
+    "pred_suffix",
+    "key",
+    "missing",
+    "extra",
+    "allow_lossy",
+    "resize_pred",
+    "on_error",
+)
+_DEFAULTS: tuple[object, ...] = (None, [], False, "error", "stop")
+
+
+def open_run(path: str, parsed: argparse.Namespace) -> Run:
+    """Open a run file, and say so if its run is not finished.
+
+    Raises
+    ------
+    ValueError
+        If options of scoring are given, which would be passed over.
+    """
     run = Run.open(path)
-    if not run.finished and not quiet:
+    given = [name for name in _SCORING if getattr(parsed, name) not in _DEFAULTS]
+    if given:
+        options = ", ".join(map(option_of, given))
+        msg = f"{path} is a run file, scored already: leave out {options}, or score its folders"
+        raise ValueError(msg)
+    if not run.finished and not parsed.quiet:
         note(f"{path}: the run is not finished: {run.provenance['unfinished']}")
     return run
 
@@ -64,14 +95,18 @@ def groups_argument(text: str | None) -> str | Mapping[str, str] | None:
     Raises
     ------
     ValueError
-        If the table lacks the column or a column ``id``.
+        If there is no such table, or it lacks the column or a column ``id``.
     """
     if text is None:
         return None
     name, _, column = text.rpartition(":")
     if not name.lower().endswith(".csv"):
         return text
-    with Path(name).expanduser().open(newline="", encoding="utf-8") as file:
+    path = Path(name).expanduser()
+    if not path.is_file():
+        msg = f"--group-by {text}: there is no file {path}"
+        raise ValueError(msg)
+    with path.open(newline="", encoding="utf-8") as file:
         reader = csv.DictReader(file)
         missing = [c for c in ("id", column) if c not in (reader.fieldnames or ())]
         if missing:

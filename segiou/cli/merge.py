@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from segiou.cli.outputs import check_outputs
 from segiou.cli.terminal import note
 from segiou.run import Run
 from segiou.runs.merging import merge_files
@@ -13,6 +14,7 @@ __all__ = ["run"]
 
 def run(parsed: argparse.Namespace) -> int:
     """Join run files into one."""
+    check_outputs(parsed)
     merged = Run.open(merge_files(parsed.runs, parsed.output))
     if not parsed.quiet:
         note(f"{len(merged)} images of {len(parsed.runs)} runs are in {parsed.output}")

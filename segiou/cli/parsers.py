@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from typing import NoReturn
+import sys
+from typing import Any, NoReturn
 
 from segiou import __version__
-from segiou.cli import options
+from segiou.cli import options, report_options
+from segiou.cli.terminal import say, write
 
 __all__ = ["build_parser"]
 
@@ -16,6 +18,13 @@ segiou demo shows all of it on drawn street scenes."""
 
 
 class _Parser(argparse.ArgumentParser):
+    def _print_message(self, message: str, file: Any = None) -> None:
+        # argparse would pass over a full disk, and give help to stderr where stdout is closed.
+        if file is sys.stdout:
+            write(message)
+        else:
+            say(message)
+
     def error(self, message: str) -> NoReturn:
         self.exit(options.EXIT_USAGE, f"segiou: {message}\n{self.format_usage()}")
 
@@ -56,15 +65,17 @@ def add_score(parser: argparse.ArgumentParser) -> None:
     options.add_reading_options(parser)
     options.add_boundary_options(parser)
     options.add_scoring_options(parser)
-    options.add_report_options(parser)
-    options.add_resampling_options(parser, asked=True)
+    report_options.add_report_options(parser)
+    report_options.add_resampling_options(parser, asked=True)
 
 
 def add_report(parser: argparse.ArgumentParser) -> None:
     """Options of ``segiou report``."""
-    parser.add_argument("run", metavar="RUN", help="run file that segiou score --run has written")
-    options.add_report_options(parser)
-    options.add_resampling_options(parser, asked=True)
+    parser.add_argument(
+        "run_file", metavar="RUN", help="run file that segiou score --run has written"
+    )
+    report_options.add_report_options(parser)
+    report_options.add_resampling_options(parser, asked=True)
     parser.add_argument("--quiet", action="store_true", help="no notes")
     # A run knows by which rule it was made.
     parser.set_defaults(protocol=None)
@@ -88,7 +99,7 @@ def add_explain(parser: argparse.ArgumentParser) -> None:
     options.add_pairing_options(parser)
     options.add_reading_options(parser)
     parser.add_argument("--protocol", metavar="NAME", help="by whose rule means are made")
-    options.add_output_options(parser)
+    report_options.add_output_options(parser)
 
 
 def add_compare(parser: argparse.ArgumentParser) -> None:
@@ -108,16 +119,15 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
     options.add_class_options(parser, required=False)
     options.add_pairing_options(parser)
     options.add_reading_options(parser)
-    options.add_resampling_options(parser)
-    options.add_output_options(parser, pages=True)
+    report_options.add_resampling_options(parser)
+    report_options.add_output_options(parser, pages=True)
 
 
 def add_inspect(parser: argparse.ArgumentParser) -> None:
     """Options of ``segiou inspect``."""
     parser.add_argument("folder", metavar="DIR", help="folder of masks, or one mask")
     parser.add_argument("--labels", metavar="SET", help="compare with this label set only")
-    parser.add_argument("--format", choices=("table", "json"), default="table")
-    parser.add_argument("--output", metavar="FILE", help="write to a file instead of stdout")
+    report_options.add_findings_options(parser)
     options.add_running_options(parser)
 
 
@@ -135,7 +145,9 @@ def add_demo(parser: argparse.ArgumentParser) -> None:
 
 def add_explore(parser: argparse.ArgumentParser) -> None:
     """Options of ``segiou explore``."""
-    parser.add_argument("--output", metavar="FILE", help="write the page here")
+    parser.add_argument(
+        "--output", metavar="FILE", type=report_options.output, help="write the page here"
+    )
     parser.add_argument(
         "--no-open", dest="open", action="store_false", help="write the page, open no browser"
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import warnings
 
+from segiou.classes import ClassOptions
+from segiou.cli.checks import check_images, check_report
 from segiou.cli.gates import parse_gates
 from segiou.cli.interrupt import EXIT_INTERRUPTED, interruptible
 from segiou.cli.options import (
@@ -14,6 +16,7 @@ from segiou.cli.options import (
     engine_arguments,
     pairing_arguments,
 )
+from segiou.cli.outputs import check_outputs
 from segiou.cli.reporting import show_run
 from segiou.cli.terminal import note, progress_bar
 from segiou.run import Run
@@ -25,6 +28,9 @@ __all__ = ["run"]
 def run(parsed: argparse.Namespace) -> int:
     """Score, show, write, check the gates."""
     gates = parse_gates(parsed.fail_under)
+    check_outputs(parsed)
+    classes = ClassOptions.of(**class_arguments(parsed))
+    check_report(parsed, gates, classes, boundary=boundary_argument(parsed) is not None)
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
@@ -65,4 +71,5 @@ def _score(parsed: argparse.Namespace) -> Run:
             shard=parsed.shard,
             progress=progress,
             stop=stop,
+            on_paired=lambda pairs: check_images([pair.id for pair in pairs], parsed),
         )

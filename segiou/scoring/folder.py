@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,6 +11,7 @@ from segiou._arguments import check_kind
 from segiou.boundary import BoundaryOptions
 from segiou.classes import ClassOptions, Labels
 from segiou.counting.pairs import Unassigned
+from segiou.pairing import Pair
 from segiou.protocols import Protocol, load_protocol
 from segiou.run import Run
 from segiou.runs import Header
@@ -51,6 +52,7 @@ def score_folder(
     storage_options: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
     stop: Callable[[], bool] = lambda: False,
+    on_paired: Callable[[Sequence[Pair]], None] | None = None,
     name: str = "",
 ) -> Run:
     """Score a folder of predicted masks against a folder of true ones.
@@ -90,6 +92,9 @@ def score_folder(
     stop : callable, optional
         Asked several times a second; once it says True, what is under way is
         finished, and :class:`Stopped` raised.
+    on_paired : callable, optional
+        Called once with all pairs, before the first is read or the run file
+        made; what it raises is raised.
     name : str
         What is scored; by default the last part of the predictions' path.
 
@@ -114,6 +119,8 @@ def score_folder(
         labels, pred_labels=pred_labels, ignore=ignore, exclude=exclude, unassigned=unassigned
     )
     options.check_memory()
+    # Values too far apart to be counted are refused once, and not with every pair.
+    options.encoding()
     options.warn_of_ignored_classes(stacklevel=3)
     for what, path in (("truth", truth), ("pred", pred), ("run", "" if run is None else run)):
         check_kind(what, path, (str, os.PathLike), "a path or an address")
@@ -130,5 +137,5 @@ def score_folder(
         name or shown(Path(str(pred)).name or str(pred)),
         boundary=measured,
     )
-    job = Job(scorer, rule, header, engine, on_error, stop, progress)
+    job = Job(scorer, rule, header, engine, on_error, stop, progress, on_paired)
     return job.in_memory() if run is None else job.in_file(run)

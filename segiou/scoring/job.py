@@ -36,6 +36,7 @@ class Job:
     on_error : {"stop", "skip"}
     stop : callable
     progress : callable, optional
+    on_paired : callable, optional
     """
 
     scorer: PairScorer
@@ -45,6 +46,7 @@ class Job:
     on_error: Literal["stop", "skip"]
     stop: Callable[[], bool]
     progress: Progress | None
+    on_paired: Callable[[Sequence[Pair]], None] | None = None
 
     def __post_init__(self) -> None:
         check_choice("on_error", self.on_error, ("stop", "skip"))
@@ -55,7 +57,7 @@ class Job:
 
     def in_memory(self) -> Run:
         """Score all pairs and keep the counts in memory."""
-        pairing, problems = self.rule.paired(self.scorer.truth_source, self.scorer.pred_source)
+        pairing, problems = self._paired()
         images: list[ImageCount] = []
         skipped: list[Problem] = []
         for _, result in self._results(pairing.pairs, len(pairing.pairs)):
@@ -81,7 +83,7 @@ class Job:
         """Score the pairs that the run file does not hold yet, and keep them there."""
         job = replace(self, scorer=_absolute(self.scorer))
         sources = (job.scorer.truth_source, job.scorer.pred_source)
-        pairing, problems = job.rule.paired(*sources)
+        pairing, problems = job._paired()
         header = replace(
             job._with_pairing(pairing),
             truth=sources[0].root,
@@ -99,6 +101,12 @@ class Job:
         run = Run.open(path)
         job._check(problems, skipped, len(run) > 0)
         return run
+
+    def _paired(self) -> tuple[Pairing, list[Problem]]:
+        pairing, problems = self.rule.paired(self.scorer.truth_source, self.scorer.pred_source)
+        if self.on_paired is not None and not problems:
+            self.on_paired(pairing.pairs)
+        return pairing, problems
 
     def _into(self, writer: RunWriter, pairing: Pairing) -> list[Problem]:
         known = writer.settle(self._files_of(pairing.pairs))

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import pty
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -104,13 +105,6 @@ def test_files_take_their_format_from_their_ending(tmp_path):
     assert [p.suffix for p in sorted(tmp_path.iterdir())] == [".csv", ".json", ".md", ".txt"]
 
 
-def test_a_folder_that_is_not_there_leaves_nothing_half_written(tmp_path):
-    done = segiou(*SCORE, "--output", tmp_path / "no" / "report.json")
-    assert done.returncode == 3
-    assert "Traceback" not in done.stderr
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_per_image_rows(tmp_path):
     segiou(*SCORE, "--per-image", tmp_path / "images.csv")
     rows = list(csv.DictReader(io.StringIO((tmp_path / "images.csv").read_text())))
@@ -126,7 +120,12 @@ def test_per_image_rows(tmp_path):
         ("miou=0.9", 1, "gate failed: mean_iou is 0.6"),
         ("iou:pole=0.99", 1, "gate failed: iou:pole is"),
         ("pixel_accuracy=0.5", 0, ""),
+        ("dice:pole=0.99", 1, "gate failed: dice:pole is 0."),
+        ("recall:sky=0.5", 0, ""),
+        ("precision:sky=1", 1, "gate failed: precision:sky is 0.9"),
         ("speed=3", 2, "write NAME=VALUE with a name of miou"),
+        ("miou=70", 2, "no score is above 1; for 70 % write 0.7"),
+        ("boundary_iou=0.5", 2, "boundaries are not measured; score with --boundary"),
         ("miou=nan", 2, "'nan' is not a number"),
         ("miou=high", 2, "'high' is not a number"),
         ("iou:unicorn=0", 2, "no such class"),
@@ -304,14 +303,46 @@ def test_a_reader_that_goes_away_does_not_pass_the_gate(tmp_path):
     assert len((tmp_path / "i.csv").read_text().splitlines()) == 7
 
 
-def test_a_reader_that_goes_away_is_no_error():
-    command = f"{sys.executable} -m segiou labelsets | head -1"
-    done = subprocess.run(
-        ["bash", "-c", command],
-        capture_output=True,
-        text=True,
-    )
+@pytest.mark.parametrize("command", ["labelsets", "labelsets ade20k", "score --help"])
+def test_a_reader_that_goes_away_is_no_error(command):
+    done = in_shell(f"{command} | head -1; exit ${{PIPESTATUS[0]}}")
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_reader_of_a_named_stdout_may_go_away_too():
+    score = shlex.join(SCORE)
+    done = in_shell(f"{score} --output - | head -1; exit ${{PIPESTATUS[0]}}")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "model_b\n", "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize("command", ["labelsets ade20k", "--help", "--version", shlex.join(SCORE)])
+def test_a_full_disk_is_said_once(command):
+    done = in_shell(f"{command} > /dev/full")
+    assert (done.returncode, done.stderr) == (3, "segiou: stdout: No space left on device\n")
+
+
+@pytest.mark.parametrize("command", ["labelsets", "--help", shlex.join(SCORE)])
+def test_a_closed_stdout_is_said(command):
+    done = in_shell(f"{command} >&-")
+    assert (done.returncode, done.stderr) == (3, "segiou: stdout: is closed\n")
+
+
+def test_stdout_may_be_closed_where_nothing_is_written_to_it(tmp_path):
+    done = in_shell(f"{shlex.join(SCORE)} --output {tmp_path}/r.json >&-")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads((tmp_path / "r.json").read_text())["pairs"] == 6
+
+
+def test_notes_never_go_where_data_go():
+    done = in_shell(f"{shlex.join(SCORE)} --format json --fail-under miou=1 2>&-")
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["pairs"] == 6
+
+
+def in_shell(command: str) -> subprocess.CompletedProcess:
+    full = f"{shlex.quote(sys.executable)} -m segiou {command}"
+    return subprocess.run(["bash", "-c", full], capture_output=True, text=True, encoding="utf-8")
 
 
 def test_help_and_version():
