@@ -14,7 +14,8 @@ from segiou.protocols import Protocol, load_protocol
 from segiou.report import Report
 from segiou.runs import Columns, Header, ImageCount, Problem, RunFile, RunFileError, write_new
 from segiou.runs.boundaries import bands_of
-from segiou.runs.images import Images, ordered, searcher
+from segiou.runs.ids import ordered, searcher
+from segiou.runs.images import Images
 from segiou.runs.merging import check_same_options, merged_header, without_duplicates
 from segiou.runs.reporting import report_of
 from segiou.runs.rows import check_boundaries

@@ -168,6 +168,9 @@ def add_scoring_options(parser: argparse.ArgumentParser) -> None:
         help="keep every finished pair in this run file; if it exists, go on where it was",
     )
     group.add_argument(
+        "--problems", metavar="FILE", help="write a CSV of all problems with files, one a row"
+    )
+    group.add_argument(
         "--shard",
         metavar="I/N",
         type=_shard,

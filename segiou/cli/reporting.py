@@ -11,6 +11,7 @@ from segiou.cli.options import EXIT_DATA, EXIT_GATE
 from segiou.cli.terminal import note
 from segiou.cli.writing import run_intervals, write_pages, write_report
 from segiou.run import Run
+from segiou.runs.problems import problem_lines
 from segiou.uncertainty import Intervals
 
 __all__ = ["show_run"]
@@ -19,8 +20,8 @@ __all__ = ["show_run"]
 def show_run(run: Run, parsed: argparse.Namespace, gates: Sequence[tuple[str, float]]) -> int:
     """Write the report and the tables, check the gates, and give the exit code."""
     if not parsed.quiet:
-        for problem in run.skipped:
-            note(f"left out: {problem}")
+        for line in problem_lines(run.skipped):
+            note(f"left out: {line}")
     if not run.finished:
         note(f"the run is not finished: {run.provenance['unfinished']}")
     report = run.report(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import warnings
+from collections.abc import Sequence
 
 from segiou.classes import ClassOptions
 from segiou.cli.checks import check_images, check_report
@@ -19,8 +20,10 @@ from segiou.cli.options import (
 from segiou.cli.outputs import check_outputs
 from segiou.cli.reporting import show_run
 from segiou.cli.terminal import note, progress_bar
+from segiou.cli.writing import write_problems
+from segiou.pairing import Pair
 from segiou.run import Run
-from segiou.scoring import Stopped, score_folder
+from segiou.scoring import DataError, Stopped, score_folder
 
 __all__ = ["run"]
 
@@ -35,12 +38,18 @@ def run(parsed: argparse.Namespace) -> int:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
             scored = _score(parsed)
+    except DataError as error:
+        if parsed.problems:
+            write_problems(parsed.problems, error.problems)
+        raise
     except Stopped as stopped:
         note(str(stopped) + _how_to_go_on(parsed))
         return EXIT_INTERRUPTED
     if not parsed.quiet:
         for text in dict.fromkeys(str(w.message) for w in caught):
             note(text)
+    if parsed.problems:
+        write_problems(parsed.problems, scored.skipped)
     code = show_run(scored, parsed, gates)
     return code or (EXIT_DATA if scored.skipped and parsed.on_error == "skip" else 0)
 
@@ -71,5 +80,13 @@ def _score(parsed: argparse.Namespace) -> Run:
             shard=parsed.shard,
             progress=progress,
             stop=stop,
-            on_paired=lambda pairs: check_images([pair.id for pair in pairs], parsed),
+            on_paired=lambda pairs: _check_pairs(pairs, parsed),
         )
+
+
+def _check_pairs(pairs: Sequence[Pair], parsed: argparse.Namespace) -> None:
+    check_images([pair.id for pair in pairs], parsed)
+    if not pairs and not parsed.quiet:
+        part, parts = parsed.shard
+        what = "it is scored as empty, and segiou merge takes it like the others"
+        note(f"part {part} of {parts} holds none of the few pairs; {what}")

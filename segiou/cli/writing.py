@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import csv
+import io
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,8 @@ from segiou.cli.terminal import stdout_width, wants_color, write
 from segiou.comparison import Comparison
 from segiou.report import Report
 from segiou.report.formats import format_of, render
-from segiou.run import Run
+from segiou.run import Problem, Run
+from segiou.runs.tables import shown
 from segiou.sources import open_source
 from segiou.uncertainty import Intervals
 
@@ -25,6 +28,7 @@ __all__ = [
     "write_comparison_pages",
     "write_findings",
     "write_pages",
+    "write_problems",
     "write_report",
     "write_text",
 ]
@@ -76,6 +80,15 @@ def write_text(path: str, content: str) -> None:
         write(content)
     else:
         write_whole(path, content)
+
+
+def write_problems(path: str, problems: Iterable[Problem]) -> None:
+    """Write all problems as CSV, one a row."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["file", "problem"])
+    writer.writerows((shown(problem.where), shown(problem.text)) for problem in problems)
+    write_text(path, out.getvalue())
 
 
 def write_pages(run: Run, report: Report, parsed: argparse.Namespace) -> None:

@@ -66,7 +66,7 @@ class Job:
             else:
                 skipped += result
         skipped.sort(key=lambda p: p.where)
-        self._check(problems, skipped, bool(images))
+        self._check(problems, skipped, len(images), len(pairing.pairs))
         header = self._with_pairing(pairing)
         left_out = (*skipped, *self.rule.left_out(pairing))
         return Run(
@@ -99,7 +99,7 @@ class Job:
             if not problems and (job.on_error == "skip" or not skipped):
                 writer.finish()
         run = Run.open(path)
-        job._check(problems, skipped, len(run) > 0)
+        job._check(problems, skipped, len(run), len(pairing.pairs))
         return run
 
     def _paired(self) -> tuple[Pairing, list[Problem]]:
@@ -162,12 +162,12 @@ class Job:
         return replace(self.header, provenance={**provenance, "pairing": pairing.rule})
 
     def _check(
-        self, problems: Sequence[Problem], skipped: Sequence[Problem], any_images: bool
+        self, problems: Sequence[Problem], skipped: Sequence[Problem], images: int, pairs: int
     ) -> None:
         found = [*problems, *(skipped if self.on_error == "stop" else ())]
-        if not any_images and not found:
-            where = self.scorer.pred_source.root
-            found = [*skipped] or [Problem(where, "no pair could be scored")]
+        # Of few pairs, a shard may hold none: then there is nothing to score, and nothing wrong.
+        if pairs and not images and not found:
+            found = [*skipped]
         if found:
             raise DataError(found)
 

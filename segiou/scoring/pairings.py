@@ -166,7 +166,11 @@ def pairing_problems(
 ) -> list[Problem]:
     """What is wrong with a pairing."""
     problems = [
-        Problem(paths[0], f"shares the key {key!r} with {', '.join(paths[1:])}; keep one of them")
+        Problem(
+            paths[0],
+            "shares its key with others of its folder; keep one of them "
+            f"[{key!r}: {', '.join(paths[1:])}]",
+        )
         for key, paths in pairing.duplicates
     ]
     if missing == "error":

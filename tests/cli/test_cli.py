@@ -150,7 +150,7 @@ def test_every_problem_is_listed_without_a_traceback():
     partners = FIXTURES / "hostile" / "partners"
     done = segiou("score", partners / "truth", partners / "pred", "--labels", "3")
     assert (done.returncode, done.stdout) == (3, "")
-    for part in ("4 problems", "shares the key 'one'", "has no prediction", "has no truth"):
+    for part in ("4 problems", "shares its key", "'one'", "has no prediction", "has no truth"):
         assert part in done.stderr
     assert "Traceback" not in done.stderr
 
