@@ -94,7 +94,11 @@ def _number_or_name(text: str) -> int | str:
 def add_pairing_options(parser: argparse.ArgumentParser) -> None:
     """Which files go together."""
     group = parser.add_argument_group("pairing")
-    group.add_argument("--truth-suffix", metavar="TEXT", help="end of truth names, not in the key")
+    group.add_argument(
+        "--truth-suffix",
+        metavar="TEXT",
+        help="end of truth names that is not in the key, such as _gt or _gt.png",
+    )
     group.add_argument("--pred-suffix", metavar="TEXT", help="the same for the predictions")
     group.add_argument(
         "--key", metavar="REGEX", help="what to find in both paths: its group 'key' pairs them"

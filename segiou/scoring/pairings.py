@@ -179,10 +179,17 @@ def pairing_problems(
     if extra == "error":
         text = "has no truth; remove it, or leave it out: extra='skip' (--extra skip)"
         problems += [Problem(path, text) for path in pairing.extra]
-    if not pairing.pairs:
-        text = (
-            f"no file goes with any other (by {pairing.rule}); say what the names differ in: "
-            "truth_suffix, pred_suffix or key (--truth-suffix, --pred-suffix, --key)"
-        )
-        problems.insert(0, Problem("pairing", text))
+    if not pairing.pairs or (problems and pairing.hint):
+        problems.insert(0, Problem("pairing", _unpaired_text(pairing)))
     return problems
+
+
+def _unpaired_text(pairing: Pairing) -> str:
+    """How few files go together, and what would pair more."""
+    count = len(pairing.pairs)
+    found = f"only {count} go together" if count else "no file goes with any other"
+    what_to_do = pairing.hint or (
+        "say what the names differ in: truth_suffix, pred_suffix or key (--truth-suffix, "
+        "--pred-suffix, --key)"
+    )
+    return f"{found} (by {pairing.rule}); {what_to_do}"
