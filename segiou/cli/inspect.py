@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from segiou.cli.checks import check_findings
-from segiou.cli.options import labels_argument
+from segiou.cli.options import EXIT_DATA, labels_argument
 from segiou.cli.outputs import check_outputs
 from segiou.cli.terminal import progress_bar
 from segiou.cli.writing import write_findings
@@ -25,4 +25,4 @@ def run(parsed: argparse.Namespace) -> int:
             parsed.folder, labels=labels, workers=parsed.workers, progress=progress
         )
     write_findings(found.to_dict, found.to_text, parsed)
-    return 0
+    return EXIT_DATA if found.problems else 0

@@ -8,6 +8,7 @@ import json
 import os
 import pty
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -222,6 +223,47 @@ def test_inspect_tells_what_is_there():
     assert sum(entry["share"] for entry in found["values"]) == pytest.approx(1)
 
 
+def test_inspect_takes_no_fitting_set_for_certain(tmp_path):
+    Image.fromarray(np.uint8([[0, 1, 2]])).save(tmp_path / "a.png")
+    shown = segiou("inspect", tmp_path).stdout
+    assert "   fits " in shown
+    fitting = [line.split()[1] for line in shown.splitlines() if line.startswith("  --labels ")]
+    assert {"voc2012", "ade20k-index", "cityscapes-train", "coco-stuff-index"} <= set(fitting)
+    assert "Equal values mean other classes in each" in shown
+    assert "segiou labelsets NAME prints one as TOML" in shown
+
+
+def test_inspect_names_the_values_of_a_set_of_ones_own(tmp_path):
+    Image.fromarray(np.uint8([[0, 7]])).save(tmp_path / "a.png")
+    labels = tmp_path / "mine.toml"
+    labels.write_text(
+        'name = "mine"\nclasses = [{name = "cat", values = [0]}, {name = "dog", values = [7]}]\n'
+    )
+    shown = segiou("inspect", tmp_path / "a.png", "--labels", labels).stdout
+    assert "fits mine" in shown and "dog" in shown
+    assert "Equal values" not in shown
+    shown = segiou("inspect", tmp_path / "a.png", "--labels", "2").stdout
+    assert "fits" not in shown.replace("does not fit", "")
+    assert "label set custom does not fit: it does not declare 1 pixels" in shown
+
+
+def test_inspect_looks_into_archives(tmp_path):
+    shutil.make_archive(str(tmp_path / "masks"), "zip", STREETS / "truth")
+    found = json.loads(segiou("inspect", tmp_path / "masks.zip", "--format", "json").stdout)
+    folder = json.loads(segiou("inspect", STREETS / "truth", "--format", "json").stdout)
+    assert {**found, "folder": ""} == {**folder, "folder": ""}
+
+
+def test_inspect_tells_equal_problems_together(tmp_path):
+    for i in range(20):
+        (tmp_path / f"{i:02}.png").write_bytes(b"")
+    done = segiou("inspect", tmp_path)
+    assert done.returncode == 3
+    assert done.stdout.startswith("unreadable: 20 files: is empty (0 bytes)\n")
+    assert done.stdout.endswith("and 17 more\n")
+    assert len(json.loads(segiou("inspect", tmp_path, "--format", "json").stdout)["problems"]) == 20
+
+
 @pytest.mark.parametrize(
     ("name", "said"),
     [
@@ -235,7 +277,7 @@ def test_inspect_tells_what_is_there():
 )
 def test_inspect_calls_out_what_is_suspicious(name, said):
     done = segiou("inspect", FIXTURES / "hostile" / name)
-    assert done.returncode == 0
+    assert done.returncode == (3 if said == "unreadable" else 0)
     assert said in " ".join(done.stdout.split())
 
 
