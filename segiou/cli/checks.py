@@ -10,7 +10,7 @@ import numpy as np
 from segiou.classes import ClassOptions
 from segiou.cli.gates import Gates, check_gates
 from segiou.cli.inputs import groups_argument
-from segiou.cli.outputs import option_of
+from segiou.cli.paths import option_of
 from segiou.cli.writing import findings_format, report_format
 from segiou.counts import Counts
 from segiou.protocols import load_protocol

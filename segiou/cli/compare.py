@@ -6,7 +6,7 @@ import argparse
 
 from segiou.cli.checks import check_findings
 from segiou.cli.inputs import groups_argument, open_run, score_now
-from segiou.cli.outputs import check_outputs
+from segiou.cli.paths import check_paths
 from segiou.cli.writing import write_comparison_pages, write_findings
 from segiou.comparison import compare
 from segiou.run import Run
@@ -16,7 +16,7 @@ __all__ = ["run"]
 
 def run(parsed: argparse.Namespace) -> int:
     """Compare two or more models image by image."""
-    check_outputs(parsed)
+    check_paths(parsed)
     check_findings(parsed)
     runs = _runs(parsed)
     found = compare(
@@ -40,5 +40,6 @@ def _runs(parsed: argparse.Namespace) -> list[Run]:
         msg = "compare needs two or more models"
         raise ValueError(msg)
     if parsed.truth is None:
-        return [open_run(path, parsed) for path in parsed.models]
+        how = "PRED PRED --truth DIR --labels SET"
+        return [open_run(path, parsed, or_folders=how) for path in parsed.models]
     return [score_now(parsed.truth, path, parsed) for path in parsed.models]

@@ -6,8 +6,8 @@ import argparse
 from functools import partial
 
 from segiou.cli.checks import check_findings
-from segiou.cli.inputs import open_run, score_now
-from segiou.cli.outputs import check_outputs
+from segiou.cli.inputs import is_run_file, open_run, score_now
+from segiou.cli.paths import check_paths
 from segiou.cli.writing import write_findings
 from segiou.imbalance import explain
 from segiou.report.imbalance_text import render_imbalance
@@ -18,7 +18,7 @@ __all__ = ["run"]
 
 def run(parsed: argparse.Namespace) -> int:
     """Take the gap between pixel accuracy and mean IoU apart."""
-    check_outputs(parsed)
+    check_paths(parsed)
     check_findings(parsed)
     scored = _run_of(parsed)
     found = explain(scored, protocol=parsed.protocol)
@@ -31,6 +31,9 @@ def _run_of(parsed: argparse.Namespace) -> Run:
         msg = f"explain takes a run file, or TRUTH and PRED; got {len(parsed.paths)} paths"
         raise ValueError(msg)
     if len(parsed.paths) == 1:
-        return open_run(parsed.paths[0], parsed)
+        return open_run(parsed.paths[0], parsed, or_folders="TRUTH PRED --labels SET")
     truth, pred = parsed.paths
+    if is_run_file(truth) and is_run_file(pred):
+        msg = "explain takes one run file; segiou compare takes two"
+        raise ValueError(msg)
     return score_now(truth, pred, parsed)

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from segiou.boundary import BoundaryOptions
 from segiou.cli.options import class_arguments, pairing_arguments
-from segiou.cli.outputs import option_of
+from segiou.cli.paths import option_of
 from segiou.cli.terminal import note, progress_bar
 from segiou.run import Run
 from segiou.scoring import score_folder
 
-__all__ = ["groups_argument", "open_run", "score_now"]
+__all__ = ["groups_argument", "is_run_file", "open_run", "score_now"]
 
 
 #: Options of scoring, which a run file was made with already.
@@ -33,17 +33,38 @@ _SCORING = (
     "resize_pred",
     "on_error",
 )
+_SQLITE = b"SQLite format 3\0"
 _DEFAULTS: tuple[object, ...] = (None, [], False, "error", "stop")
 
 
-def open_run(path: str, parsed: argparse.Namespace) -> Run:
+def is_run_file(path: str) -> bool:
+    """Whether a path is that of a run file, or of something else in SQLite's format."""
+    try:
+        with Path(path).expanduser().open("rb") as file:
+            return file.read(len(_SQLITE)) == _SQLITE
+    except OSError:
+        return False
+
+
+def open_run(path: str, parsed: argparse.Namespace, *, or_folders: str) -> Run:
     """Open a run file, and say so if its run is not finished.
+
+    Parameters
+    ----------
+    path : str
+    parsed : argparse.Namespace
+    or_folders : str
+        How the command takes folders instead.
 
     Raises
     ------
     ValueError
-        If options of scoring are given, which would be passed over.
+        If it is a folder, or options of scoring are given, which would be
+        passed over.
     """
+    if Path(path).expanduser().is_dir():
+        msg = f"{path} is a folder, not a run file; for folders: {or_folders}"
+        raise ValueError(msg)
     run = Run.open(path)
     given = [name for name in _SCORING if getattr(parsed, name) not in _DEFAULTS]
     if given:
@@ -61,8 +82,12 @@ def score_now(truth: str, pred: str, parsed: argparse.Namespace) -> Run:
     Raises
     ------
     ValueError
-        If no label set was given.
+        If one is a run file, or no label set was given.
     """
+    for path in (truth, pred):
+        if is_run_file(path):
+            msg = f"{path} is a run file, not masks; give folders of masks only, or run files only"
+            raise ValueError(msg)
     if parsed.labels is None:
         msg = "folders of masks need --labels SET; a run file knows its own"
         raise ValueError(msg)

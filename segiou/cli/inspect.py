@@ -6,7 +6,7 @@ import argparse
 
 from segiou.cli.checks import check_findings
 from segiou.cli.options import EXIT_DATA, labels_argument
-from segiou.cli.outputs import check_outputs
+from segiou.cli.paths import check_paths
 from segiou.cli.terminal import progress_bar
 from segiou.cli.writing import write_findings
 from segiou.inspection import inspect_folder
@@ -17,7 +17,7 @@ __all__ = ["run"]
 
 def run(parsed: argparse.Namespace) -> int:
     """Look at the masks and tell what is in them."""
-    check_outputs(parsed)
+    check_paths(parsed)
     check_findings(parsed)
     labels = None if parsed.labels is None else load_labels(labels_argument(parsed.labels))
     with progress_bar("looking", quiet=parsed.quiet) as progress:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from segiou.cli import options
-from segiou.cli.parsers import build_parser
+from segiou.cli.parsers import parse
 from segiou.cli.terminal import note
 
 __all__ = ["main"]
@@ -14,9 +14,8 @@ __all__ = ["main"]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
-    parser = build_parser()
     try:
-        parsed = parser.parse_args(arguments)
+        parsed = parse(arguments)
         command = import_module(f"segiou.cli.{parsed.module}")
         return int(command.run(parsed))
     except KeyboardInterrupt:

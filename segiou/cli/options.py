@@ -81,6 +81,9 @@ def labels_argument(text: str) -> str | int:
 
 
 def _items(text: str) -> list[int | str]:
+    if not text.strip(" ,"):
+        msg = f"--ignore and --exclude take values or names of classes, got {text!r}"
+        raise ValueError(msg)
     return [_number_or_name(part.strip()) for part in text.split(",") if part.strip()]
 
 

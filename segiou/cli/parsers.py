@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from segiou import __version__
 from segiou.cli import options, report_options
 from segiou.cli.terminal import say, write
 
-__all__ = ["build_parser"]
+__all__ = ["build_parser", "parse"]
 
 _EPILOG = """exit codes: 0 fine, 1 a gate failed (--fail-under), 2 usage, 3 problems with the data
 
@@ -26,7 +28,22 @@ class _Parser(argparse.ArgumentParser):
             say(message)
 
     def error(self, message: str) -> NoReturn:
-        self.exit(options.EXIT_USAGE, f"segiou: {message}\n{self.format_usage()}")
+        self.exit(options.EXIT_USAGE, f"segiou: {message}\nfor help: {self.prog} --help\n")
+
+    def unknown(self, arguments: Sequence[str]) -> NoReturn:
+        """Refuse arguments that the command does not have."""
+        given = arguments[0].partition("=")[0]
+        near = get_close_matches(given, self._option_string_actions, n=1, cutoff=0.8)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        self.error(f"unrecognized arguments: {' '.join(arguments)}{hint}")
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Read a command line; ends the process where it cannot be read."""
+    parsed, unknown = build_parser().parse_known_args(arguments)
+    if unknown:
+        parsed.command.unknown(unknown)
+    return parsed
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -51,7 +68,7 @@ def build_parser() -> argparse.ArgumentParser:
         ("explore", "open a page on which IoU can be tried with two rectangles", add_explore),
     ):
         command = commands.add_parser(name, help=text, description=text.capitalize() + ".")
-        command.set_defaults(module=name)
+        command.set_defaults(module=name, command=command)
         add(command)
     return parser
 

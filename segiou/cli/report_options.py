@@ -89,8 +89,12 @@ def add_resampling_options(parser: argparse.ArgumentParser, *, asked: bool = Fal
         "or FILE.csv:COLUMN, a table with a column 'id'",
     )
     group.add_argument("--level", metavar="P", type=float, default=0.95, help="default: 0.95")
-    group.add_argument("--resamples", metavar="N", type=positive, default=10_000)
-    group.add_argument("--seed", metavar="N", type=int, default=0)
+    group.add_argument(
+        "--resamples", metavar="N", type=positive, default=10_000, help="default: 10000"
+    )
+    group.add_argument(
+        "--seed", metavar="N", type=int, default=0, help="of the resamples; default: 0"
+    )
     group.add_argument(
         "--method", choices=("percentile", "bca"), default="percentile", help="kind of interval"
     )

@@ -17,7 +17,7 @@ from segiou.cli.options import (
     engine_arguments,
     pairing_arguments,
 )
-from segiou.cli.outputs import check_outputs
+from segiou.cli.paths import check_paths
 from segiou.cli.reporting import show_run
 from segiou.cli.terminal import note, progress_bar
 from segiou.cli.writing import write_problems
@@ -31,7 +31,7 @@ __all__ = ["run"]
 def run(parsed: argparse.Namespace) -> int:
     """Score, show, write, check the gates."""
     gates = parse_gates(parsed.fail_under)
-    check_outputs(parsed)
+    check_paths(parsed)
     classes = ClassOptions.of(**class_arguments(parsed))
     check_report(parsed, gates, classes, boundary=boundary_argument(parsed) is not None)
     try:

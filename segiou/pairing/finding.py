@@ -6,13 +6,15 @@ import os
 from pathlib import Path
 from posixpath import splitext
 
-__all__ = ["MASK_SUFFIXES", "find_masks"]
+__all__ = ["IS_A_FILE", "MASK_SUFFIXES", "find_masks"]
 
 #: Endings of files that are taken for masks.
 MASK_SUFFIXES = frozenset(
     {".png", ".tif", ".tiff", ".npy", ".npz", ".bmp", ".gif", ".pgm", ".ppm", ".pbm", ".pnm"}
     | {".jpg", ".jpeg", ".jp2", ".webp", ".avif"}
 )
+#: What is wrong with a file in the place of a folder.
+IS_A_FILE = "is a file, not a folder"
 
 
 def find_masks(folder: str | os.PathLike[str]) -> dict[str, str]:
@@ -28,7 +30,7 @@ def find_masks(folder: str | os.PathLike[str]) -> dict[str, str]:
     """
     root = Path(folder).expanduser()
     if not root.is_dir():
-        what = "is a file, not a folder" if root.exists() else "does not exist"
+        what = IS_A_FILE if root.exists() else "does not exist"
         msg = f"{root}: {what}"
         raise ValueError(msg)
     found = {}

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from segiou._arguments import check_choice, check_integer, check_kind, refuse_kind
-from segiou.pairing import Pair, Pairing, pair_folders
+from segiou.pairing import IS_A_FILE, Pair, Pairing, pair_folders
 from segiou.runs import Problem
 from segiou.scoring.problems import DataError
 from segiou.sources import LocalFolder, Source, open_source
@@ -138,8 +138,15 @@ def pair_sources(
             text = str(error).removeprefix(f"{source.root}: ")
             problems.append(Problem(source.root, text))
     if problems:
-        raise DataError(problems)
+        raise DataError(_without_lone_file(problems))
     return pair_folders(*files, truth_suffix=truth_suffix, pred_suffix=pred_suffix, key=key)
+
+
+def _without_lone_file(problems: Sequence[Problem]) -> list[Problem]:
+    """A file would be right if the other were one: what is wrong with that comes alone."""
+    others = [p for p in problems if p.text != IS_A_FILE]
+    advice = f"{IS_A_FILE}; give two folders, or two files"
+    return others or [Problem(p.where, advice) for p in problems]
 
 
 def pair_paths(

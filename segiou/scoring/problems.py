@@ -64,7 +64,9 @@ def size_text(truth: str, shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> st
     )
 
 
-def undeclared_text(error: UndeclaredValuesError, num_classes: int) -> str:
+def undeclared_text(
+    error: UndeclaredValuesError, num_classes: int, ignore: Sequence[int] = ()
+) -> str:
     """What undeclared values in a file most likely mean, and the options that take them."""
     values = error.values
     ranked = sorted(values.items(), key=lambda item: -item[1])
@@ -83,7 +85,10 @@ def undeclared_text(error: UndeclaredValuesError, num_classes: int) -> str:
     if error.side == "truth":
         options = " ".join(f"--ignore {value}" for value, _ in ranked[:6])
         return f"{text}; add them to the label set, or drop their pixels: {options} [{pixels}]"
+    ignored = set(values) <= set(ignore)
+    swapped = "the truth ignores them: are truth and prediction swapped? If not, "
     return (
-        f"{text}, on pixels that are not ignored; add them to the label set, or count them as "
-        f"missed: unassigned='count' (--unassigned count) [{pixels}]"
+        f"{text}, on pixels that are not ignored; {swapped if ignored else ''}add them to the "
+        "label set, or count them as missed: unassigned='count' (--unassigned count) "
+        f"[{pixels}]"
     )

@@ -190,3 +190,66 @@ def test_findings_take_their_format_from_their_ending(capsys, tmp_path):
         path = tmp_path / f"found{ending}"
         assert main(["inspect", str(tmp_path / "mask.png"), "--output", str(path)]) == 0
         assert path.read_text()[0] == first
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["score", "", "no-pred", "--labels", "2"], "TRUTH: one of the names is empty"),
+        (["score", "no-truth", "", "--labels", "2"], "PRED: one of the names is empty"),
+        (["compare", "no-a", ""], "MODELS: one of the names is empty"),
+        (["demo", ""], "FOLDER: one of the names is empty"),
+        ([*NOWHERE, "--ignore", ""], "take values or names of classes, got ''"),
+        (["explain", "."], ". is a folder, not a run file; for folders: TRUTH PRED --labels SET"),
+        (["compare", ".", "no-b"], "for folders: PRED PRED --truth DIR --labels SET"),
+        (["report", "."], ". is a folder, not a run file; to score it: segiou score"),
+    ],
+)
+def test_arguments_that_are_not_what_was_meant(capsys, arguments, said):
+    assert said in refused(capsys, arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([*NOWHERE, "--formt", "json"], "--formt json; did you mean --format?"),
+        ([*NOWHERE, "--formt=json"], "--formt=json; did you mean --format?"),
+        ([*NOWHERE, "another"], "unrecognized arguments: another\n"),
+        (["report", "run", "--labels", "3"], "unrecognized arguments: --labels 3\n"),
+    ],
+)
+def test_options_that_are_not_there(capsys, arguments, said):
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    lines = capsys.readouterr().err.splitlines(keepends=True)
+    assert said in lines[0]
+    assert lines[1:] == [f"for help: segiou {arguments[0]} --help\n"]
+
+
+def test_run_files_where_folders_are_meant(capsys, tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / name).write_bytes(b"SQLite format 3\0" + bytes(100))
+    a, b = tmp_path / "a", tmp_path / "b"
+    assert "explain takes one run file" in refused(capsys, ["explain", a, b])
+    mixed = ["compare", a, "no-b", "--truth", "no-truth", "--labels", "2"]
+    assert f"{a} is a run file, not masks" in refused(capsys, mixed)
+
+
+def test_a_file_against_a_folder(capsys, tmp_path):
+    Image.fromarray(np.uint8([[0, 1]])).save(tmp_path / "a.png")
+    assert main(["score", str(tmp_path / "a.png"), str(tmp_path), "--labels", "2"]) == 3
+    assert "is a file, not a folder; give two folders, or two files" in capsys.readouterr().err
+    assert main(["score", str(tmp_path / "a.png"), "no.png", "--labels", "2"]) == 3
+    said = capsys.readouterr().err
+    assert said == "segiou: 1 problem:\n  no.png: does not exist\n"
+
+
+def test_swapped_folders_are_asked_about(capsys, tmp_path):
+    for side, array in (("truth", [[0, 255]]), ("pred", [[0, 1]])):
+        (tmp_path / side).mkdir()
+        Image.fromarray(np.uint8(array)).save(tmp_path / side / "a.png")
+    options = ["--labels", "2", "--ignore", "255"]
+    assert main(["score", str(tmp_path / "pred"), str(tmp_path / "truth"), *options]) == 3
+    said = capsys.readouterr().err
+    assert "the truth ignores them: are truth and prediction swapped? If not, add them" in said

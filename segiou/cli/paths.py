@@ -1,4 +1,4 @@
-"""Where a command is to write, looked at before any work is done."""
+"""What a command reads and where it is to write, looked at before any work is done."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from segiou._files import is_device
 
-__all__ = ["check_outputs", "option_of"]
+__all__ = ["check_paths", "option_of"]
 
 _FILES = ("output", "html", "per_image", "problems", "run")
 _INPUTS = (
@@ -23,11 +23,12 @@ _INPUTS = (
     "runs",
     "models",
     "paths",
+    "folder",
 )
 
 
-def check_outputs(parsed: argparse.Namespace) -> None:
-    """Refuse outputs that could not be written, or would destroy something.
+def check_paths(parsed: argparse.Namespace) -> None:
+    """Refuse paths without a name, and outputs that cannot be written or would destroy something.
 
     Raises
     ------
@@ -69,6 +70,9 @@ def _input_files(parsed: argparse.Namespace) -> Iterator[str]:
     for name in _INPUTS:
         given = getattr(parsed, name, None)
         for path in given if isinstance(given, list) else [given]:
+            if path == "":
+                msg = f"{name.upper()}: one of the names is empty; is a variable not set?"
+                raise ValueError(msg)
             if path is not None and Path(path).expanduser().is_file():
                 yield str(Path(path).expanduser())
 
