@@ -187,9 +187,16 @@ def test_a_suffix_that_no_file_has_is_said():
         named("{}_gt.png"), named("{}.png"), truth_suffix="_tg", pred_suffix="_x.png"
     )
     assert found.hint == (
-        "no truth file ends in '_tg'; no predicted file ends in '_x.png'; "
-        "12 would go together with truth_suffix='_gt' (--truth-suffix _gt)"
+        "no truth file ends in '_tg'; no predicted file ends in '_x.png'; 12 go together without "
+        "these options, by path within the folder without '_gt' of the truth"
     )
+
+
+def test_a_key_that_is_not_needed_is_said():
+    found = pair_folders(named("n_{}.png"), named("n_{}.png"), key="x+")
+    assert found.hint == "12 go together without these options, by path within the folder"
+    found = pair_folders(named("{}gt.png"), named("{}.png"), key="x+")
+    assert found.hint == "12 would go together with truth_suffix='gt' (--truth-suffix gt)"
 
 
 @settings(max_examples=50, deadline=None)

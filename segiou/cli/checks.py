@@ -10,7 +10,7 @@ import numpy as np
 from segiou.classes import ClassOptions
 from segiou.cli.gates import Gates, check_gates
 from segiou.cli.inputs import groups_argument
-from segiou.cli.paths import option_of
+from segiou.cli.options import option_of
 from segiou.cli.writing import findings_format, report_format
 from segiou.counts import Counts
 from segiou.protocols import load_protocol
@@ -20,6 +20,7 @@ from segiou.uncertainty.intervals import check_integer, check_method
 
 __all__ = ["check_findings", "check_images", "check_report"]
 
+_MOST_RESAMPLES = 10_000_000
 #: Options that say nothing without another: their defaults, and what they need.
 _NEEDS = {
     "images": (None, ("html",)),
@@ -98,6 +99,9 @@ def _check_metric(metric: str) -> None:
 
 def _check_resampling(parsed: argparse.Namespace) -> None:
     check_integer("--resamples", parsed.resamples, 2)
+    if parsed.resamples > _MOST_RESAMPLES:
+        msg = f"--resamples must be at most {_MOST_RESAMPLES}; beyond, no digit shown changes"
+        raise ValueError(msg)
     check_integer("--seed", parsed.seed, 0)
     check_method(parsed.method, parsed.level)
     groups = groups_argument(parsed.group_by)

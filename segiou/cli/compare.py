@@ -7,6 +7,7 @@ import argparse
 from segiou.cli.checks import check_findings
 from segiou.cli.inputs import groups_argument, open_run, score_now
 from segiou.cli.paths import check_paths
+from segiou.cli.terminal import noted_warnings
 from segiou.cli.writing import write_comparison_pages, write_findings
 from segiou.comparison import compare
 from segiou.run import Run
@@ -42,4 +43,5 @@ def _runs(parsed: argparse.Namespace) -> list[Run]:
     if parsed.truth is None:
         how = "PRED PRED --truth DIR --labels SET"
         return [open_run(path, parsed, or_folders=how) for path in parsed.models]
-    return [score_now(parsed.truth, path, parsed) for path in parsed.models]
+    with noted_warnings(quiet=parsed.quiet):
+        return [score_now(parsed.truth, path, parsed) for path in parsed.models]

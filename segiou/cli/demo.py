@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import shlex
 
-from segiou.cli.paths import check_paths
 from segiou.cli.terminal import stdout_width, wants_color, write
 from segiou.demo import DemoFolders, write_demo
 from segiou.scoring import score_folder
@@ -15,7 +14,6 @@ __all__ = ["run"]
 
 def run(parsed: argparse.Namespace) -> int:
     """Write the scenes, score both models, show the commands."""
-    check_paths(parsed)
     folders = write_demo(parsed.folder)
     write(f"Drawn street scenes and two models' predictions are in {parsed.folder}/\n")
     for pred in (folders.model_a, folders.model_b):

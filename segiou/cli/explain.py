@@ -8,6 +8,7 @@ from functools import partial
 from segiou.cli.checks import check_findings
 from segiou.cli.inputs import is_run_file, open_run, score_now
 from segiou.cli.paths import check_paths
+from segiou.cli.terminal import noted_warnings
 from segiou.cli.writing import write_findings
 from segiou.imbalance import explain
 from segiou.report.imbalance_text import render_imbalance
@@ -36,4 +37,5 @@ def _run_of(parsed: argparse.Namespace) -> Run:
     if is_run_file(truth) and is_run_file(pred):
         msg = "explain takes one run file; segiou compare takes two"
         raise ValueError(msg)
-    return score_now(truth, pred, parsed)
+    with noted_warnings(quiet=parsed.quiet):
+        return score_now(truth, pred, parsed)

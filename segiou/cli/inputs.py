@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from segiou.boundary import BoundaryOptions
-from segiou.cli.options import class_arguments, pairing_arguments
-from segiou.cli.paths import option_of
+from segiou.cli.options import class_arguments, option_of, pairing_arguments
 from segiou.cli.terminal import note, progress_bar
 from segiou.run import Run
 from segiou.scoring import score_folder

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from segiou.cli import options
-from segiou.cli.parsers import parse
+from segiou.cli.parsers import check_given, parse
 from segiou.cli.terminal import note
 
 __all__ = ["main"]
@@ -16,6 +16,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     try:
         parsed = parse(arguments)
+        check_given(parsed)
         command = import_module(f"segiou.cli.{parsed.module}")
         return int(command.run(parsed))
     except KeyboardInterrupt:

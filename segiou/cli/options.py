@@ -21,6 +21,7 @@ __all__ = [
     "boundary_argument",
     "class_arguments",
     "engine_arguments",
+    "option_of",
     "pairing_arguments",
     "positive",
 ]
@@ -28,6 +29,11 @@ __all__ = [
 EXIT_GATE = 1
 EXIT_USAGE = 2
 EXIT_DATA = 3
+
+
+def option_of(name: str) -> str:
+    """The option that sets an attribute of the command line."""
+    return f"--{name.replace('_', '-')}"
 
 
 def add_class_options(parser: argparse.ArgumentParser, *, required: bool = True) -> None:

@@ -12,7 +12,9 @@ from segiou import __version__
 from segiou.cli import options, report_options
 from segiou.cli.terminal import say, write
 
-__all__ = ["build_parser", "parse"]
+__all__ = ["build_parser", "check_given", "parse"]
+
+_POSITIONAL = ("truth", "pred", "run_file", "runs", "models", "paths", "folder", "name")
 
 _EPILOG = """exit codes: 0 fine, 1 a gate failed (--fail-under), 2 usage, 3 problems with the data
 
@@ -44,6 +46,24 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     if unknown:
         parsed.command.unknown(unknown)
     return parsed
+
+
+def check_given(parsed: argparse.Namespace) -> None:
+    """Refuse arguments that are empty, as variables are that nobody has set.
+
+    Raises
+    ------
+    ValueError
+        Naming one.
+    """
+    for name, value in vars(parsed).items():
+        # No suffix is something to say.
+        if name in ("truth_suffix", "pred_suffix"):
+            continue
+        if value == "" or (isinstance(value, list) and "" in value):
+            label = name.upper() if name in _POSITIONAL else options.option_of(name)
+            msg = f"{label} is empty; is a variable not set?"
+            raise ValueError(msg)
 
 
 def build_parser() -> argparse.ArgumentParser:

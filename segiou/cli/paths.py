@@ -1,4 +1,4 @@
-"""What a command reads and where it is to write, looked at before any work is done."""
+"""Where a command is to write, looked at before any work is done."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from segiou._files import is_device
+from segiou.cli.options import option_of
 
-__all__ = ["check_paths", "option_of"]
+__all__ = ["check_paths"]
 
 _FILES = ("output", "html", "per_image", "problems", "run")
 _INPUTS = (
@@ -23,12 +24,11 @@ _INPUTS = (
     "runs",
     "models",
     "paths",
-    "folder",
 )
 
 
 def check_paths(parsed: argparse.Namespace) -> None:
-    """Refuse paths without a name, and outputs that cannot be written or would destroy something.
+    """Refuse outputs that cannot be written, or would destroy something.
 
     Raises
     ------
@@ -61,27 +61,18 @@ def check_paths(parsed: argparse.Namespace) -> None:
         raise ValueError(msg)
 
 
-def option_of(name: str) -> str:
-    """The option that sets an attribute of the command line."""
-    return f"--{name.replace('_', '-')}"
-
-
 def _input_files(parsed: argparse.Namespace) -> Iterator[str]:
     for name in _INPUTS:
         given = getattr(parsed, name, None)
         for path in given if isinstance(given, list) else [given]:
-            if path == "":
-                msg = f"{name.upper()}: one of the names is empty; is a variable not set?"
-                raise ValueError(msg)
             if path is not None and Path(path).expanduser().is_file():
                 yield str(Path(path).expanduser())
 
 
 def _check_file(option: str, text: str) -> None:
     path = Path(text).expanduser()
-    if not text or path.is_dir():
-        what = "is a folder" if text else "is empty"
-        msg = f"{option} {text!r}: {what}; name a file to write"
+    if path.is_dir():
+        msg = f"{option} {text}: is a folder; name a file to write"
         raise ValueError(msg)
     if not is_device(path):
         _check_folder(f"{option} {text}", Path(os.path.realpath(path)).parent)
@@ -107,8 +98,8 @@ def _check_plots(text: str) -> None:
         msg = "--plots needs matplotlib: pip install 'segiou[plot]'"
         raise ImportError(msg)
     folder = Path(text).expanduser()
-    if not text or (folder.exists() and not folder.is_dir()):
-        msg = f"--plots {text!r}: {'is a file' if text else 'is empty'}; name a folder"
+    if folder.exists() and not folder.is_dir():
+        msg = f"--plots {text}: is a file; name a folder"
         raise ValueError(msg)
     existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     _check_folder(f"--plots {text}", existing)

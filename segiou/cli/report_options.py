@@ -49,7 +49,9 @@ def add_report_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_image_options(group: Any) -> None:
-    group.add_argument("--per-image", metavar="FILE", help="write a CSV with one row an image")
+    group.add_argument(
+        "--per-image", metavar="FILE", type=output, help="write a CSV with one row an image"
+    )
     group.add_argument(
         "--worst", metavar="K", type=positive, help="list the K worst images too (in CSV never)"
     )
@@ -63,7 +65,9 @@ def _add_image_options(group: Any) -> None:
 
 
 def _add_page_options(group: Any) -> None:
-    group.add_argument("--html", metavar="FILE", help="write a page to open or send, with images")
+    group.add_argument(
+        "--html", metavar="FILE", type=output, help="write a page to open or send, with images"
+    )
     group.add_argument("--images", metavar="DIR", help="photographs for the page, by name")
     group.add_argument(
         "--examples",

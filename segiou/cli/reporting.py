@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from segiou._files import write_whole
 from segiou.cli.gates import failed_gates
 from segiou.cli.options import EXIT_DATA, EXIT_GATE
 from segiou.cli.terminal import note
-from segiou.cli.writing import run_intervals, write_pages, write_report
+from segiou.cli.writing import run_intervals, write_pages, write_report, write_text
 from segiou.run import Run
 from segiou.runs.problems import problem_lines
 from segiou.uncertainty import Intervals
@@ -33,7 +32,7 @@ def show_run(run: Run, parsed: argparse.Namespace, gates: Sequence[tuple[str, fl
     write_report(report, parsed)
     write_pages(run, report, parsed)
     if parsed.per_image:
-        write_whole(parsed.per_image, run.to_csv())
+        write_text(parsed.per_image, run.to_csv())
     failures = failed_gates(report, gates)
     for text in failures:
         note(text)

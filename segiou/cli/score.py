@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import warnings
 from collections.abc import Sequence
 
 from segiou.classes import ClassOptions
@@ -19,7 +18,7 @@ from segiou.cli.options import (
 )
 from segiou.cli.paths import check_paths
 from segiou.cli.reporting import show_run
-from segiou.cli.terminal import note, progress_bar
+from segiou.cli.terminal import note, noted_warnings, progress_bar
 from segiou.cli.writing import write_problems
 from segiou.pairing import Pair
 from segiou.run import Run
@@ -35,8 +34,7 @@ def run(parsed: argparse.Namespace) -> int:
     classes = ClassOptions.of(**class_arguments(parsed))
     check_report(parsed, gates, classes, boundary=boundary_argument(parsed) is not None)
     try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", UserWarning)
+        with noted_warnings(quiet=parsed.quiet):
             scored = _score(parsed)
     except DataError as error:
         if parsed.problems:
@@ -45,9 +43,6 @@ def run(parsed: argparse.Namespace) -> int:
     except Stopped as stopped:
         note(str(stopped) + _how_to_go_on(parsed))
         return EXIT_INTERRUPTED
-    if not parsed.quiet:
-        for text in dict.fromkeys(str(w.message) for w in caught):
-            note(text)
     if parsed.problems:
         write_problems(parsed.problems, scored.skipped)
     code = show_run(scored, parsed, gates)

@@ -6,13 +6,14 @@ import errno
 import os
 import shutil
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
 from segiou._files import printable
 
-__all__ = ["note", "progress_bar", "say", "stdout_width", "wants_color", "write"]
+__all__ = ["note", "noted_warnings", "progress_bar", "say", "stdout_width", "wants_color", "write"]
 
 
 #: What stands for characters of tables where an encoding lacks them.
@@ -85,6 +86,17 @@ def write(text: str) -> None:
 
 def _silence(stream: TextIO) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+@contextmanager
+def noted_warnings(*, quiet: bool) -> Iterator[None]:
+    """Say warnings of the library once each, and not as a program's author sees them."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        yield
+    if not quiet:
+        for text in dict.fromkeys(str(w.message) for w in caught):
+            note(text)
 
 
 @contextmanager

@@ -108,8 +108,16 @@ def pair_folders(
         )
         if suffix and not keys
     ]
-    proposed = "; or ".join(proposals(truth, pred, len(found.pairs)))
-    return replace(found, hint="; ".join(filter(None, [*unmet, proposed])))
+    return replace(found, hint="; ".join([*unmet, *_proposed(truth, pred, len(found.pairs))]))
+
+
+def _proposed(truth: Mapping[str, str], pred: Mapping[str, str], pairs: int) -> list[str]:
+    """What would pair more files: nothing that is given, or something else."""
+    truth_keys, pred_keys, rule = _keyed(truth, pred, None, None, None)
+    alone = len(truth_keys.keys() & pred_keys.keys())
+    if alone > pairs:
+        return [f"{alone} go together without these options, by {rule}"]
+    return ["; or ".join(found)] if (found := proposals(truth, pred, pairs)) else []
 
 
 def _keyed(

@@ -136,7 +136,7 @@ def _differences(truth: Sequence[str], pred: Sequence[str]) -> Counter[Differenc
             cuts = {length, *(m.start() for m in _WORDS.finditer(name[:length]))}
             for cut in sorted(cuts)[-2:]:
                 ends = name[cut:], other[cut:]
-                if any(ends) and name[:cut] and not _cuts_number(name[:cut], ends):
+                if ends[0] != ends[1] and name[:cut] and not _cuts_number(name[:cut], ends):
                     found[ends] += 1
     return found
 

@@ -198,6 +198,12 @@ def test_ignoring_a_class_is_warned_about():
     assert "use exclude instead of ignore" in done.stderr
     assert "Warning" not in done.stderr
     assert segiou(*SCORE, "--ignore", "sky", "--quiet").stderr == ""
+    truth, options = str(STREETS / "truth"), [*LABELS, "--ignore", "sky"]
+    for command in (["explain", truth, MODELS[0]], ["compare", *MODELS, "--truth", truth]):
+        done = segiou(*command, *options)
+        assert done.stderr.startswith("segiou: ignored values belong to the declared class 'sky'")
+        assert len(done.stderr.splitlines()) == 1
+        assert segiou(*command, *options, "--quiet").stderr == ""
 
 
 def test_protocols_are_named():

@@ -44,10 +44,7 @@ class TestFiles:
 
     def test_that_are_folders(self, capsys, tmp_path, option):
         said = refused(capsys, [*NOWHERE, option, tmp_path])
-        assert f"{option} '{tmp_path}': is a folder; name a file to write" in said
-
-    def test_without_a_name(self, capsys, option):
-        assert f"{option} '': is empty" in refused(capsys, [*NOWHERE, option, ""])
+        assert f"{option} {tmp_path}: is a folder; name a file to write" in said
 
     def test_that_may_not_be_written(self, capsys, tmp_path, option):
         folder = tmp_path / "closed"
@@ -108,6 +105,7 @@ def test_photographs_that_are_no_folder(capsys, tmp_path):
         (["--seed", "1"], "--seed says nothing without --intervals"),
         (["--intervals", "--level", "95"], "level must be between 0 and 1"),
         (["--intervals", "--resamples", "1"], "--resamples must be at least 2"),
+        (["--intervals", "--resamples", "99999999999"], "--resamples must be at most 10000000"),
         (["--intervals", "--seed", "-1"], "--seed must be at least 0"),
         (["--group-by", "("], "'(' is not a regular expression"),
         (["--group-by", "no.csv:drive"], "there is no file no.csv"),
@@ -195,11 +193,16 @@ def test_findings_take_their_format_from_their_ending(capsys, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["score", "", "no-pred", "--labels", "2"], "TRUTH: one of the names is empty"),
-        (["score", "no-truth", "", "--labels", "2"], "PRED: one of the names is empty"),
-        (["compare", "no-a", ""], "MODELS: one of the names is empty"),
-        (["demo", ""], "FOLDER: one of the names is empty"),
-        ([*NOWHERE, "--ignore", ""], "take values or names of classes, got ''"),
+        (["score", "", "no-pred", "--labels", "2"], "TRUTH is empty; is a variable not set?"),
+        (["score", "no-truth", "", "--labels", "2"], "PRED is empty"),
+        (["compare", "no-a", ""], "MODELS is empty"),
+        (["demo", ""], "FOLDER is empty"),
+        (["labelsets", ""], "NAME is empty"),
+        *(
+            ([*NOWHERE, option, ""], f"{option} is empty; is a variable not set?")
+            for option in ("--output", "--html", "--run", "--key", "--group-by", "--ignore")
+        ),
+        ([*NOWHERE, "--ignore", ","], "take values or names of classes, got ','"),
         (["explain", "."], ". is a folder, not a run file; for folders: TRUTH PRED --labels SET"),
         (["compare", ".", "no-b"], "for folders: PRED PRED --truth DIR --labels SET"),
         (["report", "."], ". is a folder, not a run file; to score it: segiou score"),
