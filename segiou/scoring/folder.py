@@ -115,13 +115,7 @@ def score_folder(
     ValueError
         If classes or options do not fit together, or the run file is of others.
     """
-    options = ClassOptions.of(
-        labels, pred_labels=pred_labels, ignore=ignore, exclude=exclude, unassigned=unassigned
-    )
-    options.check_memory()
-    # Values too far apart to be counted are refused once, and not with every pair.
-    options.encoding()
-    options.warn_of_ignored_classes(stacklevel=3)
+    options = _class_options(labels, pred_labels, ignore, exclude, unassigned)
     for what, path in (("truth", truth), ("pred", pred), ("run", "" if run is None else run)):
         check_kind(what, path, (str, os.PathLike), "a path or an address")
     check_kind("storage_options", storage_options or {}, Mapping, "a mapping")
@@ -139,3 +133,20 @@ def score_folder(
     )
     job = Job(scorer, rule, header, engine, on_error, stop, progress, on_paired)
     return job.in_memory() if run is None else job.in_file(run)
+
+
+def _class_options(
+    labels: Labels,
+    pred_labels: Labels | None,
+    ignore: int | str | Iterable[int | str],
+    exclude: int | str | Iterable[int | str],
+    unassigned: Unassigned,
+) -> ClassOptions:
+    options = ClassOptions.of(
+        labels, pred_labels=pred_labels, ignore=ignore, exclude=exclude, unassigned=unassigned
+    )
+    options.check_memory()
+    # Values too far apart to be counted are refused once, and not with every pair.
+    options.encoding()
+    options.warn_of_ignored_classes(stacklevel=4)
+    return options
