@@ -49,7 +49,8 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes) -> Path:
     OSError
         If the folder does not exist or cannot be written; nothing is left behind.
     """
-    data = content.encode("utf-8") if isinstance(content, str) else content
+    # A name that is no Unicode is written as an escape, which JSON reads as the name again.
+    data = content if isinstance(content, bytes) else content.encode("utf-8", "backslashreplace")
     path = Path(path).expanduser()
     if not is_device(path):
         with replacing(path) as draft:

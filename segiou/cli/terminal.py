@@ -71,6 +71,8 @@ def write(text: str) -> None:
     try:
         text.encode(encoding)
     except UnicodeEncodeError:
+        # Names that are no Unicode as escapes, which are right in JSON too.
+        text = text.encode("utf-8", "backslashreplace").decode("utf-8")
         text = text.translate(_PLAIN).encode(encoding, "replace").decode(encoding)
     try:
         sys.stdout.write(text)

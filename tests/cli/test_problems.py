@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -105,3 +106,24 @@ def test_a_part_without_pairs_is_empty_and_merges(capsys, tmp_path):
     whole = json.loads(capsys.readouterr().out)
     assert main([*command, "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["matrix"] == whole["matrix"]
+
+
+def test_names_that_are_no_unicode_come_through(capsys, tmp_path):
+    name = os.fsdecode(b"\xff.png")
+    try:
+        write(tmp_path / "truth" / name, [[0, 1]])
+    except OSError:
+        pytest.skip("this file system takes Unicode only")
+    write(tmp_path / "pred" / name, [[0, 1]])
+    (tmp_path / "truth" / os.fsdecode(b"\xfe.png")).write_bytes(b"broken")
+    assert main(["inspect", str(tmp_path / "truth"), "--format", "json"]) == 3
+    shown = json.loads(capsys.readouterr().out)
+    path = tmp_path / "found.json"
+    assert main(["inspect", str(tmp_path / "truth"), "--output", str(path)]) == 3
+    assert json.loads(path.read_text(encoding="utf-8")) == shown
+    assert os.fsencode(shown["problems"][0]["file"]).endswith(b"truth/\xfe.png")
+    command = ["score", str(tmp_path / "truth"), str(tmp_path / "pred"), "--labels", "2"]
+    command += ["--missing", "skip", "--worst", "1", "--format", "json"]
+    assert main([*command, "--html", str(tmp_path / "r.html")]) == 0
+    assert json.loads(capsys.readouterr().out)["pairs"] == 1
+    assert "\\udcff" in (tmp_path / "r.html").read_text(encoding="utf-8")
