@@ -18,7 +18,7 @@ from segiou.runs.tables import check_score_name
 from segiou.uncertainty import group_by_pattern, groups_of, statistic, units_of
 from segiou.uncertainty.intervals import check_integer, check_method
 
-__all__ = ["check_findings", "check_images", "check_report"]
+__all__ = ["check_findings", "check_images", "check_report", "wants_intervals"]
 
 _MOST_RESAMPLES = 10_000_000
 #: Options that say nothing without another: their defaults, and what they need.
@@ -50,8 +50,13 @@ def check_report(
         load_protocol(parsed.protocol)
     if parsed.worst:
         check_score_name(parsed.worst_by, classes)
-    if parsed.intervals or parsed.group_by:
+    if wants_intervals(parsed):
         _check_resampling(parsed)
+
+
+def wants_intervals(parsed: argparse.Namespace) -> bool:
+    """Whether a report is to have intervals: groups say nothing without."""
+    return bool(parsed.intervals or parsed.group_by)
 
 
 def check_findings(parsed: argparse.Namespace) -> None:
@@ -117,11 +122,10 @@ def check_images(ids: Sequence[str], parsed: argparse.Namespace) -> None:
     ValueError
         Saying how many there are.
     """
-    if parsed.intervals or parsed.group_by:
-        groups = groups_of(ids, groups_argument(parsed.group_by))
-        try:
-            units_of(len(ids), groups)
-        except ValueError as error:
-            what = "leave out --intervals and --group-by, or score more images"
-            msg = f"{error}: {what}"
-            raise ValueError(msg) from error
+    groups = groups_of(ids, groups_argument(parsed.group_by))
+    try:
+        units_of(len(ids), groups)
+    except ValueError as error:
+        what = "leave out --intervals and --group-by, or score more images"
+        msg = f"{error}: {what}"
+        raise ValueError(msg) from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from segiou.cli.checks import check_images, check_report
+from segiou.cli.checks import check_images, check_report, wants_intervals
 from segiou.cli.gates import parse_gates
 from segiou.cli.paths import check_paths
 from segiou.cli.reporting import show_run
@@ -23,5 +23,6 @@ def run(parsed: argparse.Namespace) -> int:
         raise ValueError(msg)
     run = Run.open(parsed.run_file)
     check_report(parsed, gates, run.options, boundary=run.boundary_options is not None)
-    check_images(run.ids, parsed)
+    if wants_intervals(parsed):
+        check_images(run.ids, parsed)
     return show_run(run, parsed, gates)

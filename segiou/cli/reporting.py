@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
+from segiou.cli.checks import wants_intervals
 from segiou.cli.gates import failed_gates
 from segiou.cli.options import EXIT_DATA, EXIT_GATE
 from segiou.cli.terminal import note
@@ -42,6 +43,6 @@ def show_run(run: Run, parsed: argparse.Namespace, gates: Sequence[tuple[str, fl
 
 
 def _intervals(run: Run, parsed: argparse.Namespace) -> Intervals | None:
-    if not (parsed.intervals or parsed.group_by):
+    if not wants_intervals(parsed):
         return None
     return run_intervals(run, parsed)

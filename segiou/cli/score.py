@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 
 from segiou.classes import ClassOptions
-from segiou.cli.checks import check_images, check_report
+from segiou.cli.checks import check_images, check_report, wants_intervals
 from segiou.cli.gates import parse_gates
 from segiou.cli.interrupt import EXIT_INTERRUPTED, interruptible
 from segiou.cli.options import (
@@ -80,7 +80,8 @@ def _score(parsed: argparse.Namespace) -> Run:
 
 
 def _check_pairs(pairs: Sequence[Pair], parsed: argparse.Namespace) -> None:
-    check_images([pair.id for pair in pairs], parsed)
+    if wants_intervals(parsed):
+        check_images([pair.id for pair in pairs], parsed)
     if not pairs and not parsed.quiet:
         part, parts = parsed.shard
         what = "it is scored as empty, and segiou merge takes it like the others"

@@ -106,6 +106,13 @@ def test_files_take_their_format_from_their_ending(tmp_path):
     assert [p.suffix for p in sorted(tmp_path.iterdir())] == [".csv", ".json", ".md", ".txt"]
 
 
+def test_a_hyphen_is_stdout(tmp_path):
+    done = segiou(*SCORE, "--output", "table.txt", "--per-image", "-", cwd=tmp_path)
+    assert done.returncode == 0
+    assert next(row["id"] for row in csv.DictReader(io.StringIO(done.stdout))) == "north_0001"
+    assert [path.name for path in tmp_path.iterdir()] == ["table.txt"]
+
+
 def test_per_image_rows(tmp_path):
     segiou(*SCORE, "--per-image", tmp_path / "images.csv")
     rows = list(csv.DictReader(io.StringIO((tmp_path / "images.csv").read_text())))
