@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from segiou._arguments import check_integer
 from segiou.classes import ClassOptions
 from segiou.cli.gates import Gates, check_gates
 from segiou.cli.inputs import groups_argument
@@ -16,7 +17,7 @@ from segiou.counts import Counts
 from segiou.protocols import load_protocol
 from segiou.runs.tables import check_score_name
 from segiou.uncertainty import group_by_pattern, groups_of, statistic, units_of
-from segiou.uncertainty.intervals import check_integer, check_method
+from segiou.uncertainty.intervals import check_method
 
 __all__ = ["check_findings", "check_images", "check_report", "wants_intervals"]
 
