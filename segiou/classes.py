@@ -19,6 +19,9 @@ from segiou.labels import LabelSet, load_labels
 
 __all__ = ["ClassOptions"]
 
+#: What integers of masks can be.
+_LEAST, _MOST = -(1 << 63), (1 << 64) - 1
+
 Labels = LabelSet | str | Path | Sequence[str] | int
 
 
@@ -230,6 +233,9 @@ def _ignored_values(labels: LabelSet, ignore: int | str | Iterable[int | str]) -
     for item in _several("ignore", ignore):
         if isinstance(item, str):
             values += labels.classes[labels.index(item)].values
+        elif not _LEAST <= int(item) <= _MOST:
+            msg = f"ignore: {item} is no value that a mask can hold; they are integers of 64 bits"
+            raise ValueError(msg)
         else:
             values.append(item)
     return tuple(dict.fromkeys(values))

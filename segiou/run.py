@@ -14,8 +14,9 @@ from segiou.protocols import Protocol, load_protocol
 from segiou.report import Report
 from segiou.runs import Columns, Header, ImageCount, Problem, RunFile, RunFileError, write_new
 from segiou.runs.boundaries import bands_of
-from segiou.runs.images import Images, ordered, searcher
-from segiou.runs.merging import check_same_options, merged_header, without_duplicates
+from segiou.runs.ids import ordered, searcher
+from segiou.runs.images import Images
+from segiou.runs.merging import merged
 from segiou.runs.reporting import report_of
 from segiou.runs.rows import check_boundaries
 from segiou.uncertainty import Groups, Intervals, bootstrap, groups_of
@@ -238,13 +239,7 @@ class Run(Images):
         if strangers := [run for run in others if not isinstance(run, Run)]:
             msg = f"merge takes runs, not {type(strangers[0]).__name__}"
             raise TypeError(msg)
-        names = [run.name or f"run {i}" for i, run in enumerate(runs)]
-        headers = [run._header for run in runs]
-        check_same_options(headers, names)
-        header = merged_header(headers, names) if others else self._header
-        columns = Columns.of(list(without_duplicates(runs, names)))
-        skipped = dict.fromkeys(problem for run in runs for problem in run.skipped)
-        return Run._of(header, columns, tuple(skipped))
+        return Run._of(*merged(runs, [run._header for run in runs]))
 
     def save(self, path: str | Path) -> Path:
         """Write the run into a new run file, whole or not at all.

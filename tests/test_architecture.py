@@ -135,7 +135,7 @@ def test_the_check_of_heavy_modules_can_fail():
 
 
 def test_help_does_not_load_numpy():
-    statement = "from segiou.cli.main import build_parser\nbuild_parser().format_help()"
+    statement = "from segiou.cli.parsers import build_parser\nbuild_parser().format_help()"
     assert not loaded_by(statement) & ({"numpy"} | HEAVY)
 
 

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from segiou.pairing import find_masks, pair_folders
 
@@ -93,3 +95,120 @@ def test_odd_folders_are_refused(tmp_path):
     (tmp_path / "file.png").touch()
     with pytest.raises(ValueError, match="is a file, not a folder"):
         find_masks(tmp_path / "file.png")
+
+
+NUMBERS = [f"{i:04}" for i in range(12)]
+
+
+def named(form: str, numbers=NUMBERS) -> dict[str, str]:
+    return files(*(form.format(n) for n in numbers))
+
+
+@pytest.mark.parametrize(
+    ("truth", "pred", "options"),
+    [
+        ("{}gt.png", "{}.png", ["--truth-suffix gt"]),
+        ("{}gt.png", "{}out.tif", ["--truth-suffix gt --pred-suffix out"]),
+        ("{}.png", "a/{}out.png", ["--pred-suffix out"]),
+        ("x{}gt.png", "x{}good.png", ["--truth-suffix gt --pred-suffix good"]),
+        ("gt_{}.png", "pred_{}.png", [r"--key '(?:^|/)(?:gt_|pred_)([^/]+)\.[^.]+$'"]),
+        ("{}.png", "pred_{}.png", [r"--key '(?:^|/)(?:pred_)?([^/]+)\.[^.]+$'"]),
+        ("a-{}-b.png", "c_{}_v2.png", [r"--key '(\d+)[^/]*$'"]),
+        ("a2-{}-b.png", "c_{}.png", [r"--key '(\d+)[^\d/]*\.[^.]+$'"]),
+    ],
+)
+def test_options_are_proposed_where_names_differ_otherwise(truth, pred, options):
+    found = pair_folders(named(truth), named(pred))
+    assert found.pairs == ()
+    assert [part.partition(" (")[2][:-1] for part in found.hint.split("; or ")] == options
+    assert found.hint.startswith("12 would go together with ")
+
+
+@pytest.mark.parametrize(
+    ("truth", "pred"),
+    [
+        ("{}gt.png", "{}-out.png"),
+        ("gt_{}.png", "pred_{}.png"),
+        ("city/{}gt.png", "{}.png"),
+        ("a-{}-b.png", "c_{}_v2.png"),
+    ],
+)
+def test_what_is_proposed_pairs_what_it_says(truth, pred):
+    files_of = named(truth), named(pred)
+    proposed = pair_folders(*files_of).hint.removeprefix("12 would go together with ")
+    options = eval(f"dict({proposed.partition(' (')[0]})")
+    found = pair_folders(*files_of, **options)
+    assert len(found.pairs) == 12
+    for pair in found.pairs:
+        assert pair.truth == "/folder/" + truth.format(pair.id[-4:])
+        assert pair.pred == "/folder/" + pred.format(pair.id[-4:])
+    assert found.hint == ""
+
+
+def test_several_kinds_of_files_in_one_folder_are_all_proposed():
+    kinds = ("labelIds", "color", "instanceIds")
+    truth = {k: v for kind in kinds for k, v in named("c/{}_gtFine_" + kind + ".png").items()}
+    hint = pair_folders(truth, named("c/{}_leftImg8bit.png")).hint
+    assert hint.count("12 would go together") == 3
+    for kind in kinds:
+        assert f"--truth-suffix _gtFine_{kind} --pred-suffix _leftImg8bit" in hint
+
+
+@pytest.mark.parametrize(
+    ("truth", "pred"),
+    [
+        (named("{}.png", NUMBERS[:8]), named("{}.png", NUMBERS[4:])),
+        (named("x_{}.png", NUMBERS[:6]), named("x_{}.png", NUMBERS[6:])),
+        (files("cat.png", "dog.png"), files("fox.png", "hen.png")),
+        (files("a.png"), files("b.png")),
+    ],
+)
+def test_other_images_are_not_talked_into_pairs(truth, pred):
+    assert pair_folders(truth, pred).hint == ""
+
+
+def test_a_hyphen_cannot_be_taken_for_an_option():
+    hint = pair_folders(named("{}_gt.png"), named("{}-x.png") | files("zebra.png")).hint
+    assert "(--truth-suffix _gt --pred-suffix=-x)" in hint
+
+
+def test_suffixes_may_have_the_ending_of_the_file():
+    truth = files("a_gt.png", "a_gt.npy", "a_color.png", "b_gt.PNG")
+    for suffix in ("_gt.png", "_gt.PNG"):
+        found = pair_folders(truth, files("a.png", "b.png"), truth_suffix=suffix)
+        assert [pair.truth for pair in found.pairs] == ["/folder/a_gt.png", "/folder/b_gt.PNG"]
+        assert not found.duplicates + found.missing
+    found = pair_folders(truth, files("a.png", "b.png"), truth_suffix="_gt")
+    assert [key for key, _ in found.duplicates] == ["a"]
+
+
+def test_a_suffix_that_no_file_has_is_said():
+    found = pair_folders(
+        named("{}_gt.png"), named("{}.png"), truth_suffix="_tg", pred_suffix="_x.png"
+    )
+    assert found.hint == (
+        "no truth file ends in '_tg'; no predicted file ends in '_x.png'; 12 go together without "
+        "these options, by path within the folder without '_gt' of the truth"
+    )
+
+
+def test_a_key_that_is_not_needed_is_said():
+    found = pair_folders(named("n_{}.png"), named("n_{}.png"), key="x+")
+    assert found.hint == "12 go together without these options, by path within the folder"
+    found = pair_folders(named("{}gt.png"), named("{}.png"), key="x+")
+    assert found.hint == "12 would go together with truth_suffix='gt' (--truth-suffix gt)"
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(st.text("ab1_-(", min_size=1, max_size=6), min_size=1, max_size=6, unique=True),
+    st.lists(st.text("ab1_-(", min_size=1, max_size=6), min_size=1, max_size=6, unique=True),
+)
+def test_no_names_break_the_search_for_options(truth, pred):
+    files_of = named("{}.png", truth), named("{}.png", pred)
+    found = pair_folders(*files_of)
+    for text in filter(None, found.hint.split("; or ")):
+        count, _, options = text.partition(" would go together with ")
+        given_options = eval(f"dict({options.rpartition(' (--')[0]})")
+        assert len(pair_folders(*files_of, **given_options).pairs) >= int(count)
+        assert int(count) > len(found.pairs)

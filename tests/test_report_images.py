@@ -42,9 +42,12 @@ def test_averages_by_hand(run):
 
 def test_the_text_says_them_and_what_they_do_not_see(run):
     text = run.report().to_text()
-    assert "mean over images  0.6148  over the classes in their truth (I)" in text
+    assert "image by image  0.6148  each image's mean over its classes (I)" in text
     assert "worst 10 % of images 0.2500" in text
-    assert "image by image    0.5065  within each class (C); worst 10 % of each 0.2500" in text
+    assert (
+        "class by class  0.5065  each class's mean over its images (C); worst 10 % of each 0.2500"
+        in text
+    )
     assert "predicted in images whose truth has none, unseen by I and C: b in 1\n" in text
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 
+from segiou.cli.checks import check_findings
 from segiou.cli.inputs import groups_argument, open_run, score_now
+from segiou.cli.paths import check_paths
+from segiou.cli.terminal import noted_warnings
 from segiou.cli.writing import write_comparison_pages, write_findings
 from segiou.comparison import compare
 from segiou.run import Run
@@ -14,6 +17,8 @@ __all__ = ["run"]
 
 def run(parsed: argparse.Namespace) -> int:
     """Compare two or more models image by image."""
+    check_paths(parsed)
+    check_findings(parsed)
     runs = _runs(parsed)
     found = compare(
         *runs,
@@ -36,5 +41,7 @@ def _runs(parsed: argparse.Namespace) -> list[Run]:
         msg = "compare needs two or more models"
         raise ValueError(msg)
     if parsed.truth is None:
-        return [open_run(path, quiet=parsed.quiet) for path in parsed.models]
-    return [score_now(parsed.truth, path, parsed) for path in parsed.models]
+        how = "PRED PRED --truth DIR --labels SET"
+        return [open_run(path, parsed, or_folders=how) for path in parsed.models]
+    with noted_warnings(quiet=parsed.quiet):
+        return [score_now(parsed.truth, path, parsed) for path in parsed.models]

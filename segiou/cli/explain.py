@@ -5,7 +5,10 @@ from __future__ import annotations
 import argparse
 from functools import partial
 
-from segiou.cli.inputs import open_run, score_now
+from segiou.cli.checks import check_findings
+from segiou.cli.inputs import is_run_file, open_run, score_now
+from segiou.cli.paths import check_paths
+from segiou.cli.terminal import noted_warnings
 from segiou.cli.writing import write_findings
 from segiou.imbalance import explain
 from segiou.report.imbalance_text import render_imbalance
@@ -16,6 +19,8 @@ __all__ = ["run"]
 
 def run(parsed: argparse.Namespace) -> int:
     """Take the gap between pixel accuracy and mean IoU apart."""
+    check_paths(parsed)
+    check_findings(parsed)
     scored = _run_of(parsed)
     found = explain(scored, protocol=parsed.protocol)
     write_findings(found.to_dict, partial(render_imbalance, found), parsed)
@@ -27,6 +32,10 @@ def _run_of(parsed: argparse.Namespace) -> Run:
         msg = f"explain takes a run file, or TRUTH and PRED; got {len(parsed.paths)} paths"
         raise ValueError(msg)
     if len(parsed.paths) == 1:
-        return open_run(parsed.paths[0], quiet=parsed.quiet)
+        return open_run(parsed.paths[0], parsed, or_folders="TRUTH PRED --labels SET")
     truth, pred = parsed.paths
-    return score_now(truth, pred, parsed)
+    if is_run_file(truth) and is_run_file(pred):
+        msg = "explain takes one run file; segiou compare takes two"
+        raise ValueError(msg)
+    with noted_warnings(quiet=parsed.quiet):
+        return score_now(truth, pred, parsed)

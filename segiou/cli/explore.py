@@ -8,6 +8,7 @@ import webbrowser
 from pathlib import Path
 
 from segiou._files import write_whole
+from segiou.cli.paths import check_paths
 from segiou.cli.terminal import note, write
 from segiou.html.explorer import explorer_page
 
@@ -16,6 +17,7 @@ __all__ = ["run"]
 
 def run(parsed: argparse.Namespace) -> int:
     """Write the page that teaches IoU, and open it in a browser."""
+    check_paths(parsed)
     path = Path(parsed.output or Path(tempfile.mkdtemp(prefix="segiou-")) / "explore.html")
     written = write_whole(path, explorer_page()).resolve()
     write(f"{written}\n")

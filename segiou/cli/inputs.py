@@ -8,18 +8,69 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from segiou.boundary import BoundaryOptions
-from segiou.cli.options import class_arguments, pairing_arguments
+from segiou.cli.options import class_arguments, option_of, pairing_arguments
 from segiou.cli.terminal import note, progress_bar
 from segiou.run import Run
 from segiou.scoring import score_folder
 
-__all__ = ["groups_argument", "open_run", "score_now"]
+__all__ = ["groups_argument", "is_run_file", "open_run", "score_now"]
 
 
-def open_run(path: str, *, quiet: bool = False) -> Run:
-    """Open a run file, and say so if its run is not finished."""
+#: Options of scoring, which a run file was made with already.
+_SCORING = (
+    "labels",
+    "pred_labels",
+    "ignore",
+    "exclude",
+    "unassigned",
+    "truth_suffix",
+    "pred_suffix",
+    "key",
+    "missing",
+    "extra",
+    "allow_lossy",
+    "resize_pred",
+    "on_error",
+)
+_SQLITE = b"SQLite format 3\0"
+_DEFAULTS: tuple[object, ...] = (None, [], False, "error", "stop")
+
+
+def is_run_file(path: str) -> bool:
+    """Whether a path is that of a run file, or of something else in SQLite's format."""
+    try:
+        with Path(path).expanduser().open("rb") as file:
+            return file.read(len(_SQLITE)) == _SQLITE
+    except OSError:
+        return False
+
+
+def open_run(path: str, parsed: argparse.Namespace, *, or_folders: str) -> Run:
+    """Open a run file, and say so if its run is not finished.
+
+    Parameters
+    ----------
+    path : str
+    parsed : argparse.Namespace
+    or_folders : str
+        How the command takes folders instead.
+
+    Raises
+    ------
+    ValueError
+        If it is a folder, or options of scoring are given, which would be
+        passed over.
+    """
+    if Path(path).expanduser().is_dir():
+        msg = f"{path} is a folder, not a run file; for folders: {or_folders}"
+        raise ValueError(msg)
     run = Run.open(path)
-    if not run.finished and not quiet:
+    given = [name for name in _SCORING if getattr(parsed, name) not in _DEFAULTS]
+    if given:
+        options = ", ".join(map(option_of, given))
+        msg = f"{path} is a run file, scored already: leave out {options}, or score its folders"
+        raise ValueError(msg)
+    if not run.finished and not parsed.quiet:
         note(f"{path}: the run is not finished: {run.provenance['unfinished']}")
     return run
 
@@ -30,8 +81,12 @@ def score_now(truth: str, pred: str, parsed: argparse.Namespace) -> Run:
     Raises
     ------
     ValueError
-        If no label set was given.
+        If one is a run file, or no label set was given.
     """
+    for path in (truth, pred):
+        if is_run_file(path):
+            msg = f"{path} is a run file, not masks; give folders of masks only, or run files only"
+            raise ValueError(msg)
     if parsed.labels is None:
         msg = "folders of masks need --labels SET; a run file knows its own"
         raise ValueError(msg)
@@ -64,14 +119,18 @@ def groups_argument(text: str | None) -> str | Mapping[str, str] | None:
     Raises
     ------
     ValueError
-        If the table lacks the column or a column ``id``.
+        If there is no such table, or it lacks the column or a column ``id``.
     """
     if text is None:
         return None
     name, _, column = text.rpartition(":")
     if not name.lower().endswith(".csv"):
         return text
-    with Path(name).expanduser().open(newline="", encoding="utf-8") as file:
+    path = Path(name).expanduser()
+    if not path.is_file():
+        msg = f"--group-by {text}: there is no file {path}"
+        raise ValueError(msg)
+    with path.open(newline="", encoding="utf-8") as file:
         reader = csv.DictReader(file)
         missing = [c for c in ("id", column) if c not in (reader.fieldnames or ())]
         if missing:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from importlib import import_module
 
 from segiou.cli import options
-from segiou.cli.parsers import build_parser
+from segiou.cli.parsers import check_given, parse
 from segiou.cli.terminal import note
 
 __all__ = ["main"]
@@ -15,16 +14,11 @@ __all__ = ["main"]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
-    parser = build_parser()
-    parsed = parser.parse_args(arguments)
     try:
+        parsed = parse(arguments)
+        check_given(parsed)
         command = import_module(f"segiou.cli.{parsed.module}")
-        code = int(command.run(parsed))
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader of our output has gone, as `segiou … | head` does.
-        sys.stderr.close()
-        return 0
+        return int(command.run(parsed))
     except KeyboardInterrupt:
         note("interrupted")
         return 130
@@ -33,7 +27,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return options.EXIT_USAGE
     except (ValueError, OSError) as error:
         return _explain(error)
-    return code
 
 
 def _explain(error: ValueError | OSError) -> int:

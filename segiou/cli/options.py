@@ -14,25 +14,26 @@ __all__ = [
     "EXIT_USAGE",
     "add_boundary_options",
     "add_class_options",
-    "add_output_options",
     "add_pairing_options",
     "add_reading_options",
-    "add_report_options",
-    "add_resampling_options",
     "add_running_options",
     "add_scoring_options",
     "boundary_argument",
     "class_arguments",
     "engine_arguments",
+    "option_of",
     "pairing_arguments",
+    "positive",
 ]
 
 EXIT_GATE = 1
 EXIT_USAGE = 2
 EXIT_DATA = 3
 
-FORMATS = ("table", "json", "csv", "markdown", "html")
-SORT_KEYS = ("order", "name", "iou", "dice", "precision", "recall", "share", "tp", "fp", "fn")
+
+def option_of(name: str) -> str:
+    """The option that sets an attribute of the command line."""
+    return f"--{name.replace('_', '-')}"
 
 
 def add_class_options(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
@@ -86,6 +87,9 @@ def labels_argument(text: str) -> str | int:
 
 
 def _items(text: str) -> list[int | str]:
+    if not text.strip(" ,"):
+        msg = f"--ignore and --exclude take values or names of classes, got {text!r}"
+        raise ValueError(msg)
     return [_number_or_name(part.strip()) for part in text.split(",") if part.strip()]
 
 
@@ -99,7 +103,11 @@ def _number_or_name(text: str) -> int | str:
 def add_pairing_options(parser: argparse.ArgumentParser) -> None:
     """Which files go together."""
     group = parser.add_argument_group("pairing")
-    group.add_argument("--truth-suffix", metavar="TEXT", help="end of truth names, not in the key")
+    group.add_argument(
+        "--truth-suffix",
+        metavar="TEXT",
+        help="end of truth names that is not in the key, such as _gt or _gt.png",
+    )
     group.add_argument("--pred-suffix", metavar="TEXT", help="the same for the predictions")
     group.add_argument(
         "--key", metavar="REGEX", help="what to find in both paths: its group 'key' pairs them"
@@ -173,13 +181,16 @@ def add_scoring_options(parser: argparse.ArgumentParser) -> None:
         help="keep every finished pair in this run file; if it exists, go on where it was",
     )
     group.add_argument(
+        "--problems", metavar="FILE", help="write a CSV of all problems with files, one a row"
+    )
+    group.add_argument(
         "--shard",
         metavar="I/N",
         type=_shard,
         help="score only part I of N of the pairs; segiou merge joins the run files",
     )
     group.add_argument(
-        "--processes", metavar="N", type=_positive, help="use processes instead of threads"
+        "--processes", metavar="N", type=positive, help="use processes instead of threads"
     )
     group.add_argument(
         "--dask", metavar="ADDRESS", help="use the Dask cluster whose scheduler is there"
@@ -201,97 +212,13 @@ def _shard(text: str) -> tuple[int, int]:
 
 def add_running_options(parser: Any) -> None:
     """How the work is done."""
-    parser.add_argument("--workers", metavar="N", type=_positive, help="threads (default: cores)")
+    parser.add_argument("--workers", metavar="N", type=positive, help="threads (default: cores)")
     parser.add_argument("--quiet", action="store_true", help="no progress bar, no notes")
 
 
-def _positive(text: str) -> int:
+def positive(text: str) -> int:
+    """A number of at least 1."""
     if not text.isdecimal() or int(text) < 1:
         msg = f"{text!r} is not a number of at least 1"
         raise argparse.ArgumentTypeError(msg)
     return int(text)
-
-
-def _whole(text: str) -> int:
-    if not text.isdecimal():
-        msg = f"{text!r} is not a whole number of at least 0"
-        raise argparse.ArgumentTypeError(msg)
-    return int(text)
-
-
-def add_report_options(parser: argparse.ArgumentParser) -> None:
-    """What is shown."""
-    group = parser.add_argument_group("report")
-    group.add_argument(
-        "--protocol", metavar="NAME", default="segiou", help="by whose rule means are made"
-    )
-    group.add_argument("--format", choices=FORMATS, help="default: table, or by the file's ending")
-    group.add_argument("--output", metavar="FILE", help="write to a file instead of stdout")
-    _add_image_options(group)
-    _add_page_options(group)
-    group.add_argument("--sort", choices=SORT_KEYS, default="order", help="order of the classes")
-    group.add_argument("--reverse", action="store_true", help="largest first")
-    group.add_argument(
-        "--fail-under",
-        metavar="NAME=VALUE",
-        action="append",
-        default=[],
-        help="exit with 1 if a score is lower: miou, pixel_accuracy, mean_accuracy, iou:CLASS, …",
-    )
-
-
-def _add_image_options(group: Any) -> None:
-    group.add_argument("--per-image", metavar="FILE", help="write a CSV with one row an image")
-    group.add_argument(
-        "--worst", metavar="K", type=_positive, help="list the K worst images too (in CSV never)"
-    )
-    group.add_argument(
-        "--worst-by",
-        metavar="SCORE",
-        default="mean_iou",
-        help="the lowest of: mean_iou (default), pixel_accuracy, iou:CLASS, or influence, "
-        "how much higher the data set's mean IoU is for having the image",
-    )
-
-
-def _add_page_options(group: Any) -> None:
-    group.add_argument("--html", metavar="FILE", help="write a page to open or send, with images")
-    group.add_argument("--images", metavar="DIR", help="photographs for the page, by name")
-    group.add_argument(
-        "--examples",
-        metavar="N",
-        type=_whole,
-        default=24,
-        help="images in the page (default: 24)",
-    )
-    group.add_argument("--plots", metavar="DIR", help="write figures as PNG, SVG and PDF")
-
-
-def add_resampling_options(parser: argparse.ArgumentParser, *, asked: bool = False) -> None:
-    """How sure the numbers are; ``asked`` where intervals are shown only if asked for."""
-    group = parser.add_argument_group("intervals")
-    if asked:
-        group.add_argument(
-            "--intervals", action="store_true", help="bootstrap intervals over images or groups"
-        )
-    group.add_argument(
-        "--group-by",
-        metavar="REGEX",
-        help="images that belong together (frames of a drive): what this finds in their ids; "
-        "or FILE.csv:COLUMN, a table with a column 'id'",
-    )
-    group.add_argument("--level", metavar="P", type=float, default=0.95, help="default: 0.95")
-    group.add_argument("--resamples", metavar="N", type=_positive, default=10_000)
-    group.add_argument("--seed", metavar="N", type=int, default=0)
-    group.add_argument(
-        "--method", choices=("percentile", "bca"), default="percentile", help="kind of interval"
-    )
-
-
-def add_output_options(parser: argparse.ArgumentParser, *, pages: bool = False) -> None:
-    """Where findings go."""
-    group = parser.add_argument_group("output")
-    if pages:
-        _add_page_options(group)
-    group.add_argument("--format", choices=("table", "json"), default="table")
-    group.add_argument("--output", metavar="FILE", help="write to a file instead of stdout")

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import argparse
-from typing import NoReturn
+import sys
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Any, NoReturn
 
 from segiou import __version__
-from segiou.cli import options
+from segiou.cli import options, report_options
+from segiou.cli.terminal import say, write
 
-__all__ = ["build_parser"]
+__all__ = ["build_parser", "check_given", "parse"]
+
+_POSITIONAL = ("truth", "pred", "run_file", "runs", "models", "paths", "folder", "name")
 
 _EPILOG = """exit codes: 0 fine, 1 a gate failed (--fail-under), 2 usage, 3 problems with the data
 
@@ -16,8 +22,48 @@ segiou demo shows all of it on drawn street scenes."""
 
 
 class _Parser(argparse.ArgumentParser):
+    def _print_message(self, message: str, file: Any = None) -> None:
+        # argparse would pass over a full disk, and give help to stderr where stdout is closed.
+        if file is sys.stdout:
+            write(message)
+        else:
+            say(message)
+
     def error(self, message: str) -> NoReturn:
-        self.exit(options.EXIT_USAGE, f"segiou: {message}\n{self.format_usage()}")
+        self.exit(options.EXIT_USAGE, f"segiou: {message}\nfor help: {self.prog} --help\n")
+
+    def unknown(self, arguments: Sequence[str]) -> NoReturn:
+        """Refuse arguments that the command does not have."""
+        given = arguments[0].partition("=")[0]
+        near = get_close_matches(given, self._option_string_actions, n=1, cutoff=0.8)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        self.error(f"unrecognized arguments: {' '.join(arguments)}{hint}")
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Read a command line; ends the process where it cannot be read."""
+    parsed, unknown = build_parser().parse_known_args(arguments)
+    if unknown:
+        parsed.command.unknown(unknown)
+    return parsed
+
+
+def check_given(parsed: argparse.Namespace) -> None:
+    """Refuse arguments that are empty, as variables are that nobody has set.
+
+    Raises
+    ------
+    ValueError
+        Naming one.
+    """
+    for name, value in vars(parsed).items():
+        # No suffix is something to say.
+        if name in ("truth_suffix", "pred_suffix"):
+            continue
+        if value == "" or (isinstance(value, list) and "" in value):
+            label = name.upper() if name in _POSITIONAL else options.option_of(name)
+            msg = f"{label} is empty; is a variable not set?"
+            raise ValueError(msg)
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -42,7 +88,7 @@ def build_parser() -> argparse.ArgumentParser:
         ("explore", "open a page on which IoU can be tried with two rectangles", add_explore),
     ):
         command = commands.add_parser(name, help=text, description=text.capitalize() + ".")
-        command.set_defaults(module=name)
+        command.set_defaults(module=name, command=command)
         add(command)
     return parser
 
@@ -56,15 +102,17 @@ def add_score(parser: argparse.ArgumentParser) -> None:
     options.add_reading_options(parser)
     options.add_boundary_options(parser)
     options.add_scoring_options(parser)
-    options.add_report_options(parser)
-    options.add_resampling_options(parser, asked=True)
+    report_options.add_report_options(parser)
+    report_options.add_resampling_options(parser, asked=True)
 
 
 def add_report(parser: argparse.ArgumentParser) -> None:
     """Options of ``segiou report``."""
-    parser.add_argument("run", metavar="RUN", help="run file that segiou score --run has written")
-    options.add_report_options(parser)
-    options.add_resampling_options(parser, asked=True)
+    parser.add_argument(
+        "run_file", metavar="RUN", help="run file that segiou score --run has written"
+    )
+    report_options.add_report_options(parser)
+    report_options.add_resampling_options(parser, asked=True)
     parser.add_argument("--quiet", action="store_true", help="no notes")
     # A run knows by which rule it was made.
     parser.set_defaults(protocol=None)
@@ -88,7 +136,7 @@ def add_explain(parser: argparse.ArgumentParser) -> None:
     options.add_pairing_options(parser)
     options.add_reading_options(parser)
     parser.add_argument("--protocol", metavar="NAME", help="by whose rule means are made")
-    options.add_output_options(parser)
+    report_options.add_output_options(parser)
 
 
 def add_compare(parser: argparse.ArgumentParser) -> None:
@@ -108,16 +156,15 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
     options.add_class_options(parser, required=False)
     options.add_pairing_options(parser)
     options.add_reading_options(parser)
-    options.add_resampling_options(parser)
-    options.add_output_options(parser, pages=True)
+    report_options.add_resampling_options(parser)
+    report_options.add_output_options(parser, pages=True)
 
 
 def add_inspect(parser: argparse.ArgumentParser) -> None:
     """Options of ``segiou inspect``."""
     parser.add_argument("folder", metavar="DIR", help="folder of masks, or one mask")
     parser.add_argument("--labels", metavar="SET", help="compare with this label set only")
-    parser.add_argument("--format", choices=("table", "json"), default="table")
-    parser.add_argument("--output", metavar="FILE", help="write to a file instead of stdout")
+    report_options.add_findings_options(parser)
     options.add_running_options(parser)
 
 
@@ -135,7 +182,9 @@ def add_demo(parser: argparse.ArgumentParser) -> None:
 
 def add_explore(parser: argparse.ArgumentParser) -> None:
     """Options of ``segiou explore``."""
-    parser.add_argument("--output", metavar="FILE", help="write the page here")
+    parser.add_argument(
+        "--output", metavar="FILE", type=report_options.output, help="write the page here"
+    )
     parser.add_argument(
         "--no-open", dest="open", action="store_false", help="write the page, open no browser"
     )

@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from segiou._files import write_whole
+from segiou.cli.checks import wants_intervals
 from segiou.cli.gates import failed_gates
 from segiou.cli.options import EXIT_DATA, EXIT_GATE
 from segiou.cli.terminal import note
-from segiou.cli.writing import run_intervals, write_pages, write_report
+from segiou.cli.writing import run_intervals, write_pages, write_report, write_text
 from segiou.run import Run
+from segiou.runs.problems import problem_lines
 from segiou.uncertainty import Intervals
 
 __all__ = ["show_run"]
@@ -19,8 +20,8 @@ __all__ = ["show_run"]
 def show_run(run: Run, parsed: argparse.Namespace, gates: Sequence[tuple[str, float]]) -> int:
     """Write the report and the tables, check the gates, and give the exit code."""
     if not parsed.quiet:
-        for problem in run.skipped:
-            note(f"left out: {problem}")
+        for line in problem_lines(run.skipped):
+            note(f"left out: {line}")
     if not run.finished:
         note(f"the run is not finished: {run.provenance['unfinished']}")
     report = run.report(
@@ -32,7 +33,7 @@ def show_run(run: Run, parsed: argparse.Namespace, gates: Sequence[tuple[str, fl
     write_report(report, parsed)
     write_pages(run, report, parsed)
     if parsed.per_image:
-        write_whole(parsed.per_image, run.to_csv())
+        write_text(parsed.per_image, run.to_csv())
     failures = failed_gates(report, gates)
     for text in failures:
         note(text)
@@ -42,6 +43,6 @@ def show_run(run: Run, parsed: argparse.Namespace, gates: Sequence[tuple[str, fl
 
 
 def _intervals(run: Run, parsed: argparse.Namespace) -> Intervals | None:
-    if not (parsed.intervals or parsed.group_by):
+    if not wants_intervals(parsed):
         return None
     return run_intervals(run, parsed)

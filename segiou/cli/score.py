@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import warnings
+from collections.abc import Sequence
 
+from segiou.classes import ClassOptions
+from segiou.cli.checks import check_images, check_report, wants_intervals
 from segiou.cli.gates import parse_gates
 from segiou.cli.interrupt import EXIT_INTERRUPTED, interruptible
 from segiou.cli.options import (
@@ -14,10 +16,13 @@ from segiou.cli.options import (
     engine_arguments,
     pairing_arguments,
 )
+from segiou.cli.paths import check_paths
 from segiou.cli.reporting import show_run
-from segiou.cli.terminal import note, progress_bar
+from segiou.cli.terminal import note, noted_warnings, progress_bar
+from segiou.cli.writing import write_problems
+from segiou.pairing import Pair
 from segiou.run import Run
-from segiou.scoring import Stopped, score_folder
+from segiou.scoring import DataError, Stopped, score_folder
 
 __all__ = ["run"]
 
@@ -25,16 +30,21 @@ __all__ = ["run"]
 def run(parsed: argparse.Namespace) -> int:
     """Score, show, write, check the gates."""
     gates = parse_gates(parsed.fail_under)
+    check_paths(parsed)
+    classes = ClassOptions.of(**class_arguments(parsed))
+    check_report(parsed, gates, classes, boundary=boundary_argument(parsed) is not None)
     try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", UserWarning)
+        with noted_warnings(quiet=parsed.quiet):
             scored = _score(parsed)
+    except DataError as error:
+        if parsed.problems:
+            write_problems(parsed.problems, error.problems)
+        raise
     except Stopped as stopped:
         note(str(stopped) + _how_to_go_on(parsed))
         return EXIT_INTERRUPTED
-    if not parsed.quiet:
-        for text in dict.fromkeys(str(w.message) for w in caught):
-            note(text)
+    if parsed.problems:
+        write_problems(parsed.problems, scored.skipped)
     code = show_run(scored, parsed, gates)
     return code or (EXIT_DATA if scored.skipped and parsed.on_error == "skip" else 0)
 
@@ -65,4 +75,14 @@ def _score(parsed: argparse.Namespace) -> Run:
             shard=parsed.shard,
             progress=progress,
             stop=stop,
+            on_paired=lambda pairs: _check_pairs(pairs, parsed),
         )
+
+
+def _check_pairs(pairs: Sequence[Pair], parsed: argparse.Namespace) -> None:
+    if wants_intervals(parsed):
+        check_images([pair.id for pair in pairs], parsed)
+    if not pairs and not parsed.quiet:
+        part, parts = parsed.shard
+        what = "it is scored as empty, and segiou merge takes it like the others"
+        note(f"part {part} of {parts} holds none of the few pairs; {what}")

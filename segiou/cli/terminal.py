@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-__all__ = ["note", "progress_bar", "stdout_width", "wants_color", "write"]
+from segiou._files import printable
+
+__all__ = ["note", "noted_warnings", "progress_bar", "say", "stdout_width", "wants_color", "write"]
 
 
 #: What stands for characters of tables where an encoding lacks them.
@@ -21,7 +25,7 @@ _PLAIN = str.maketrans(
 
 def stdout_width() -> int:
     """Columns of the terminal; 100 where the output is piped."""
-    if not sys.stdout.isatty() and "COLUMNS" not in os.environ:
+    if not _stdout_is_terminal() and "COLUMNS" not in os.environ:
         return 100
     return shutil.get_terminal_size((100, 24)).columns
 
@@ -30,23 +34,45 @@ def wants_color() -> bool:
     """Whether stdout takes colours (NO_COLOR and dumb terminals do not)."""
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return False
-    return sys.stdout.isatty() or bool(os.environ.get("FORCE_COLOR"))
+    return _stdout_is_terminal() or bool(os.environ.get("FORCE_COLOR"))
+
+
+def _stdout_is_terminal() -> bool:
+    return sys.stdout is not None and sys.stdout.isatty()
 
 
 def note(text: str) -> None:
-    """Say something beside the data."""
+    """Say something beside the data, with nothing in it that could move the cursor."""
+    say("\n".join(map(printable, f"segiou: {text}".split("\n"))) + "\n")
+
+
+def say(text: str) -> None:
+    """Write to stderr, if somebody is there to read it."""
+    if sys.stderr is None:
+        return
     try:
-        print(f"segiou: {text}", file=sys.stderr, flush=True)
-    except BrokenPipeError:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except OSError:
         _silence(sys.stderr)
 
 
 def write(text: str) -> None:
-    """Write data to stdout, also where its encoding lacks a character."""
+    """Write data to stdout, also where its encoding lacks a character.
+
+    Raises
+    ------
+    OSError
+        If stdout is closed or cannot be written; not if its reader has gone.
+    """
+    if sys.stdout is None:
+        raise OSError(errno.EBADF, "is closed", "stdout")
     encoding = sys.stdout.encoding or "ascii"
     try:
         text.encode(encoding)
     except UnicodeEncodeError:
+        # Names that are no Unicode as escapes, which are right in JSON too.
+        text = text.encode("utf-8", "backslashreplace").decode("utf-8")
         text = text.translate(_PLAIN).encode(encoding, "replace").decode(encoding)
     try:
         sys.stdout.write(text)
@@ -54,6 +80,10 @@ def write(text: str) -> None:
     except BrokenPipeError:
         # The reader has gone, as `segiou … | head` does; files and gates are still to come.
         _silence(sys.stdout)
+    except OSError as error:
+        # What is left in the buffer would fail again at the end of the process.
+        _silence(sys.stdout)
+        raise OSError(error.errno, error.strerror, "stdout") from error
 
 
 def _silence(stream: TextIO) -> None:
@@ -61,9 +91,20 @@ def _silence(stream: TextIO) -> None:
 
 
 @contextmanager
+def noted_warnings(*, quiet: bool) -> Iterator[None]:
+    """Say warnings of the library once each, and not as a program's author sees them."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        yield
+    if not quiet:
+        for text in dict.fromkeys(str(w.message) for w in caught):
+            note(text)
+
+
+@contextmanager
 def progress_bar(what: str, *, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
     """A bar on stderr while something takes long, if somebody can see it."""
-    if quiet or not sys.stderr.isatty():
+    if quiet or sys.stderr is None or not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import csv
+import io
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,31 +16,79 @@ from segiou.cli.terminal import stdout_width, wants_color, write
 from segiou.comparison import Comparison
 from segiou.report import Report
 from segiou.report.formats import format_of, render
-from segiou.run import Run
+from segiou.run import Problem, Run
+from segiou.runs.tables import shown
 from segiou.sources import open_source
 from segiou.uncertainty import Intervals
 
 __all__ = [
+    "findings_format",
+    "report_format",
     "run_intervals",
     "write_comparison_pages",
     "write_findings",
     "write_pages",
+    "write_problems",
     "write_report",
+    "write_text",
 ]
 
 
 def write_report(report: Report, parsed: argparse.Namespace) -> None:
     """Write a report as the report options say."""
-    kind = parsed.format
-    if kind is None:
-        kind = format_of(Path(parsed.output)) if parsed.output else "table"
+    kind = report_format(parsed)
     order = {"sort": parsed.sort, "reverse": parsed.reverse}
     if parsed.output:
-        write_whole(parsed.output, render(report, kind, **order))
+        write_text(parsed.output, render(report, kind, **order))
     elif kind == "table":
         write(report.to_text(width=stdout_width(), color=wants_color(), **order))
     else:
         write(render(report, kind, **order))
+
+
+def report_format(parsed: argparse.Namespace) -> str:
+    """The format of a report: as said, or by its file's ending.
+
+    Raises
+    ------
+    ValueError
+        If the ending means none.
+    """
+    if parsed.format is None and parsed.output:
+        return format_of(Path(parsed.output))
+    return str(parsed.format or "table")
+
+
+def findings_format(parsed: argparse.Namespace) -> str:
+    """The format of findings, which are text or JSON.
+
+    Raises
+    ------
+    ValueError
+        If the file's ending means neither.
+    """
+    ending = Path(parsed.output or "").suffix.lower()
+    if parsed.format is None and ending not in ("", ".txt", ".json"):
+        msg = f"{parsed.output}: findings are text or JSON; use .txt, .json, or say --format"
+        raise ValueError(msg)
+    return str(parsed.format or ("json" if ending == ".json" else "table"))
+
+
+def write_text(path: str, content: str) -> None:
+    """Write a file, or stdout by its name, whose reader may go away."""
+    if path == "/dev/stdout":
+        write(content)
+    else:
+        write_whole(path, content)
+
+
+def write_problems(path: str, problems: Iterable[Problem]) -> None:
+    """Write all problems as CSV, one a row."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["file", "problem"])
+    writer.writerows((shown(problem.where), shown(problem.text)) for problem in problems)
+    write_text(path, out.getvalue())
 
 
 def write_pages(run: Run, report: Report, parsed: argparse.Namespace) -> None:
@@ -113,12 +163,12 @@ def write_findings(
     data: Callable[[], dict[str, Any]], text: Callable[..., str], parsed: argparse.Namespace
 ) -> None:
     """Write findings as the output options say: as data, or as text for a width."""
-    if parsed.format == "json":
+    if findings_format(parsed) == "json":
         content = json.dumps(data(), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
     else:
         color = wants_color() and not parsed.output
         content = text(width=100 if parsed.output else stdout_width(), color=color)
     if parsed.output:
-        write_whole(parsed.output, content)
+        write_text(parsed.output, content)
     else:
         write(content)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from segiou.runs import Problem
+from segiou.runs.problems import problem_lines
 
 __all__ = ["FileLook", "Fit", "Inspection"]
 
@@ -20,12 +22,15 @@ class Fit:
     undeclared : int
         Pixels whose value or colour the set does not declare.
     classes_seen, num_classes : int
+    meanings : mapping of int or str to str
+        Values and colours (``"#rrggbb"``), and what they mean in the set.
     """
 
     name: str
     undeclared: int
     classes_seen: int
     num_classes: int
+    meanings: Mapping[int | str, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +85,16 @@ class Inspection:
     fits: tuple[Fit, ...] = ()
     suspicions: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = field(default=())
+
+    @property
+    def fitting(self) -> tuple[Fit, ...]:
+        """Label sets that declare every value; which of them is meant, no mask can tell."""
+        return tuple(fit for fit in self.fits if not fit.undeclared)
+
+    @property
+    def problem_lines(self) -> list[str]:
+        """The problems in words, equal ones together."""
+        return problem_lines(self.problems)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain data."""

@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,11 @@ from numpy.typing import NDArray
 from segiou.inspection.findings import FileLook, Fit, Inspection
 from segiou.inspection.suspicions import suspicions, tallied
 from segiou.labels import LabelSet, labelset_names, load_labels
-from segiou.pairing import find_masks
 from segiou.readers import MaskError, open_mask
 from segiou.readers.colors import count_colors
+from segiou.readers.masks import from_bytes
 from segiou.runs import Problem
+from segiou.sources import LocalFolder, Source, open_source
 
 __all__ = ["inspect_folder"]
 
@@ -35,7 +37,8 @@ def inspect_folder(
     Parameters
     ----------
     folder : str or path
-        A folder, or one file.
+        A folder, or one file; an archive, or an address, as for
+        :func:`segiou.score_folder`.
     labels : LabelSet, optional
         The only set to compare with; all presets by default.
     workers : int, optional
@@ -50,25 +53,28 @@ def inspect_folder(
     """
     from segiou.scoring import DataError
 
-    path = Path(folder).expanduser()
+    source = open_source(folder)
+    single = isinstance(source, LocalFolder) and Path(source.root).is_file()
     try:
-        paths = [str(path)] if path.is_file() else list(find_masks(path).values())
+        paths = [source.root] if single else list(source.find().values())
     except ValueError as error:
-        where, _, text = str(error).partition(": ")
-        raise DataError([Problem(where, text)]) from error
+        text = str(error).removeprefix(f"{source.root}: ")
+        raise DataError([Problem(source.root, text)]) from error
     files: list[FileLook] = []
     problems: list[Problem] = []
     with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
-        for done, result in enumerate(pool.map(_look, paths), 1):
+        for done, result in enumerate(pool.map(partial(_look, source), paths), 1):
             (problems if isinstance(result, Problem) else files).append(result)  # type: ignore[arg-type]
             if progress is not None:
                 progress(done, len(paths))
     return _summary(str(folder), files, problems, labels)
 
 
-def _look(path: str) -> FileLook | Problem:
+def _look(source: Source, path: str) -> FileLook | Problem:
     try:
-        raw = open_mask(path)
+        # A file of this machine need not fit into memory.
+        local = isinstance(source, LocalFolder)
+        raw = open_mask(path) if local else from_bytes(source.read(path)[0], path)
     except MaskError as error:
         return Problem(error.path, error.problem)
     values, colors, grey = {}, {}, False
@@ -134,19 +140,14 @@ def _fits(
 
 
 def _fit(labels: LabelSet, values: Counter[int], colors: Counter[str]) -> Fit:
-    owner = {v: c.name for c in labels.classes for v in c.values}
-    color_owner = {
-        "#{:02x}{:02x}{:02x}".format(*x): c.name for c in labels.classes for x in c.colors
-    }
-    ignored = set(labels.ignore)
-    ignored_colors = {_hex(color) for color in labels.ignore_colors}
-    undeclared = sum(n for v, n in values.items() if v not in owner and v not in ignored)
-    undeclared += sum(
-        n for c, n in colors.items() if c not in color_owner and c not in ignored_colors
-    )
-    seen = {owner[v] for v in values if v in owner}
-    seen |= {color_owner[c] for c in colors if c in color_owner}
-    return Fit(labels.name, undeclared, len(seen), labels.num_classes)
+    owner: dict[int | str, str] = {v: c.name for c in labels.classes for v in c.values}
+    owner |= {_hex(x): c.name for c in labels.classes for x in c.colors}
+    ignored: set[int | str] = {*labels.ignore, *map(_hex, labels.ignore_colors)}
+    pixels = [*values.items(), *colors.items()]
+    undeclared = sum(n for v, n in pixels if v not in owner and v not in ignored)
+    seen = {owner[v] for v, _ in pixels if v in owner}
+    meanings: dict[int | str, str] = {**owner, **dict.fromkeys(ignored, "ignored")}
+    return Fit(labels.name, undeclared, len(seen), labels.num_classes, meanings)
 
 
 def _hex(color: tuple[int, int, int]) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from segiou._files import printable
 from segiou.report.console import console_of, text_of
 from segiou.report.formats import percent
 
@@ -18,21 +19,23 @@ if TYPE_CHECKING:
 __all__ = ["render_inspection"]
 
 _SHOWN = 40
+_OWN_SET = "For a set of your own, segiou labelsets NAME prints one as TOML, to edit."
 
 
 def render_inspection(found: Inspection, width: int, *, color: bool) -> str:
     """Render the findings for ``width`` columns."""
     console = console_of(width, color=color)
-    console.print(_facts(found))
+    if found.files:
+        console.print(_facts(found))
     if found.values:
         console.print(_value_table(found))
     if found.colors:
         console.print(_color_table(found))
     _print_fits(console, found)
     for text in found.suspicions:
-        console.print(Text(f"suspicious: {text}", style="yellow"))
-    for problem in found.problems:
-        console.print(Text(f"unreadable: {problem}", style="red"))
+        console.print(Text(printable(f"suspicious: {text}"), style="yellow"))
+    for line in found.problem_lines:
+        console.print(Text(f"unreadable: {line}", style="red"))
     return text_of(console)
 
 
@@ -56,58 +59,59 @@ def _listed(facts: Mapping[str, int]) -> str:
 
 def _value_table(found: Inspection) -> Table:
     total = sum(found.values.values())
-    best = next((fit.name for fit in found.fits if not fit.undeclared), "")
-    names = _names(best)
-    table = Table(box=box.SIMPLE, pad_edge=False, show_edge=False)
-    table.add_column("value", justify="right")
-    table.add_column("share", justify="right")
-    table.add_column("pixels", justify="right")
-    table.add_column("files", justify="right")
-    if names:
-        table.add_column(f"in {best}", style="dim")
-    for value, pixels in list(found.values.items())[:_SHOWN]:
-        row = [str(value), percent(pixels / total), str(pixels), str(found.value_files[value])]
-        table.add_row(*row, *([names.get(value, "–")] if names else []))
-    if len(found.values) > _SHOWN:
-        table.add_row("…", "", f"{len(found.values) - _SHOWN} more", "")
-    return table
-
-
-def _names(best: str) -> dict[int, str]:
-    from segiou.labels import labelset_names, load_labels
-
-    if best not in labelset_names():
-        return {}
-    labels = load_labels(best)
-    names = {v: c.name for c in labels.classes for v in c.values}
-    return names | dict.fromkeys(labels.ignore, "ignored")
+    rows: list[list[str | Text]] = [
+        [str(value), percent(pixels / total), str(pixels), str(found.value_files[value])]
+        for value, pixels in list(found.values.items())[:_SHOWN]
+    ]
+    heads = ("value", "share", "pixels", "files")
+    return _table(heads, rows, list(found.values), found)
 
 
 def _color_table(found: Inspection) -> Table:
     total = sum(found.colors.values())
+    rows: list[list[str | Text]] = [
+        [Text("■ ", style=name) + name, percent(pixels / total), str(pixels)]
+        for name, pixels in list(found.colors.items())[:_SHOWN]
+    ]
+    return _table(("colour", "share", "pixels"), rows, list(found.colors), found)
+
+
+def _table(
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str | Text]],
+    values: Sequence[int | str],
+    found: Inspection,
+) -> Table:
+    """What occurs, with the names of the first label set that fits, or the only one asked for."""
     table = Table(box=box.SIMPLE, pad_edge=False, show_edge=False)
-    table.add_column("colour")
-    table.add_column("share", justify="right")
-    table.add_column("pixels", justify="right")
-    for name, pixels in list(found.colors.items())[:_SHOWN]:
-        table.add_row(Text("■ ", style=name) + name, percent(pixels / total), str(pixels))
-    if len(found.colors) > _SHOWN:
-        table.add_row("…", "", f"{len(found.colors) - _SHOWN} more")
+    for head in heads:
+        table.add_column(head, justify="right")
+    fit = next(iter(found.fitting or (found.fits if len(found.fits) == 1 else ())), None)
+    if fit is not None:
+        table.add_column(f"{'in' if fit.undeclared else 'fits'} {fit.name}", style="dim")
+    for row, value in zip(rows, values, strict=False):
+        table.add_row(*row, *([fit.meanings.get(value, "–")] if fit is not None else []))
+    if len(values) > len(rows):
+        table.add_row("…", "", f"{len(values) - len(rows)} more")
     return table
 
 
 def _print_fits(console: Any, found: Inspection) -> None:
-    whole = [fit for fit in found.fits if not fit.undeclared]
-    if whole:
-        console.print("label sets that declare every value:")
-        for fit in whole[:6]:
+    if found.fitting:
+        console.print("label sets that fit, as they declare every value:")
+        for fit in found.fitting:
             seen = f"{fit.classes_seen} of {fit.num_classes} classes occur"
             console.print(f"  --labels {fit.name}  ({seen})")
+        if len(found.fitting) > 1:
+            console.print("Equal values mean other classes in each: choose the one that was used.")
+            console.print(_OWN_SET)
     elif found.fits:
-        nearest = found.fits[0]
-        console.print(
-            f"no label set declares every value; nearest is {nearest.name}, "
-            f"with {nearest.undeclared} undeclared pixels"
-        )
+        name, pixels = found.fits[0].name, f"{found.fits[0].undeclared} pixels"
+        if len(found.fits) == 1:
+            console.print(f"label set {name} does not fit: it does not declare {pixels}")
+        else:
+            console.print(f"no label set fits; nearest is {name}, which does not declare {pixels}")
+        console.print(_OWN_SET)
     elif found.files:
-        console.print("no preset declares any of these values")
+        console.print("no label set declares any of these values")
+        console.print(_OWN_SET)

@@ -9,6 +9,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from segiou._files import printable
 from segiou.imbalance.wording import plural
 from segiou.report.boundaries import boundary_lines, boundary_note
 from segiou.report.console import console_of, text_of
@@ -34,7 +35,7 @@ def render_text(report: Report, rows: Sequence[ClassRow], width: int, *, color: 
     """Render a report for ``width`` columns."""
     console = console_of(width, color=color)
     if report.title:
-        console.print(Text(report.title, style="bold"))
+        console.print(Text(printable(report.title), style="bold"))
     console.print(_headline(report))
     console.print()
     absent = [row for row in rows if row.status == "absent"]
@@ -96,17 +97,19 @@ def _image_by_image(report: Report) -> list[tuple[str, str, str]]:
     if found is None or found.images < 2:
         return []
     worst = f"worst {_WORST} %"
+    worst_image, worst_class = (
+        number(values[_WORST]) for values in (found.worst_image, found.worst_class)
+    )
     return [
         (
-            "mean over images",
+            "image by image",
             number(found.image),
-            "over the classes in their truth (I); "
-            f"{worst} of images {number(found.worst_image[_WORST])}",
+            f"each image's mean over its classes (I); {worst} of images {worst_image}",
         ),
         (
-            "image by image",
+            "class by class",
             number(found.class_mean),
-            f"within each class (C); {worst} of each {number(found.worst_class[_WORST])}",
+            f"each class's mean over its images (C); {worst} of each {worst_class}",
         ),
     ]
 
@@ -170,7 +173,7 @@ def _worst_table(worst: WorstImages) -> Table:
     if not worst.rows:
         table.add_row("none", "–")
     for row in worst.rows:
-        table.add_row(Text(row["id"]), score_text(row[worst.by]))
+        table.add_row(Text(printable(row["id"])), score_text(row[worst.by]))
     return table
 
 

@@ -3,7 +3,8 @@
 from segiou.runs.columns import Columns
 from segiou.runs.database import RunFileError
 from segiou.runs.header import Header
-from segiou.runs.image import ImageCount, ImageFiles, Problem, Stamp
+from segiou.runs.image import ImageCount, ImageFiles, Stamp
+from segiou.runs.problems import Problem
 from segiou.runs.reading import RunFile
 from segiou.runs.saving import write_new
 from segiou.runs.writing import RunWriter

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from segiou.counting import PairCount
 
-__all__ = ["NO_FILES", "ImageCount", "ImageFiles", "Problem", "Stamp"]
+__all__ = ["NO_FILES", "ImageCount", "ImageFiles", "Stamp"]
 
 
 class Stamp(NamedTuple):
@@ -113,14 +113,3 @@ class ImageCount:
         return (self.id, self.files) == (other.id, other.files) and self.same_counts(other)
 
     __hash__ = None  # type: ignore[assignment]
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """Something wrong with a pair: where, and what to do about it."""
-
-    where: str
-    text: str
-
-    def __str__(self) -> str:
-        return f"{self.where}: {self.text}"

@@ -13,10 +13,12 @@ from segiou.runs.columns import Columns
 from segiou.runs.database import id_order, open_reading
 from segiou.runs.header import Header
 from segiou.runs.image import ImageCount
+from segiou.runs.images import Images
+from segiou.runs.problems import Problem
 from segiou.runs.reading import RunFile, images_of
 from segiou.runs.saving import write_new
 
-__all__ = ["check_same_options", "merge_files", "merged_header", "without_duplicates"]
+__all__ = ["merge_files", "merged"]
 
 _BLOCK = 4096
 
@@ -53,6 +55,23 @@ def merge_files(paths: Sequence[str | Path], output: str | Path) -> Path:
         images = without_duplicates(streams, names)
         skipped = list(dict.fromkeys(p for file in files for p in file.skipped))
         return write_new(output, merged_header(headers, names), _blocks(images), skipped)
+
+
+def merged(
+    runs: Sequence[Images], headers: Sequence[Header]
+) -> tuple[Header, Columns, tuple[Problem, ...]]:
+    """Header, images and left out pairs of several runs together, in memory.
+
+    Raises
+    ------
+    ValueError
+        As :func:`merge_files`.
+    """
+    names = [run.name or f"run {i}" for i, run in enumerate(runs)]
+    check_same_options(headers, names)
+    header = merged_header(headers, names) if len(runs) > 1 else headers[0]
+    columns = Columns.of(list(without_duplicates(runs, names)))
+    return header, columns, tuple(dict.fromkeys(p for run in runs for p in run.skipped))
 
 
 def check_same_options(headers: Sequence[Header], names: Sequence[str]) -> None:

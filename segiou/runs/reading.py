@@ -24,7 +24,8 @@ from segiou.runs.database import (
     read_header,
 )
 from segiou.runs.header import Header
-from segiou.runs.image import ImageCount, Problem
+from segiou.runs.image import ImageCount
+from segiou.runs.problems import Problem
 from segiou.runs.rows import files_of_row, within
 from segiou.runs.sparse import decode_cells
 

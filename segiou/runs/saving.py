@@ -10,7 +10,7 @@ from pathlib import Path
 from segiou.runs.columns import Columns
 from segiou.runs.database import RunFileError
 from segiou.runs.header import Header
-from segiou.runs.image import Problem
+from segiou.runs.problems import Problem
 from segiou.runs.writing import RunWriter
 
 __all__ = ["write_new"]

@@ -12,17 +12,28 @@ from typing import Any
 import numpy as np
 
 from segiou import metrics
+from segiou._files import replacing
 from segiou.classes import ClassOptions
 from segiou.counts import Counts
 from segiou.fine_grained import false_positive_classes, image_influence, image_means
 from segiou.metrics import Floats
 from segiou.runs.columns import Columns
 
-__all__ = ["block_rows", "column_names", "shown", "to_csv", "to_pandas", "to_parquet", "worst_rows"]
+__all__ = [
+    "block_rows",
+    "check_score_name",
+    "column_names",
+    "shown",
+    "to_csv",
+    "to_pandas",
+    "to_parquet",
+    "worst_rows",
+]
 
 Rows = list[dict[str, Any]]
 #: Images whose rows are made at once.
 _BLOCK = 1 << 13
+_SCORES = ("mean_iou", "pixel_accuracy", "influence")
 
 
 def column_names(options: ClassOptions) -> list[str]:
@@ -97,9 +108,23 @@ def worst_rows(
     return worst
 
 
+def check_score_name(by: str, options: ClassOptions) -> None:
+    """Refuse what is no score of an image.
+
+    Raises
+    ------
+    ValueError
+        Listing what there is.
+    """
+    known = [*_SCORES, *(f"iou:{name}" for name in options.labels.class_names)]
+    if by not in known:
+        msg = f"no score {by!r}; there are {', '.join(known)}"
+        raise ValueError(msg)
+
+
 def _score(by: str, options: ClassOptions, whole: Counts) -> Callable[[Counts], Floats]:
     """The score of a column, (N,) of the counts of N images."""
-    names = [f"iou:{name}" for name in options.labels.class_names]
+    check_score_name(by, options)
     scores: dict[str, Callable[[Counts], Floats]] = {
         "mean_iou": lambda counts: image_means(counts, include=options.include),
         "pixel_accuracy": metrics.pixel_accuracy,
@@ -107,10 +132,8 @@ def _score(by: str, options: ClassOptions, whole: Counts) -> Callable[[Counts], 
     }
     if by in scores:
         return scores[by]
-    if by in names:
-        return lambda counts: metrics.iou(counts)[:, names.index(by)]
-    msg = f"no score {by!r}; there are {', '.join((*scores, *names))}"
-    raise ValueError(msg)
+    c = options.labels.index(by.removeprefix("iou:"))
+    return lambda counts: metrics.iou(counts)[:, c]
 
 
 def to_csv(blocks: Iterable[Columns], options: ClassOptions, whole: Counts) -> str:
@@ -137,7 +160,15 @@ def to_pandas(blocks: Iterable[Columns], options: ClassOptions, whole: Counts) -
 
 
 def to_parquet(path: Path, blocks: Iterable[Columns], options: ClassOptions, whole: Counts) -> Path:
-    """The rows as a Parquet file, written whole or not at all."""
+    """The rows as a Parquet file, written whole or not at all, in the place of one before it.
+
+    Raises
+    ------
+    ImportError
+        If pyarrow is not installed.
+    OSError
+        If the file cannot be written.
+    """
     try:
         pa: Any = import_module("pyarrow")
         parquet: Any = import_module("pyarrow.parquet")
@@ -150,11 +181,7 @@ def to_parquet(path: Path, blocks: Iterable[Columns], options: ClassOptions, who
         (name, pa.string() if name in texts else pa.int64() if name in integers else pa.float64())
         for name in column_names(options)
     )
-    draft = path.with_name(f".segiou-{id(schema)}.tmp")
-    try:
-        with parquet.ParquetWriter(draft, schema) as writer:
-            for block in _small(blocks):
-                writer.write_table(pa.table(block_columns(block, options, whole), schema=schema))
-        return draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
+    with replacing(path) as draft, parquet.ParquetWriter(draft, schema) as writer:
+        for block in _small(blocks):
+            writer.write_table(pa.table(block_columns(block, options, whole), schema=schema))
+    return path

@@ -25,7 +25,8 @@ from segiou.runs.database import (
     write_entries,
 )
 from segiou.runs.header import Header, versions
-from segiou.runs.image import ImageCount, ImageFiles, Problem
+from segiou.runs.image import ImageCount, ImageFiles
+from segiou.runs.problems import Problem
 from segiou.runs.rows import (
     INSERT_BOUNDARY,
     INSERT_IMAGE,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,6 +11,7 @@ from segiou._arguments import check_kind
 from segiou.boundary import BoundaryOptions
 from segiou.classes import ClassOptions, Labels
 from segiou.counting.pairs import Unassigned
+from segiou.pairing import Pair
 from segiou.protocols import Protocol, load_protocol
 from segiou.run import Run
 from segiou.runs import Header
@@ -51,6 +52,7 @@ def score_folder(
     storage_options: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
     stop: Callable[[], bool] = lambda: False,
+    on_paired: Callable[[Sequence[Pair]], None] | None = None,
     name: str = "",
 ) -> Run:
     """Score a folder of predicted masks against a folder of true ones.
@@ -90,6 +92,9 @@ def score_folder(
     stop : callable, optional
         Asked several times a second; once it says True, what is under way is
         finished, and :class:`Stopped` raised.
+    on_paired : callable, optional
+        Called once with all pairs, before the first is read or the run file
+        made; what it raises is raised.
     name : str
         What is scored; by default the last part of the predictions' path.
 
@@ -110,11 +115,7 @@ def score_folder(
     ValueError
         If classes or options do not fit together, or the run file is of others.
     """
-    options = ClassOptions.of(
-        labels, pred_labels=pred_labels, ignore=ignore, exclude=exclude, unassigned=unassigned
-    )
-    options.check_memory()
-    options.warn_of_ignored_classes(stacklevel=3)
+    options = _class_options(labels, pred_labels, ignore, exclude, unassigned)
     for what, path in (("truth", truth), ("pred", pred), ("run", "" if run is None else run)):
         check_kind(what, path, (str, os.PathLike), "a path or an address")
     check_kind("storage_options", storage_options or {}, Mapping, "a mapping")
@@ -130,5 +131,22 @@ def score_folder(
         name or shown(Path(str(pred)).name or str(pred)),
         boundary=measured,
     )
-    job = Job(scorer, rule, header, engine, on_error, stop, progress)
+    job = Job(scorer, rule, header, engine, on_error, stop, progress, on_paired)
     return job.in_memory() if run is None else job.in_file(run)
+
+
+def _class_options(
+    labels: Labels,
+    pred_labels: Labels | None,
+    ignore: int | str | Iterable[int | str],
+    exclude: int | str | Iterable[int | str],
+    unassigned: Unassigned,
+) -> ClassOptions:
+    options = ClassOptions.of(
+        labels, pred_labels=pred_labels, ignore=ignore, exclude=exclude, unassigned=unassigned
+    )
+    options.check_memory()
+    # Values too far apart to be counted are refused once, and not with every pair.
+    options.encoding()
+    options.warn_of_ignored_classes(stacklevel=4)
+    return options

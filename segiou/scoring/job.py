@@ -36,6 +36,7 @@ class Job:
     on_error : {"stop", "skip"}
     stop : callable
     progress : callable, optional
+    on_paired : callable, optional
     """
 
     scorer: PairScorer
@@ -45,6 +46,7 @@ class Job:
     on_error: Literal["stop", "skip"]
     stop: Callable[[], bool]
     progress: Progress | None
+    on_paired: Callable[[Sequence[Pair]], None] | None = None
 
     def __post_init__(self) -> None:
         check_choice("on_error", self.on_error, ("stop", "skip"))
@@ -55,7 +57,7 @@ class Job:
 
     def in_memory(self) -> Run:
         """Score all pairs and keep the counts in memory."""
-        pairing, problems = self.rule.paired(self.scorer.truth_source, self.scorer.pred_source)
+        pairing, problems = self._paired()
         images: list[ImageCount] = []
         skipped: list[Problem] = []
         for _, result in self._results(pairing.pairs, len(pairing.pairs)):
@@ -64,7 +66,7 @@ class Job:
             else:
                 skipped += result
         skipped.sort(key=lambda p: p.where)
-        self._check(problems, skipped, bool(images))
+        self._check(problems, skipped, len(images), len(pairing.pairs))
         header = self._with_pairing(pairing)
         left_out = (*skipped, *self.rule.left_out(pairing))
         return Run(
@@ -81,7 +83,7 @@ class Job:
         """Score the pairs that the run file does not hold yet, and keep them there."""
         job = replace(self, scorer=_absolute(self.scorer))
         sources = (job.scorer.truth_source, job.scorer.pred_source)
-        pairing, problems = job.rule.paired(*sources)
+        pairing, problems = job._paired()
         header = replace(
             job._with_pairing(pairing),
             truth=sources[0].root,
@@ -97,8 +99,14 @@ class Job:
             if not problems and (job.on_error == "skip" or not skipped):
                 writer.finish()
         run = Run.open(path)
-        job._check(problems, skipped, len(run) > 0)
+        job._check(problems, skipped, len(run), len(pairing.pairs))
         return run
+
+    def _paired(self) -> tuple[Pairing, list[Problem]]:
+        pairing, problems = self.rule.paired(self.scorer.truth_source, self.scorer.pred_source)
+        if self.on_paired is not None and not problems:
+            self.on_paired(pairing.pairs)
+        return pairing, problems
 
     def _into(self, writer: RunWriter, pairing: Pairing) -> list[Problem]:
         known = writer.settle(self._files_of(pairing.pairs))
@@ -154,12 +162,12 @@ class Job:
         return replace(self.header, provenance={**provenance, "pairing": pairing.rule})
 
     def _check(
-        self, problems: Sequence[Problem], skipped: Sequence[Problem], any_images: bool
+        self, problems: Sequence[Problem], skipped: Sequence[Problem], images: int, pairs: int
     ) -> None:
         found = [*problems, *(skipped if self.on_error == "stop" else ())]
-        if not any_images and not found:
-            where = self.scorer.pred_source.root
-            found = [*skipped] or [Problem(where, "no pair could be scored")]
+        # Of few pairs, a shard may hold none: then there is nothing to score, and nothing wrong.
+        if pairs and not images and not found:
+            found = [*skipped]
         if found:
             raise DataError(found)
 

@@ -143,7 +143,9 @@ class PairScorer:
                 count = self._encoding.count(truth.values, pred.values)
         except UndeclaredValuesError as error:
             path = pair.truth if error.side == "truth" else pair.pred
-            return Problem(path, undeclared_text(error, self.options.num_classes))
+            return Problem(
+                path, undeclared_text(error, self.options.num_classes, self.options.ignore)
+            )
         at_boundaries = self._measured(truth, pred)
         truth.check()
         pred.check()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from segiou._arguments import check_choice, check_integer, check_kind, refuse_kind
-from segiou.pairing import Pair, Pairing, pair_folders
+from segiou.pairing import IS_A_FILE, Pair, Pairing, pair_folders
 from segiou.runs import Problem
 from segiou.scoring.problems import DataError
 from segiou.sources import LocalFolder, Source, open_source
@@ -138,8 +138,15 @@ def pair_sources(
             text = str(error).removeprefix(f"{source.root}: ")
             problems.append(Problem(source.root, text))
     if problems:
-        raise DataError(problems)
+        raise DataError(_without_lone_file(problems))
     return pair_folders(*files, truth_suffix=truth_suffix, pred_suffix=pred_suffix, key=key)
+
+
+def _without_lone_file(problems: Sequence[Problem]) -> list[Problem]:
+    """A file would be right if the other were one: what is wrong with that comes alone."""
+    others = [p for p in problems if p.text != IS_A_FILE]
+    advice = f"{IS_A_FILE}; give two folders, or two files"
+    return others or [Problem(p.where, advice) for p in problems]
 
 
 def pair_paths(
@@ -166,7 +173,11 @@ def pairing_problems(
 ) -> list[Problem]:
     """What is wrong with a pairing."""
     problems = [
-        Problem(paths[0], f"shares the key {key!r} with {', '.join(paths[1:])}; keep one of them")
+        Problem(
+            paths[0],
+            "shares its key with others of its folder; keep one of them "
+            f"[{key!r}: {', '.join(paths[1:])}]",
+        )
         for key, paths in pairing.duplicates
     ]
     if missing == "error":
@@ -175,10 +186,17 @@ def pairing_problems(
     if extra == "error":
         text = "has no truth; remove it, or leave it out: extra='skip' (--extra skip)"
         problems += [Problem(path, text) for path in pairing.extra]
-    if not pairing.pairs:
-        text = (
-            f"no file goes with any other (by {pairing.rule}); say what the names differ in: "
-            "truth_suffix, pred_suffix or key (--truth-suffix, --pred-suffix, --key)"
-        )
-        problems.insert(0, Problem("pairing", text))
+    if not pairing.pairs or (problems and pairing.hint):
+        problems.insert(0, Problem("pairing", _unpaired_text(pairing)))
     return problems
+
+
+def _unpaired_text(pairing: Pairing) -> str:
+    """How few files go together, and what would pair more."""
+    count = len(pairing.pairs)
+    found = f"only {count} go together" if count else "no file goes with any other"
+    what_to_do = pairing.hint or (
+        "say what the names differ in: truth_suffix, pred_suffix or key (--truth-suffix, "
+        "--pred-suffix, --key)"
+    )
+    return f"{found} (by {pairing.rule}); {what_to_do}"

@@ -282,8 +282,8 @@ def test_the_command_has_a_gate(folders, capsys):
     assert command(folders, "--boundary", "--fail-under", "boundary_iou=0.01") == 0
     assert command(folders, "--boundary", "--fail-under", "boundary_iou=0.99") == 1
     assert "gate failed: boundary_iou is 0." in capsys.readouterr().err
-    assert command(folders, "--fail-under", "boundary_iou=0.01") == 1
-    assert "boundary_iou is undefined" in capsys.readouterr().err
+    assert command(folders, "--fail-under", "boundary_iou=0.01") == 2
+    assert "boundaries are not measured" in capsys.readouterr().err
 
 
 def test_folders_are_compared_by_boundary_iou(folders, capsys):

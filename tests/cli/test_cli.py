@@ -7,6 +7,8 @@ import io
 import json
 import os
 import pty
+import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -104,11 +106,11 @@ def test_files_take_their_format_from_their_ending(tmp_path):
     assert [p.suffix for p in sorted(tmp_path.iterdir())] == [".csv", ".json", ".md", ".txt"]
 
 
-def test_a_folder_that_is_not_there_leaves_nothing_half_written(tmp_path):
-    done = segiou(*SCORE, "--output", tmp_path / "no" / "report.json")
-    assert done.returncode == 3
-    assert "Traceback" not in done.stderr
-    assert list(tmp_path.iterdir()) == []
+def test_a_hyphen_is_stdout(tmp_path):
+    done = segiou(*SCORE, "--output", "table.txt", "--per-image", "-", cwd=tmp_path)
+    assert done.returncode == 0
+    assert next(row["id"] for row in csv.DictReader(io.StringIO(done.stdout))) == "north_0001"
+    assert [path.name for path in tmp_path.iterdir()] == ["table.txt"]
 
 
 def test_per_image_rows(tmp_path):
@@ -126,7 +128,12 @@ def test_per_image_rows(tmp_path):
         ("miou=0.9", 1, "gate failed: mean_iou is 0.6"),
         ("iou:pole=0.99", 1, "gate failed: iou:pole is"),
         ("pixel_accuracy=0.5", 0, ""),
+        ("dice:pole=0.99", 1, "gate failed: dice:pole is 0."),
+        ("recall:sky=0.5", 0, ""),
+        ("precision:sky=1", 1, "gate failed: precision:sky is 0.9"),
         ("speed=3", 2, "write NAME=VALUE with a name of miou"),
+        ("miou=70", 2, "no score is above 1; for 70 % write 0.7"),
+        ("boundary_iou=0.5", 2, "boundaries are not measured; score with --boundary"),
         ("miou=nan", 2, "'nan' is not a number"),
         ("miou=high", 2, "'high' is not a number"),
         ("iou:unicorn=0", 2, "no such class"),
@@ -151,7 +158,7 @@ def test_every_problem_is_listed_without_a_traceback():
     partners = FIXTURES / "hostile" / "partners"
     done = segiou("score", partners / "truth", partners / "pred", "--labels", "3")
     assert (done.returncode, done.stdout) == (3, "")
-    for part in ("4 problems", "shares the key 'one'", "has no prediction", "has no truth"):
+    for part in ("4 problems", "shares its key", "'one'", "has no prediction", "has no truth"):
         assert part in done.stderr
     assert "Traceback" not in done.stderr
 
@@ -198,6 +205,12 @@ def test_ignoring_a_class_is_warned_about():
     assert "use exclude instead of ignore" in done.stderr
     assert "Warning" not in done.stderr
     assert segiou(*SCORE, "--ignore", "sky", "--quiet").stderr == ""
+    truth, options = str(STREETS / "truth"), [*LABELS, "--ignore", "sky"]
+    for command in (["explain", truth, MODELS[0]], ["compare", *MODELS, "--truth", truth]):
+        done = segiou(*command, *options)
+        assert done.stderr.startswith("segiou: ignored values belong to the declared class 'sky'")
+        assert len(done.stderr.splitlines()) == 1
+        assert segiou(*command, *options, "--quiet").stderr == ""
 
 
 def test_protocols_are_named():
@@ -223,6 +236,47 @@ def test_inspect_tells_what_is_there():
     assert sum(entry["share"] for entry in found["values"]) == pytest.approx(1)
 
 
+def test_inspect_takes_no_fitting_set_for_certain(tmp_path):
+    Image.fromarray(np.uint8([[0, 1, 2]])).save(tmp_path / "a.png")
+    shown = segiou("inspect", tmp_path).stdout
+    assert "   fits " in shown
+    fitting = [line.split()[1] for line in shown.splitlines() if line.startswith("  --labels ")]
+    assert {"voc2012", "ade20k-index", "cityscapes-train", "coco-stuff-index"} <= set(fitting)
+    assert "Equal values mean other classes in each" in shown
+    assert "segiou labelsets NAME prints one as TOML" in shown
+
+
+def test_inspect_names_the_values_of_a_set_of_ones_own(tmp_path):
+    Image.fromarray(np.uint8([[0, 7]])).save(tmp_path / "a.png")
+    labels = tmp_path / "mine.toml"
+    labels.write_text(
+        'name = "mine"\nclasses = [{name = "cat", values = [0]}, {name = "dog", values = [7]}]\n'
+    )
+    shown = segiou("inspect", tmp_path / "a.png", "--labels", labels).stdout
+    assert "fits mine" in shown and "dog" in shown
+    assert "Equal values" not in shown
+    shown = segiou("inspect", tmp_path / "a.png", "--labels", "2").stdout
+    assert "fits" not in shown.replace("does not fit", "")
+    assert "label set custom does not fit: it does not declare 1 pixels" in shown
+
+
+def test_inspect_looks_into_archives(tmp_path):
+    shutil.make_archive(str(tmp_path / "masks"), "zip", STREETS / "truth")
+    found = json.loads(segiou("inspect", tmp_path / "masks.zip", "--format", "json").stdout)
+    folder = json.loads(segiou("inspect", STREETS / "truth", "--format", "json").stdout)
+    assert {**found, "folder": ""} == {**folder, "folder": ""}
+
+
+def test_inspect_tells_equal_problems_together(tmp_path):
+    for i in range(20):
+        (tmp_path / f"{i:02}.png").write_bytes(b"")
+    done = segiou("inspect", tmp_path)
+    assert done.returncode == 3
+    assert done.stdout.startswith("unreadable: 20 files: is empty (0 bytes)\n")
+    assert done.stdout.endswith("and 17 more\n")
+    assert len(json.loads(segiou("inspect", tmp_path, "--format", "json").stdout)["problems"]) == 20
+
+
 @pytest.mark.parametrize(
     ("name", "said"),
     [
@@ -236,7 +290,7 @@ def test_inspect_tells_what_is_there():
 )
 def test_inspect_calls_out_what_is_suspicious(name, said):
     done = segiou("inspect", FIXTURES / "hostile" / name)
-    assert done.returncode == 0
+    assert done.returncode == (3 if said == "unreadable" else 0)
     assert said in " ".join(done.stdout.split())
 
 
@@ -304,14 +358,46 @@ def test_a_reader_that_goes_away_does_not_pass_the_gate(tmp_path):
     assert len((tmp_path / "i.csv").read_text().splitlines()) == 7
 
 
-def test_a_reader_that_goes_away_is_no_error():
-    command = f"{sys.executable} -m segiou labelsets | head -1"
-    done = subprocess.run(
-        ["bash", "-c", command],
-        capture_output=True,
-        text=True,
-    )
+@pytest.mark.parametrize("command", ["labelsets", "labelsets ade20k", "score --help"])
+def test_a_reader_that_goes_away_is_no_error(command):
+    done = in_shell(f"{command} | head -1; exit ${{PIPESTATUS[0]}}")
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_reader_of_a_named_stdout_may_go_away_too():
+    score = shlex.join(SCORE)
+    done = in_shell(f"{score} --output - | head -1; exit ${{PIPESTATUS[0]}}")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "model_b\n", "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize("command", ["labelsets ade20k", "--help", "--version", shlex.join(SCORE)])
+def test_a_full_disk_is_said_once(command):
+    done = in_shell(f"{command} > /dev/full")
+    assert (done.returncode, done.stderr) == (3, "segiou: stdout: No space left on device\n")
+
+
+@pytest.mark.parametrize("command", ["labelsets", "--help", shlex.join(SCORE)])
+def test_a_closed_stdout_is_said(command):
+    done = in_shell(f"{command} >&-")
+    assert (done.returncode, done.stderr) == (3, "segiou: stdout: is closed\n")
+
+
+def test_stdout_may_be_closed_where_nothing_is_written_to_it(tmp_path):
+    done = in_shell(f"{shlex.join(SCORE)} --output {tmp_path}/r.json >&-")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads((tmp_path / "r.json").read_text())["pairs"] == 6
+
+
+def test_notes_never_go_where_data_go():
+    done = in_shell(f"{shlex.join(SCORE)} --format json --fail-under miou=1 2>&-")
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["pairs"] == 6
+
+
+def in_shell(command: str) -> subprocess.CompletedProcess:
+    full = f"{shlex.quote(sys.executable)} -m segiou {command}"
+    return subprocess.run(["bash", "-c", full], capture_output=True, text=True, encoding="utf-8")
 
 
 def test_help_and_version():

@@ -11,8 +11,8 @@ from PIL import Image
 
 import segiou
 from segiou.channels import ChannelCounts
-from segiou.cli.main import build_parser
 from segiou.cli.options import class_arguments
+from segiou.cli.parsers import build_parser
 from segiou.html import render_report, write_html
 from segiou.sources import open_source
 

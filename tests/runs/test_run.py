@@ -107,9 +107,13 @@ def test_parquet(run, tmp_path):
     assert [row["id"] for row in table] == list(run.ids)
     assert table[5]["iou:car"] == run.rows()[5]["iou:car"]
     assert table[0]["pixels"] == 48
+    (tmp_path / "link.parquet").symlink_to(path)
+    segiou.Run(run.options).to_parquet(tmp_path / "link.parquet")
+    assert (tmp_path / "link.parquet").is_symlink()
+    assert parquet.read_table(path).num_rows == 0
     with pytest.raises(OSError, match="No such file"):
         run.to_parquet(tmp_path / "no" / "r.parquet")
-    assert not [p for p in tmp_path.iterdir() if p.name.startswith(".segiou")]
+    assert not [p for p in tmp_path.iterdir() if p.name.startswith(".")]
 
 
 def test_empty_runs_give_empty_tables():

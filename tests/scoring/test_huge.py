@@ -148,7 +148,7 @@ def test_large_predictions_are_resized_by_windows(tmp_path, all_big):
     rows, cols = (2 * np.arange(61) + 1) * 30 // 122, (2 * np.arange(75) + 1) * 200 // 150
     want = segiou.ConfusionMatrix(5).update(truth, pred[np.ix_(rows, cols)])
     assert run.total() == want
-    with pytest.raises(DataError, match=r"is 200 × 30 pixels, but its truth .* is 75 × 61"):
+    with pytest.raises(DataError, match=r"is 200 × 30 pixels, but its truth is 75 × 61"):
         segiou.score_folder(tmp_path / "t.npy", tmp_path / "tiled.tif", labels=5)
 
 

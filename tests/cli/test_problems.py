@@ -1,0 +1,129 @@
+"""What the command says about many bad files, odd names and parts without pairs."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from segiou.cli import main
+
+STREETS = Path(__file__).parents[2] / "fixtures" / "streets"
+
+
+def write(path: Path, array) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(np.uint8(array)).save(path)
+
+
+@pytest.fixture
+def many(tmp_path):
+    """Thirty pairs whose truth has the undeclared value 9, and one good pair."""
+    for i in range(30):
+        write(tmp_path / "truth" / f"{i:02}.png", [[0, 1, 9]])
+        write(tmp_path / "pred" / f"{i:02}.png", [[0, 1, 1]])
+    for side in ("truth", "pred"):
+        write(tmp_path / side / "good.png", [[0, 1]])
+    return ["score", str(tmp_path / "truth"), str(tmp_path / "pred"), "--labels", "2"]
+
+
+def test_equal_problems_are_told_together(many, capsys):
+    assert main(many) == 3
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "segiou: 30 problems:"
+    assert lines[1].startswith("  30 files: has values that are no class: 9; add them")
+    assert lines[1].endswith("--ignore 9")
+    assert lines[2].endswith("truth/00.png [9: 1 px]")
+    assert lines[5] == "    and 27 more"
+    assert len(lines) == 7
+
+
+@pytest.mark.parametrize("on_error", ["stop", "skip"])
+def test_all_of_them_go_into_a_file(many, capsys, tmp_path, on_error):
+    path = tmp_path / "problems.csv"
+    assert main([*many, "--on-error", on_error, "--problems", str(path)]) == 3
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [Path(row["file"]).name for row in rows] == [f"{i:02}.png" for i in range(30)]
+    assert {row["problem"][-10:] for row in rows} == {"9 [9: 1 px]"[-10:]}
+
+
+def test_left_out_pairs_are_told_together_from_a_run_file_too(many, capsys, tmp_path):
+    run = str(tmp_path / "r.sqlite")
+    assert main([*many, "--on-error", "skip", "--run", run]) == 3
+    said = capsys.readouterr().err
+    assert len(said.splitlines()) == 5
+    assert "left out: 30 files: has values that are no class: 9;" in said
+    main(["report", run])
+    assert capsys.readouterr().err == said
+
+
+def test_a_file_without_problems_says_so(capsys, tmp_path):
+    write(tmp_path / "t.png", [[0, 1]])
+    write(tmp_path / "p.png", [[0, 1]])
+    pair = [str(tmp_path / "t.png"), str(tmp_path / "p.png"), "--labels", "2"]
+    assert main(["score", *pair, "--problems", str(tmp_path / "x.csv")]) == 0
+    assert (tmp_path / "x.csv").read_text() == "file,problem\n"
+
+
+def test_names_cannot_break_lines_or_move_the_cursor(capsys, tmp_path):
+    name = "a\nb\x1b[2J.png"
+    write(tmp_path / "truth" / name, [[0, 9]])
+    write(tmp_path / "pred" / name, [[0, 1]])
+    command = ["score", str(tmp_path / "truth"), str(tmp_path / "pred"), "--labels", "2"]
+    assert main(command) == 3
+    said = capsys.readouterr().err
+    assert len(said.splitlines()) == 2
+    assert r"truth/a\nb\x1b[2J.png: has values" in said
+    assert main([*command, "--ignore", "9", "--worst", "1"]) == 0
+    shown = capsys.readouterr().out
+    assert r"a\nb\x1b[2J " in shown
+    assert "\x1b" not in shown
+
+
+def test_a_part_without_pairs_is_empty_and_merges(capsys, tmp_path):
+    command = ["score", str(STREETS / "truth"), str(STREETS / "model_a")]
+    command += ["--labels", str(STREETS / "labels.toml")]
+    runs, empty = [], 0
+    for part in range(1, 9):
+        runs.append(str(tmp_path / f"{part}.sqlite"))
+        page = str(tmp_path / "page.html")
+        shard = ["--shard", f"{part}/8", "--run", runs[-1], "--html", page]
+        assert main([*command, *shard, "--output", str(tmp_path / "r.json")]) == 0
+        pairs = json.loads((tmp_path / "r.json").read_text())["pairs"]
+        said = capsys.readouterr().err
+        assert (f"part {part} of 8 holds none of the few pairs" in said) == (pairs == 0)
+        empty += pairs == 0
+    assert empty >= 2
+    merged = str(tmp_path / "all.sqlite")
+    assert main(["merge", *runs, "--output", merged]) == 0
+    assert main(["report", merged, "--format", "json"]) == 0
+    whole = json.loads(capsys.readouterr().out)
+    assert main([*command, "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["matrix"] == whole["matrix"]
+
+
+def test_names_that_are_no_unicode_come_through(capsys, tmp_path):
+    name = os.fsdecode(b"\xff.png")
+    try:
+        write(tmp_path / "truth" / name, [[0, 1]])
+    except OSError:
+        pytest.skip("this file system takes Unicode only")
+    write(tmp_path / "pred" / name, [[0, 1]])
+    (tmp_path / "truth" / os.fsdecode(b"\xfe.png")).write_bytes(b"broken")
+    assert main(["inspect", str(tmp_path / "truth"), "--format", "json"]) == 3
+    shown = json.loads(capsys.readouterr().out)
+    path = tmp_path / "found.json"
+    assert main(["inspect", str(tmp_path / "truth"), "--output", str(path)]) == 3
+    assert json.loads(path.read_text(encoding="utf-8")) == shown
+    assert os.fsencode(shown["problems"][0]["file"]).endswith(b"truth/\xfe.png")
+    command = ["score", str(tmp_path / "truth"), str(tmp_path / "pred"), "--labels", "2"]
+    command += ["--missing", "skip", "--worst", "1", "--format", "json"]
+    assert main([*command, "--html", str(tmp_path / "r.html")]) == 0
+    assert json.loads(capsys.readouterr().out)["pairs"] == 1
+    assert "\\udcff" in (tmp_path / "r.html").read_text(encoding="utf-8")

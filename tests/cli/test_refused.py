@@ -1,0 +1,258 @@
+"""What the command refuses before it does any work: its folders do not even exist."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from segiou.cli import main
+
+NOWHERE = ["score", "no-truth", "no-pred", "--labels", "camvid"]
+COMPARE = ["compare", "no-a", "no-b"]
+
+
+def refused(capsys, arguments) -> str:
+    """What is said by a command that must end with 2 and print no data."""
+    assert main([str(argument) for argument in arguments]) == 2
+    found = capsys.readouterr()
+    assert found.out == ""
+    assert found.err.startswith("segiou: ")
+    return found.err
+
+
+def test_without_a_fault_the_folders_are_looked_at(capsys):
+    """The tests below could not fail otherwise."""
+    assert main(NOWHERE) == 3
+    assert "no-truth: does not exist" in capsys.readouterr().err
+    assert main(COMPARE) == 3
+
+
+@pytest.mark.parametrize("option", ["--output", "--html", "--per-image", "--run"])
+class TestFiles:
+    def test_in_no_folder(self, capsys, tmp_path, option):
+        said = refused(capsys, [*NOWHERE, option, tmp_path / "no" / "f.html"])
+        assert f"{option} {tmp_path}/no/f.html: the folder {tmp_path}/no does not exist" in said
+
+    def test_in_a_file(self, capsys, tmp_path, option):
+        (tmp_path / "file").touch()
+        said = refused(capsys, [*NOWHERE, option, tmp_path / "file" / "f.html"])
+        assert f"the folder {tmp_path}/file is a file; make it, or choose another" in said
+
+    def test_that_are_folders(self, capsys, tmp_path, option):
+        said = refused(capsys, [*NOWHERE, option, tmp_path])
+        assert f"{option} {tmp_path}: is a folder; name a file to write" in said
+
+    def test_that_may_not_be_written(self, capsys, tmp_path, option):
+        folder = tmp_path / "closed"
+        folder.mkdir(mode=0o500)
+        if os.access(folder, os.W_OK):
+            # Permissions do not bind this user, but nobody makes files in here.
+            folder = Path("/proc")
+            if not folder.is_dir():
+                pytest.skip("every folder may be written here")
+        said = refused(capsys, [*NOWHERE, option, folder / "f.html"])
+        assert f"nothing can be written in {folder}: " in said
+
+    def test_leave_nothing_behind(self, capsys, tmp_path, option):
+        main([*NOWHERE, option, str(tmp_path / "f.html")])
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_one_file_for_two_outputs(capsys, tmp_path):
+    files = ["--html", tmp_path / "r.html", "--output", tmp_path / "." / "r.html"]
+    assert "over what --output writes" in refused(capsys, [*NOWHERE, *files])
+
+
+def test_an_output_over_an_input(capsys, tmp_path):
+    for name in ("run.sqlite", "mine.toml"):
+        (tmp_path / name).write_text("precious")
+    run, labels = tmp_path / "run.sqlite", tmp_path / "mine.toml"
+    for command in (["report", run], ["explain", run], ["compare", run, "b"]):
+        said = refused(capsys, [*command, "--output", run])
+        assert f"would be written over {run}; choose another name" in said
+    command = ["score", "no-truth", "no-pred", "--labels", labels, "--run", labels]
+    assert f"would be written over {labels}" in refused(capsys, command)
+    assert {path.read_text() for path in tmp_path.iterdir()} == {"precious"}
+
+
+def test_plots_where_a_file_is(capsys, tmp_path):
+    (tmp_path / "plots").touch()
+    said = refused(capsys, [*NOWHERE, "--plots", tmp_path / "plots"])
+    assert "is a file; name a folder" in said
+
+
+def test_photographs_that_are_no_folder(capsys, tmp_path):
+    page = ["--html", tmp_path / "r.html", "--images", tmp_path / "no"]
+    assert "no: is no folder" in refused(capsys, [*NOWHERE, *page])
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--output", "r.xyz"], "the ending '.xyz' means no format"),
+        (["--protocol", "mine"], "no protocol 'mine'"),
+        (["--fail-under", "iou:unicorn=0.5"], "no such class; there are sky, building"),
+        (["--fail-under", "dice:=0.5"], "no such class"),
+        (["--fail-under", "boundary_iou=0.5"], "score with --boundary"),
+        (["--worst", "3", "--worst-by", "iou:unicorn"], "no score 'iou:unicorn'; there are mean"),
+        (["--worst-by", "influence"], "--worst-by says nothing without --worst"),
+        (["--images", "."], "--images says nothing without --html"),
+        (["--examples", "3"], "--examples says nothing without --html"),
+        (["--seed", "1"], "--seed says nothing without --intervals"),
+        (["--intervals", "--level", "95"], "level must be between 0 and 1"),
+        (["--intervals", "--resamples", "1"], "--resamples must be at least 2"),
+        (["--intervals", "--resamples", "99999999999"], "--resamples must be at most 10000000"),
+        (["--intervals", "--seed", "-1"], "--seed must be at least 0"),
+        (["--group-by", "("], "'(' is not a regular expression"),
+        (["--group-by", "no.csv:drive"], "there is no file no.csv"),
+        (["--ignore", "1" + 20 * "0"], "is no value that a mask can hold"),
+        (["--ignore", str(1 << 40)], "spread from 0 to 1099511627776"),
+        (["--exclude", "unicorn"], "no class 'unicorn'"),
+    ],
+)
+def test_options_of_a_report(capsys, options, said):
+    assert said in refused(capsys, [*NOWHERE, *options])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([*COMPARE, "--metric", "beauty"], "no metric 'beauty'; there are iou, dice"),
+        ([*COMPARE, "--names", "one"], "names 1 models, but there are 2"),
+        ([*COMPARE, "--names", "one,one"], "gives two models one name"),
+        ([*COMPARE, "--level", "2"], "level must be between"),
+        ([*COMPARE, "--group-by", "["], "not a regular expression"),
+        ([*COMPARE, "--protocol", "mine"], "no protocol 'mine'"),
+        ([*COMPARE, "--output", "x.csv"], "findings are text or JSON"),
+        ([*COMPARE, "--html", "no/x.html"], "does not exist"),
+        (["explain", "no-run", "--protocol", "mine"], "no protocol 'mine'"),
+        (["explain", "no-run", "--output", "no/x.txt"], "does not exist"),
+        (["inspect", "no-dir", "--output", "no/x.txt"], "does not exist"),
+        (["explore", "--no-open", "--output", "no/x.html"], "does not exist"),
+        (["merge", "no-a", "no-b", "--output", "no/x.sqlite"], "does not exist"),
+    ],
+)
+def test_options_of_other_commands(capsys, arguments, said):
+    assert said in refused(capsys, arguments)
+
+
+def folders(root: Path, *names: str) -> list[str]:
+    """Pairs whose predictions are broken: reading one would be an error of its own."""
+    for side in ("truth", "pred"):
+        (root / side).mkdir()
+        for name in names:
+            Image.fromarray(np.uint8([[0, 1]])).save(root / side / f"{name}.png")
+    for name in names:
+        (root / "pred" / f"{name}.png").write_bytes(b"broken")
+    return ["score", str(root / "truth"), str(root / "pred"), "--labels", "2"]
+
+
+def test_intervals_over_one_image(capsys, tmp_path):
+    said = refused(capsys, [*folders(tmp_path, "a"), "--intervals"])
+    assert "there is 1 image to resample and at least 2 are needed" in said
+    assert "leave out --intervals and --group-by, or score more images" in said
+
+
+def test_intervals_over_one_group(capsys, tmp_path):
+    command = folders(tmp_path, "a_1", "a_2")
+    assert "there is 1 group to resample" in refused(capsys, [*command, "--group-by", "^."])
+    assert "is not found in a_1" in refused(capsys, [*command, "--group-by", "^b"])
+    assert main([*command, "--intervals"]) == 3
+
+
+def test_no_run_file_is_made_for_a_command_that_is_refused(capsys, tmp_path):
+    command = folders(tmp_path, "a")
+    refused(capsys, [*command, "--intervals", "--run", tmp_path / "r.sqlite"])
+    assert not (tmp_path / "r.sqlite").exists()
+
+
+def test_options_of_scoring_with_a_run_file(capsys, tmp_path):
+    """They would be passed over, and the numbers not be what was asked for."""
+    for side in ("truth", "pred"):
+        Image.fromarray(np.uint8([[0, 1]])).save(tmp_path / f"{side}.png")
+    run = tmp_path / "r.sqlite"
+    pair = [str(tmp_path / "truth.png"), str(tmp_path / "pred.png")]
+    assert main(["score", *pair, "--labels", "2", "--run", str(run)]) == 0
+    capsys.readouterr()
+    said = refused(capsys, ["explain", run, "--ignore", "0", "--labels", "2"])
+    assert "is a run file, scored already: leave out --labels, --ignore" in said
+
+
+def test_findings_take_their_format_from_their_ending(capsys, tmp_path):
+    Image.fromarray(np.uint8([[0, 1]])).save(tmp_path / "mask.png")
+    for ending, first in ((".json", "{"), (".txt", "f")):
+        path = tmp_path / f"found{ending}"
+        assert main(["inspect", str(tmp_path / "mask.png"), "--output", str(path)]) == 0
+        assert path.read_text()[0] == first
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["score", "", "no-pred", "--labels", "2"], "TRUTH is empty; is a variable not set?"),
+        (["score", "no-truth", "", "--labels", "2"], "PRED is empty"),
+        (["compare", "no-a", ""], "MODELS is empty"),
+        (["demo", ""], "FOLDER is empty"),
+        (["labelsets", ""], "NAME is empty"),
+        *(
+            ([*NOWHERE, option, ""], f"{option} is empty; is a variable not set?")
+            for option in ("--output", "--html", "--run", "--key", "--group-by", "--ignore")
+        ),
+        ([*NOWHERE, "--ignore", ","], "take values or names of classes, got ','"),
+        (["explain", "."], ". is a folder, not a run file; for folders: TRUTH PRED --labels SET"),
+        (["compare", ".", "no-b"], "for folders: PRED PRED --truth DIR --labels SET"),
+        (["report", "."], ". is a folder, not a run file; to score it: segiou score"),
+    ],
+)
+def test_arguments_that_are_not_what_was_meant(capsys, arguments, said):
+    assert said in refused(capsys, arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([*NOWHERE, "--formt", "json"], "--formt json; did you mean --format?"),
+        ([*NOWHERE, "--formt=json"], "--formt=json; did you mean --format?"),
+        ([*NOWHERE, "another"], "unrecognized arguments: another\n"),
+        (["report", "run", "--labels", "3"], "unrecognized arguments: --labels 3\n"),
+    ],
+)
+def test_options_that_are_not_there(capsys, arguments, said):
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    lines = capsys.readouterr().err.splitlines(keepends=True)
+    assert said in lines[0]
+    assert lines[1:] == [f"for help: segiou {arguments[0]} --help\n"]
+
+
+def test_run_files_where_folders_are_meant(capsys, tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / name).write_bytes(b"SQLite format 3\0" + bytes(100))
+    a, b = tmp_path / "a", tmp_path / "b"
+    assert "explain takes one run file" in refused(capsys, ["explain", a, b])
+    mixed = ["compare", a, "no-b", "--truth", "no-truth", "--labels", "2"]
+    assert f"{a} is a run file, not masks" in refused(capsys, mixed)
+
+
+def test_a_file_against_a_folder(capsys, tmp_path):
+    Image.fromarray(np.uint8([[0, 1]])).save(tmp_path / "a.png")
+    assert main(["score", str(tmp_path / "a.png"), str(tmp_path), "--labels", "2"]) == 3
+    assert "is a file, not a folder; give two folders, or two files" in capsys.readouterr().err
+    assert main(["score", str(tmp_path / "a.png"), "no.png", "--labels", "2"]) == 3
+    said = capsys.readouterr().err
+    assert said == "segiou: 1 problem:\n  no.png: does not exist\n"
+
+
+def test_swapped_folders_are_asked_about(capsys, tmp_path):
+    for side, array in (("truth", [[0, 255]]), ("pred", [[0, 1]])):
+        (tmp_path / side).mkdir()
+        Image.fromarray(np.uint8(array)).save(tmp_path / side / "a.png")
+    options = ["--labels", "2", "--ignore", "255"]
+    assert main(["score", str(tmp_path / "pred"), str(tmp_path / "truth"), *options]) == 3
+    said = capsys.readouterr().err
+    assert "the truth ignores them: are truth and prediction swapped? If not, add them" in said
