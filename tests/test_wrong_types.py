@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import segiou
-from segiou import fine_grained, imbalance, metrics
+from segiou import fine_grained, geometry, imbalance, metrics
 from segiou.counts import Tally
 from segiou.labels import LabelClass
 
@@ -46,7 +46,7 @@ WRONG_KINDS = [
     (lambda: segiou.ConfusionMatrix(2, exclude=True), "exclude must be an integer.*not bool"),
     (lambda: segiou.ConfusionMatrix(2, unassigned=None), "'error' or 'count', not NoneType"),
     (lambda: CM.update([[0]], [[[0.1], [0.9]]], argmax="0"), "argmax must be an integer, not str"),
-    (lambda: CM.update([[0]], [[0.1]], threshold="0.5"), "threshold must be a number, not str"),
+    (lambda: CM.update([[0]], [[0.1]], threshold="0.5"), "threshold must be a number"),
     (lambda: CM.add([[1]]), "count must be a PairCount, such as ConfusionMatrix.count gives"),
     (lambda: CM.load_state_dict([]), "state must be a state as state_dict gives it, not list"),
     (lambda: CM.mean_iou(["segiou"]), "a Protocol or the name of one, not list"),
@@ -78,6 +78,15 @@ WRONG_KINDS = [
     (lambda: folder(progress=1), "progress must be a function of pairs done and total"),
     (lambda: folder(allow_lossy="no"), r"allow_lossy must be True or False, not str \('no'\)"),
     (lambda: folder(run=0), "run must be a path or an address, not int"),
+    (lambda: geometry.greedy_match([[0.5]], ["a"]), "scores must be numbers, not list"),
+    (
+        lambda: geometry.greedy_match([[0.5]], threshold="0.5"),
+        "threshold must be a number, not str",
+    ),
+    (lambda: geometry.consensus([[[0]], [[0]]], "2"), "num_classes must be an integer, not str"),
+    (lambda: geometry.consensus(3, 2), "masks must be label images, one an annotator, not int"),
+    (lambda: geometry.count_label_sets(None, []), "truth must be a sequence of samples"),
+    (lambda: segiou.compare(RUN, RUN).to_text(width=np.nan), "width must be an integer, not float"),
     (lambda: folder(key=7), "key must be text, not int"),
 ]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from segiou._arguments import check_integer
 from segiou.comparison import words
 from segiou.comparison.power import Power
 from segiou.imbalance import ImbalanceDifference
@@ -200,7 +201,7 @@ class Comparison:
         width : int
             Columns of the paragraphs; tables are as wide as they must be.
         """
-        return words.text(self, width)
+        return words.text(self, check_integer("width", width, 1))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, unrounded; None where undefined."""

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from segiou._arguments import check_integer, check_several
 from segiou.counting import as_label_array, count_pairs
 from segiou.counts import Tally
 from segiou.geometry._ratio import ratio
@@ -226,9 +227,8 @@ def _read(
     masks: Sequence[ArrayLike] | Labels, num_classes: int, ignore: int | Iterable[int]
 ) -> tuple[list[Labels], list[NDArray[np.bool_] | None]]:
     """Return the masks as label arrays and, for each, where it is valid (None: everywhere)."""
-    if num_classes < 1:
-        msg = f"num_classes must be at least 1, got {num_classes}"
-        raise ValueError(msg)
+    num_classes = check_integer("num_classes", num_classes, 1)
+    check_several("masks", masks, "label images, one an annotator")
     labels: list[Labels] = [as_label_array(m, f"annotator {k}") for k, m in enumerate(masks)]
     if len(labels) < 2:
         msg = f"agreement takes the masks of at least two annotators, got {len(labels)}"

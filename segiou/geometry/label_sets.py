@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from segiou._arguments import read_several
 from segiou.counts import Counts
 from segiou.metrics import average, iou, mean
 
@@ -153,6 +154,8 @@ def count_label_sets(
     >>> scores.class_names, scores.iou(), scores.macro_iou()
     (('cat', 'dog'), array([1. , 0.5]), 0.75)
     """
+    truth = read_several("truth", truth, "a sequence of samples, each with its labels")
+    pred = read_several("pred", pred, "a sequence of samples, each with its labels")
     if len(truth) != len(pred):
         msg = f"truth has {len(truth)} samples, pred {len(pred)}; they must be the same ones"
         raise ValueError(msg)

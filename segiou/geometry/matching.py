@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from segiou._arguments import check_kind, refuse_kind
 from segiou.geometry._boxes import BoxFormat, as_flags
 from segiou.geometry.boxes import box_iou
 
@@ -101,7 +103,8 @@ def greedy_match(
     >>> m.tp, m.fp, m.fn
     (1, 2, 1)
     """
-    table = np.asarray(iou, dtype=np.float64)
+    table = _numbers("iou", iou)
+    check_kind("threshold", threshold, Real, "a number")
     if table.ndim != 2:
         msg = f"iou must have the shape (truths, predictions), got {table.shape}"
         raise ValueError(msg)
@@ -159,10 +162,17 @@ def match_boxes(
     return greedy_match(iou, scores, threshold=threshold, crowd=crowd, ignore=ignore)
 
 
+def _numbers(name: str, values: ArrayLike) -> NDArray[np.float64]:
+    array = np.asarray(values)
+    if array.size and array.dtype.kind not in "biuf":
+        raise refuse_kind(name, values, "numbers")
+    return array.astype(np.float64, copy=False)
+
+
 def _order(scores: ArrayLike | None, preds: int) -> Indices:
     if scores is None:
         return np.arange(preds, dtype=np.int64)
-    values = np.asarray(scores, dtype=np.float64)
+    values = _numbers("scores", scores)
     if values.shape != (preds,):
         msg = f"scores must have one value for each of {preds} predictions, got {values.shape}"
         raise ValueError(msg)

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from segiou._arguments import check_choice
+from segiou._arguments import check_callable, check_choice
 from segiou.counts import Counts, check_counts
 from segiou.metrics._include import included
 from segiou.metrics._ratio import Floats, ratio
@@ -76,6 +76,7 @@ def average(
     (0.45, 0.8182)
     """
     check_counts(counts)
+    check_callable("metric", metric, "a function of Counts, such as segiou.metrics.iou")
     check_choice("average", how, ("macro", "micro", "weighted", "none"))
     taken = included(include, counts.tp.shape[-1])
     if how == "macro":

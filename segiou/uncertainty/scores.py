@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._arguments import check_choice, read_several, refuse_kind
+from segiou._arguments import check_choice, check_kind, read_several
 from segiou.counts import Counts, check_counts
 from segiou.metrics import (
     METRICS,
@@ -202,11 +202,10 @@ def _names(counts: Counts, units: Units, class_names: Sequence[str] | None) -> t
 
 def _resolved(metric: Metric, counts: Counts) -> tuple[str, Callable[[Counts], Floats], bool]:
     """Name, function, and whether it has a value per class."""
-    if not isinstance(metric, str) and not callable(metric):
-        raise refuse_kind("metric", metric, "the name of a metric or a function of Counts")
     if callable(metric):
         label = getattr(metric, "__name__", "score")
         return label, metric, metric(counts).shape == counts.tp.shape
+    check_kind("metric", metric, str, "the name of a metric or a function of Counts")
     name = _MEANS.get(metric, metric)
     if name in METRICS:
         return name, METRICS[name], True

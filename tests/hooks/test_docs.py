@@ -53,12 +53,14 @@ def folder(streets, tmp_path_factory):
 def test_the_example_runs(name, folder, need):
     code = examples()[name]
     for framework in needed(code):
+        if framework == "tensorflow" and importlib.util.find_spec(framework) is None:
+            pytest.skip("TensorFlow, which no extra brings, is not installed here")
         # Importing Keras here would fix its backend; its example runs on torch.
         need("torch" if framework == "keras" else framework)
         if importlib.util.find_spec(framework) is None:
             assert os.environ.get("SEGIOU_REQUIRE_FRAMEWORKS") != "1"
             pytest.skip(f"{framework} is not installed here")
-    environment = {"KERAS_BACKEND": "torch"}
+    environment = {"KERAS_BACKEND": "tensorflow" if "tensorflow" in needed(code) else "torch"}
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", BEFORE + code],
         capture_output=True,
