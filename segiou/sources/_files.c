@@ -81,6 +81,7 @@ static char *read_plain(const char *path, int64_t tick, struct stat *found)
 
 typedef struct {
     PyObject *path; /* bytes */
+    const char *name; /* what they hold */
     char *content;
     struct stat found;
 } File;
@@ -94,15 +95,17 @@ static PyObject *as_result(const File *file)
                          (long long)nanoseconds(file->found.st_mtim));
 }
 
-/* -1 where a path is none. */
+/* -1 where a path is none; one that no file can have stays NULL. */
 static int encode_paths(PyObject *paths, File *files, Py_ssize_t count)
 {
     for (Py_ssize_t i = 0; i < count; i++) {
         PyObject *path = PySequence_GetItem(paths, i);
         int encoded = path != NULL && PyUnicode_FSConverter(path, &files[i].path);
         Py_XDECREF(path);
-        if (!encoded)
+        files[i].name = encoded ? PyBytes_AsString(files[i].path) : NULL;
+        if (!encoded && !PyErr_ExceptionMatches(PyExc_ValueError))
             return -1;
+        PyErr_Clear();
     }
     return 0;
 }
@@ -111,7 +114,8 @@ static PyObject *read_files(File *files, Py_ssize_t count, int64_t tick)
 {
     Py_BEGIN_ALLOW_THREADS
     for (Py_ssize_t i = 0; i < count; i++)
-        files[i].content = read_plain(PyBytes_AsString(files[i].path), tick, &files[i].found);
+        if (files[i].name != NULL)
+            files[i].content = read_plain(files[i].name, tick, &files[i].found);
     Py_END_ALLOW_THREADS
     PyObject *results = PyList_New(count);
     for (Py_ssize_t i = 0; results != NULL && i < count; i++) {

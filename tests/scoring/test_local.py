@@ -100,9 +100,13 @@ def test_wrong_kinds_are_refused(paths):
         _read_small(paths, 0)
 
 
-def test_a_path_with_a_nul_is_refused(put):
-    with pytest.raises(ValueError, match="null"):
-        _read_small([put("a"), "a\0b"], 0)
+def test_paths_that_no_file_can_have_are_left_to_reading(put):
+    assert [bool(found) for found in read([put("a"), "a\0b", "\ud800", put("b")])] == [
+        True,
+        False,
+        False,
+        True,
+    ]
 
 
 def test_no_handle_and_no_memory_is_kept(put, tmp_path):
