@@ -18,6 +18,7 @@ from PIL import Image
 import segiou
 
 ROOT = Path(__file__).resolve().parents[2]
+PAIRS = 1200
 
 
 def test_runs_that_are_killed_go_on_to_the_same_bits():
@@ -34,15 +35,15 @@ def test_runs_that_are_killed_go_on_to_the_same_bits():
 
 @pytest.fixture
 def many(tmp_path):
-    """Pairs enough to be interrupted in: 600 masks are links to a few."""
+    """Pairs enough to be interrupted in: these are links to a few."""
     rng = np.random.default_rng(0)
     for side in ("truth", "pred"):
         (tmp_path / side).mkdir()
         for i in range(4):
             mask = np.kron(rng.integers(0, 9, (20, 20), dtype=np.uint8), np.ones((50, 50), "u1"))
             Image.fromarray(mask).save(tmp_path / f"{side}-{i}.png")
-        for i in range(600):
-            os.link(tmp_path / f"{side}-{i % 4}.png", tmp_path / side / f"{i:03d}.png")
+        for i in range(PAIRS):
+            os.link(tmp_path / f"{side}-{i % 4}.png", tmp_path / side / f"{i:04d}.png")
     return tmp_path
 
 
@@ -71,10 +72,12 @@ def test_ctrl_c_finishes_what_is_under_way_and_tells_how_to_go_on(many, engine):
         out, err = process.communicate()
     assert process.returncode == 130, err
     assert out == ""
-    stopped = re.search(r"stopped after (\d+) of 600 pairs; they are kept in (\S+), and the", err)
+    stopped = re.search(
+        rf"stopped after (\d+) of {PAIRS} pairs; they are kept in (\S+), and the", err
+    )
     assert stopped, err
     assert "Traceback" not in err
-    assert 0 < int(stopped[1]) < 600
+    assert 0 < int(stopped[1]) < PAIRS
     assert len(segiou.Run.open(run)) == int(stopped[1])
     subprocess.run([*command, "--quiet"], check=True, stdout=-1)
     whole = segiou.score_folder(many / "truth", many / "pred", labels=9)
@@ -94,7 +97,7 @@ def test_ctrl_c_twice_stops_at_once_and_the_file_stays_sound(many):
     assert process.returncode == 130
     whole = segiou.score_folder(many / "truth", many / "pred", labels=9)
     partial = segiou.Run.open(run)
-    assert 0 < len(partial) < 600
+    assert 0 < len(partial) < PAIRS
     assert partial.counts == whole.select(partial.ids).counts
     again = segiou.score_folder(many / "truth", many / "pred", labels=9, run=run)
     assert again.total() == whole.total()
@@ -130,7 +133,7 @@ def test_a_full_disk_is_a_clear_error_and_the_run_goes_on_later(many):
     assert "full" in result.stderr
     assert "Traceback" not in result.stderr
     kept = len(segiou.Run.open(run)) if run.exists() else 0
-    assert kept < 600
+    assert kept < PAIRS
     subprocess.run(command, check=True, stdout=-1)
     whole = segiou.score_folder(many / "truth", many / "pred", labels=9)
     assert segiou.Run.open(run).total() == whole.total()
