@@ -66,7 +66,7 @@ def add_class_options(parser: argparse.ArgumentParser, *, required: bool = True)
         "--unassigned",
         choices=("error", "count"),
         default="error",
-        help="what a prediction that names no class is: an error, or a missed pixel",
+        help="what a predicted value that is no class is: an error (default), or a missed pixel",
     )
 
 
@@ -106,15 +106,24 @@ def add_pairing_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--truth-suffix",
         metavar="TEXT",
-        help="end of truth names that is not in the key, such as _gt or _gt.png",
+        help="what truth names end in and the predictions' do not, such as _gt or _gt.png",
     )
-    group.add_argument("--pred-suffix", metavar="TEXT", help="the same for the predictions")
+    group.add_argument("--pred-suffix", metavar="TEXT", help="the same the other way round")
     group.add_argument(
-        "--key", metavar="REGEX", help="what to find in both paths: its group 'key' pairs them"
+        "--key",
+        metavar="REGEX",
+        help="what pairs the files: a regular expression with a group named 'key', found in both "
+        "paths",
     )
-    for name, what in (("missing", "truth without a prediction"), ("extra", "the other way round")):
+    for name, what in (
+        ("missing", "true masks without a prediction"),
+        ("extra", "predictions without a true mask"),
+    ):
         group.add_argument(
-            f"--{name}", choices=("error", "skip"), default="error", help=f"what {what} is"
+            f"--{name}",
+            choices=("error", "skip"),
+            default="error",
+            help=f"{what}: an error (default), or left out and listed",
         )
 
 
@@ -127,15 +136,20 @@ def pairing_arguments(parsed: argparse.Namespace) -> dict[str, Any]:
 def add_reading_options(parser: argparse.ArgumentParser) -> None:
     """How files are read."""
     group = parser.add_argument_group("reading")
-    group.add_argument("--allow-lossy", action="store_true", help="take JPEG masks")
     group.add_argument(
-        "--resize-pred", choices=("nearest",), help="resize predictions to the truth's size"
+        "--allow-lossy", action="store_true", help="take JPEG masks, whose values may be off"
+    )
+    group.add_argument(
+        "--resize-pred",
+        choices=("nearest",),
+        help="resize predictions of another size to the truth's (default: an error)",
     )
     group.add_argument(
         "--on-error",
         choices=("stop", "skip"),
         default="stop",
-        help="whether a bad pair stops the run (after all were tried) or is left out and listed",
+        help="a pair that cannot be counted: stop, after all were tried (default), or skip and "
+        "list it",
     )
     add_running_options(group)
 
@@ -190,7 +204,7 @@ def add_scoring_options(parser: argparse.ArgumentParser) -> None:
         help="score only part I of N of the pairs; segiou merge joins the run files",
     )
     group.add_argument(
-        "--processes", metavar="N", type=positive, help="use processes instead of threads"
+        "--processes", metavar="N", type=positive, help="use N processes instead of threads"
     )
     group.add_argument(
         "--dask", metavar="ADDRESS", help="use the Dask cluster whose scheduler is there"

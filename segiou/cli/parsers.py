@@ -87,7 +87,7 @@ def build_parser() -> argparse.ArgumentParser:
         ("demo", "write drawn street scenes and score two models on them", add_demo),
         ("explore", "open a page on which IoU can be tried with two rectangles", add_explore),
     ):
-        command = commands.add_parser(name, help=text, description=text.capitalize() + ".")
+        command = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
         command.set_defaults(module=name, command=command)
         add(command)
     return parser
@@ -130,12 +130,12 @@ def add_merge(parser: argparse.ArgumentParser) -> None:
 def add_explain(parser: argparse.ArgumentParser) -> None:
     """Options of ``segiou explain``."""
     parser.add_argument(
-        "paths", metavar="RUN | TRUTH PRED", nargs="+", help="a run file, or two folders of masks"
+        "paths", metavar="PATH", nargs="+", help="a run file; or two folders of masks, TRUTH PRED"
     )
     options.add_class_options(parser, required=False)
     options.add_pairing_options(parser)
     options.add_reading_options(parser)
-    parser.add_argument("--protocol", metavar="NAME", help="by whose rule means are made")
+    report_options.add_protocol(parser)
     report_options.add_output_options(parser)
 
 
@@ -145,14 +145,19 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
         "models",
         metavar="MODEL",
         nargs="+",
-        help="run files of the same images; or folders of predictions, with --truth and --labels",
+        help="run files of the same images; or folders of predictions, with --truth and --labels; "
+        "two or more",
     )
-    parser.add_argument("--truth", metavar="DIR", help="folder of true masks, for folders")
-    parser.add_argument("--names", metavar="A,B", help="what to call the models")
     parser.add_argument(
-        "--metric", metavar="NAME", default="iou", help="iou, dice, boundary_iou, …"
+        "--truth", metavar="DIR", help="folder of true masks, where the models are folders"
     )
-    parser.add_argument("--protocol", metavar="NAME", help="by whose rule means are made")
+    parser.add_argument(
+        "--names", metavar="A,B", help="what to call the models (default: their folders)"
+    )
+    parser.add_argument(
+        "--metric", metavar="NAME", default="iou", help="iou (default), dice, boundary_iou, …"
+    )
+    report_options.add_protocol(parser)
     options.add_class_options(parser, required=False)
     options.add_pairing_options(parser)
     options.add_reading_options(parser)
