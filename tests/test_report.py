@@ -137,3 +137,33 @@ def test_a_share_that_is_not_all_does_not_look_so():
     assert ">99.9" in str(matrix.report())
     assert "<0.1 %" in str(matrix.report())
     assert "100.0 %" not in str(matrix.report())
+
+
+def few_images(images):
+    truth = np.array([[[0, 1, 1, 2]]] * images)
+    truth[5:, 0, 3] = 1
+    pred = truth.copy()
+    pred[::2, 0, 1] = 0
+    run = segiou.score(truth, np.where(pred == 2, 1, pred), labels=["road", "car", "pole"])
+    return run.report(intervals=run.intervals(resamples=50))
+
+
+@pytest.mark.parametrize("width", [74, 80, 100, 140])
+def test_an_interval_keeps_to_its_line(width):
+    text = few_images(6).to_text(width=width)
+    assert text.count("0.0000 to 0.0000") == 1
+    assert all(line.split()[-1] != "to" for line in text.splitlines() if line)
+    # Told beside the class, or below where there is no room.
+    assert text.count("never predicted") == 1
+    assert ("never predicted: pole" in text) == (width < 90)
+
+
+def test_intervals_over_few_images_say_so():
+    text = " ".join(few_images(6).to_text().split())
+    assert "over 6 images (few)" in text
+    assert "6 images are few: the interval is only a hint" in text
+    assert "over 6 images (few)" in few_images(6).to_markdown()
+    # With enough images only the class that is in few of them is named.
+    text = " ".join(few_images(12).to_text().split())
+    assert "(few)" not in text
+    assert "do not rely on the intervals of: pole." in text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 import sys
 import warnings
@@ -21,6 +22,9 @@ _PLAIN = str.maketrans(
     {"█": "#", **dict.fromkeys("▏▎▍", ""), **dict.fromkeys("▌▋▊▉", "#")}
     | {**dict.fromkeys("─–−", "-"), "━": "=", "×": "x", "·": "*", "…": "...", "’": "'", "■": "#"}
 )
+
+#: Room is taken from the blanks before it, so that columns stay aligned.
+_INFINITE = re.compile("(?:(?<= ) {2})?∞")
 
 
 def stdout_width() -> int:
@@ -73,7 +77,12 @@ def write(text: str) -> None:
     except UnicodeEncodeError:
         # Names that are no Unicode as escapes, which are right in JSON too.
         text = text.encode("utf-8", "backslashreplace").decode("utf-8")
-        text = text.translate(_PLAIN).encode(encoding, "replace").decode(encoding)
+        text = (
+            _INFINITE.sub("inf", text)
+            .translate(_PLAIN)
+            .encode(encoding, "replace")
+            .decode(encoding)
+        )
     try:
         sys.stdout.write(text)
         sys.stdout.flush()

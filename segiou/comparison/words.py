@@ -3,24 +3,40 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from segiou.imbalance.wording import listed, p_text, percent, plural, points, roughly
+from segiou.imbalance.wording import (
+    listed,
+    p_text,
+    percent,
+    plural,
+    points,
+    roughly,
+    wrapped,
+)
 from segiou.uncertainty import FEW_UNITS
 
 if TYPE_CHECKING:
     from segiou.comparison.findings import Comparison, Difference, Mover, PairComparison
 
-__all__ = ["sentences", "text"]
+__all__ = ["closing_sentences", "pair_sentences", "ranking_sentences", "sentences", "text"]
 
 
 def sentences(found: Comparison) -> list[str]:
     """Say what was found, for every pair and for the ranking."""
-    said = [_ranking_sentence(found)] if len(found.names) > 2 else []
-    for pair in found.pairs:
-        said += _pair_sentences(found, pair)
+    pairs = (text for pair in found.pairs for text in pair_sentences(found, pair))
+    return [*ranking_sentences(found), *pairs, *closing_sentences(found)]
+
+
+def ranking_sentences(found: Comparison) -> list[str]:
+    """Say in which order the models come, where there are more than two."""
+    return [_ranking_sentence(found)] if len(found.names) > 2 else []
+
+
+def closing_sentences(found: Comparison) -> list[str]:
+    """Say how far all of it can be relied on."""
+    said = []
     if found.units < FEW_UNITS:
         said.append(
             f"{plural(found.units, found.unit)} are few: take intervals and p for hints, and "
@@ -29,7 +45,8 @@ def sentences(found: Comparison) -> list[str]:
     return [*said, _limits_sentence(found)]
 
 
-def _pair_sentences(found: Comparison, pair: PairComparison) -> list[str]:
+def pair_sentences(found: Comparison, pair: PairComparison) -> list[str]:
+    """Say what was found of two models."""
     if math.isnan(pair.overall.delta):
         return [f"{pair.a} and {pair.b} cannot be compared: one of the scores is undefined."]
     said = [_lead_sentence(found, pair), _verdict_sentence(found, pair)]
@@ -144,7 +161,7 @@ def _limits_sentence(found: Comparison) -> str:
 
 def text(found: Comparison, width: int) -> str:
     """Write sentences, tables and the images that matter as plain text."""
-    parts = ["\n".join(textwrap.fill(line, width) for line in sentences(found))]
+    parts = ["\n".join(wrapped(line, width) for line in sentences(found))]
     if len(found.names) > 2:
         rows = [
             (r.name, _cell(r.value), _range(r.low, r.high), _cell(r.best)) for r in found.ranking

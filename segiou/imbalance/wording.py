@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Sequence
 
-__all__ = ["listed", "p_text", "percent", "plural", "points", "roughly"]
+__all__ = ["listed", "p_text", "percent", "plural", "points", "roughly", "unbroken", "wrapped"]
 
 
 def points(value: float) -> str:
@@ -13,14 +14,15 @@ def points(value: float) -> str:
 
     Examples
     --------
-    >>> points(0.0081), points(-0.25), points(0.0001), points(float("nan"))
-    ('0.8', '-25.0', 'under 0.1', 'undefined')
+    >>> points(0.0081), points(-0.25), points(-0.0), points(0.0001), points(float("nan"))
+    ('0.8', '-25.0', '0.0', 'under 0.1', 'undefined')
     """
     if math.isnan(value):
         return "undefined"
     if 0 < abs(value) < 0.0005:
         return "under 0.1" if value > 0 else "above -0.1"
-    return f"{100 * value:.1f}"
+    # No zero has a sign.
+    return f"{100 * value + 0.0:.1f}"
 
 
 def percent(value: float) -> str:
@@ -87,3 +89,25 @@ def plural(number: int, one: str, many: str | None = None) -> str:
     ('1 class', '3 images')
     """
     return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+def unbroken(text: str) -> str:
+    r"""Tie every per cent sign to its number, where lines are broken elsewhere.
+
+    Examples
+    --------
+    >>> unbroken("worst 10 % of them") == "worst 10\N{NO-BREAK SPACE}% of them"
+    True
+    """
+    return text.replace(" %", "\N{NO-BREAK SPACE}%")
+
+
+def wrapped(text: str, width: int) -> str:
+    r"""Break a text into lines, never between a number and its per cent sign.
+
+    Examples
+    --------
+    >>> wrapped("a worst 10 % of them", 10)
+    'a worst\n10 % of\nthem'
+    """
+    return textwrap.fill(unbroken(text), width).replace("\N{NO-BREAK SPACE}%", " %")

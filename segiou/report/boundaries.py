@@ -53,10 +53,13 @@ def boundary_note(report: Report) -> str:
             f"tolerances {_listed(options['tolerances'])}",
         ]
     height, width = options["spacing"]
-    if (height, width) != (1.0, 1.0):
+    square = (height, width) == (1.0, 1.0)
+    if not square:
         parts.append(f"pixels of {height:g} × {width:g}")
     if options["border"] != "reference":
         parts.append(f"image border: {options['border']}")
+    if any(row["measure"] == "hausdorff_95" for row in shown_rows(report)):
+        parts.append(f"HD95 in {'pixels' if square else 'these units'}")
     return "; ".join(parts)
 
 

@@ -197,7 +197,8 @@ def interval_text(report: Report) -> str:
     if found is None:
         return ""
     between = between_text(report.interval_of())
-    return f"{100 * found.level:g} % interval {between} over {found.units} {found.unit}s"
+    few = " (few)" if found.overall.few else ""
+    return f"{100 * found.level:g} % interval {between} over {found.units} {found.unit}s{few}"
 
 
 def between_text(limits: tuple[float, float] | None) -> str:

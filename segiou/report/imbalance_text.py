@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from typing import TYPE_CHECKING
 
 from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from segiou.imbalance.wording import wrapped
 from segiou.report.console import console_of, text_of
 from segiou.report.formats import number, percent
 
@@ -33,7 +33,7 @@ def render_imbalance(found: Imbalance, width: int, *, color: bool) -> str:
     """Render sentences, the split of the gap and a row a class for ``width`` columns."""
     console = console_of(width, color=color)
     for sentence in found.sentences():
-        console.print(textwrap.fill(sentence, console.width))
+        console.print(wrapped(sentence, console.width))
     console.print()
     console.print(_split(found))
     console.print()

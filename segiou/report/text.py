@@ -25,6 +25,10 @@ __all__ = ["render_text"]
 _COLUMNS = (("IoU", 0), ("Dice", 62), ("precision", 50), ("recall", 40), ("share", 34))
 _BAR_FROM = 84
 _BAR_CELLS = 16
+_NOTES_FROM = 72
+_INTERVALS_FROM = 74
+#: What an interval takes of the width, its padding included.
+_INTERVAL_CELLS = 21
 _ABSENT_SHOWN = 8
 _NAMED = 4
 #: Percentage of the images whose mean stands for the worst case.
@@ -54,7 +58,7 @@ def render_text(report: Report, rows: Sequence[ClassRow], width: int, *, color: 
     if report.worst_images is not None:
         console.print(_worst_table(report.worst_images))
         console.print()
-    for line in _footer(report):
+    for line in _footer(report, notes=_shows_notes(report, width)):
         console.print(Text(line, style="dim"))
     return text_of(console)
 
@@ -119,14 +123,17 @@ def _class_table(
 ) -> Table:
     table = Table(box=box.SIMPLE, pad_edge=False, padding=(0, 1), show_edge=False)
     table.add_column(heading, overflow="fold", min_width=8)
-    shown = [name for name, needed in _COLUMNS if width >= needed]
+    between = _shows_intervals(report, width) and rows is not report.group_rows
+    room = width - (_INTERVAL_CELLS if between else 0)
+    shown = [name for name, needed in _COLUMNS if room >= needed]
     for name in shown:
         table.add_column(name, justify="right", no_wrap=True)
-    between = report.intervals is not None and rows is not report.group_rows and width >= 74
     if between and report.intervals is not None:
-        table.add_column(f"{100 * report.intervals.level:g} % interval of IoU", justify="right")
-    bar = width >= _BAR_FROM + (24 if between else 0)
-    note = width >= 72 and any(row.status for row in rows)
+        table.add_column(
+            f"IoU, {100 * report.intervals.level:g} % interval", justify="right", no_wrap=True
+        )
+    bar = room >= _BAR_FROM
+    note = room >= _NOTES_FROM and any(row.status for row in rows)
     if bar:
         table.add_column("", no_wrap=True)
     if note:
@@ -149,6 +156,14 @@ def _class_table(
             cells.append(Text(row.status or ("not in the mean" if row.name in excluded else "")))
         table.add_row(*cells)
     return table
+
+
+def _shows_intervals(report: Report, width: int) -> bool:
+    return report.intervals is not None and width >= _INTERVALS_FROM
+
+
+def _shows_notes(report: Report, width: int) -> bool:
+    return width - _INTERVAL_CELLS * _shows_intervals(report, width) >= _NOTES_FROM
 
 
 def _boundary_table(report: Report) -> Table:
@@ -216,7 +231,7 @@ def _tone(value: float) -> str:
     return "red" if value < 1 / 3 else "yellow" if value < 2 / 3 else "green"
 
 
-def _footer(report: Report) -> list[str]:
+def _footer(report: Report, *, notes: bool) -> list[str]:
     from segiou import __version__
 
     share = report.ignored / report.pixels if report.pixels else float("nan")
@@ -224,11 +239,16 @@ def _footer(report: Report) -> list[str]:
     if report.unassigned.any():
         missed = plural(int(report.unassigned.sum()), "valid pixel")
         lines.append(f"predicted as no class, so missed: {missed}")
+    never = [row.name for row in report.classes if row.status == "never predicted"]
+    if never and not notes:
+        lines.append(f"never predicted: {', '.join(never)}")
     skipped = report.iou_mean.skipped
     if skipped:
         lines.append(f"not in the mean: {_skipped_text(report)}")
     if report.boundary:
         lines.append(boundary_note(report))
+    if report.intervals is not None:
+        lines += report.intervals.cautions()
     lines += _unseen(report)
     lines.append(
         f"{plural(report.pairs, 'pair')}, {report.pixels} {report.unit}, "

@@ -128,13 +128,17 @@ class Intervals:
 
     def sentences(self) -> list[str]:
         """Say it in words, rounded to a tenth of a point."""
-        said = [_overall_sentence(self)]
+        return [_overall_sentence(self), *self.cautions()]
+
+    def cautions(self) -> list[str]:
+        """Say what makes the intervals unsafe, if anything does."""
+        said = []
         if self.units < FEW_UNITS:
             said.append(
                 f"{wording.plural(self.units, self.unit)} are few: the interval is only a hint "
                 "and more likely too narrow than too wide."
             )
-        if self.few:
+        elif self.few:
             said.append(
                 f"Seen in fewer than {FEW_UNITS} {self.unit}s, so do not rely on the intervals "
                 f"of: {wording.listed(self.few)}."

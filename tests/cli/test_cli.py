@@ -338,6 +338,31 @@ def test_colours_and_progress_only_where_a_person_looks():
     assert b"\x1b[3" in output
 
 
+def test_help_keeps_the_capitals_of_names():
+    assert "print one as TOML." in segiou("labelsets", "--help").stdout
+    assert "IoU can be tried" in segiou("explore", "--help").stdout
+
+
+def test_an_infinite_distance_is_said_in_ascii_and_in_its_column():
+    lines = [
+        line
+        for line in segiou(
+            "score", STREETS / "truth", STREETS / "model_a", *LABELS, "--boundary",
+            env={"PYTHONIOENCODING": "ascii"},
+        ).stdout.splitlines()
+        if line.startswith(("sky ", "pole ")) and "%" not in line
+    ]  # fmt: skip
+    assert lines[1].split()[-1] == "inf"
+    assert len(lines[0]) == len(lines[1])
+
+
+def test_no_line_breaks_before_a_per_cent_sign():
+    for columns in (37, 61, 80):
+        done = segiou("explain", STREETS / "truth", STREETS / "model_a", *LABELS, columns=columns)
+        assert not [line for line in done.stdout.splitlines() if line.startswith("%")]
+        assert "\N{NO-BREAK SPACE}" not in done.stdout
+
+
 def test_an_ascii_terminal_still_gets_its_table():
     done = segiou(*SCORE, env={"PYTHONIOENCODING": "ascii"})
     assert done.returncode == 0
