@@ -173,8 +173,11 @@ def dumbbells(
             edgecolor=OTHER,
             linewidth=1.1,
             label=labels[0],
+            zorder=2,
+            clip_on=False,
         )
-        axes.scatter(second, places, s=17, color=IOU, label=labels[1], zorder=3)
+        # At 0 and 1 half a dot lies beyond the axes.
+        axes.scatter(second, places, s=17, color=IOU, label=labels[1], zorder=3, clip_on=False)
         name_rows(axes, [row.name for row in rows])
         _scale(axes, "score", len(rows), len(every), "widest")
         axes.legend(

@@ -61,7 +61,7 @@ def prevalence_curve(source: Any, class_name: str, *, ax: Axes | None = None) ->
         axes.plot([row.share], [row.iou], "o", color=IOU, markersize=4.5, markeredgecolor="white")
         axes.set_xscale("log")
         axes.set_ylim(0, 1.02)
-        axes.set_xlabel(f"share of {class_name} in the truth", parse_math=False)
+        axes.set_xlabel(f"share of {class_name} in the truth, dot: here", parse_math=False)
         axes.set_ylabel("score")
         axes.grid(visible=True, axis="y")
         axes.legend(
@@ -115,5 +115,5 @@ def image_distribution(source: Any, *, bins: int = 20, ax: Axes | None = None) -
         axes.set_xlabel("mean IoU of the image")
         axes.set_ylabel("images")
         axes.yaxis.set_major_locator(require("matplotlib.ticker").MaxNLocator(integer=True))
-        axes.legend(loc="best")
+        axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, borderpad=0.1)
     return axes

@@ -89,7 +89,7 @@ def _values(
 def _name(axes: Axes, class_names: tuple[str, ...]) -> None:
     axes.set_xlabel("prediction")
     axes.set_ylabel("truth")
-    axes.spines[:].set_visible(False)
+    axes.spines[:].set(visible=True, color="#d8d5cc")
     axes.tick_params(length=0)
     if len(class_names) > _NAMED:
         return

@@ -259,3 +259,15 @@ def test_boundaries_beside_whole_masks():
     assert drawn[0].tolist() == [row.iou for row in measured.report().classes]
     with pytest.raises(ValueError, match="boundaries were not measured"):
         plots.boundary_against_iou(scored(0.3))
+
+
+def test_dots_at_the_ends_of_the_axis_are_whole():
+    run = segiou.score([[0, 1, 1]], [[0, 0, 0]], labels=["road", "car"])
+    ax = plots.accuracy_against_iou(run)
+    assert [dots.get_clip_on() for dots in ax.collections[1:]] == [False, False]
+    assert ax.collections[1].get_offsets()[:, 0].tolist() == [0.0, 1.0]
+
+
+def test_an_empty_matrix_has_an_edge():
+    ax = plots.confusion_matrix(segiou.ConfusionMatrix(60).update([0], [0]))
+    assert all(spine.get_visible() for spine in ax.spines.values())
