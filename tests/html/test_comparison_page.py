@@ -1,5 +1,8 @@
 """The comparison's page as text."""
 
+import re
+from html import unescape
+
 import numpy as np
 import pytest
 
@@ -43,6 +46,16 @@ def test_three_models_are_ranked(runs, found):
     three = compare(*runs, third, resamples=100, permutations=100)
     page = render_comparison(three, runs[0], third, pair=1)
     assert "All models" in page
+    assert "2 of 3 models" in page
+    # The words are on the pair of the page; those on the others are folded away.
+    opening = page[page.index('id="content"') : page.index('id="models"')]
+    assert "perfect is" in opening
+    assert "i&gt;" not in opening
+    titles = re.findall(r"<details><summary>([^<]* against [^<]*)</summary>", page)
+    assert [unescape(t) for t in titles] == [
+        "i> against small",
+        "perfect against i>",
+    ]
     assert "All models" not in render_comparison(found, *runs)
 
 
@@ -63,3 +76,9 @@ def test_equal_runs_give_a_page(runs):
 def test_page_is_written(tmp_path, runs, found):
     path = write_comparison_html(tmp_path / "compare.html", found, *runs)
     assert path.read_text(encoding="utf-8") == render_comparison(found, *runs)
+
+
+def test_differences_of_the_images_are_not_called_losses(runs, found):
+    page = render_comparison(found, *runs)
+    assert "<dt>lowest difference</dt>" in page
+    assert "loss" not in page[page.index('id="images"') : page.index("</dl>")]

@@ -10,8 +10,9 @@ import pytest
 from PIL import Image
 
 import segiou
+from segiou.boundary import BoundaryOptions
 from segiou.channels import ChannelCounts
-from segiou.cli.options import class_arguments
+from segiou.cli.options import boundary_argument, class_arguments
 from segiou.cli.parsers import build_parser
 from segiou.html import render_report, write_html
 from segiou.sources import open_source
@@ -250,3 +251,53 @@ def test_boundaries_have_a_section_where_they_were_measured():
     assert "<b></span>" not in page
     without = segiou.score(truth, pred, labels=["road", "<b>"]).to_html()
     assert 'id="boundaries"' not in without
+
+
+def test_few_images_are_said_once_and_few_of_many_beside_the_class():
+    def page(images):
+        truth = np.array([[[0, 1, 1, 0]]] * images)
+        truth[0, 0, 3] = 2
+        run = segiou.score(truth, truth, labels=["road", "car", "pole"])
+        return text_of(run.to_html())
+
+    assert "4 images are few: the interval is only a hint" in page(4)
+    for text in (page(4), page(12)):
+        assert re.findall(r"\w+ in \d+ images? only", text) == ["pole in 1 image only"]
+    assert "95 % interval 1.0000 to 1.0000" in page(12)
+
+
+@pytest.mark.parametrize(
+    "options", [True, BoundaryOptions(["3%", 2], tolerances=1, spacing=(1, 2))]
+)
+def test_command_and_python_measure_boundaries_again(folders, options):
+    run = score(folders, boundary=options)
+    intervals = run.intervals(resamples=20, seed=3)
+    report = run.report(intervals=intervals)
+    page = render_report(report, run=run, intervals=[intervals])
+    words = shlex.split(unescape(re.search(r"<code>(segiou score .*?)</code>", page).group(1)))
+    at = words.index("--html")
+    parsed = build_parser().parse_args(words[1:at] + words[at + 2 :])
+    assert (parsed.intervals, parsed.resamples, parsed.seed) == (True, 20, 3)
+    again, wanted = boundary_argument(parsed), BoundaryOptions() if options is True else options
+    assert (again.widths, again.tolerances) == (wanted.widths, wanted.tolerances)
+    source = unescape(re.search(r"<code>(import segiou.*?)</code>", page, re.S).group(1))
+    names = {}
+    source = source.replace("'custom.toml'", "['a', 'b', 'c', 'd']")
+    exec(source.replace("print(run.report())", ""), names)
+    assert names["run"].report().boundary_options == report.boundary_options
+
+
+def test_command_says_that_it_lacks_the_groups(folders):
+    run = score(folders)
+    assert "add your --group-by" not in text_of(run.to_html())
+    drives = {name: "north" if name < "02" else "south" for name in run.ids}
+    intervals = run.intervals(groups=drives, resamples=20)
+    page = render_report(run.report(intervals=intervals), run=run, intervals=[intervals])
+    assert "On the command line; add your --group-by" in text_of(page)
+    assert "95 % percentile bootstrap over 2 groups, 20 resamples, seed 0" in text_of(page)
+
+
+@pytest.mark.parametrize(("classes", "small"), [(1, True), (5, False), (60, False)])
+def test_few_classes_get_a_small_matrix(classes, small):
+    page = segiou.ConfusionMatrix(classes).update([0], [0]).report().to_html()
+    assert ('class="small"' in page) == small

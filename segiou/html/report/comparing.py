@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from segiou._files import write_whole
+from segiou.comparison.words import closing_sentences, pair_sentences, ranking_sentences
 from segiou.fine_grained import image_means
 from segiou.html.report.colors import class_colors, hex_color
 from segiou.html.report.gallery import comparison_gallery
@@ -91,7 +92,7 @@ def render_comparison(
         "names": names,
         "class_names": run_a.class_names,
         "pairs_of_scores": _scores(reports),
-        "sentences": comparison.sentences(),
+        **_sentences(comparison, found),
         "reach": _reach([found.overall, *found.classes]),
         "sure": found.overall.differs(comparison.level),
         "spread": _spread(run_a, run_b),
@@ -118,7 +119,22 @@ def write_comparison_html(
     return write_whole(path, render_comparison(comparison, run_a, run_b, **options))
 
 
+def _sentences(comparison: Comparison, found: PairComparison) -> dict[str, Any]:
+    """The words on the pair of the page, and folded away those on the others."""
+    return {
+        "ranking_sentences": ranking_sentences(comparison),
+        "sentences": [*pair_sentences(comparison, found), *closing_sentences(comparison)],
+        "other_pairs": [
+            (f"{pair.b} against {pair.a}", pair_sentences(comparison, pair))
+            for pair in comparison.pairs
+            if pair is not found
+        ],
+    }
+
+
 def _headings(comparison: Comparison, names: tuple[str, str], report: Report) -> dict[str, Any]:
+    models = len(comparison.names)
+    others = f"; 2 of {models} models" if models > 2 else ""
     return {
         "what": "comparison",
         "page_title": f"{names[1]} against {names[0]}: segmentation scores",
@@ -126,7 +142,7 @@ def _headings(comparison: Comparison, names: tuple[str, str], report: Report) ->
         "subtitle": (
             f"{plural(comparison.images, 'image')}, "
             f"{plural(len(report.class_names), 'class', 'classes')}, "
-            f"rule {comparison.protocol or report.protocol.name}"
+            f"rule {comparison.protocol or report.protocol.name}{others}"
         ),
         "report": report,
     }
@@ -211,12 +227,12 @@ def _spread(run_a: Run, run_b: Run) -> DifferenceSpread | None:
     # An odd number, so that one bin lies around no difference.
     counts, edges = np.histogram(defined, _BINS, (-reach, reach))
     facts = (
-        ("images that gain", str(int((defined > 0).sum()))),
-        ("images that lose", str(int((defined < 0).sum()))),
-        ("images that stay", str(int((defined == 0).sum()))),
+        ("images where it is higher", str(int((defined > 0).sum()))),
+        ("images where it is lower", str(int((defined < 0).sum()))),
+        ("images where it is equal", str(int((defined == 0).sum()))),
         ("median difference", signed(float(np.median(defined)))),
-        ("largest gain", signed(float(defined.max()))),
-        ("largest loss", signed(float(defined.min()))),
+        ("highest difference", signed(float(defined.max()))),
+        ("lowest difference", signed(float(defined.min()))),
     )
     bins = zip(edges[:-1].tolist(), edges[1:].tolist(), counts.tolist(), strict=True)
     return DifferenceSpread(tuple(bins), reach, int(counts.max()), facts)

@@ -17,8 +17,9 @@ from segiou.metrics._ratio import ratio
 
 __all__ = ["CellText", "Confusion", "Heatmap", "HeatmapView", "confusion_rows", "heatmap"]
 
-#: Side of the drawn matrix in SVG units.
+#: Side of the drawn matrix in SVG units, and of a cell at most.
 SIDE = 600.0
+_LARGEST_CELL = 120.0
 _WRITTEN = 16
 _NAMED = 48
 _LONGEST_NAME = 20
@@ -74,8 +75,9 @@ class Heatmap:
         Of the matrix, without margins.
     diagonal : str
         SVG path of the cells where truth and prediction agree.
-    crowded : bool
-        Whether there are too many classes for names at the size of the page.
+    crowded, small : bool
+        Whether there are too many classes for names at the size of the page, or
+        so few that the drawing keeps its own size.
     views : tuple of HeatmapView
     """
 
@@ -90,6 +92,7 @@ class Heatmap:
     height: float
     diagonal: str
     crowded: bool
+    small: bool
     views: tuple[HeatmapView, ...]
 
 
@@ -97,7 +100,7 @@ def heatmap(tally: Tally, class_names: Sequence[str]) -> Heatmap:
     """Draw a confusion matrix; pixels of no class get a column of their own where there are any."""
     table = _table(tally)
     num_rows, num_columns = table.shape
-    cell = SIDE / num_columns
+    cell = min(_LARGEST_CELL, SIDE / num_columns)
     columns = [*class_names, "no class"][:num_columns]
     font = min(15.0, 0.78 * cell)
     shown = [_cut(name) for name in columns]
@@ -116,6 +119,7 @@ def heatmap(tally: Tally, class_names: Sequence[str]) -> Heatmap:
             for i in range(num_rows)
         ),
         crowded=num_columns > _NAMED,
+        small=num_columns * _LARGEST_CELL < SIDE,
         views=_views(table, cell),
     )
 

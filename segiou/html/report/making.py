@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from segiou import __version__
+from segiou.boundary import BoundaryOptions, Tolerance
 from segiou.html.report.numbers import count, percent, plural
 from segiou.labels import LabelSet, load_labels
 
@@ -82,6 +83,7 @@ def _facts(report: Report, run: Run | None) -> list[tuple[str, str]]:
         ("Predictions", str(made_from.get("pred", ""))),
         ("Paired by", str(made_from.get("pairing", ""))),
         ("Not finished", str(made_from.get("unfinished", ""))),
+        ("Intervals", _intervals_text(report)),
     ]
     if run is not None:
         options = run.options
@@ -95,6 +97,16 @@ def _facts(report: Report, run: Run | None) -> list[tuple[str, str]]:
         ]
     facts.append(("Made with", f"segiou {__version__}, {report.backend} kernel"))
     return [(name, text) for name, text in facts if text]
+
+
+def _intervals_text(report: Report) -> str:
+    found = report.intervals
+    if found is None:
+        return ""
+    return (
+        f"{100 * found.level:g} % {found.method} bootstrap over {plural(found.units, found.unit)}, "
+        f"{count(found.resamples)} resamples, seed {found.seed}"
+    )
 
 
 _UNASSIGNED = {"error": "an error", "count": "counted as missed"}
@@ -136,7 +148,47 @@ def _command(run: Run, report: Report) -> str:
     if report.protocol.name != "segiou":
         words += ["--protocol", report.protocol.name]
     words += [f"--{name}={value}" for name, value in _skipping(run)]
+    words += [*_boundary_words(report), *_interval_words(report)]
     return shlex.join([*words, "--html", "report.html"])
+
+
+def _boundary_words(report: Report) -> list[str]:
+    """What the command line can say of the boundary options; the rest is for Python."""
+    own = _own_boundary(report)
+    if own is None or not own.keys() & {"widths", "tolerances"}:
+        return [] if own is None else ["--boundary"]
+    options = {"widths": "boundary", "tolerances": "boundary-tolerance"}
+    return [f"--{options[name]}={','.join(own[name])}" for name in options if own.get(name)]
+
+
+def _own_boundary(report: Report) -> dict[str, Any] | None:
+    """The boundary options that are not the defaults; None where nothing was measured."""
+    if not report.boundary_options:
+        return None
+    usual = BoundaryOptions().to_dict()
+    own = {k: v for k, v in report.boundary_options.items() if v != usual[k]}
+    return {k: _tolerances(v) if k in ("widths", "tolerances") else v for k, v in own.items()}
+
+
+def _tolerances(values: Sequence[Mapping[str, Any]]) -> list[str]:
+    return [str(Tolerance(value["value"], value["unit"])) for value in values]
+
+
+def _interval_words(report: Report) -> list[str]:
+    found = report.intervals
+    if found is None:
+        return []
+    usual = {"level": 0.95, "resamples": 10_000, "seed": 0, "method": "percentile"}
+    own = {name: getattr(found, name) for name in usual if getattr(found, name) != usual[name]}
+    return ["--intervals", *(f"--{name}={value}" for name, value in own.items())]
+
+
+def _boundary_line(report: Report) -> list[str]:
+    own = _own_boundary(report)
+    if not own:
+        return [] if own is None else ["    boundary=True,"]
+    given = ", ".join(f"{name}={value!r}" for name, value in own.items())
+    return [f"    boundary=BoundaryOptions({given}),"]
 
 
 def _skipping(run: Run) -> list[tuple[str, str]]:
@@ -173,6 +225,10 @@ def _python(run: Run, report: Report) -> str:
     arguments += [(name, value) for name, value, default in optional if value != default]
     lines = [f"    {files[0]!r},", f"    {files[1]!r},"]
     lines += [f"    {name}={value!r}," for name, value in arguments]
+    lines += _boundary_line(report)
+    imports = ["import segiou"]
+    if _own_boundary(report):
+        imports.append("from segiou.boundary import BoundaryOptions")
     return "\n".join(
-        ["import segiou", "", "run = segiou.score_folder(", *lines, ")", "print(run.report())"]
+        [*imports, "", "run = segiou.score_folder(", *lines, ")", "print(run.report())"]
     )

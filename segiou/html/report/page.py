@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from segiou import __version__
 from segiou.html.report import numbers
+from segiou.imbalance.wording import unbroken
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -84,6 +85,7 @@ def _environment() -> Environment:
         "position": numbers.position,
         "p": numbers.p_text,
         "sentence": _sentence,
+        "unbroken": unbroken,
     }
     return environment
 

@@ -264,8 +264,14 @@ def _making(report: Report, run: Run | None) -> dict[str, Any]:
         ],
         "recipes": [
             (title, text)
-            for title, text in (("On the command line", made.command), ("In Python", made.python))
+            for title, text in ((_command_title(report), made.command), ("In Python", made.python))
             if text
         ],
         "toml": made.toml,
     }
+
+
+def _command_title(report: Report) -> str:
+    grouped = report.intervals is not None and report.intervals.unit == "group"
+    # A run does not know by which rule its images were grouped.
+    return f"On the command line{'; add your --group-by' if grouped else ''}"

@@ -11,7 +11,7 @@ const matrix = {
     this.rows = rows.map((row, t) => (unassigned ? [...row, unassigned[t]] : row));
     this.rowSums = this.rows.map((row) => row.reduce((a, b) => a + b, 0));
     this.columnSums = this.columns.map((_, p) => this.rows.reduce((sum, row) => sum + row[p], 0));
-    this.cell = 600 / this.columns.length;
+    this.cell = Number(this.map.dataset.cell);
     this.at = null;
     byId("heat-views").addEventListener("change", (event) => {
       this.section.dataset.view = event.target.value;
