@@ -166,8 +166,9 @@ class Run(Images):
         Of a run of very many images, the report holds the counts of each only
         where its protocol needs them.
         """
+        rule, left_out = self._rule(protocol), len(self.skipped)
         return report_of(
-            self, self._rule(protocol), title, intervals, worst=worst, worst_by=worst_by
+            self, rule, title, intervals, worst=worst, worst_by=worst_by, left_out=left_out
         )
 
     def _rule(self, protocol: Protocol | str | None) -> Protocol:

@@ -109,6 +109,7 @@ def test_groups_are_unions():
     flat = next(row for row in r.group_rows if row.name == "flat")
     # Road and sidewalk swapped is right within "flat"; the building taken for road is not.
     assert (flat.tp, flat.fp, flat.fn) == (2, 1, 0)
+    assert "| flat (group) |" in r.to_markdown()
 
 
 def test_text_is_plain_unless_asked():

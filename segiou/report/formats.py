@@ -59,6 +59,7 @@ def to_dict(report: Report) -> dict[str, Any]:
         "protocol": report.protocol.name,
         "rule": report.protocol.rule,
         "pairs": report.pairs,
+        "left_out": report.left_out,
         "pixels": report.pixels,
         "ignored": report.ignored,
         "mean_iou": report.mean_iou,
@@ -149,13 +150,15 @@ def to_markdown(report: Report, rows: Sequence[ClassRow]) -> str:
         "| class | IoU | Dice | precision | recall | share |",
         "| :-- | --: | --: | --: | --: | --: |",
     ]
-    for row in (*rows, *report.group_rows):
+    named = [(row.name, row) for row in rows]
+    named += [(f"{row.name} (group)", row) for row in report.group_rows]
+    for name, row in named:
         cells = [number(x) for x in (row.iou, row.dice, row.precision, row.recall)]
-        lines.append(f"| {_cell(row.name)} | {' | '.join(cells)} | {percent(row.share)} |")
+        lines.append(f"| {_cell(name)} | {' | '.join(cells)} | {percent(row.share)} |")
     lines += _boundary_section(report)
     lines += [
         "",
-        f"{plural(report.pairs, 'pair')}, {report.pixels} {report.unit}, {report.ignored} ignored. "
+        f"{pairs_text(report)}, {report.pixels} {report.unit}, {report.ignored} ignored. "
         f"Rule `{report.protocol.name}`: {report.protocol.rule}. "
         f"Always answering {_cell(str(report.majority['class']))} would score pixel accuracy "
         f"{number(report.majority['pixel_accuracy'])} and mean IoU "
@@ -189,6 +192,14 @@ def _between(report: Report) -> str:
     if report.intervals is None:
         return ""
     return f", {interval_text(report)}"
+
+
+def pairs_text(report: Report) -> str:
+    """How many pairs were counted, and what is missing of them."""
+    left_out = f" ({report.left_out} left out)" if report.left_out else ""
+    unfinished = report.provenance.get("unfinished")
+    rest = f", not finished: {unfinished}" if unfinished else ""
+    return f"{plural(report.pairs, 'pair')}{left_out}{rest}"
 
 
 def interval_text(report: Report) -> str:

@@ -15,7 +15,14 @@ from segiou.fine_grained import image_means
 from segiou.imbalance.wording import p_text, plural
 from segiou.metrics._ratio import ratio
 from segiou.report.boundaries import boundary_lines, boundary_note
-from segiou.report.formats import between_text, interval_text, number, percent, score_text
+from segiou.report.formats import (
+    between_text,
+    interval_text,
+    number,
+    pairs_text,
+    percent,
+    score_text,
+)
 
 if TYPE_CHECKING:
     from segiou.comparison import Comparison, PairComparison
@@ -160,7 +167,7 @@ def _share(share: float, *, right: bool) -> str:
 def _footer(report: Report) -> str:
     return (
         f'<div style="{MUTED};font-size:90%">Rule {escape(report.protocol.name)}: '
-        f"{escape(report.protocol.rule)}. {plural(report.pairs, 'pair')}, "
+        f"{escape(report.protocol.rule)}. {pairs_text(report)}, "
         f"{report.pixels} {report.unit}, {report.ignored} ignored.</div>"
     )
 

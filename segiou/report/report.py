@@ -53,6 +53,8 @@ class Report(Scores):
         What was measured, as ``BoundaryOptions.to_dict``.
     worst_images : WorstImages, optional
         Images with the lowest scores, to be listed too.
+    left_out : int
+        Pairs and files that could not be scored, or lacked their counterpart.
     """
 
     def to_dict(self) -> dict[str, Any]:

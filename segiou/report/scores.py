@@ -40,6 +40,7 @@ class Scores:
     boundary: tuple[Mapping[str, Any], ...] = ()
     boundary_options: Mapping[str, Any] | None = None
     worst_images: WorstImages | None = None
+    left_out: int = 0
 
     @cached_property
     def counts(self) -> Counts:

@@ -13,7 +13,14 @@ from segiou._files import printable
 from segiou.imbalance.wording import plural
 from segiou.report.boundaries import boundary_lines, boundary_note
 from segiou.report.console import console_of, text_of
-from segiou.report.formats import between_text, interval_text, number, percent, score_text
+from segiou.report.formats import (
+    between_text,
+    interval_text,
+    number,
+    pairs_text,
+    percent,
+    score_text,
+)
 
 if TYPE_CHECKING:
     from segiou.report.report import Report
@@ -251,7 +258,7 @@ def _footer(report: Report, *, notes: bool) -> list[str]:
         lines += report.intervals.cautions()
     lines += _unseen(report)
     lines.append(
-        f"{plural(report.pairs, 'pair')}, {report.pixels} {report.unit}, "
+        f"{pairs_text(report)}, {report.pixels} {report.unit}, "
         f"{report.ignored} ignored ({percent(share)}); segiou {__version__} ({report.backend})"
     )
     return lines

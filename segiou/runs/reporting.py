@@ -26,6 +26,7 @@ def report_of(
     *,
     worst: int,
     worst_by: str,
+    left_out: int,
 ) -> Report:
     """All scores of a run, by a rule; arguments as of :meth:`segiou.Run.report`."""
     if intervals is not None:
@@ -46,6 +47,7 @@ def report_of(
         provenance=images.provenance,
         intervals=intervals,
         worst_images=listed,
+        left_out=left_out,
         **_boundary_part(images),
     )
 

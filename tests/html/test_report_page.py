@@ -301,3 +301,17 @@ def test_command_says_that_it_lacks_the_groups(folders):
 def test_few_classes_get_a_small_matrix(classes, small):
     page = segiou.ConfusionMatrix(classes).update([0], [0]).report().to_html()
     assert ('class="small"' in page) == small
+
+
+def test_every_report_says_how_much_was_left_out(folders):
+    (folders / "pred" / "00.png").unlink()
+    report = score(folders, missing="skip").report()
+    assert report.to_dict()["left_out"] == 1
+    assert "4 pairs (1 left out), 216 pixels" in " ".join(report.to_text().split())
+    assert "4 pairs (1 left out), 216 pixels" in report.to_markdown()
+    assert "4 pairs (1 left out), 216 pixels" in report._repr_html_()
+    assert "216 pixels; 1 left out" in text_of(report.to_html())
+    (folders / "truth" / "00.png").unlink()
+    whole = score(folders).report()
+    assert whole.to_dict()["left_out"] == 0
+    assert "left out" not in whole.to_text() + whole.to_markdown() + whole._repr_html_()

@@ -75,7 +75,7 @@ def _facts(report: Report, run: Run | None) -> list[tuple[str, str]]:
     facts = [
         ("Rule", f"{report.protocol.name}: {report.protocol.rule}"),
         ("Whose rule", report.protocol.whose),
-        ("Pairs", plural(report.pairs, "pair")),
+        ("Pairs", _pairs(report)),
         ("Pixels", f"{count(report.pixels)}, of which {count(report.ignored)} ignored"),
         ("Ignored", percent(share)),
         ("Unassigned", plural(int(report.unassigned.sum()), "pixel")),
@@ -97,6 +97,11 @@ def _facts(report: Report, run: Run | None) -> list[tuple[str, str]]:
         ]
     facts.append(("Made with", f"segiou {__version__}, {report.backend} kernel"))
     return [(name, text) for name, text in facts if text]
+
+
+def _pairs(report: Report) -> str:
+    left_out = f", {count(report.left_out)} left out" if report.left_out else ""
+    return f"{plural(report.pairs, 'pair')}{left_out}"
 
 
 def _intervals_text(report: Report) -> str:

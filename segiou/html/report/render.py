@@ -178,6 +178,7 @@ def _headings(report: Report) -> dict[str, Any]:
             f"{plural(report.pairs, 'image')}, "
             f"{plural(len(report.class_names), 'class', 'classes')}, "
             f"{count(report.pixels)} {report.unit}"
+            f"{f'; {count(report.left_out)} left out' if report.left_out else ''}"
         ),
     }
 
