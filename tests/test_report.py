@@ -102,6 +102,13 @@ def test_pandas_frame():
     assert frame.loc["a", "tp"] == 2
 
 
+def test_a_class_named_by_a_number_is_called_a_class():
+    r = ConfusionMatrix(3).update([0, 0, 2], [0, 0, 0]).report()
+    assert "of always answering class 0" in " ".join(r.to_text().split())
+    assert "Always answering class 0 would" in r.to_markdown()
+    assert "The model never predicts class 2." in " ".join(r.imbalance.sentences())
+
+
 def test_groups_are_unions():
     r = segiou.score(
         [[[7, 8, 11]]], [[[8, 7, 7]]], labels="cityscapes", unassigned="count"

@@ -214,6 +214,22 @@ class BoundaryOptions:
         """Whether the image border is a boundary to contours and their distances."""
         return self.border != "none"
 
+    def chosen(self) -> dict[str, Any]:
+        """What is not the default, as arguments that give it again; distances as text.
+
+        Examples
+        --------
+        >>> BoundaryOptions(["2%", 3], border="none").chosen()
+        {'widths': ['2%', '3'], 'border': 'none'}
+        """
+        usual = BoundaryOptions(spacing=self.spacing)
+        own = {name: getattr(self, name) for name in self.to_dict()}
+        own = {name: value for name, value in own.items() if value != getattr(usual, name)}
+        if self.spacing != (1.0, 1.0):
+            own["spacing"] = self.spacing
+        distances = own.keys() & {"widths", "tolerances"}
+        return own | {name: [str(distance) for distance in own[name]] for name in distances}
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON; :meth:`from_dict` reads them."""
         return {

@@ -193,6 +193,18 @@ class Comparison:
         """Say it in words, rounded to a tenth of a point."""
         return words.sentences(self)
 
+    def ranking_sentences(self) -> list[str]:
+        """Say in which order the models come; empty of two."""
+        return words.ranking_sentences(self)
+
+    def pair_sentences(self, pair: PairComparison) -> list[str]:
+        """Say what was found of two models."""
+        return words.pair_sentences(self, pair)
+
+    def closing_sentences(self) -> list[str]:
+        """Say how far all of it can be relied on."""
+        return words.closing_sentences(self)
+
     def to_text(self, width: int = 100) -> str:
         """Write sentences and tables as plain text.
 

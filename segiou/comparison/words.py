@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from segiou.imbalance.wording import (
+    called,
+    classes,
     listed,
     p_text,
     percent,
@@ -58,7 +60,7 @@ def pair_sentences(found: Comparison, pair: PairComparison) -> list[str]:
         said += pair.imbalance.sentences()
     if pair.one_sided:
         said.append(
-            f"{listed(pair.one_sided)}: only one of the two has a value, so the means cover "
+            f"{classes(pair.one_sided)}: only one of the two has a value, so the means cover "
             "different classes."
         )
     return said
@@ -143,7 +145,7 @@ def _power_sentence(pair: PairComparison) -> str:
 
 
 def _classes_sentence(found: Comparison, pair: PairComparison) -> str:
-    shown = [f"{c.name} {100 * c.delta:+.1f}" for c in pair.different(found.level)]
+    shown = [f"{called(c.name)} {100 * c.delta:+.1f}" for c in pair.different(found.level)]
     head = "The class that differs" if len(shown) == 1 else "Classes that differ"
     if not shown:
         return f"No single class differs between {pair.a} and {pair.b} after Holm's correction."

@@ -212,7 +212,7 @@ def _silence_sentence(found: ImbalanceDifference) -> str:
     price = found.silent_false_alarms - found.silent_hits
     return (
         f"{ahead} wins on accuracy only by never predicting "
-        f"{_rare(found)}: {wording.listed(found.silent)}. {other} tries {them}, rightly on "
+        f"{_rare(found)}: {wording.classes(found.silent)}. {other} tries {them}, rightly on "
         f"{wording.percent(found.silent_hits)} of all pixels and wrongly on "
         f"{wording.percent(found.silent_false_alarms)}: {wording.points(price)} points of "
         f"accuracy paid for trying, no less than {ahead}'s lead of "
@@ -224,7 +224,7 @@ def _silent_sentence(found: ImbalanceDifference) -> str:
     first, _ = _ahead(found, found.accuracy_difference)
     classes = [c for c in found.models[first].classes if c.name in found.silent]
     return (
-        f"{found.names[first]} never predicts {_rare(found)} ({wording.listed(found.silent)}), "
+        f"{found.names[first]} never predicts {_rare(found)} ({wording.classes(found.silent)}), "
         f"which costs it {wording.points(sum(c.accuracy_lost for c in classes))} points of "
         f"accuracy and {wording.points(sum(c.mean_iou_lost for c in classes))} of mean IoU."
     )
@@ -243,7 +243,7 @@ def _rare(found: ImbalanceDifference) -> str:
 def _parts_sentence(found: ImbalanceDifference) -> str:
     ranked = sorted(found.mean_iou_parts.items(), key=lambda item: -abs(item[1]))[:3]
     shown = [
-        f"{name} {_signed(part)} (accuracy {_signed(found.accuracy_parts[name])})"
+        f"{wording.called(name)} {_signed(part)} (accuracy {_signed(found.accuracy_parts[name])})"
         for name, part in ranked
         if part
     ]

@@ -157,8 +157,8 @@ def _gap_sentence(found: Imbalance) -> str:
 def _baseline_sentence(found: Imbalance) -> str:
     majority = found.majority
     return (
-        f"Answering {majority.answer} everywhere would give a pixel accuracy of "
-        f"{wording.percent(majority.pixel_accuracy)} and a mean IoU of "
+        f"Answering {wording.called(str(majority.answer))} everywhere would give a pixel accuracy "
+        f"of {wording.percent(majority.pixel_accuracy)} and a mean IoU of "
         f"{wording.percent(majority.mean_iou)}; {_skill_clause(majority)}."
     )
 
@@ -185,7 +185,7 @@ def _never_sentence(found: Imbalance) -> str:
     lost_accuracy = sum(c.accuracy_lost for c in never)
     lost_iou = sum(c.mean_iou_lost for c in never)
     return (
-        f"The model never predicts {wording.listed(found.never_predicted)}. "
+        f"The model never predicts {wording.classes(found.never_predicted)}. "
         f"That is {wording.percent(sum(c.share for c in never))} of the pixels, so pixel "
         f"accuracy loses {wording.points(lost_accuracy)} points, but {counted} of "
         f"{wording.plural(found.mean_iou_classes, 'class', 'classes')}, so mean IoU loses "
@@ -197,7 +197,7 @@ def _only_sentence(found: Imbalance) -> str:
     names = found.predicted_only
     them = "it has" if len(names) == 1 else "they have"
     return (
-        f"The truth has no pixel of {wording.listed(names)}, but the model answers "
+        f"The truth has no pixel of {wording.classes(names)}, but the model answers "
         f"{'it' if len(names) == 1 else 'them'}: {them} an IoU of 0 and no recall, so mean IoU "
         f"covers {wording.plural(found.mean_iou_classes, 'class', 'classes')} and mean accuracy "
         f"{found.mean_accuracy_classes}."
@@ -206,7 +206,8 @@ def _only_sentence(found: Imbalance) -> str:
 
 def _class_sentence(balance: ClassBalance) -> str:
     return (
-        f"{balance.name}: {wording.percent(balance.share)} of pixels; losing it altogether costs "
+        f"{wording.called(balance.name)}: {wording.percent(balance.share)} of pixels; "
+        "losing it altogether costs "
         f"{wording.points(balance.accuracy_cost)} points of accuracy and "
         f"{wording.points(balance.mean_iou_cost)} of mean IoU."
     )

@@ -6,7 +6,18 @@ import math
 import textwrap
 from collections.abc import Sequence
 
-__all__ = ["listed", "p_text", "percent", "plural", "points", "roughly", "unbroken", "wrapped"]
+__all__ = [
+    "called",
+    "classes",
+    "listed",
+    "p_text",
+    "percent",
+    "plural",
+    "points",
+    "roughly",
+    "unbroken",
+    "wrapped",
+]
 
 
 def points(value: float) -> str:
@@ -78,6 +89,28 @@ def listed(names: Sequence[str], limit: int = 6) -> str:
     if len(shown) < 2:
         return "".join(shown)
     return f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def called(name: str) -> str:
+    """Write the name of a class so that a number is not taken for one.
+
+    Examples
+    --------
+    >>> called("3"), called("road")
+    ('class 3', 'road')
+    """
+    return f"class {name}" if name.isdecimal() else name
+
+
+def classes(names: Sequence[str]) -> str:
+    """Join the names of classes.
+
+    Examples
+    --------
+    >>> classes(["0", "7"]), classes(["road", "car"])
+    ('class 0 and class 7', 'road and car')
+    """
+    return listed([called(name) for name in names])
 
 
 def plural(number: int, one: str, many: str | None = None) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from segiou._files import write_whole
-from segiou.imbalance.wording import plural
+from segiou.imbalance.wording import called, plural
 from segiou.report.boundaries import boundary_cells, boundary_lines, boundary_note
 
 if TYPE_CHECKING:
@@ -160,8 +160,8 @@ def to_markdown(report: Report, rows: Sequence[ClassRow]) -> str:
         "",
         f"{pairs_text(report)}, {report.pixels} {report.unit}, {report.ignored} ignored. "
         f"Rule `{report.protocol.name}`: {report.protocol.rule}. "
-        f"Always answering {_cell(str(report.majority['class']))} would score pixel accuracy "
-        f"{number(report.majority['pixel_accuracy'])} and mean IoU "
+        f"Always answering {_cell(called(str(report.majority['class'])))} would score pixel "
+        f"accuracy {number(report.majority['pixel_accuracy'])} and mean IoU "
         f"{number(report.majority['mean_iou'])}.",
     ]
     return "\n".join(lines) + _worst_images(report) + "\n"

@@ -12,7 +12,7 @@ import numpy as np
 
 from segiou._fragments import LINE, MUTED, NAME, sentence_list, table
 from segiou.fine_grained import image_means
-from segiou.imbalance.wording import p_text, plural
+from segiou.imbalance.wording import called, p_text, plural
 from segiou.metrics._ratio import ratio
 from segiou.report.boundaries import boundary_lines, boundary_note
 from segiou.report.formats import (
@@ -70,8 +70,8 @@ def _headline(report: Report) -> str:
         f"{plural(len(report.class_names), 'class', 'classes')} · "
         f"pixel accuracy {number(report.pixel_accuracy)} · "
         f"mean accuracy {number(report.mean_accuracy)}</div>{_interval(report)}"
-        f'<div style="{MUTED}">Always answering {escape(majority["class"])}: pixel accuracy '
-        f"{number(majority['pixel_accuracy'])}, mean IoU {number(majority['mean_iou'])}"
+        f'<div style="{MUTED}">Always answering {escape(called(majority["class"]))}: pixel '
+        f"accuracy {number(majority['pixel_accuracy'])}, mean IoU {number(majority['mean_iou'])}"
         f"{_images(report)}</div>"
     )
 

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from segiou._files import printable
-from segiou.imbalance.wording import plural
+from segiou.imbalance.wording import called, plural
 from segiou.report.boundaries import boundary_lines, boundary_note
 from segiou.report.console import console_of, text_of
 from segiou.report.formats import (
@@ -90,7 +90,7 @@ def _headline(report: Report) -> Table:
         "all-majority",
         number(majority["mean_iou"]),
         f"mean IoU, and {number(majority['pixel_accuracy'])} pixel accuracy, of always "
-        f"answering {majority['class']}",
+        f"answering {called(str(majority['class']))}",
     )
     for row in _image_by_image(report):
         grid.add_row(*row)

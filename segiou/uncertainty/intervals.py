@@ -141,10 +141,12 @@ class Intervals:
         elif self.few:
             said.append(
                 f"Seen in fewer than {FEW_UNITS} {self.unit}s, so do not rely on the intervals "
-                f"of: {wording.listed(self.few)}."
+                f"of: {wording.classes(self.few)}."
             )
         gone = [
-            f"{c.name} ({wording.percent(c.vanished)})" for c in self.classes if 0 < c.vanished < 1
+            f"{wording.called(c.name)} ({wording.percent(c.vanished)})"
+            for c in self.classes
+            if 0 < c.vanished < 1
         ]
         if gone:
             said.append(f"Without a value in some resamples: {wording.listed(gone)}.")

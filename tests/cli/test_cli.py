@@ -196,7 +196,7 @@ def test_skipping_bad_pairs_tells_and_exits_with_3(tmp_path):
     done = segiou(*command, "--on-error", "skip")
     assert done.returncode == 3
     assert "left out:" in done.stderr
-    assert "1 pair, 2 pixels" in done.stdout
+    assert "1 pair (1 left out), 2 pixels" in done.stdout
 
 
 def test_ignoring_a_class_is_warned_about():

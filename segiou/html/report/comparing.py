@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from segiou._files import write_whole
-from segiou.comparison.words import closing_sentences, pair_sentences, ranking_sentences
 from segiou.fine_grained import image_means
 from segiou.html.report.colors import class_colors, hex_color
 from segiou.html.report.gallery import comparison_gallery
@@ -122,10 +121,10 @@ def write_comparison_html(
 def _sentences(comparison: Comparison, found: PairComparison) -> dict[str, Any]:
     """The words on the pair of the page, and folded away those on the others."""
     return {
-        "ranking_sentences": ranking_sentences(comparison),
-        "sentences": [*pair_sentences(comparison, found), *closing_sentences(comparison)],
+        "ranking_sentences": comparison.ranking_sentences(),
+        "sentences": [*comparison.pair_sentences(found), *comparison.closing_sentences()],
         "other_pairs": [
-            (f"{pair.b} against {pair.a}", pair_sentences(comparison, pair))
+            (f"{pair.b} against {pair.a}", comparison.pair_sentences(pair))
             for pair in comparison.pairs
             if pair is not found
         ],

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from segiou import __version__
-from segiou.boundary import BoundaryOptions, Tolerance
 from segiou.html.report.numbers import count, percent, plural
 from segiou.labels import LabelSet, load_labels
 
@@ -153,30 +152,18 @@ def _command(run: Run, report: Report) -> str:
     if report.protocol.name != "segiou":
         words += ["--protocol", report.protocol.name]
     words += [f"--{name}={value}" for name, value in _skipping(run)]
-    words += [*_boundary_words(report), *_interval_words(report)]
+    words += [*_boundary_words(run), *_interval_words(report)]
     return shlex.join([*words, "--html", "report.html"])
 
 
-def _boundary_words(report: Report) -> list[str]:
+def _boundary_words(run: Run) -> list[str]:
     """What the command line can say of the boundary options; the rest is for Python."""
-    own = _own_boundary(report)
-    if own is None or not own.keys() & {"widths", "tolerances"}:
-        return [] if own is None else ["--boundary"]
+    if run.boundary_options is None:
+        return []
+    chosen = run.boundary_options.chosen()
     options = {"widths": "boundary", "tolerances": "boundary-tolerance"}
-    return [f"--{options[name]}={','.join(own[name])}" for name in options if own.get(name)]
-
-
-def _own_boundary(report: Report) -> dict[str, Any] | None:
-    """The boundary options that are not the defaults; None where nothing was measured."""
-    if not report.boundary_options:
-        return None
-    usual = BoundaryOptions().to_dict()
-    own = {k: v for k, v in report.boundary_options.items() if v != usual[k]}
-    return {k: _tolerances(v) if k in ("widths", "tolerances") else v for k, v in own.items()}
-
-
-def _tolerances(values: Sequence[Mapping[str, Any]]) -> list[str]:
-    return [str(Tolerance(value["value"], value["unit"])) for value in values]
+    words = [f"--{options[name]}={','.join(chosen[name])}" for name in options if chosen.get(name)]
+    return words or ["--boundary"]
 
 
 def _interval_words(report: Report) -> list[str]:
@@ -188,11 +175,11 @@ def _interval_words(report: Report) -> list[str]:
     return ["--intervals", *(f"--{name}={value}" for name, value in own.items())]
 
 
-def _boundary_line(report: Report) -> list[str]:
-    own = _own_boundary(report)
-    if not own:
-        return [] if own is None else ["    boundary=True,"]
-    given = ", ".join(f"{name}={value!r}" for name, value in own.items())
+def _boundary_line(run: Run) -> list[str]:
+    if run.boundary_options is None:
+        return []
+    chosen = run.boundary_options.chosen()
+    given = ", ".join(f"{name}={value!r}" for name, value in chosen.items())
     return [f"    boundary=BoundaryOptions({given}),"]
 
 
@@ -230,9 +217,9 @@ def _python(run: Run, report: Report) -> str:
     arguments += [(name, value) for name, value, default in optional if value != default]
     lines = [f"    {files[0]!r},", f"    {files[1]!r},"]
     lines += [f"    {name}={value!r}," for name, value in arguments]
-    lines += _boundary_line(report)
+    lines += _boundary_line(run)
     imports = ["import segiou"]
-    if _own_boundary(report):
+    if run.boundary_options is not None:
         imports.append("from segiou.boundary import BoundaryOptions")
     return "\n".join(
         [*imports, "", "run = segiou.score_folder(", *lines, ")", "print(run.report())"]

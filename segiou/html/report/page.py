@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from segiou import __version__
 from segiou.html.report import numbers
-from segiou.imbalance.wording import unbroken
+from segiou.imbalance.wording import called, unbroken
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -86,6 +86,7 @@ def _environment() -> Environment:
         "p": numbers.p_text,
         "sentence": _sentence,
         "unbroken": unbroken,
+        "called": called,
     }
     return environment
 
