@@ -1,4 +1,4 @@
-"""What a wheel and an sdist hold, told from the project file: nothing in the package is left out."""
+"""What a wheel and an sdist hold, by the project file: nothing of the package is left out."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ SOURCES, BUILT = {".c", ".h"}, {".so", ".pyd", ".pyc"}
 
 
 def files(*, sources):
-    for path in sorted((ROOT / "segiou").rglob("*")):
-        if path.is_file() and path.suffix not in BUILT and (path.suffix in SOURCES) == sources:
-            yield path.relative_to(ROOT).as_posix()
+    return [
+        path.relative_to(ROOT).as_posix()
+        for path in sorted((ROOT / "segiou").rglob("*"))
+        if path.is_file() and path.suffix not in BUILT and (path.suffix in SOURCES) == sources
+    ]
 
 
 def in_wheel(name, listed):
@@ -50,4 +52,4 @@ def test_the_check_of_the_wheel_can_fail(name):
 def test_an_sdist_holds_every_c_source():
     modules = SETUPTOOLS["ext-modules"]
     named = [name for m in modules for name in (*m["sources"], *m.get("depends", ()))]
-    assert sorted(named) == list(files(sources=True))
+    assert sorted(named) == files(sources=True)
