@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 __all__ = [
     "check_callable",
     "check_choice",
+    "check_flag",
     "check_integer",
     "check_kind",
     "check_number",
@@ -39,6 +40,21 @@ def check_kind(name: str, value: object, kinds: type | tuple[type, ...], wanted:
     """Refuse what is of none of some kinds."""
     if not isinstance(value, kinds):
         raise refuse_kind(name, value, wanted)
+
+
+def check_flag(name: str, value: object) -> None:
+    """Refuse what is neither True nor False, Python's or NumPy's.
+
+    Examples
+    --------
+    >>> check_flag("allow_lossy", "no")
+    Traceback (most recent call last):
+        ...
+    TypeError: allow_lossy must be True or False, not str ('no')
+    """
+    # By name, for the command line's help must not load NumPy.
+    if type(value).__name__ not in ("bool", "bool_"):
+        raise refuse_kind(name, value, "True or False")
 
 
 def check_integer(

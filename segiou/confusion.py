@@ -73,8 +73,8 @@ class ConfusionMatrix(Accumulator):
            [1, 2]])
     >>> cm.iou().round(4), round(float(cm.pixel_accuracy()), 4)
     (array([0.3333, 0.5   ]), 0.6)
-    >>> (cm + cm).matrix.sum(), sum([cm, cm, cm]).pairs
-    (np.int64(10), 3)
+    >>> (cm + cm).matrix.tolist(), sum([cm, cm, cm]).pairs
+    ([[2, 2], [2, 4]], 3)
     """
 
     _noun = "confusion matrices"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from segiou._arguments import check_kind, check_path, check_several, refuse_kind
+from segiou._arguments import check_kind, check_path, check_several, read_several, refuse_kind
 from segiou.boundary import BoundaryOptions, band_iou
 from segiou.classes import ClassOptions
 from segiou.imbalance.wording import plural
@@ -54,6 +54,8 @@ class Run(Images):
 
     Raises
     ------
+    TypeError
+        If an argument is of another kind.
     ValueError
         If two images have one id, or one has no boundary counts where they are
         said to be measured.
@@ -81,14 +83,17 @@ class Run(Images):
         )
         check_kind("name", name, str, "text")
         rule = load_protocol("segiou" if protocol is None else protocol)
-        self._header = Header(
-            options, rule, name, provenance=dict(provenance or {}), boundary=boundary
-        )
+        origin = {} if provenance is None else provenance
+        check_kind("provenance", origin, Mapping, "a mapping")
+        measured = BoundaryOptions.of(boundary)
+        self._header = Header(options, rule, name, provenance=dict(origin), boundary=measured)
         self._columns: Columns | None = ordered(images)
-        if boundary is not None:
+        if measured is not None:
             check_boundaries(self._columns)
         self._file: RunFile | None = None
-        self.skipped = tuple(skipped)
+        self.skipped = tuple(read_several("skipped", skipped, "Problems, one a pair"))
+        for problem in self.skipped:
+            check_kind("each of skipped", problem, Problem, "a Problem")
 
     @classmethod
     def open(cls, path: str | Path) -> Run:

@@ -15,7 +15,7 @@ PACKAGE = Path(segiou.__file__).parent
 
 #: From the foundation up: a module imports only from its own row and the rows before it.
 ROOMS = (
-    ("_arguments", "_files", "_fragments"),
+    ("_arguments", "_compiled", "_files", "_fragments"),
     ("labels",),
     ("counts",),
     ("counting",),

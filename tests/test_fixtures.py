@@ -41,7 +41,10 @@ def remade(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def decoded(path: Path) -> object:
     """What a file holds, whatever its compression; of one that cannot be read, the error."""
     if path.suffix == ".npy":
-        array = np.load(path, allow_pickle=True)
+        try:
+            array = np.load(path)
+        except ValueError as error:  # objects, which each NumPy pickles in its own way
+            return str(error)
         return array.dtype, array.tolist()
     if path.suffix in {".toml", ".json"} or path.name == "text_named.png":
         return path.read_text(encoding="utf-8")

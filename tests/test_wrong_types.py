@@ -11,13 +11,18 @@ import pytest
 
 import segiou
 from segiou import fine_grained, geometry, imbalance, metrics
+from segiou.boundary import BoundaryOptions, Tolerance
+from segiou.counting import count_pairs
 from segiou.counts import Tally
 from segiou.labels import LabelClass
+from segiou.readers import read_mask
 
 RUN = segiou.score([[[0, 1]], [[0, 0]]], [[[0, 1]], [[0, 1]]], labels=2)
 CM = RUN.total()
 COUNTS = CM.counts
 NAMES = ["a", "b"]
+BOX = [0, 0, 1, 1]
+CORNERS = [(0, 0), (1, 0), (1, 1)]
 
 
 def folder(**options):
@@ -88,6 +93,64 @@ WRONG_KINDS = [
     (lambda: geometry.count_label_sets(None, []), "truth must be a sequence of samples"),
     (lambda: segiou.compare(RUN, RUN).to_text(width=np.nan), "width must be an integer, not float"),
     (lambda: folder(key=7), "key must be text, not int"),
+    (lambda: read_mask(3), r"path must be a path, not int \(3\)"),
+    (lambda: read_mask(b"x.png"), "path must be a path, not bytes"),
+    (lambda: read_mask("x.png", "camvid"), "labels must be a LabelSet, such as segiou.load_labels"),
+    (lambda: read_mask("x.png", allow_lossy="no"), "allow_lossy must be True or False, not str"),
+    (lambda: RUN.worst("3"), r"n must be an integer, not str \('3'\)"),
+    (lambda: RUN.worst(2.0), r"n must be an integer, not float \(2.0\)"),
+    (lambda: RUN.worst(by=3), r"by must be the name of a score, not int \(3\)"),
+    (lambda: BoundaryOptions(None), "widths must be a number, a string such as '2%', or several"),
+    (lambda: BoundaryOptions(3, tolerances=object()), "tolerances must be a number.*not object"),
+    (lambda: BoundaryOptions(trimaps="no"), "trimaps must be True or False, not str"),
+    (lambda: BoundaryOptions(contours=3), "contours must be 'pixels', 'elements' or both, not int"),
+    (lambda: BoundaryOptions(spacing="12"), "spacing must be two positive numbers.*not str"),
+    (lambda: BoundaryOptions(spacing=("1", 2)), "spacing must be a number, not str"),
+    (lambda: BoundaryOptions(border=None), "border must be 'reference', 'boundary' or 'none', not"),
+    (lambda: BoundaryOptions(resolution=True), r"resolution must be a number, not bool \(True\)"),
+    (lambda: Tolerance("3"), r"tolerance must be a number, not str \('3'\)"),
+    (lambda: count_pairs([0], [0], "2"), r"num_classes must be an integer, not str \('2'\)"),
+    (lambda: count_pairs([0], [0], 2.0), r"num_classes must be an integer, not float \(2.0\)"),
+    (lambda: count_pairs([0], [0], 2, ignore="255"), r"ignore must be an int.*str \('255'\)"),
+    (lambda: count_pairs([0], [0], 2, ignore=[2.5]), r"ignore must be an integer, not float"),
+    (lambda: count_pairs([0], [0], 2, unassigned=None), "'error' or 'count', not NoneType"),
+    (lambda: segiou.Run(CM.options, 3), "images must be ImageCounts, one an image.*not int"),
+    (lambda: segiou.Run(CM.options, [RUN]), "each of images must be an ImageCount, not Run"),
+    (lambda: segiou.Run(CM.options, skipped=["x"]), "each of skipped must be a Problem, not str"),
+    (lambda: segiou.Run(CM.options, provenance=["a"]), "provenance must be a mapping, not list"),
+    (lambda: segiou.Run(CM.options, boundary="yes"), "boundary must be True or BoundaryOptions"),
+    (lambda: geometry.mask_to_box("mask"), "mask must be boolean or integer, got dtype <U4"),
+    (lambda: geometry.box_to_mask(None, (2, 2)), "each box must be integers or floats"),
+    (lambda: geometry.box_to_mask(BOX, (2, 2), fmt=None), "'xywh' or 'cxcywh', not NoneType"),
+    (lambda: geometry.box_iou([BOX], [BOX], elementwise="no"), "elementwise must be True or False"),
+    (
+        lambda: geometry.mask_iou([[[1]]], [[[1]]], elementwise=1),
+        "elementwise must be True or Fals",
+    ),
+    (lambda: list(geometry.box_blocks([BOX], [BOX], measure=3)), "measure must be .*not int"),
+]
+
+WRONG_POLYGONS = [
+    (
+        lambda: geometry.polygon_iou(None, [CORNERS]),
+        "truth polygons must be a sequence of polygons",
+    ),
+    (
+        lambda: geometry.polygon_iou([CORNERS], "ab"),
+        "predicted polygons must be a sequence.*not str",
+    ),
+    (
+        lambda: geometry.polygon_iou([CORNERS], [None]),
+        "predicted polygon 0 must be a shapely Polyg",
+    ),
+    (
+        lambda: geometry.polygon_iou([CORNERS], [CORNERS], elementwise="no"),
+        "elementwise must be True or False, not str",
+    ),
+    (
+        lambda: geometry.polygon_to_mask(CORNERS, (2, 2), repair=None),
+        "repair must be True or False",
+    ),
 ]
 
 
@@ -95,6 +158,19 @@ WRONG_KINDS = [
 def test_wrong_kinds(call, text):
     with pytest.raises(TypeError, match=text):
         call()
+
+
+@pytest.mark.parametrize(("call", "text"), WRONG_POLYGONS, ids=[text for _, text in WRONG_POLYGONS])
+def test_wrong_kinds_of_polygons(call, text):
+    pytest.importorskip("shapely", reason="polygons need shapely")
+    with pytest.raises(TypeError, match=text):
+        call()
+
+
+def test_no_comparison_to_draw():
+    plots = pytest.importorskip("segiou.plots")
+    with pytest.raises(TypeError, match=r"comparison must be what segiou\.compare gives, not Run"):
+        plots.comparison_forest(RUN)
 
 
 WRONG_VALUES = [
@@ -117,6 +193,18 @@ WRONG_VALUES = [
     (lambda: RUN.report(worst=-1), "worst must be at least 0, got -1"),
     (lambda: RUN.intervals(level=np.nan), "level must be a number, got NaN"),
     (lambda: imbalance.explain_difference(COUNTS, COUNTS, NAMES, names=["x"]), "names must be two"),
+    (lambda: RUN.worst(-1), "n must be at least 0, got -1"),
+    (lambda: RUN.worst(by="iuo"), "no score 'iuo'; there are mean_iou, pixel_accuracy"),
+    (lambda: BoundaryOptions(contours=[3]), "contours must be 'pixels', 'elements' or both, got 3"),
+    (lambda: BoundaryOptions(spacing=(1.0,)), "spacing must be two positive numbers"),
+    (lambda: BoundaryOptions(resolution=np.nan), "resolution must be a number, got NaN"),
+    (lambda: count_pairs([0], [0], 0), "num_classes must be at least 1, got 0"),
+    (lambda: geometry.box_to_mask(BOX, 3), r"shape must be two sizes, \(height, width\), got 3"),
+    (lambda: geometry.mask_to_box([[0, 1], [1]]), "mask must be numbers in the shape of an array"),
+    (
+        lambda: geometry.box_iou([BOX, [0]], [BOX]),
+        "each truth box must be numbers in the shape of an array",
+    ),
 ]
 
 
@@ -124,6 +212,17 @@ WRONG_VALUES = [
 def test_wrong_values(call, text):
     with pytest.raises(ValueError, match=text):
         call()
+
+
+@pytest.mark.parametrize("flag", [np.True_, np.False_])
+def test_flags_of_numpy_are_flags(flag):
+    found = geometry.box_iou([BOX], [BOX], elementwise=flag)
+    assert found.tolist() == ([1.0] if flag else [[1.0]])
+
+
+def test_boundary_options_of_a_run_may_be_asked_for_with_true():
+    assert segiou.Run(CM.options, boundary=True).boundary_options == BoundaryOptions()
+    assert segiou.Run(CM.options, boundary=False).boundary_options is None
 
 
 @pytest.mark.parametrize("number", [np.int64(19), np.uint8(19)])

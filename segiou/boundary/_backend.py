@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou._compiled import allow_missing
 from segiou.boundary import _reference
 from segiou.boundary.codes import Codes, ignored_code
 
 try:
     from segiou.boundary import _kernel  # type: ignore[attr-defined]
-except ImportError:
+except ImportError as error:
+    allow_missing("counting along boundaries", error)
     _kernel = None
 
 __all__ = ["BACKEND", "count_bands", "count_valid", "nearest"]

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from segiou._arguments import check_choice, check_flag, check_number, read_several
+
 __all__ = ["Border", "BoundaryOptions", "Contour", "Tolerance"]
 
 Border = Literal["reference", "boundary", "none"]
@@ -41,10 +43,8 @@ class Tolerance:
     unit: Unit = "absolute"
 
     def __post_init__(self) -> None:
-        if self.unit not in ("absolute", "diagonal"):
-            msg = f"unit must be 'absolute' or 'diagonal', got {self.unit!r}"
-            raise ValueError(msg)
-        if not (math.isfinite(self.value) and self.value >= 0):
+        check_choice("unit", self.unit, ("absolute", "diagonal"))
+        if not (math.isfinite(check_number("tolerance", self.value)) and self.value >= 0):
             msg = f"a tolerance must be finite and at least 0, got {self.value}"
             raise ValueError(msg)
 
@@ -97,7 +97,8 @@ class Tolerance:
 def _tolerances(values: Any, name: str) -> tuple[Tolerance, ...]:
     if isinstance(values, (str, int, float, Tolerance)):
         values = (values,)
-    read = tuple(Tolerance.of(v) for v in values)
+    several = read_several(name, values, "a number, a string such as '2%', or several of them")
+    read = tuple(Tolerance.of(v) for v in several)
     if len(set(read)) != len(read):
         msg = f"{name} has a value twice: {', '.join(map(str, read))}"
         raise ValueError(msg)
@@ -111,15 +112,15 @@ class BoundaryOptions:
     Parameters
     ----------
     widths : Tolerance, number or string, or several
-        Widths d of Boundary IoU and of the trimaps, in pixels. None: ``()``.
+        Widths d of Boundary IoU and of the trimaps, in pixels; ``()`` for none.
     trimaps : bool
         Whether the trimaps are measured.
     tolerances : Tolerance, number or string, or several
         Tolerances of boundary precision, recall, F1 and surface Dice, in units
-        of the spacing. None: ``()``, and then only distances are measured.
+        of the spacing; with ``()``, only distances are measured.
     contours : {"pixels", "elements"}, or both
         What a boundary consists of for these and for the distances: pixels, or
-        surface elements between pixels. None: ``()``.
+        surface elements between pixels; ``()`` for neither.
     spacing : (float, float)
         Height and width of a pixel.
     border : {"reference", "boundary", "none"}
@@ -157,10 +158,11 @@ class BoundaryOptions:
         resolution: float | None = None,
     ) -> None:
         spacing = _spacing(spacing)
-        if border not in _BORDERS:
-            msg = f"border must be 'reference', 'boundary' or 'none', got {border!r}"
-            raise ValueError(msg)
-        resolution = min(spacing) / 4 if resolution is None else float(resolution)
+        check_flag("trimaps", trimaps)
+        check_choice("border", border, _BORDERS)
+        if resolution is None:
+            resolution = min(spacing) / 4
+        resolution = check_number("resolution", resolution)
         if not (math.isfinite(resolution) and resolution > 0):
             msg = f"resolution must be positive, got {resolution}"
             raise ValueError(msg)
@@ -269,16 +271,18 @@ def _widths(values: Any) -> tuple[Tolerance, ...]:
 
 
 def _contours(values: Any) -> tuple[Contour, ...]:
-    chosen = (values,) if isinstance(values, str) else tuple(values)
+    wanted = "'pixels', 'elements' or both"
+    chosen = [values] if isinstance(values, str) else read_several("contours", values, wanted)
     if wrong := [c for c in chosen if c not in _CONTOURS]:
-        msg = f"contours must be 'pixels', 'elements' or both, got {wrong[0]!r}"
+        msg = f"contours must be {wanted}, got {wrong[0]!r}"
         raise ValueError(msg)
     return tuple(c for c in _CONTOURS if c in chosen)  # type: ignore[misc]
 
 
 def _spacing(values: Any) -> tuple[float, float]:
-    spacing = tuple(float(v) for v in values)
+    wanted = "two positive numbers, the height and width of a pixel"
+    spacing = tuple(check_number("spacing", v) for v in read_several("spacing", values, wanted))
     if len(spacing) != 2 or not all(math.isfinite(v) and v > 0 for v in spacing):
-        msg = f"spacing must be two positive numbers, the height and width of a pixel, got {values}"
+        msg = f"spacing must be {wanted}, got {values}"
         raise ValueError(msg)
     return spacing[0], spacing[1]

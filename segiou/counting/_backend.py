@@ -28,8 +28,9 @@ give the same table to the last bit. The kernel releases the GIL. With the envir
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
+
+from segiou._compiled import allow_missing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,12 +42,7 @@ def _choose() -> tuple[str, Callable[..., bool]]:
     try:
         from segiou.counting import _kernel
     except ImportError as error:
-        if os.environ.get("SEGIOU_REQUIRE_KERNEL") == "1":
-            msg = (
-                "the counting kernel is missing, and SEGIOU_REQUIRE_KERNEL=1 asks for it: "
-                "install segiou where a C compiler is found, or unset the variable"
-            )
-            raise ImportError(msg) from error
+        allow_missing("counting", error)
         from segiou.counting import _reference
 
         return "numpy", _reference.count_coded

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou._compiled import allow_missing
 from segiou.counting.arrays import as_array
 from segiou.counts import Counts
 
@@ -25,12 +25,7 @@ def _choose() -> tuple[str, Callable[..., bool]]:
     try:
         from segiou.counting import _channels
     except ImportError as error:
-        if os.environ.get("SEGIOU_REQUIRE_KERNEL") == "1":
-            msg = (
-                "the compiled channel counting is missing, and SEGIOU_REQUIRE_KERNEL=1 asks for "
-                "it: install segiou where a C compiler is found, or unset the variable"
-            )
-            raise ImportError(msg) from error
+        allow_missing("counting of channels", error)
         from segiou.counting import _channels_numpy
 
         return "numpy", _channels_numpy.count_bytes

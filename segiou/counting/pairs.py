@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou._arguments import check_choice, check_integer
 from segiou.counting._backend import count_coded
 from segiou.counting.arrays import as_label_array, as_valid_mask
 from segiou.counting.codes import ValueCodes
@@ -99,9 +100,7 @@ class Encoding:
         ValueError
             If ``unassigned`` is not one of its two words.
         """
-        if unassigned not in ("error", "count"):
-            msg = f"unassigned must be 'error' or 'count', got {unassigned!r}"
-            raise ValueError(msg)
+        check_choice("unassigned", unassigned, ("error", "count"))
         return cls(
             len(truth_values),
             ValueCodes.of_truth(truth_values, ignore),
@@ -264,7 +263,7 @@ def count_pairs(
     Raises
     ------
     TypeError
-        If an array does not hold integers or bool.
+        If an array does not hold integers or bool, or an option is of a wrong kind.
     UndeclaredValuesError
         If a value is neither a class nor ignored.
     ValueError
@@ -276,13 +275,11 @@ def count_pairs(
     array([[1, 1, 0],
            [1, 2, 0]])
     """
-    if num_classes < 1:
-        msg = f"num_classes must be at least 1, got {num_classes}"
-        raise ValueError(msg)
-    ignored = (ignore,) if isinstance(ignore, (int, np.integer)) else ignore
+    several = isinstance(ignore, Iterable) and not isinstance(ignore, str)
+    ignored: Iterable[Any] = ignore if several else (ignore,)  # type: ignore[assignment]
     encoding = Encoding.of(
-        [(c,) for c in range(num_classes)],
-        ignore=[int(v) for v in ignored],
+        [(c,) for c in range(check_integer("num_classes", num_classes, 1))],
+        ignore=[check_integer("ignore", value) for value in ignored],
         unassigned=unassigned,
     )
     return encoding.count(truth, pred, mask=mask).table

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou._compiled import allow_missing
 from segiou.counting import _scores_numpy
 from segiou.counting.arrays import as_array, is_bfloat16
 
@@ -19,12 +19,7 @@ def _choose() -> tuple[str, ModuleType | None]:
     try:
         from segiou.counting import _scores
     except ImportError as error:
-        if os.environ.get("SEGIOU_REQUIRE_KERNEL") == "1":
-            msg = (
-                "the compiled routines for scores are missing, and SEGIOU_REQUIRE_KERNEL=1 asks "
-                "for them: install segiou where a C compiler is found, or unset the variable"
-            )
-            raise ImportError(msg) from error
+        allow_missing("reading of scores", error)
         return "numpy", None
     return "c", _scores
 

@@ -9,8 +9,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from segiou._arguments import check_choice
 from segiou.geometry._ends import (
     Numbers,
+    as_array,
     as_numbers,
     check_shapes,
     comparable,
@@ -117,9 +119,7 @@ def read_boxes(values: ArrayLike, fmt: BoxFormat, kind: str) -> Numbers:
     TypeError, ValueError
         As for `boxes.box_iou`.
     """
-    if fmt not in ("xyxy", "xywh", "cxcywh"):
-        msg = f"fmt must be 'xyxy', 'xywh' or 'cxcywh', got {fmt!r}"
-        raise ValueError(msg)
+    check_choice("fmt", fmt, ("xyxy", "xywh", "cxcywh"))
     boxes = as_numbers(values, 4, kind)
     if fmt == "xyxy":
         swapped = (boxes[..., 2:] < boxes[..., :2]).any(axis=-1)
@@ -159,7 +159,7 @@ def _sides(corners: Numbers, crowd: NDArray[np.bool_] | None = None) -> Sides:
 
 def as_flags(flags: ArrayLike, shape: tuple[int, ...], name: str) -> NDArray[np.bool_]:
     """Return boolean flags of a shape; 0 and 1 are taken, as COCO files write them."""
-    array = np.asarray(flags)
+    array = as_array(flags, name)
     if array.size == 0:
         array = array.astype(np.bool_)
     if array.dtype.kind not in "biu":
@@ -186,9 +186,7 @@ def _writable(out: Result, shape: tuple[int, ...]) -> Result:
 
 
 def _formula(measure: str) -> Formula:
-    if measure not in _FORMULAS:
-        msg = f"measure must be one of {', '.join(_FORMULAS)}, got {measure!r}"
-        raise ValueError(msg)
+    check_choice("measure", measure, tuple(_FORMULAS))
     return _FORMULAS[measure]
 
 

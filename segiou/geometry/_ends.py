@@ -7,10 +7,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from segiou._arguments import check_flag
+
 Numbers = NDArray[Any]
 
 # Every integer up to here is a float64.
 _EXACT = 2**53
+
+
+def as_array(values: ArrayLike, name: str) -> NDArray[Any]:
+    """Return `values` as an array, or raise a ValueError where lists are not of one length."""
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        msg = f"{name} must be numbers in the shape of an array: {error}"
+        raise ValueError(msg) from error
 
 
 def as_numbers(values: ArrayLike, width: int, kind: str) -> Numbers:
@@ -32,7 +43,7 @@ def as_numbers(values: ArrayLike, width: int, kind: str) -> Numbers:
     ValueError
         If the last axis is not `width` long or a value is NaN, infinite or above int64.
     """
-    array = np.asarray(values)
+    array = as_array(values, f"each {kind}")
     if array.shape == (0,):
         array = array.reshape(0, width)
     if array.dtype.kind not in "iuf":
@@ -66,7 +77,7 @@ def refuse_any(bad: NDArray[np.bool_] | np.bool_, items: Numbers, kind: str, rea
 def check_shapes(
     truth: tuple[int, ...], pred: tuple[int, ...], elementwise: bool, kind: str
 ) -> None:
-    """Raise a ValueError unless the leading axes fit a comparison.
+    """Raise a ValueError unless the leading axes fit a comparison, a TypeError for a wrong flag.
 
     Parameters
     ----------
@@ -77,6 +88,7 @@ def check_shapes(
     kind : str
         What the items are called in errors, such as "boxes".
     """
+    check_flag("elementwise", elementwise)
     if not elementwise:
         if len(truth) == len(pred) == 1:
             return

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from segiou.geometry._boxes import BoxFormat, as_flags, read_boxes
-from segiou.geometry._ends import check_shapes
+from segiou.geometry._ends import as_array, check_shapes
 from segiou.geometry._ratio import ratio
 
 Mask = NDArray[np.bool_]
@@ -157,7 +157,7 @@ def as_shape(shape: tuple[int, int]) -> tuple[int, int]:
 
 
 def _binary(mask: ArrayLike, name: str) -> Mask:
-    array = np.asarray(mask)
+    array = as_array(mask, name)
     if array.dtype.kind not in "biu":
         msg = f"{name} must be boolean or integer, got dtype {array.dtype}; give mask > threshold"
         raise TypeError(msg)

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from segiou._arguments import check_flag, read_several
+from segiou.geometry._ends import as_array
 from segiou.geometry._ratio import ratio
 from segiou.geometry.masks import Mask, as_shape
 
@@ -218,6 +220,7 @@ def _read_both(
 ) -> tuple[Geometries, Geometries]:
     ours = _as_geometries(truth, "truth polygon", repair)
     theirs = _as_geometries(pred, "predicted polygon", repair)
+    check_flag("elementwise", elementwise)
     if elementwise and len(ours) != len(theirs):
         msg = (
             f"{len(ours)} truth and {len(theirs)} predicted polygons do not pair off one by one; "
@@ -233,8 +236,10 @@ def _as_geometries(polygons: Any, kind: str, repair: bool) -> Geometries:
     if isinstance(polygons, shapely.Geometry):
         msg = f"give each {kind} as an item of a list, got a single {polygons.geom_type}"
         raise TypeError(msg)
-    geometries = np.empty(len(polygons), dtype=np.object_)
-    for position, item in enumerate(polygons):
+    check_flag("repair", repair)
+    several = read_several(f"{kind}s", polygons, "a sequence of polygons")
+    geometries = np.empty(len(several), dtype=np.object_)
+    for position, item in enumerate(several):
         geometries[position] = _as_geometry(item, f"{kind} {position}")
     for index in np.flatnonzero(~shapely.is_valid(geometries)).tolist():
         reason = shapely.is_valid_reason(geometries[index])
@@ -255,7 +260,7 @@ def _as_geometry(item: Any, name: str) -> Any:
             return item
         msg = f"{name} must be a Polygon or MultiPolygon, got a {item.geom_type}"
         raise TypeError(msg)
-    ring = np.asarray(item)
+    ring = as_array(item, name)
     if ring.dtype.kind not in "iuf" or ring.ndim != 2 or ring.shape[1] != 2 or len(ring) < 3:
         msg = (
             f"{name} must be a shapely Polygon or MultiPolygon, or an array of at least three "

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from segiou._arguments import refuse_kind
 from segiou.plots.style import IOU, MUTED, drawing, name_rows
 
 if TYPE_CHECKING:
@@ -43,7 +44,11 @@ def comparison_forest(
     ------
     ImportError
         If matplotlib is not installed.
+    TypeError
+        If it is no comparison.
     """
+    if not hasattr(comparison, "ranking"):
+        raise refuse_kind("comparison", comparison, "what segiou.compare gives")
     found = comparison.pairs[pair]
     classes = [c for c in found.classes if not np.isnan(c.delta)]
     classes = sorted(classes, key=lambda c: -abs(c.delta))[:limit]

@@ -8,6 +8,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from segiou._arguments import check_path
 from segiou._files import write_whole
 from segiou.plots.boundaries import boundary_against_iou
 from segiou.plots.classes import accuracy_against_iou, class_bars
@@ -61,8 +62,8 @@ def save_plots(
     ImportError
         If matplotlib is not installed.
     """
+    check_path("directory", directory)
     folder = Path(directory).expanduser()
-    folder.mkdir(parents=True, exist_ok=True)
     figures = (
         _of_comparison(source)
         if hasattr(source, "pairs") and hasattr(source, "ranking")
@@ -70,6 +71,7 @@ def save_plots(
     )
     written = []
     with saving():
+        folder.mkdir(parents=True, exist_ok=True)
         for name, draw in figures:
             figure = cast("Figure", draw().figure)
             for ending, metadata in FORMATS.items():

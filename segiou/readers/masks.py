@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou._arguments import check_flag, check_kind, check_path
 from segiou.labels import LabelSet
 from segiou.readers.colors import labels_of_colors
 from segiou.readers.scratch import Scratch
@@ -85,6 +86,7 @@ def open_mask(path: str | Path) -> RawMask:
         If it is no regular file, cannot be read, is damaged, has several
         frames, is not fully opaque, or holds floats.
     """
+    check_path("path", path)
     path = Path(path).expanduser()
     try:
         if not stat.S_ISREG(path.stat().st_mode):
@@ -197,6 +199,9 @@ def read_mask(
     MaskError
         If the file cannot be read as a mask; the message says why and what to do.
     """
+    if labels is not None:
+        check_kind("labels", labels, LabelSet, "a LabelSet, such as segiou.load_labels gives")
+    check_flag("allow_lossy", allow_lossy)
     return to_labels(open_mask(path), path, labels, allow_lossy=allow_lossy)
 
 

@@ -10,12 +10,12 @@ answer is always ``None`` too where the C extension was not built.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from segiou._compiled import allow_missing
 from segiou.readers._png_chunks import (
     MAX_PIXELS,
     MAX_RATIO,
@@ -37,9 +37,8 @@ if TYPE_CHECKING:
 _unfilter: Callable[..., bool] | None
 try:
     from segiou.readers._png import unfilter as _unfilter
-except ImportError:
-    if os.environ.get("SEGIOU_REQUIRE_KERNEL") == "1":
-        raise
+except ImportError as error:
+    allow_missing("reading of PNG masks", error)
     _unfilter = None
 
 __all__ = ["EXTENSION_BUILT", "PngHeader", "PngMask", "read_png", "read_png_header"]

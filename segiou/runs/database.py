@@ -109,7 +109,7 @@ def _connected_for_reading(path: Path) -> sqlite3.Connection:
     connection = _connect(f"{address}?mode=rw")
     try:
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    except sqlite3.OperationalError as error:
+    except sqlite3.Error as error:
         connection.close()
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         unwritable = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)

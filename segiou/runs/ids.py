@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 
+from segiou._arguments import check_kind, read_several
 from segiou.runs.columns import Columns
 from segiou.runs.database import id_order
 from segiou.runs.image import ImageCount
@@ -18,13 +19,18 @@ def ordered(images: Iterable[ImageCount] | Columns) -> Columns:
 
     Raises
     ------
+    TypeError
+        If they are something else.
     ValueError
         If two images have one id.
     """
     if isinstance(images, Columns):
         columns = images
     else:
-        columns = Columns.of(sorted(images, key=lambda image: id_order(image.id)))
+        several = read_several("images", images, "ImageCounts, one an image, such as run.images")
+        for image in several:
+            check_kind("each of images", image, ImageCount, "an ImageCount")
+        columns = Columns.of(sorted(several, key=lambda image: id_order(image.id)))
     order = [id_order(id) for id in columns.ids]
     for i, (first, second) in enumerate(pairwise(order)):
         if first == second:

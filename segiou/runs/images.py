@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou._arguments import check_integer
 from segiou.boundary import BoundaryCounts, BoundaryOptions
 from segiou.classes import ClassOptions
 from segiou.confusion import ConfusionMatrix
@@ -225,7 +226,7 @@ class Images:
         ValueError
             If there is no such score.
         """
-        return worst_rows(self._blocks(), *self._scored(), n, by)
+        return worst_rows(self._blocks(), *self._scored(), check_integer("n", n, 0), by)
 
     def _scored(self) -> tuple[ClassOptions, Counts]:
         return self.options, self._total.counts

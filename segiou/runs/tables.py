@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from segiou import metrics
+from segiou._arguments import check_kind
 from segiou._files import replacing
 from segiou.classes import ClassOptions
 from segiou.counts import Counts
@@ -103,8 +104,8 @@ def worst_rows(
     for block in _small(blocks):
         values = score(block.counts(options.num_classes))
         order = np.argsort(values, kind="stable")[: int((~np.isnan(values)).sum())]
-        rows = block_rows([block.take(order[: max(0, n)].tolist())], options, whole)
-        worst = sorted([*worst, *rows], key=lambda row: row[by])[: max(0, n)]
+        rows = block_rows([block.take(order[:n].tolist())], options, whole)
+        worst = sorted([*worst, *rows], key=lambda row: row[by])[:n]
     return worst
 
 
@@ -116,6 +117,7 @@ def check_score_name(by: str, options: ClassOptions) -> None:
     ValueError
         Listing what there is.
     """
+    check_kind("by", by, str, "the name of a score")
     known = [*_SCORES, *(f"iou:{name}" for name in options.labels.class_names)]
     if by not in known:
         msg = f"no score {by!r}; there are {', '.join(known)}"

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 
 from numpy.typing import NDArray
 
-from segiou._arguments import check_choice, check_kind
+from segiou._arguments import check_choice, check_flag
 from segiou.boundary import BoundaryOptions, LabelCodes, count_labels
 from segiou.classes import ClassOptions
 from segiou.counting import Encoding, PairCount, UndeclaredValuesError
@@ -63,7 +63,7 @@ class PairScorer:
     boundary: BoundaryOptions | None = None
 
     def __post_init__(self) -> None:
-        check_kind("allow_lossy", self.allow_lossy, bool, "True or False")
+        check_flag("allow_lossy", self.allow_lossy)
         if self.resize_pred is not None:
             check_choice("resize_pred", self.resize_pred, ("nearest",))
 

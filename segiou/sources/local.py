@@ -9,15 +9,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from segiou._compiled import allow_missing
 from segiou.pairing import find_masks
 from segiou.readers import MaskError
 from segiou.runs import Stamp
 
 try:
     from segiou.sources._files import read_small as _read_small
-except ImportError:  # it was not built
-    if os.environ.get("SEGIOU_REQUIRE_KERNEL") == "1":
-        raise
+except ImportError as error:
+    allow_missing("reading of small files", error)
 
     def _read_small(paths: Sequence[str], tick: int, /) -> list[tuple[bytes, int, int] | None]:
         return [None] * len(paths)

@@ -80,7 +80,7 @@ def test_an_output_over_an_input(capsys, tmp_path):
 
 
 def test_plots_where_a_file_is(capsys, tmp_path):
-    pytest.importorskip("matplotlib", reason="matplotlib draws the plots")
+    pytest.importorskip("matplotlib", reason="without it that is what is said first")
     (tmp_path / "plots").touch()
     said = refused(capsys, [*NOWHERE, "--plots", tmp_path / "plots"])
     assert "is a file; name a folder" in said

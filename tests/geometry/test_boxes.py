@@ -277,7 +277,7 @@ def test_blocks_make_up_the_whole():
 def test_blocks_check_at_the_call():
     with pytest.raises(ValueError, match="swapped"):
         box_blocks([[1, 0, 0, 1]], [])
-    with pytest.raises(ValueError, match="measure must be one of"):
+    with pytest.raises(ValueError, match="measure must be 'intersection', 'union'"):
         box_blocks([], [], "diou")
     with pytest.raises(ValueError, match="crowd flags belong"):
         box_blocks([], [], "giou", crowd=[])

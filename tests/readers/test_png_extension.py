@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import zlib
 
 import pytest
@@ -34,19 +31,6 @@ def test_without_the_extension_all_is_left_to_pillow(png, monkeypatch):
     monkeypatch.setattr(door, "EXTENSION_BUILT", False)
     assert read_png(png.write(SAMPLES)) is None
     assert read_png_header(png.write(SAMPLES)) is not None
-
-
-@pytest.mark.parametrize(("required", "status"), [("1", 1), ("0", 0)])
-def test_a_required_extension_must_be_there(required, status):
-    code = "import sys; sys.modules['segiou.readers._png'] = None; import segiou.readers.png"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env=os.environ | {"SEGIOU_REQUIRE_KERNEL": required},
-        capture_output=True,
-        check=False,
-    )
-    assert done.returncode == status
-    assert (b"ImportError" in done.stderr or b"ModuleNotFoundError" in done.stderr) == bool(status)
 
 
 @needs_extension

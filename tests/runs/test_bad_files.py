@@ -228,3 +228,14 @@ def test_a_finished_run_is_read_where_nothing_can_be_written(made, tmp_path):
     assert lines[0] == "12", result.stderr
     assert lines[1].startswith(f"{folder}/new.sqlite: ")
     assert "cannot be opened" in lines[1] or "may not be written" in lines[1]
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="/proc tells what is open")
+def test_what_is_refused_is_not_left_open(tmp_path):
+    path = tmp_path / "r.sqlite"
+    path.write_bytes(b"no SQLite " * 1000)
+    with pytest.raises(RunFileError, match="it is not SQLite") as caught:
+        segiou.Run.open(path)
+    # The error is still there, and with its traceback everything that was not closed.
+    opened = [link.resolve() for link in Path("/proc/self/fd").iterdir()]
+    assert caught and path.resolve() not in opened
