@@ -2,8 +2,8 @@
 
 Beside the forward pass of two small networks on the same batch, and beside torchmetrics'
 MulticlassJaccardIndex; then 10 000 updates, whose memory must stay flat. Times are
-ratios of one run, medians of alternating rounds: on two shared cores, labels take 0.03 to
-0.5 % of either network, float32 logits of 19 classes 0.2 to 0.6 %. How labels come of
+ratios of one run, medians of alternating rounds: on two shared cores, labels take 0.06 to
+0.2 % of either network, float32 logits of 19 classes 0.3 to 0.8 %. How labels come of
 scores: ``benchmarks/scores.py``. On a GPU: ``benchmarks/gpu_hooks.py``.
 """
 
