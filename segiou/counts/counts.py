@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from segiou._arguments import check_kind
 
@@ -42,6 +42,10 @@ class Counts:
     fp: NDArray[np.int64]
     fn: NDArray[np.int64]
     tn: NDArray[np.int64]
+
+    if TYPE_CHECKING:  # lists are taken too; the attributes are arrays
+
+        def __init__(self, tp: ArrayLike, fp: ArrayLike, fn: ArrayLike, tn: ArrayLike) -> None: ...
 
     def __post_init__(self) -> None:
         for name in ("tp", "fp", "fn", "tn"):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from segiou._arguments import check_integer, check_several
 from segiou.counts.counts import Counts, counts_array
@@ -47,6 +47,12 @@ class Tally:
     matrix: NDArray[np.int64]
     unassigned: NDArray[np.int64]
     ignored: NDArray[np.int64]
+
+    if TYPE_CHECKING:  # lists are taken too; the attributes are arrays
+
+        def __init__(
+            self, matrix: ArrayLike, unassigned: ArrayLike, ignored: ArrayLike
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         for name in ("matrix", "unassigned", "ignored"):
