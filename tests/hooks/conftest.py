@@ -110,6 +110,15 @@ def run_python():
     return run
 
 
+# Where an interpreter winds itself up while gloo's threads still run, these may abort it, after
+# all has been said. What goes wrong before, an exception for one, is still seen.
+END = """
+import os, sys
+sys.stdout.flush()
+os._exit(0)
+"""
+
+
 class TwoProcesses:
     """Run a script in two processes that know of each other; gives what the first printed."""
 
@@ -131,7 +140,15 @@ class TwoProcesses:
                 "MASTER_PORT": port,
                 "OMP_NUM_THREADS": "1",
             }
-            command = [sys.executable, "-W", "ignore", "-c", code, path, self.folder / "store"]
+            command = [
+                sys.executable,
+                "-W",
+                "ignore",
+                "-c",
+                code + END,
+                path,
+                self.folder / "store",
+            ]
             processes.append(
                 subprocess.Popen(
                     [*map(str, command), rank, "2"],
