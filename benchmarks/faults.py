@@ -24,7 +24,7 @@ import numpy as np
 from PIL import Image
 
 import segiou
-from segiou.runs import RunFileError
+from segiou.runs.database import RunFileError
 
 CLASSES = 19
 

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from segiou import ConfusionMatrix
-from segiou.counting.tensors import DeviceValuesError
+from segiou.counting.device_counts import DeviceValuesError
 
 DTYPES = ("bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64")
 CLASSES = 19

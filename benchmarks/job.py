@@ -23,7 +23,7 @@ import numpy as np
 from PIL import Image
 
 import segiou
-from segiou.readers import read_mask
+from segiou.masks.read import read_mask
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data" / "camvid"
 CLASSES = 11

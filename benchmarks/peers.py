@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.inputs import Labels, Task
-from segiou.confusion import ConfusionMatrix
-from segiou.counting import Encoding, _kernel
+from segiou.accumulators.confusion import ConfusionMatrix
+from segiou.counting import _kernel
+from segiou.counting.encoding import Encoding
 
 Count = Callable[[Labels, Labels], NDArray[Any]]
 Contestant = Callable[[Task], NDArray[Any]]

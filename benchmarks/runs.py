@@ -18,9 +18,11 @@ from pathlib import Path
 import numpy as np
 
 import segiou
-from segiou.classes import ClassOptions
-from segiou.runs import Columns, Header, ImageFiles, RunWriter, Stamp
+from segiou.labels.class_options import ClassOptions
+from segiou.runs.header import Header
+from segiou.runs.image_counts import Columns, ImageFiles, Stamp
 from segiou.runs.merging import merge_files
+from segiou.runs.run_writing import RunWriter
 
 CLASSES = 19
 BLOCK = 4096

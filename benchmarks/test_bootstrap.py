@@ -5,9 +5,10 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from segiou.counts import Counts
-from segiou.metrics import mean_iou
-from segiou.uncertainty import bootstrap, influence
+from segiou.analysis.bootstrapping import bootstrap
+from segiou.analysis.influence_of_units import influence
+from segiou.counting.counts import Counts
+from segiou.metrics.overall import mean_iou
 
 pytest.importorskip("pytest_benchmark")
 

@@ -12,7 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from segiou.boundary import BACKEND, BoundaryAccumulator, BoundaryOptions, boundary_iou
+from segiou.boundary.accumulator import BoundaryAccumulator
+from segiou.boundary.boundary_options import BoundaryOptions
+from segiou.boundary.kernels import BACKEND
+from segiou.boundary.measures import boundary_iou
 
 CAMVID = Path(__file__).resolve().parents[2] / "shared" / "data" / "camvid"
 CLASSES, VOID, WIDTH, TOLERANCE = 11, 11, 12, 2.0

@@ -9,8 +9,8 @@ from statistics import median
 import numpy as np
 import pytest
 
-from segiou.counting import CHANNELS_BACKEND, count_channels
-from segiou.counting._channels_numpy import count_bytes as count_in_numpy
+from segiou.counting.channels import CHANNELS_BACKEND, count_channels
+from segiou.counting.reference import count_bytes as count_in_numpy
 
 CASES = [
     pytest.param((19, 512, 1024), 0, id="C,H,W"),

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from segiou.geometry import box_blocks, box_giou, box_iou, box_signed_iou, match_boxes
+from segiou.geometry.boxes import box_blocks, box_giou, box_iou, box_signed_iou
+from segiou.geometry.matching import match_boxes
 
 pytest.importorskip("pytest_benchmark")
 

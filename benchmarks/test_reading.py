@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from segiou.readers import png
+from segiou.masks import png
 
 pytest.importorskip("pytest_benchmark")
 

@@ -15,7 +15,7 @@ pytest.importorskip("pytest_benchmark", reason="pytest-benchmark times these")
 torch = pytest.importorskip("torch", reason="torch makes the scores")
 
 from benchmarks import scores as peers  # noqa: E402
-from segiou.counting import decide  # noqa: E402
+from segiou.counting.scores import decide  # noqa: E402
 
 batch = functools.cache(peers.batch)
 

@@ -2,6 +2,6 @@
 
 import sys
 
-from segiou.cli import main
+from segiou.cli.main import main
 
 sys.exit(main())

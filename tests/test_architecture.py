@@ -1,132 +1,152 @@
-"""The order of the rooms, and what importing the package may load."""
+"""The order of the packages, what may look upward, and what importing loads."""
 
 from __future__ import annotations
 
 import ast
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import segiou
 
-PACKAGE = Path(segiou.__file__).parent
+ROOT = Path(segiou.__file__).parent
 
-#: From the foundation up: a module imports only from its own row and the rows before it.
-ROOMS = (
-    ("_arguments", "_compiled", "_files", "_fragments"),
-    ("labels",),
-    ("counts",),
-    ("counting",),
-    ("metrics",),
-    ("protocols",),
-    ("imbalance", "fine_grained", "instance_weighted"),
-    ("uncertainty",),
-    ("classes",),
-    ("readers",),
-    ("report", "html", "plots"),
-    ("accumulator",),
-    ("confusion", "channels", "boundary"),
-    ("run", "runs", "runfile"),
-    ("comparison",),
-    ("pairing",),
-    ("sources",),
-    ("windows", "scoring"),
-    ("inspection",),
-    ("geometry", "demo"),
-    ("hooks",),
-    ("cli",),
+#: From the foundation up: a module imports only from its own package and those before it.
+PACKAGES = (
+    "_support",
+    "labels",
+    "masks",
+    "counting",
+    "metrics",
+    "accumulators",
+    "boundary",
+    "instances",
+    "geometry",
+    "analysis",
+    "runs",
+    "scoring",
+    "report",
+    "plots",
+    "hooks",
+    "cli",
 )
-RANK = {name: rank for rank, names in enumerate(ROOMS) for name in names}
-#: Nobody imports these but themselves (and ``python -m segiou`` the command).
-ROOFS = {"cli", "hooks"}
+RANK = {name: rank for rank, name in enumerate(PACKAGES)}
+#: Methods that make something of a higher package, for the comfort of who calls them; and
+#: the type that they return, where it is imported for types only ("").
+UPWARD = {
+    ("accumulators/channel_counts.py", "ChannelCounts.report", "report"),
+    ("accumulators/channel_counts.py", "", "report"),
+    ("accumulators/confusion.py", "ConfusionMatrix.report", "report"),
+    ("accumulators/confusion.py", "", "report"),
+    ("analysis/comparison.py", "Comparison._repr_html_", "report"),
+    ("runs/run.py", "Run.report", "report"),
+    ("runs/run.py", "", "report"),
+    ("scoring/inspection.py", "Inspection.to_text", "report"),
+}
 
 
-def room_of(path: Path) -> str:
-    return path.relative_to(PACKAGE).with_suffix("").parts[0]
-
-
-def imported_rooms(source: str) -> set[str]:
-    """Rooms that a module imports, inside functions too, for types excepted."""
-    tree = ast.parse(source)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            node.body = []
-    names = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
-        elif isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-    rooms = {name.split(".")[1] for name in names if name.startswith("segiou.")}
-    return {room for room in rooms if room in RANK}
-
-
-def violations(room: str, source: str) -> list[str]:
+def imports(tree: ast.AST, where: str = "") -> list[tuple[str, str]]:
+    """Every import of the package: the function it stands in, and the package imported."""
     found = []
-    for other in sorted(imported_rooms(source)):
-        if other != room and other in ROOFS:
-            found.append(f"{room} imports {other}, which nobody may")
-        elif RANK[other] > RANK[room]:
-            found.append(f"{room} imports {other}, which is built on it")
+    for node in ast.iter_child_nodes(tree):
+        names: list[str] = []
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        packages = {name.split(".")[1] for name in names if name.startswith("segiou.")}
+        found += [(where, package) for package in sorted(packages) if package in RANK]
+        named = isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
+        inside = f"{where}.{node.name}".lstrip(".") if named else where
+        found += imports(node, inside)
     return found
 
 
-def modules() -> list[Path]:
-    return sorted(p for p in PACKAGE.rglob("*.py") if room_of(p) not in ("__init__", "__main__"))
+def violations(path: str, source: str) -> set[tuple[str, str, str]]:
+    """Imports of a file that look upward: the file, the function, the package."""
+    rank = RANK[path.split("/")[0]]
+    found = imports(ast.parse(source))
+    return {(path, where, package) for where, package in found if RANK[package] > rank}
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_imports_go_one_way(path):
-    assert violations(room_of(path), path.read_text(encoding="utf-8")) == []
+def modules() -> list[str]:
+    paths = [path.relative_to(ROOT) for path in ROOT.rglob("*.py")]
+    return sorted(path.as_posix() for path in paths if len(path.parts) > 1)
 
 
-def test_every_room_has_a_place():
-    assert {room_of(path) for path in modules()} <= set(RANK)
+def test_imports_go_one_way():
+    found = set()
+    for path in modules():
+        found |= violations(path, (ROOT / path).read_text(encoding="utf-8"))
+    assert found == UPWARD
+
+
+def test_every_package_has_a_place_and_nothing_is_loose():
+    here = {path.name for path in ROOT.iterdir() if path.name != "__pycache__"}
+    assert here == {*PACKAGES, "__init__.py", "__main__.py", "py.typed"}
 
 
 @pytest.mark.parametrize(
     "source",
     [
-        "from segiou.run import Run",
+        "from segiou.runs.run import Run",
         "import segiou.scoring",
         "from segiou import report",
-        "def f():\n    from segiou.confusion import ConfusionMatrix",
+        "def f():\n    from segiou.accumulators.confusion import ConfusionMatrix",
+        "if TYPE_CHECKING:\n    from segiou.runs.run import Run",
         "from segiou.cli import main",
     ],
 )
 def test_the_check_of_the_order_can_fail(source):
-    assert violations("metrics", source)
+    assert violations("metrics/overall.py", source)
 
 
-def test_imports_for_types_only_are_free():
-    source = "if TYPE_CHECKING:\n    from segiou.run import Run\n"
-    assert violations("metrics", source) == []
+def test_the_check_names_the_method():
+    source = "class A:\n    def b(self):\n        import segiou.report"
+    assert violations("runs/run.py", source) == {("runs/run.py", "A.b", "report")}
 
 
-HEAVY = {"torch", "matplotlib", "skimage", "scipy", "rich", "pandas", "PIL", "jinja2", "dask"} | {
-    "tifffile",
+def test_no_file_has_the_name_of_what_its_package_exports():
+    for package in PACKAGES:
+        exported = set(getattr(import_module(f"segiou.{package}"), "__all__", ()))
+        assert not exported & {path.stem for path in (ROOT / package).glob("*.py")}, package
+
+
+HEAVY = {
+    "PIL",
+    "dask",
     "fsspec",
+    "jinja2",
+    "matplotlib",
+    "pandas",
+    "rich",
+    "scipy",
     "shapely",
+    "skimage",
     "sqlite3",
+    "tifffile",
+    "torch",
 }
 
 
 def loaded_by(statement: str) -> set[str]:
+    """Modules that are loaded after a statement."""
     code = f"import sys\n{statement}\nprint('\\n'.join(sys.modules))"
     done = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,
         text=True,
         check=True,
-        cwd=PACKAGE.parent,
+        cwd=ROOT.parent,
     )
-    return {name.split(".")[0] for name in done.stdout.split()}
+    return set(done.stdout.split())
 
 
 def test_importing_loads_nothing_heavy():
-    assert not loaded_by("import segiou") & ({"numpy"} | HEAVY)
+    assert not loaded_by("import segiou") & {"numpy", *HEAVY}
     assert not loaded_by("from segiou import ConfusionMatrix") & HEAVY
 
 
@@ -134,14 +154,34 @@ def test_the_check_of_heavy_modules_can_fail():
     assert "PIL" in loaded_by("import PIL.Image")
 
 
+def test_a_matrix_loads_few_modules():
+    loaded = loaded_by("import segiou; segiou.ConfusionMatrix(2)")
+    ours = {name for name in loaded if name.split(".")[0] == "segiou"}
+    assert len(ours) <= 30, sorted(ours)
+
+
 def test_help_does_not_load_numpy():
     statement = "from segiou.cli.parsers import build_parser\nbuild_parser().format_help()"
-    assert not loaded_by(statement) & ({"numpy"} | HEAVY)
+    assert not loaded_by(statement) & {"numpy", *HEAVY}
 
 
 def test_public_names_are_there():
     for name in segiou.__all__:
         assert getattr(segiou, name) is not None
-    assert set(segiou.__all__) <= set(dir(segiou))
+    assert dir(segiou) == sorted(segiou.__all__)
     with pytest.raises(AttributeError, match="no attribute 'Confusion'"):
         _ = segiou.Confusion
+
+
+def test_public_packages_are_attributes():
+    for package in PACKAGES:
+        if package not in ("_support", "cli"):
+            assert f"segiou.{package}" in loaded_by(f"import segiou; segiou.{package}")
+
+
+def test_faces_say_what_is_public():
+    for package in set(PACKAGES) - {"_support", "cli", "hooks"}:
+        module = import_module(f"segiou.{package}")
+        assert dir(module) == sorted(module.__all__)
+        for name in module.__all__:
+            assert getattr(module, name) is not None

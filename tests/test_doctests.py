@@ -29,7 +29,7 @@ def test_docstring_examples(name):
         if "pip install" not in str(error):
             raise
         pytest.skip(str(error))
-    if name == "segiou.readers.png" and not module.EXTENSION_BUILT:
+    if name == "segiou.masks.png" and not module.EXTENSION_BUILT:
         pytest.skip("the C extension of the PNG reader is not built")
     assert doctest.testmod(module, optionflags=FLAGS).failed == 0
 
@@ -44,7 +44,11 @@ def test_there_are_examples_to_run():
     finder = doctest.DocTestFinder()
     examples = sum(
         len(test.examples)
-        for name in ("segiou.metrics.per_class", "segiou.confusion", "segiou.protocols")
+        for name in (
+            "segiou.metrics.per_class",
+            "segiou.accumulators.confusion",
+            "segiou.metrics.protocols",
+        )
         for test in finder.find(importlib.import_module(name))
     )
     assert examples > 10

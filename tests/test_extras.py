@@ -9,7 +9,7 @@ import pytest
 
 import segiou
 from segiou import geometry, plots
-from segiou.cli import main
+from segiou.cli.main import main
 
 RUN = segiou.score([[[0, 1]], [[0, 0]]], [[[0, 1]], [[0, 1]]], labels=2)
 CORNERS = [(0, 0), (1, 0), (1, 1)]

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import segiou
-from segiou import fine_grained, geometry, imbalance, metrics
-from segiou.boundary import BoundaryOptions, Tolerance
-from segiou.counting import count_pairs
-from segiou.counts import Tally
-from segiou.labels import LabelClass
-from segiou.readers import read_mask
+from segiou import analysis as imbalance, geometry, metrics, metrics as fine_grained
+from segiou.boundary.boundary_options import BoundaryOptions, Tolerance
+from segiou.counting.counts import Tally
+from segiou.counting.encoding import count_pairs
+from segiou.labels.label_set import LabelClass
+from segiou.masks.read import read_mask
 
 RUN = segiou.score([[[0, 1]], [[0, 0]]], [[[0, 1]], [[0, 1]]], labels=2)
 CM = RUN.total()
@@ -71,7 +71,10 @@ WRONG_KINDS = [
     (lambda: fine_grained.fine_grained(RUN), "counts per image must be segiou.Counts"),
     (lambda: fine_grained.fine_grained(RUN.counts, "iou"), "metric must be a function of Counts"),
     (lambda: fine_grained.worst_mean([0.5], "10"), "quantile must be a whole percentage.*not str"),
-    (lambda: imbalance.at_prevalence(CM, "balanced"), "tally must be a segiou.counts.Tally"),
+    (
+        lambda: imbalance.at_prevalence(CM, "balanced"),
+        "tally must be a segiou.counting.counts.Tally",
+    ),
     (lambda: imbalance.prevalence_curve(CM.tally, 0.0), "class_index must be an integer"),
     (lambda: Tally([[1]], [0], 0).merged_classes([0]), "group 0 must be a sequence of class"),
     (lambda: segiou.score([[[0]]], 3, labels=2), "pred must be images, one an entry, not int"),

@@ -3,69 +3,94 @@
 Region overlap forgives ragged edges on large objects; these measures do not.
 """
 
-from segiou.boundary._backend import BACKEND
-from segiou.boundary.accumulator import BoundaryAccumulator
-from segiou.boundary.codes import LabelCodes
-from segiou.boundary.contours import ContourPoints, find_contour, kind_lengths
-from segiou.boundary.counts import BoundaryCounts
-from segiou.boundary.distances import ContourDistances
-from segiou.boundary.image import (
-    ImageBoundaries,
-    boundary_counts,
-    count_labels,
-    measure_boundaries,
-    measure_codes,
-)
-from segiou.boundary.measures import (
-    BAND_MEASURES,
-    CONTOUR_MEASURES,
-    average_surface_distance,
-    band_iou,
-    boundary_f1,
-    boundary_iou,
-    boundary_precision,
-    boundary_recall,
-    class_trimap_accuracy,
-    class_trimap_iou,
-    hausdorff_distance,
-    surface_dice,
-    trimap_accuracy,
-    trimap_iou,
-)
-from segiou.boundary.options import BoundaryOptions, Tolerance
-from segiou.boundary.scale import bin_values
-from segiou.boundary.table import boundary_rows
+from __future__ import annotations
 
-__all__ = [
-    "BACKEND",
-    "BAND_MEASURES",
-    "CONTOUR_MEASURES",
-    "BoundaryAccumulator",
-    "BoundaryCounts",
-    "BoundaryOptions",
-    "ContourDistances",
-    "ContourPoints",
-    "ImageBoundaries",
-    "LabelCodes",
-    "Tolerance",
-    "average_surface_distance",
-    "band_iou",
-    "bin_values",
-    "boundary_counts",
-    "boundary_f1",
-    "boundary_iou",
-    "boundary_precision",
-    "boundary_recall",
-    "boundary_rows",
-    "class_trimap_accuracy",
-    "class_trimap_iou",
-    "count_labels",
-    "find_contour",
-    "hausdorff_distance",
-    "kind_lengths",
-    "measure_boundaries",
-    "measure_codes",
-    "surface_dice",
-    "trimap_accuracy",
-    "trimap_iou",
-]
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from segiou.boundary.accumulator import BoundaryAccumulator as BoundaryAccumulator
+    from segiou.boundary.boundary_options import (
+        BoundaryOptions as BoundaryOptions,
+        Tolerance as Tolerance,
+        bin_values as bin_values,
+    )
+    from segiou.boundary.boundary_sums import BoundaryCounts as BoundaryCounts
+    from segiou.boundary.codes import LabelCodes as LabelCodes
+    from segiou.boundary.contours import (
+        ContourPoints as ContourPoints,
+        find_contour as find_contour,
+        kind_lengths as kind_lengths,
+    )
+    from segiou.boundary.distances import ContourDistances as ContourDistances
+    from segiou.boundary.image import (
+        ImageBoundaries as ImageBoundaries,
+        boundary_counts as boundary_counts,
+        count_labels as count_labels,
+        measure_boundaries as measure_boundaries,
+        measure_codes as measure_codes,
+    )
+    from segiou.boundary.kernels import BACKEND as BACKEND
+    from segiou.boundary.measures import (
+        BAND_MEASURES as BAND_MEASURES,
+        CONTOUR_MEASURES as CONTOUR_MEASURES,
+        average_surface_distance as average_surface_distance,
+        band_iou as band_iou,
+        boundary_f1 as boundary_f1,
+        boundary_iou as boundary_iou,
+        boundary_precision as boundary_precision,
+        boundary_recall as boundary_recall,
+        boundary_rows as boundary_rows,
+        class_trimap_accuracy as class_trimap_accuracy,
+        class_trimap_iou as class_trimap_iou,
+        hausdorff_distance as hausdorff_distance,
+        surface_dice as surface_dice,
+        trimap_accuracy as trimap_accuracy,
+        trimap_iou as trimap_iou,
+    )
+else:
+    from segiou._support.lazy import lazy_names
+
+    __getattr__, __dir__, __all__ = lazy_names(
+        __name__,
+        {
+            "accumulator": ("BoundaryAccumulator",),
+            "boundary_sums": ("BoundaryCounts",),
+            "boundary_options": (
+                "BoundaryOptions",
+                "Tolerance",
+                "bin_values",
+            ),
+            "codes": ("LabelCodes",),
+            "contours": (
+                "ContourPoints",
+                "find_contour",
+                "kind_lengths",
+            ),
+            "distances": ("ContourDistances",),
+            "image": (
+                "ImageBoundaries",
+                "boundary_counts",
+                "count_labels",
+                "measure_boundaries",
+                "measure_codes",
+            ),
+            "kernels": ("BACKEND",),
+            "measures": (
+                "BAND_MEASURES",
+                "CONTOUR_MEASURES",
+                "average_surface_distance",
+                "band_iou",
+                "boundary_f1",
+                "boundary_iou",
+                "boundary_precision",
+                "boundary_recall",
+                "boundary_rows",
+                "class_trimap_accuracy",
+                "class_trimap_iou",
+                "hausdorff_distance",
+                "surface_dice",
+                "trimap_accuracy",
+                "trimap_iou",
+            ),
+        },
+    )

@@ -8,11 +8,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou.boundary.boundary_options import BoundaryOptions
+from segiou.boundary.boundary_sums import BoundaryCounts
 from segiou.boundary.codes import LabelCodes
-from segiou.boundary.counts import BoundaryCounts
 from segiou.boundary.image import ImageBoundaries, measure_checked
-from segiou.boundary.options import BoundaryOptions
-from segiou.counting import Encoding
+from segiou.counting.encoding import Encoding
 
 __all__ = ["BoundaryAccumulator"]
 

@@ -1,8 +1,4 @@
-"""Labels → class codes, with one code for ignored pixels on both sides.
-
-Truth and prediction hold the same markers at the same places, so that whatever
-was predicted on ignored pixels can reach no result.
-"""
+"""Labels of a pair as small codes: classes, then what is ignored or no class."""
 
 from __future__ import annotations
 
@@ -13,12 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.counting import Encoding, ValueCodes, as_label_array
-from segiou.counting.arrays import as_valid_mask
+from segiou.counting.arrays import as_label_array, as_valid_mask
+from segiou.counting.encoding import Encoding, ValueCodes
 
 __all__ = ["Codes", "LabelCodes", "code_dtype", "ignored_code", "unassigned_code"]
 
+
 Codes = NDArray[np.uint8] | NDArray[np.uint16]
+
 
 try:
     from segiou.boundary import _kernel  # type: ignore[attr-defined]

@@ -1,4 +1,8 @@
-"""What boundaries consist of: pixels, or surface elements between pixels."""
+"""Labels → class codes, with one code for ignored pixels on both sides.
+
+Truth and prediction hold the same markers at the same places, so that whatever
+was predicted on ignored pixels can reach no result.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +12,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.boundary._backend import nearest
+from segiou.boundary.boundary_options import Contour
 from segiou.boundary.codes import Codes, ignored_code, unassigned_code
-from segiou.boundary.options import Contour
+from segiou.boundary.kernels import nearest
 
-__all__ = ["ContourPoints", "distances_between", "find_contour", "kind_lengths"]
+__all__ = [
+    "ContourPoints",
+    "distances_between",
+    "find_contour",
+    "kind_lengths",
+]
+
 
 #: Kind of the surface element at a corner by which of its four pixels are in the
 #: class (bits: upper left 8, upper right 4, lower left 2, lower right 1):
@@ -71,7 +81,7 @@ def find_contour(codes: Codes, num_classes: int, contour: Contour, border: bool)
     Parameters
     ----------
     codes : ndarray of uint8 or uint16, shape (H, W)
-        As :class:`segiou.boundary.codes.LabelCodes` gives them.
+        As :class:`segiou.boundary.contours.LabelCodes` gives them.
     num_classes : int
         C.
     contour : {"pixels", "elements"}

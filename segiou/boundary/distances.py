@@ -1,4 +1,4 @@
-"""Exact distances between the contours of one pair of label maps."""
+"""The routines that are live: the compiled kernel where it was built, NumPy and SciPy elsewhere."""
 
 from __future__ import annotations
 
@@ -8,13 +8,21 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou.boundary.boundary_options import (
+    BINS,
+    BoundaryOptions,
+    Contour,
+    bin_distances,
+    fixed_point,
+)
 from segiou.boundary.contours import ContourPoints, distances_between, kind_lengths
-from segiou.boundary.options import BoundaryOptions, Contour
-from segiou.boundary.scale import BINS, bin_distances, fixed_point
-from segiou.metrics import Floats
-from segiou.metrics._ratio import ratio
+from segiou.metrics.ratio import Floats, ratio
 
-__all__ = ["ContourDistances", "weighted_percentile"]
+__all__ = [
+    "ContourDistances",
+    "weighted_percentile",
+]
+
 
 Method = Literal["inverted_cdf", "linear"]
 

@@ -9,13 +9,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.boundary._backend import count_bands, count_valid
+from segiou.boundary.boundary_options import BoundaryOptions, Contour
+from segiou.boundary.boundary_sums import BoundaryCounts, empty_parts
 from segiou.boundary.codes import Codes, LabelCodes, code_dtype, ignored_code
 from segiou.boundary.contours import find_contour
-from segiou.boundary.counts import BoundaryCounts, empty_parts
 from segiou.boundary.distances import ContourDistances
-from segiou.boundary.options import BoundaryOptions, Contour
-from segiou.counting import Encoding
+from segiou.boundary.kernels import count_bands, count_valid
+from segiou.counting.encoding import Encoding
 
 __all__ = [
     "ImageBoundaries",

@@ -1,5 +1,1 @@
 """The ``segiou`` command: the one place that prints and exits."""
-
-from segiou.cli.main import main
-
-__all__ = ["main"]

@@ -7,11 +7,11 @@ import csv
 from collections.abc import Mapping
 from pathlib import Path
 
-from segiou.boundary import BoundaryOptions
-from segiou.cli.options import class_arguments, option_of, pairing_arguments
+from segiou.boundary.boundary_options import BoundaryOptions
+from segiou.cli.parsers import class_arguments, option_of, pairing_arguments
 from segiou.cli.terminal import note, progress_bar
-from segiou.run import Run
-from segiou.scoring import score_folder
+from segiou.runs.run import Run
+from segiou.scoring.folder import score_folder
 
 __all__ = ["groups_argument", "is_run_file", "open_run", "score_now"]
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from importlib import import_module
+import argparse
+from collections.abc import Callable, Sequence
 
-from segiou.cli import options
-from segiou.cli.parsers import check_given, parse
-from segiou.cli.terminal import note
+from segiou.cli.parsers import EXIT_DATA, EXIT_USAGE, check_given, parse
+from segiou.cli.terminal import EXIT_INTERRUPTED, note
 
 __all__ = ["main"]
 
@@ -17,30 +16,38 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         parsed = parse(arguments)
         check_given(parsed)
-        command = import_module(f"segiou.cli.{parsed.module}")
-        return int(command.run(parsed))
+        return _command(parsed.name_of_command)(parsed)
     except KeyboardInterrupt:
         note("interrupted")
-        return 130
+        return EXIT_INTERRUPTED
     except ImportError as error:
         note(str(error))
-        return options.EXIT_USAGE
+        return EXIT_USAGE
     except (ValueError, OSError) as error:
         return _explain(error)
 
 
+def _command(name: str) -> Callable[[argparse.Namespace], int]:
+    """The function of a command; only what it needs is loaded."""
+    if name == "score":
+        from segiou.cli.score import score as command
+    elif name == "demo":
+        from segiou.cli.demo import demo as command
+    else:
+        from segiou.cli import commands
+
+        command = getattr(commands, name)
+    return command
+
+
 def _explain(error: ValueError | OSError) -> int:
-    from segiou.readers import MaskError
-    from segiou.runs import RunFileError
-    from segiou.scoring import DataError
+    from segiou.masks.read import MaskError
+    from segiou.runs.database import RunFileError
+    from segiou.scoring.pairings import DataError
 
     if isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename else ""
         note(f"{where}{error.strerror or error}")
-        return options.EXIT_DATA
+        return EXIT_DATA
     note(str(error))
-    return (
-        options.EXIT_DATA
-        if isinstance(error, (DataError, MaskError, RunFileError))
-        else options.EXIT_USAGE
-    )
+    return EXIT_DATA if isinstance(error, (DataError, MaskError, RunFileError)) else EXIT_USAGE

@@ -5,29 +5,26 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from segiou.classes import ClassOptions
-from segiou.cli.checks import check_images, check_report, wants_intervals
-from segiou.cli.gates import parse_gates
-from segiou.cli.interrupt import EXIT_INTERRUPTED, interruptible
-from segiou.cli.options import (
+from segiou.cli.checks import check_images, check_paths, check_report, parse_gates, wants_intervals
+from segiou.cli.output import show_run, write_problems
+from segiou.cli.parsers import (
     EXIT_DATA,
     boundary_argument,
     class_arguments,
     engine_arguments,
     pairing_arguments,
 )
-from segiou.cli.paths import check_paths
-from segiou.cli.reporting import show_run
-from segiou.cli.terminal import note, noted_warnings, progress_bar
-from segiou.cli.writing import write_problems
-from segiou.pairing import Pair
-from segiou.run import Run
-from segiou.scoring import DataError, Stopped, score_folder
+from segiou.cli.terminal import EXIT_INTERRUPTED, interruptible, note, noted_warnings, progress_bar
+from segiou.labels.class_options import ClassOptions
+from segiou.masks.pairing import Pair
+from segiou.runs.run import Run
+from segiou.scoring.folder import score_folder
+from segiou.scoring.pairings import DataError, Stopped
 
-__all__ = ["run"]
+__all__ = ["score"]
 
 
-def run(parsed: argparse.Namespace) -> int:
+def score(parsed: argparse.Namespace) -> int:
     """Score, show, write, check the gates."""
     gates = parse_gates(parsed.fail_under)
     check_paths(parsed)

@@ -1,4 +1,4 @@
-"""What the person at the terminal sees: width, colours, progress, notes."""
+"""The terminal: what is written and said, colours, progress, and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -6,15 +6,60 @@ import errno
 import os
 import re
 import shutil
+import signal
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import TextIO
 
-from segiou._files import printable
+from segiou._support.files import printable
 
-__all__ = ["note", "noted_warnings", "progress_bar", "say", "stdout_width", "wants_color", "write"]
+__all__ = [
+    "EXIT_INTERRUPTED",
+    "interruptible",
+    "note",
+    "noted_warnings",
+    "progress_bar",
+    "say",
+    "stdout_width",
+    "wants_color",
+    "write",
+]
+
+EXIT_INTERRUPTED = 130
+
+
+@contextmanager
+def interruptible(*, kept: bool) -> Iterator[Callable[[], bool]]:
+    """Yield a function that says whether somebody has asked to stop.
+
+    Parameters
+    ----------
+    kept : bool
+        Whether finished pairs are kept in a run file, for what is said.
+    """
+    asked = threading.Event()
+
+    def on_signal(number: int, frame: FrameType | None) -> None:
+        if asked.is_set():
+            # A run file is whole at every moment; nothing else needs an orderly end.
+            sys.stderr.flush()
+            os._exit(EXIT_INTERRUPTED)
+        asked.set()
+        what = "; then the run file can be gone on with" if kept else ""
+        note(f"finishing what is under way{what}. Ctrl-C again stops at once")
+
+    if threading.current_thread() is not threading.main_thread():
+        yield asked.is_set
+        return
+    before = signal.signal(signal.SIGINT, on_signal)
+    try:
+        yield asked.is_set
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 #: What stands for characters of tables where an encoding lacks them.

@@ -222,7 +222,7 @@ static const Loops *read_backend(PyObject *object)
 PyDoc_STRVAR(count_coded_doc,
              "count_coded(truth, pred, truth_low, truth_codes, pred_low, pred_codes, table,\n"
              "            backend=None, /)\n--\n\n"
-             "Add the counts of all label pairs to table; see segiou.counting._backend.");
+             "Add the counts of all label pairs to table; see segiou.counting.encoding.");
 
 static PyObject *count_coded(PyObject *module, PyObject *const *args, Py_ssize_t given)
 {

@@ -11,9 +11,9 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._compiled import allow_missing
+from segiou._support.compiled import allow_missing
 from segiou.counting.arrays import as_array
-from segiou.counts import Counts
+from segiou.counting.counts import Counts
 
 __all__ = ["CHANNELS_BACKEND", "count_channels"]
 
@@ -26,9 +26,9 @@ def _choose() -> tuple[str, Callable[..., bool]]:
         from segiou.counting import _channels
     except ImportError as error:
         allow_missing("counting of channels", error)
-        from segiou.counting import _channels_numpy
+        from segiou.counting import reference
 
-        return "numpy", _channels_numpy.count_bytes
+        return "numpy", reference.count_bytes
     return "c", _channels.count_bytes
 
 

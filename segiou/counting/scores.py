@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._compiled import allow_missing
-from segiou.counting import _scores_numpy
+from segiou._support.compiled import allow_missing
+from segiou.counting import reference
 from segiou.counting.arrays import as_array, is_bfloat16
 
 __all__ = ["SCORES_BACKEND", "decide", "nan_text"]
@@ -98,7 +98,7 @@ def _argmax(planes: NDArray[Any]) -> NDArray[np.integer[Any]]:
     if _compiled is not None and kind is not None and is_small:
         done = _compiled.argmax_into(_bits(walked), kind, labels)
     if not done:
-        _refuse_nan(_scores_numpy.argmax_into(walked, labels))
+        _refuse_nan(reference.argmax_into(walked, labels))
     return found
 
 
@@ -113,7 +113,7 @@ def _above(scores: NDArray[Any], threshold: float) -> NDArray[np.bool_]:
         done = _compiled.above_into(_bits(walked), kind, bits, labels)
     if not done:
         # Either it cannot be done otherwise, or there is NaN to be counted.
-        _refuse_nan(_scores_numpy.above_into(walked, limit, labels))
+        _refuse_nan(reference.above_into(walked, limit, labels))
     return found
 
 

@@ -1,63 +1,103 @@
 """The same ratio on other sets: boxes, polygons, intervals, label sets, annotators."""
 
-from segiou.geometry.agreement import (
-    UNDECIDED,
-    annotator_iou,
-    consensus,
-    consensus_iou,
-    disagreement,
-    vote_counts,
-)
-from segiou.geometry.boxes import (
-    box_blocks,
-    box_giou,
-    box_intersection,
-    box_iof,
-    box_iou,
-    box_signed_iou,
-    box_union,
-)
-from segiou.geometry.intervals import interval_iou, interval_set_iou, merge_intervals
-from segiou.geometry.label_sets import LabelSetCounts, count_indicators, count_label_sets
-from segiou.geometry.masks import box_to_mask, mask_iou, mask_to_box
-from segiou.geometry.matching import Matching, greedy_match, match_boxes
-from segiou.geometry.polygons import (
-    polygon_giou,
-    polygon_intersection,
-    polygon_iou,
-    polygon_to_mask,
-    polygon_union,
-)
+from __future__ import annotations
 
-__all__ = [
-    "UNDECIDED",
-    "LabelSetCounts",
-    "Matching",
-    "annotator_iou",
-    "box_blocks",
-    "box_giou",
-    "box_intersection",
-    "box_iof",
-    "box_iou",
-    "box_signed_iou",
-    "box_to_mask",
-    "box_union",
-    "consensus",
-    "consensus_iou",
-    "count_indicators",
-    "count_label_sets",
-    "disagreement",
-    "greedy_match",
-    "interval_iou",
-    "interval_set_iou",
-    "mask_iou",
-    "mask_to_box",
-    "match_boxes",
-    "merge_intervals",
-    "polygon_giou",
-    "polygon_intersection",
-    "polygon_iou",
-    "polygon_to_mask",
-    "polygon_union",
-    "vote_counts",
-]
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from segiou.geometry.agreement import (
+        UNDECIDED as UNDECIDED,
+        annotator_iou as annotator_iou,
+        consensus as consensus,
+        consensus_iou as consensus_iou,
+        disagreement as disagreement,
+        vote_counts as vote_counts,
+    )
+    from segiou.geometry.binary_masks import (
+        box_to_mask as box_to_mask,
+        mask_iou as mask_iou,
+        mask_to_box as mask_to_box,
+    )
+    from segiou.geometry.boxes import (
+        box_blocks as box_blocks,
+        box_giou as box_giou,
+        box_intersection as box_intersection,
+        box_iof as box_iof,
+        box_iou as box_iou,
+        box_signed_iou as box_signed_iou,
+        box_union as box_union,
+    )
+    from segiou.geometry.intervals import (
+        interval_iou as interval_iou,
+        interval_set_iou as interval_set_iou,
+        merge_intervals as merge_intervals,
+    )
+    from segiou.geometry.label_sets import (
+        LabelSetCounts as LabelSetCounts,
+        count_indicators as count_indicators,
+        count_label_sets as count_label_sets,
+    )
+    from segiou.geometry.matching import (
+        Matching as Matching,
+        greedy_match as greedy_match,
+        match_boxes as match_boxes,
+    )
+    from segiou.geometry.polygons import (
+        polygon_giou as polygon_giou,
+        polygon_intersection as polygon_intersection,
+        polygon_iou as polygon_iou,
+        polygon_to_mask as polygon_to_mask,
+        polygon_union as polygon_union,
+    )
+else:
+    from segiou._support.lazy import lazy_names
+
+    __getattr__, __dir__, __all__ = lazy_names(
+        __name__,
+        {
+            "agreement": (
+                "UNDECIDED",
+                "annotator_iou",
+                "consensus",
+                "consensus_iou",
+                "disagreement",
+                "vote_counts",
+            ),
+            "binary_masks": (
+                "box_to_mask",
+                "mask_iou",
+                "mask_to_box",
+            ),
+            "boxes": (
+                "box_blocks",
+                "box_giou",
+                "box_intersection",
+                "box_iof",
+                "box_iou",
+                "box_signed_iou",
+                "box_union",
+            ),
+            "intervals": (
+                "interval_iou",
+                "interval_set_iou",
+                "merge_intervals",
+            ),
+            "label_sets": (
+                "LabelSetCounts",
+                "count_indicators",
+                "count_label_sets",
+            ),
+            "matching": (
+                "Matching",
+                "greedy_match",
+                "match_boxes",
+            ),
+            "polygons": (
+                "polygon_giou",
+                "polygon_intersection",
+                "polygon_iou",
+                "polygon_to_mask",
+                "polygon_union",
+            ),
+        },
+    )

@@ -8,11 +8,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from segiou._arguments import check_integer, check_several
-from segiou.counting import as_label_array, count_pairs
-from segiou.counts import Tally
-from segiou.geometry._ratio import ratio
-from segiou.metrics import iou
+from segiou._support.arguments import check_integer, check_several
+from segiou.counting.arrays import as_label_array
+from segiou.counting.counts import Tally
+from segiou.counting.encoding import count_pairs
+from segiou.geometry.intervals import ratio
+from segiou.metrics.per_class import iou
 
 Ties = Literal["drop", "lowest"]
 Labels = NDArray[Any]

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from segiou._arguments import read_several
-from segiou.counts import Counts
-from segiou.metrics import average, iou, mean
+from segiou._support.arguments import read_several
+from segiou.counting.counts import Counts
+from segiou.metrics.overall import average, mean
+from segiou.metrics.per_class import iou
 
 
 @dataclass(frozen=True, eq=False)

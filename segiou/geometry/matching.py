@@ -8,9 +8,8 @@ from numbers import Real
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from segiou._arguments import check_kind, refuse_kind
-from segiou.geometry._boxes import BoxFormat, as_flags
-from segiou.geometry.boxes import box_iou
+from segiou._support.arguments import check_kind, refuse_kind
+from segiou.geometry.boxes import BoxFormat, as_flags, box_iou
 
 Indices = NDArray[np.int64]
 

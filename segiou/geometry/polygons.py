@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from segiou._arguments import check_flag, read_several
-from segiou.geometry._ends import as_array
-from segiou.geometry._ratio import ratio
-from segiou.geometry.masks import Mask, as_shape
+from segiou._support.arguments import check_flag, read_several
+from segiou.geometry.binary_masks import Mask, as_shape
+from segiou.geometry.intervals import as_array, ratio
 
 if TYPE_CHECKING:
     from shapely.geometry.base import BaseGeometry

@@ -1,15 +1,111 @@
-"""What every hook shares: classes, the numbers it gives, and how scores become labels."""
+"""Exact counters of two 32-bit integers each, for compilers that have no others.
+
+A count is ``high · 2^20 + low``. What is added at once stays below 2^30, so
+the low part never overflows, and the low parts of up to 1024 devices can be
+summed before they are carried.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from segiou.classes import ClassOptions
-from segiou.confusion import ConfusionMatrix
-from segiou.protocols import Protocol, load_protocol
+import numpy as np
+from numpy.typing import NDArray
 
-__all__ = ["SCALARS", "Scores", "Scoring", "missing", "rule_for"]
+from segiou.accumulators.confusion import ConfusionMatrix
+from segiou.counting.encoding import PairCount
+from segiou.labels.class_options import ClassOptions
+from segiou.metrics.protocols import Protocol, load_protocol
+
+__all__ = [
+    "BASE",
+    "SCALARS",
+    "Scores",
+    "Scoring",
+    "carried",
+    "check_agreement",
+    "check_size",
+    "joined",
+    "missing",
+    "pack",
+    "rule_for",
+    "status",
+    "unpack",
+]
+
+BASE = 1 << 20
+
+
+def check_size(shape: tuple[int, ...]) -> None:
+    """Refuse a batch whose counts could overflow; shapes are known when it is traced.
+
+    Raises
+    ------
+    ValueError
+        If there are 2^30 pixels or more.
+    """
+    if (pixels := math.prod(shape)) >= 1 << 30:
+        msg = f"a batch of shape {shape} has {pixels} pixels; count fewer than 2^30 at once"
+        raise ValueError(msg)
+
+
+def carried(low: Any, high: Any) -> tuple[Any, Any]:
+    """The same count with the low part below 2^20."""
+    return low % BASE, high + low // BASE
+
+
+def joined(low: Any, high: Any) -> NDArray[np.int64]:
+    """The counts in 64 bits."""
+    return np.asarray(high).astype(np.int64) * BASE + np.asarray(low).astype(np.int64)
+
+
+def pack(counted: ConfusionMatrix) -> NDArray[np.int64]:
+    """The table, the ignored pixels and the pairs."""
+    tally = counted.tally
+    table = np.concatenate([tally.matrix, tally.unassigned[:, None]], axis=1)
+    return np.append(table.ravel(), [counted.ignored, counted.pairs]).astype(np.int64)
+
+
+def unpack(like: ConfusionMatrix, packed: NDArray[np.int64]) -> ConfusionMatrix:
+    """The confusion matrix of a sum of packed ones."""
+    classes = like.num_classes
+    table = packed[:-2].reshape(classes, classes + 1)
+    total = ConfusionMatrix.from_options(like.options)
+    return total.add(PairCount(table, int(packed[-2])), pairs=int(packed[-1]))
+
+
+def status(counted: ConfusionMatrix) -> tuple[NDArray[np.int64], ValueError | None]:
+    """A digest of the options and whether the counts can be read, with what is wrong if not."""
+    text = json.dumps(counted.options.to_dict(), sort_keys=True).encode()
+    digest = int.from_bytes(hashlib.sha256(text).digest()[:7], "big")
+    try:
+        counted.tally  # noqa: B018 (reading is what finds undeclared values)
+    except ValueError as error:
+        return np.array([digest, 0]), error
+    return np.array([digest, 1]), None
+
+
+def check_agreement(statuses: NDArray[np.int64], own_error: ValueError | None) -> None:
+    """Raise on every process, before any of them waits for one that has raised.
+
+    Raises
+    ------
+    ValueError
+        If a process has other options, or counts that cannot be read.
+    """
+    if own_error is not None:
+        raise own_error
+    if unread := np.flatnonzero(statuses[:, 1] == 0).tolist():
+        msg = f"process {unread[0]} could not read its counts; its own error says why"
+        raise ValueError(msg)
+    if others := np.flatnonzero(statuses[:, 0] != statuses[0, 0]).tolist():
+        msg = f"process {others[0]} counts with other classes or options than process 0"
+        raise ValueError(msg)
+
 
 Scores = str | Sequence[str]
 #: One number for the data set.

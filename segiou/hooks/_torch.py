@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from segiou.confusion import ConfusionMatrix
-from segiou.counting.code_tables import NONE_MET
-from segiou.counting.devices import is_on_device, to_host
-from segiou.counting.tensors import count_on_device, read_counts, sums_of_table
+from segiou.accumulators.confusion import ConfusionMatrix
+from segiou.counting.arrays import is_on_device, to_host
+from segiou.counting.device_counts import NONE_MET, count_on_device, read_counts, sums_of_table
+from segiou.counting.encoding import Encoding
 from segiou.hooks._scoring import Scoring, rule_for
 
 __all__ = ["TorchCounter"]
@@ -24,7 +24,8 @@ class TorchCounter:
         self.axis = axis
         self.threshold = threshold
         self._encodings = {
-            decided: scoring.options.encoding(pred_is_index=decided) for decided in (False, True)
+            decided: Encoding.of_classes(scoring.options, pred_is_index=decided)
+            for decided in (False, True)
         }
         self._tables: dict[Any, Any] = {}
 

@@ -15,8 +15,8 @@ try:
 except ImportError as error:
     raise missing("accelerate", "accelerate") from error
 
-from segiou.confusion import ConfusionMatrix
-from segiou.hooks._packing import check_agreement, pack, status, unpack
+from segiou.accumulators.confusion import ConfusionMatrix
+from segiou.hooks._scoring import check_agreement, pack, status, unpack
 from segiou.hooks.images import ImageCounts
 
 __all__ = ["ImageCounts", "all_reduce"]

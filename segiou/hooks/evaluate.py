@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from segiou import metrics
-from segiou.confusion import ConfusionMatrix
-from segiou.counting import Encoding
+from segiou.accumulators.confusion import ConfusionMatrix
+from segiou.counting.encoding import Encoding
 
 __all__ = ["mean_iou"]
 

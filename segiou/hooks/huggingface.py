@@ -16,7 +16,7 @@ except ImportError as error:
     raise missing("transformers and accelerate", "huggingface") from error
 
 from segiou.hooks.evaluate import mean_iou
-from segiou.protocols import Protocol
+from segiou.metrics.protocols import Protocol
 
 __all__ = ["ComputeMetrics", "mean_iou", "preprocess_logits_for_metrics"]
 

@@ -14,9 +14,9 @@ try:
 except ImportError as error:
     raise missing("pytorch-ignite", "ignite") from error
 
-from segiou.confusion import ConfusionMatrix
+from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.hooks._torch import TorchCounter
-from segiou.protocols import Protocol
+from segiou.metrics.protocols import Protocol
 
 __all__ = ["SegmentationScores"]
 

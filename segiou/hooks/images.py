@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, Self
 
-from segiou.classes import ClassOptions
-from segiou.confusion import ConfusionMatrix
-from segiou.counting.devices import framework_of, to_host
-from segiou.run import ImageCount, Run
+from segiou.accumulators.confusion import ConfusionMatrix
+from segiou.counting.arrays import framework_of, to_host
+from segiou.labels.class_options import ClassOptions
+from segiou.runs.run import ImageCount, Run
 
 __all__ = ["ImageCounts"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from segiou.counting.encoding import Encoding
 from segiou.hooks._scoring import missing
 
 try:
@@ -14,11 +15,10 @@ except ImportError as error:
 
 import numpy as np
 
-from segiou.confusion import ConfusionMatrix
-from segiou.counting.code_tables import NONE_MET, CodeTables
-from segiou.counting.operations import Jax
-from segiou.counting.tensors import read_counts
-from segiou.hooks._limbs import carried, check_size, joined
+from segiou.accumulators.confusion import ConfusionMatrix
+from segiou.counting.device_counts import NONE_MET, CodeTables, read_counts
+from segiou.counting.device_operations import Jax
+from segiou.hooks._scoring import carried, check_size, joined
 
 __all__ = ["CountState", "PixelCounter"]
 
@@ -48,7 +48,9 @@ class PixelCounter:
         self.options = ConfusionMatrix(labels, **options).options
         operations = Jax("jax", jnp, None)
         self._tables = {
-            decided: CodeTables(operations, self.options.encoding(pred_is_index=decided))
+            decided: CodeTables(
+                operations, Encoding.of_classes(self.options, pred_is_index=decided)
+            )
             for decided in (False, True)
         }
 

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from segiou.confusion import ConfusionMatrix
+from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.hooks._lightning import Callback
 from segiou.hooks._scoring import DEFAULT, Scores, Scoring, rule_for
 from segiou.hooks.distributed import all_reduce
 from segiou.hooks.images import Conflict, ImageCounts
-from segiou.protocols import Protocol
-from segiou.report import Report
+from segiou.metrics.protocols import Protocol
 from segiou.report.formats import format_of
+from segiou.report.report import Report
 
 __all__ = ["SegmentationScores"]
 

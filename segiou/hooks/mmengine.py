@@ -13,8 +13,8 @@ try:
 except ImportError as error:
     raise missing("mmengine", "mmengine") from error
 
-from segiou.protocols import Protocol
-from segiou.run import ImageCount, Run
+from segiou.metrics.protocols import Protocol
+from segiou.runs.run import ImageCount, Run
 
 __all__ = ["SegmentationScores"]
 

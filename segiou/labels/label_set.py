@@ -14,8 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from segiou._arguments import check_integer, check_kind, check_several
-from segiou.labels.written import dump_label_set, parse_label_set
+from segiou._support.arguments import check_integer, check_kind, check_several
 
 __all__ = ["LabelClass", "LabelSet"]
 
@@ -206,6 +205,8 @@ class LabelSet:
 
     def to_toml(self) -> str:
         """Return the set as TOML, one class a line, ready to be edited."""
+        from segiou.labels.label_files import dump_label_set
+
         return dump_label_set(self.to_dict())
 
     @classmethod
@@ -220,6 +221,8 @@ class LabelSet:
             Naming the key that is missing, unknown or of the wrong kind.
         """
         check_kind(where, description, Mapping, "a mapping such as LabelSet.to_dict gives")
+        from segiou.labels.label_files import parse_label_set
+
         parsed = parse_label_set(description, where)
         classes = tuple(LabelClass(*entry) for entry in parsed.pop("classes"))
         return cls(classes=classes, **parsed)

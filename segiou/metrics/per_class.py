@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from numbers import Real
 
 import numpy as np
 
-from segiou._arguments import refuse_kind
-from segiou.counts import Counts, check_counts
-from segiou.metrics._ratio import Floats, ratio
+from segiou._support.arguments import refuse_kind
+from segiou.counting.counts import Counts, check_counts
+from segiou.metrics.ratio import Floats, ratio
 
 __all__ = [
+    "METRICS",
     "balanced_accuracy",
     "dice",
     "f_beta",
@@ -292,3 +294,15 @@ def share(counts: Counts) -> Floats:
     """
     check_counts(counts)
     return ratio(counts.truth, counts.truth.sum(-1, keepdims=True))
+
+
+#: Per-class metrics by the names used in reports, on the command line and in JSON.
+METRICS: dict[str, Callable[[Counts], Floats]] = {
+    "iou": iou,
+    "dice": dice,
+    "precision": precision,
+    "recall": recall,
+    "specificity": specificity,
+    "balanced_accuracy": balanced_accuracy,
+    "volumetric_similarity": volumetric_similarity,
+}

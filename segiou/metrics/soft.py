@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from segiou.metrics._ratio import Floats, ratio
+from segiou.metrics.ratio import Floats, ratio
 
 __all__ = ["soft_dice", "soft_iou"]
 

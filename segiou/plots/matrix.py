@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.metrics import Floats
-from segiou.metrics._ratio import ratio
+from segiou.metrics.ratio import Floats, ratio
 from segiou.plots.style import _short, drawing, report_of, require
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""All figures of an evaluation as files."""
+"""Every plot of a run or a comparison, saved as files."""
 
 from __future__ import annotations
 
@@ -8,24 +8,37 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from segiou._arguments import check_path
-from segiou._files import write_whole
-from segiou.plots.boundaries import boundary_against_iou
-from segiou.plots.classes import accuracy_against_iou, class_bars
-from segiou.plots.comparison import comparison_forest
-from segiou.plots.curves import image_distribution, prevalence_curve
+from segiou._support.arguments import check_path
+from segiou._support.files import write_whole
+from segiou.plots.class_plots import (
+    accuracy_against_iou,
+    boundary_against_iou,
+    class_bars,
+    image_distribution,
+    prevalence_curve,
+)
+from segiou.plots.comparison_plot import comparison_forest
 from segiou.plots.matrix import confusion_matrix
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
 from segiou.plots.style import report_of, saving
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from segiou.comparison import Comparison
-    from segiou.report import Report
-    from segiou.uncertainty import Intervals
+    from segiou.analysis.bootstrapping import Intervals
+    from segiou.analysis.comparison import Comparison
+    from segiou.report.report import Report
 
-__all__ = ["FORMATS", "save_plots"]
+__all__ = [
+    "FORMATS",
+    "save_plots",
+]
+
 
 #: File endings written, with the metadata that would make each run's file another one.
 FORMATS: dict[str, dict[str, Any]] = {
@@ -33,6 +46,8 @@ FORMATS: dict[str, dict[str, Any]] = {
     "svg": {"Date": None},
     "pdf": {"CreationDate": None, "ModDate": None},
 }
+
+
 Figures = Iterator[tuple[str, Callable[[], "Axes"]]]
 
 

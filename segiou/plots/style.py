@@ -10,9 +10,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from segiou.report import Report
+    from segiou.report.report import Report
 
-__all__ = ["COLUMN", "IOU", "MUTED", "OTHER", "drawing", "name_rows", "report_of", "require"]
+__all__ = [
+    "COLUMN",
+    "IOU",
+    "MUTED",
+    "OTHER",
+    "drawing",
+    "name_rows",
+    "report_of",
+    "require",
+]
 
 #: Width of a paper's column in inches.
 COLUMN = 3.3

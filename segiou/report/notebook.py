@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from segiou._fragments import LINE, MUTED, NAME, sentence_list, table
-from segiou.fine_grained import image_means
-from segiou.imbalance.wording import called, p_text, plural
-from segiou.metrics._ratio import ratio
-from segiou.report.boundaries import boundary_lines, boundary_note
+from segiou._support.html import LINE, MUTED, NAME, sentence_list, table
+from segiou._support.text import called, p_text, plural
+from segiou.metrics.per_image import image_means
+from segiou.metrics.ratio import ratio
 from segiou.report.formats import (
     between_text,
+    boundary_lines,
+    boundary_note,
     interval_text,
     number,
     pairs_text,
@@ -25,9 +26,8 @@ from segiou.report.formats import (
 )
 
 if TYPE_CHECKING:
-    from segiou.comparison import Comparison, PairComparison
-    from segiou.report.report import Report
-    from segiou.report.rows import ClassRow
+    from segiou.analysis.comparison import Comparison, PairComparison
+    from segiou.report.report import ClassRow, Report
 
 __all__ = ["render_comparison_notebook", "render_notebook", "with_short_names"]
 

@@ -1,17 +1,290 @@
-"""The report: the scores of one evaluation, and how they are written."""
+"""A report: every number of some counts, with the protocol that made it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from segiou._arguments import check_integer, check_path
-from segiou.imbalance.wording import plural
-from segiou.report import formats
-from segiou.report.scores import Scores
+import numpy as np
+from numpy.typing import NDArray
 
-__all__ = ["Report"]
+from segiou import metrics
+from segiou._support.arguments import check_integer, check_kind, check_path
+from segiou._support.text import plural
+from segiou.analysis.baselines import majority_class, majority_counts
+from segiou.analysis.bootstrapping import Intervals
+from segiou.analysis.imbalance import Imbalance, explain
+from segiou.boundary.measures import boundary_rows
+from segiou.counting.channels import CHANNELS_BACKEND
+from segiou.counting.counts import ChannelTally, Counts, Tally
+from segiou.counting.encoding import BACKEND
+from segiou.metrics.per_image import FineGrained, fine_grained
+from segiou.metrics.protocols import Mean, Protocol
+from segiou.metrics.ratio import Floats, ratio
+from segiou.report import formats
+from segiou.runs.run import Images
+
+__all__ = [
+    "ChannelReport",
+    "ClassRow",
+    "Report",
+    "Scores",
+    "WorstImages",
+    "class_rows",
+    "report_of",
+    "sorted_rows",
+]
+
+_RATIOS: Sequence[Callable[[Counts], Floats]] = (
+    metrics.iou,
+    metrics.dice,
+    metrics.precision,
+    metrics.recall,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ClassRow:
+    """One class of a report: ratios are NaN where undefined, counts are pixels."""
+
+    name: str
+    iou: float
+    dice: float
+    precision: float
+    recall: float
+    tp: int
+    fp: int
+    fn: int
+    share: float
+
+    @property
+    def status(self) -> str:
+        """What to know about the class: absent, never predicted, not in truth, or nothing."""
+        if self.tp + self.fp + self.fn == 0:
+            return "absent"
+        if self.tp + self.fn == 0:
+            return "not in truth"
+        return "never predicted" if self.tp + self.fp == 0 else ""
+
+
+@dataclass(frozen=True, slots=True)
+class WorstImages:
+    """Rows of images with the lowest scores, the lowest first.
+
+    Attributes
+    ----------
+    by : str
+        The column that is the score.
+    rows : tuple of dict
+        Rows of :meth:`segiou.Run.rows`.
+    """
+
+    by: str
+    rows: tuple[dict[str, Any], ...]
+
+
+def class_rows(names: Sequence[str], counts: Counts, shares: Floats) -> tuple[ClassRow, ...]:
+    """Rows of classes, in their order."""
+    columns = (
+        names,
+        *(ratio(counts).tolist() for ratio in _RATIOS),
+        counts.tp.tolist(),
+        counts.fp.tolist(),
+        counts.fn.tolist(),
+        shares.tolist(),
+    )
+    return tuple(ClassRow(*row) for row in zip(*columns, strict=True))
+
+
+def sorted_rows(rows: tuple[ClassRow, ...], key: str, *, reverse: bool) -> tuple[ClassRow, ...]:
+    """Rows sorted by a column; undefined values come last either way.
+
+    Raises
+    ------
+    ValueError
+        If there is no such column.
+    """
+    check_kind("the column to sort by", key, str, "the name of a column")
+    if key == "order":
+        return rows[::-1] if reverse else rows
+    columns = list(ClassRow.__dataclass_fields__)
+    if key not in columns:
+        msg = f"cannot sort by {key!r}; sort by order, {', '.join(columns)}"
+        raise ValueError(msg)
+    missing = [row for row in rows if getattr(row, key) != getattr(row, key)]
+    present = [row for row in rows if getattr(row, key) == getattr(row, key)]
+    present.sort(key=lambda row: getattr(row, key), reverse=bool(reverse))
+    return (*present, *missing)
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """The numbers of a :class:`segiou.Report`, all functions of its counts."""
+
+    class_names: tuple[str, ...]
+    tally: Tally | ChannelTally
+    pairs: int
+    protocol: Protocol
+    include: NDArray[np.bool_]
+    per_image: Counts | None = None
+    groups: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    title: str = ""
+    provenance: dict[str, Any] = field(default_factory=dict)
+    intervals: Intervals | None = None
+    boundary: tuple[Mapping[str, Any], ...] = ()
+    boundary_options: Mapping[str, Any] | None = None
+    worst_images: WorstImages | None = None
+    left_out: int = 0
+
+    @cached_property
+    def counts(self) -> Counts:
+        """Counts of the data set, shape (C,)."""
+        return self.tally.counts
+
+    @property
+    def backend(self) -> str:
+        """Which counting routine is live."""
+        return BACKEND
+
+    @property
+    def unit(self) -> str:
+        """What the counts count, in words."""
+        return "pixels"
+
+    @property
+    def pixels(self) -> int:
+        """Pixels seen."""
+        return int(self.tally.pixels)
+
+    @property
+    def ignored(self) -> int:
+        """Pixels dropped by their truth value or a mask."""
+        return int(self.tally.ignored)
+
+    @property
+    def matrix(self) -> NDArray[np.int64]:
+        """Confusion matrix (C, C); rows are truth. Empty for overlapping channels."""
+        return self.tally.matrix
+
+    @property
+    def unassigned(self) -> NDArray[np.int64]:
+        """Valid pixels of each truth class whose prediction names no class, (C,)."""
+        return self.tally.unassigned
+
+    @cached_property
+    def classes(self) -> tuple[ClassRow, ...]:
+        """The classes in the label set's order."""
+        return class_rows(self.class_names, self.counts, self._shares())
+
+    def sorted_classes(self, key: str = "order", *, reverse: bool = False) -> tuple[ClassRow, ...]:
+        """The classes by ``"order"`` or a column of theirs; undefined values come last."""
+        return sorted_rows(self.classes, key, reverse=reverse)
+
+    @cached_property
+    def iou_mean(self) -> Mean:
+        """Mean IoU with what it covers and skips."""
+        return self._mean(metrics.iou)
+
+    @property
+    def mean_iou(self) -> float:
+        """Mean IoU by the report's protocol."""
+        return self.iou_mean.value
+
+    @property
+    def mean_iou_classes(self) -> int:
+        """Number of classes that the mean IoU covers."""
+        return self.iou_mean.classes
+
+    @cached_property
+    def mean_dice(self) -> float:
+        """Mean Dice by the report's protocol."""
+        return self._mean(metrics.dice).value
+
+    @cached_property
+    def mean_accuracy(self) -> float:
+        """Mean recall by the report's protocol."""
+        return self._mean(metrics.recall).value
+
+    @cached_property
+    def pixel_accuracy(self) -> float:
+        """Share of the valid pixels that are right."""
+        return float(metrics.pixel_accuracy(self.counts))
+
+    @cached_property
+    def frequency_weighted_iou(self) -> float:
+        """IoU weighted by truth pixels."""
+        return float(metrics.frequency_weighted_iou(self.counts))
+
+    @cached_property
+    def cohen_kappa(self) -> float:
+        """Cohen's kappa."""
+        return float(metrics.cohen_kappa(self.counts))
+
+    @property
+    def boundary_iou(self) -> float:
+        """Mean Boundary IoU at the first width; NaN where it was not measured."""
+        means = (row["mean"] for row in self.boundary if row["measure"] == "boundary_iou")
+        return float(next(means, np.nan))
+
+    @property
+    def gap(self) -> float:
+        """Pixel accuracy minus mean IoU."""
+        return self.pixel_accuracy - self.mean_iou
+
+    @cached_property
+    def majority(self) -> dict[str, Any]:
+        """What always answering the most frequent class would score."""
+        chosen = majority_class(self.counts)
+        counts = majority_counts(self.counts, chosen)
+        images = None if self.per_image is None else majority_counts(self.per_image, chosen)
+        mean = self.protocol.mean(metrics.iou, counts, include=self.include, per_image=images)
+        return {
+            "class": self.class_names[chosen],
+            "pixel_accuracy": float(metrics.pixel_accuracy(counts)),
+            "mean_iou": mean.value,
+        }
+
+    @cached_property
+    def fine_grained(self) -> FineGrained | None:
+        """IoU image by image: averages and worst cases; None where images were not kept apart."""
+        if self.per_image is None:
+            return None
+        return fine_grained(self.per_image, include=self.include)
+
+    @cached_property
+    def imbalance(self) -> Imbalance:
+        """What pixel accuracy hides: the gap to mean IoU taken apart."""
+        return explain(self)
+
+    def interval_of(self, name: str | None = None) -> tuple[float, float] | None:
+        """Interval of the IoU of a class, or of the mean; None where there is none."""
+        if self.intervals is None:
+            return None
+        found = next((c for c in self.intervals.classes if c.name == name), None)
+        if name is None:
+            found = self.intervals.overall
+        return None if found is None else (found.low, found.high)
+
+    @cached_property
+    def group_rows(self) -> tuple[ClassRow, ...]:
+        """The groups as classes of their own: confusion within a group is correct."""
+        if not self.groups:
+            return ()
+        merged = self.tally.merged_classes([members for _, members in self.groups])
+        names = [name for name, _ in self.groups]
+        return class_rows(names, merged.counts, metrics.share(merged.counts))
+
+    def _shares(self) -> Floats:
+        return metrics.share(self.counts)
+
+    def _mean(self, metric: Callable[[Counts], Floats]) -> Mean:
+        return self.protocol.mean(
+            metric, self.counts, include=self.include, per_image=self.per_image
+        )
+
 
 Format = Literal["table", "json", "csv", "markdown", "html"]
 
@@ -76,8 +349,8 @@ class Report(Scores):
         return formats.to_markdown(self, self.sorted_classes(sort, reverse=reverse))
 
     def to_html(self, **options: Any) -> str:
-        """A self-contained page; options as for :func:`segiou.html.render_report`."""
-        from segiou.html import render_report
+        """A self-contained page; options as for :func:`segiou.report.report_page.render_report`."""
+        from segiou.report.report_page import render_report
 
         return render_report(self, **options)
 
@@ -101,7 +374,7 @@ class Report(Scores):
         sort, reverse
             As in :meth:`sorted_classes`.
         """
-        from segiou.report.text import render_text
+        from segiou.report.terminal import render_text
 
         columns = 100 if width is None else check_integer("width", width, 1)
         rows = self.sorted_classes(sort, reverse=reverse)
@@ -143,3 +416,114 @@ class Report(Scores):
             f"{plural(len(self.class_names), 'class', 'classes')}, "
             f"pixel accuracy {self.pixel_accuracy:.4f}, {plural(self.pairs, 'pair')}>"
         )
+
+
+@dataclass(frozen=True, eq=False)
+class ChannelReport(Report):
+    """Scores of overlapping channels: a report whose pixels can be of several classes or of none.
+
+    Every channel answers yes or no at every pixel, so what a label map's report
+    says of pixels is said of these answers: ``pixels`` and ``ignored`` are
+    numbers of values (pixels × channels), ``pixel_accuracy`` and
+    ``cohen_kappa`` are those of yes against no over all channels, the ``share``
+    of a class is its share of the pixels, and the all-majority predictor says,
+    channel by channel, what is more frequent. There is no matrix.
+    """
+
+    @property
+    def backend(self) -> str:
+        """Which counting routine is live."""
+        return CHANNELS_BACKEND
+
+    @property
+    def unit(self) -> str:
+        """What the counts count, in words."""
+        return "values (pixels × channels)"
+
+    @cached_property
+    def pixel_accuracy(self) -> float:
+        """Share of the right answers, Σ (TP + TN) / Σ (TP + FP + FN + TN)."""
+        return float(_accuracy(self.counts))
+
+    @cached_property
+    def cohen_kappa(self) -> float:
+        """Cohen's kappa of yes and no over all channels."""
+        return float(metrics.cohen_kappa(self.counts.pooled().one_vs_rest())[0])
+
+    @cached_property
+    def majority(self) -> dict[str, Any]:
+        """What saying the more frequent of yes and no, channel by channel, would score."""
+        says_yes = 2 * self.counts.truth > self.counts.total
+        counts = _constant_counts(self.counts, says_yes)
+        images = None if self.per_image is None else _constant_counts(self.per_image, says_yes)
+        mean = self.protocol.mean(metrics.iou, counts, include=self.include, per_image=images)
+        return {
+            "class": "the more frequent of yes and no in each channel",
+            "pixel_accuracy": float(_accuracy(counts)),
+            "mean_iou": mean.value,
+        }
+
+    def _shares(self) -> Floats:
+        return ratio(self.counts.truth, self.counts.total)
+
+
+def _accuracy(counts: Counts) -> Floats:
+    return metrics.pixel_accuracy(counts.pooled().one_vs_rest())[..., 0]
+
+
+def _constant_counts(counts: Counts, says_yes: Any) -> Counts:
+    truth, rest = counts.truth, counts.total - counts.truth
+    nothing = np.zeros_like(truth)
+    return Counts(
+        tp=np.where(says_yes, truth, nothing),
+        fp=np.where(says_yes, rest, nothing),
+        fn=np.where(says_yes, nothing, truth),
+        tn=np.where(says_yes, nothing, rest),
+    )
+
+
+#: Counts of all images at once are given to a report that does not need them
+#: up to this many numbers.
+_MANY_COUNTS = 1 << 24
+
+
+def report_of(
+    images: Images,
+    rule: Protocol,
+    title: str,
+    intervals: Intervals | None,
+    *,
+    worst: int,
+    worst_by: str,
+    left_out: int,
+) -> Report:
+    """All scores of a run, by a rule; arguments as of :meth:`segiou.Run.report`."""
+    if intervals is not None:
+        check_kind("intervals", intervals, Intervals, "what Run.intervals gives")
+    check_integer("worst", worst, 0)
+    check_kind("title", title, str, "text")
+    few = len(images) * images.options.num_classes <= _MANY_COUNTS
+    listed = WorstImages(worst_by, tuple(images.worst(worst, by=worst_by))) if worst else None
+    return Report(
+        class_names=images.class_names,
+        tally=images._total.tally,
+        pairs=len(images),
+        protocol=rule,
+        include=images.include,
+        per_image=images.counts if few or rule.needs_images else None,
+        groups=images.options.groups,
+        title=title or images.name,
+        provenance=images.provenance,
+        intervals=intervals,
+        worst_images=listed,
+        left_out=left_out,
+        **_boundary_part(images),
+    )
+
+
+def _boundary_part(images: Images) -> dict[str, Any]:
+    total = images._boundary_total
+    if total is None:
+        return {}
+    rows = boundary_rows(total, images.class_names, include=images.include)
+    return {"boundary": tuple(rows), "boundary_options": total.options.to_dict()}

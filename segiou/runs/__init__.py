@@ -1,23 +1,38 @@
 """What is kept of every image of an evaluation, in memory and on disk."""
 
-from segiou.runs.columns import Columns
-from segiou.runs.database import RunFileError
-from segiou.runs.header import Header
-from segiou.runs.image import ImageCount, ImageFiles, Stamp
-from segiou.runs.problems import Problem
-from segiou.runs.reading import RunFile
-from segiou.runs.saving import write_new
-from segiou.runs.writing import RunWriter
+from __future__ import annotations
 
-__all__ = [
-    "Columns",
-    "Header",
-    "ImageCount",
-    "ImageFiles",
-    "Problem",
-    "RunFile",
-    "RunFileError",
-    "RunWriter",
-    "Stamp",
-    "write_new",
-]
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from segiou.runs.database import RunFileError as RunFileError
+    from segiou.runs.header import Header as Header
+    from segiou.runs.image_counts import (
+        Columns as Columns,
+        ImageCount as ImageCount,
+        ImageFiles as ImageFiles,
+    )
+    from segiou.runs.run import Run as Run
+    from segiou.runs.run_reading import RunFile as RunFile
+    from segiou.runs.run_writing import RunWriter as RunWriter, write_new as write_new
+else:
+    from segiou._support.lazy import lazy_names
+
+    __getattr__, __dir__, __all__ = lazy_names(
+        __name__,
+        {
+            "database": ("RunFileError",),
+            "header": ("Header",),
+            "image_counts": (
+                "Columns",
+                "ImageCount",
+                "ImageFiles",
+            ),
+            "run": ("Run",),
+            "run_reading": ("RunFile",),
+            "run_writing": (
+                "RunWriter",
+                "write_new",
+            ),
+        },
+    )

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from segiou.boundary import BoundaryOptions
-from segiou.classes import ClassOptions
-from segiou.protocols import Protocol, load_protocol
+from segiou.boundary.boundary_options import BoundaryOptions
+from segiou.labels.class_options import ClassOptions
+from segiou.metrics.protocols import Protocol, load_protocol
 
 __all__ = ["Header", "versions"]
 
@@ -19,7 +19,7 @@ def versions() -> dict[str, str]:
     import numpy
     import PIL
 
-    from segiou import __version__
+    from segiou._support import __version__
 
     return {
         "segiou": __version__,

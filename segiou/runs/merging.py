@@ -8,15 +8,17 @@ from contextlib import ExitStack
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from segiou.runs.columns import Columns
+from segiou._support.files import Problem
 from segiou.runs.database import id_order, open_reading
 from segiou.runs.header import Header
-from segiou.runs.image import ImageCount
-from segiou.runs.images import Images
-from segiou.runs.problems import Problem
-from segiou.runs.reading import RunFile, images_of
-from segiou.runs.saving import write_new
+from segiou.runs.image_counts import Columns, ImageCount
+from segiou.runs.run_reading import RunFile, images_of
+from segiou.runs.run_writing import write_new
+
+if TYPE_CHECKING:
+    from segiou.runs.run import Images
 
 __all__ = ["merge_files", "merged"]
 

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from segiou import metrics
-from segiou._arguments import check_kind
-from segiou._files import replacing
-from segiou.classes import ClassOptions
-from segiou.counts import Counts
-from segiou.fine_grained import false_positive_classes, image_influence, image_means
-from segiou.metrics import Floats
-from segiou.runs.columns import Columns
+from segiou._support.arguments import check_kind
+from segiou._support.files import replacing
+from segiou.counting.counts import Counts
+from segiou.labels.class_options import ClassOptions
+from segiou.metrics.per_image import false_positive_classes, image_influence, image_means
+from segiou.metrics.ratio import Floats
+from segiou.runs.image_counts import Columns
 
 __all__ = [
     "block_rows",

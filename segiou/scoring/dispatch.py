@@ -16,8 +16,8 @@ from concurrent.futures import (
 from dataclasses import dataclass
 from typing import Protocol
 
-from segiou.pairing import Pair
-from segiou.runs import Problem
+from segiou._support.files import Problem
+from segiou.masks.pairing import Pair
 from segiou.scoring.pair import Result
 
 __all__ = ["Dispatcher", "EngineLostError", "Scored", "Task"]

@@ -1,4 +1,4 @@
-"""Who does the work: threads, processes, or any executor of concurrent.futures."""
+"""A Dask cluster as an engine."""
 
 from __future__ import annotations
 
@@ -13,13 +13,57 @@ from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib import import_module
+from typing import Any
 
-from segiou._arguments import check_integer, check_kind
-from segiou.pairing import Pair
+from segiou._support.arguments import check_integer, check_kind
+from segiou.masks.pairing import Pair
 from segiou.scoring.dispatch import Dispatcher, EngineLostError, Task
 from segiou.scoring.pair import PairScorer, Result
 
-__all__ = ["Engine", "EngineChoice", "EngineLostError", "ExecutorLike", "score_pairs"]
+__all__ = [
+    "Engine",
+    "EngineChoice",
+    "EngineLostError",
+    "ExecutorLike",
+    "dask_engine",
+    "score_pairs",
+]
+
+#: How long to wait for the scheduler to answer.
+CONNECT_SECONDS = 10.0
+
+
+@contextmanager
+def dask_engine(address: str) -> Iterator[Engine]:
+    """Connect to a running Dask scheduler, and let it go at the end.
+
+    Raises
+    ------
+    ImportError
+        If dask.distributed is not installed.
+    ValueError
+        If nothing answers at the address, or it has no workers.
+    """
+    try:
+        distributed: Any = import_module("distributed")
+    except ImportError as error:
+        msg = "scoring on a Dask cluster needs distributed: pip install 'segiou[dask]'"
+        raise ImportError(msg) from error
+
+    try:
+        client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+    except (OSError, TimeoutError) as error:
+        msg = f"no Dask scheduler answers at {address!r}: {error}"
+        raise ValueError(msg) from error
+    with client:
+        slots = sum(client.nthreads().values())
+        if not slots:
+            msg = f"the Dask scheduler at {address!r} has no workers; start some: dask worker"
+            raise ValueError(msg)
+        with client.get_executor() as executor:
+            yield Engine(executor, slots, 0.2, True)
+
 
 Progress = Callable[[int, int], None]
 ExecutorLike = Executor | Callable[[], Executor]
@@ -87,8 +131,6 @@ class EngineChoice:
         if self.executor is not None:
             yield _given(self.executor, self.workers)
         elif self.dask is not None:
-            from segiou.scoring.cluster import dask_engine
-
             with dask_engine(self.dask) as engine:
                 yield engine
         else:

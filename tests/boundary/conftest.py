@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from segiou.boundary import _backend, _reference, contours, image
+from segiou.boundary import contours, image, kernels, reference_distances
 
 CAMVID = Path(__file__).parents[3] / "shared" / "data" / "camvid"
 
@@ -90,8 +90,8 @@ def masks():
 def backend(request, monkeypatch):
     """Run a test with the routines that are live and with NumPy's."""
     if request.param == "numpy":
-        if _backend.BACKEND == "numpy":
+        if kernels.BACKEND == "numpy":
             pytest.skip("NumPy is what is live")
-        monkeypatch.setattr(image, "count_bands", _reference.count_bands)
-        monkeypatch.setattr(contours, "nearest", _reference.nearest)
+        monkeypatch.setattr(image, "count_bands", reference_distances.count_bands)
+        monkeypatch.setattr(contours, "nearest", reference_distances.nearest)
     return request.param

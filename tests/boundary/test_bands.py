@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from segiou.boundary import (
-    BoundaryOptions,
-    boundary_counts,
+from segiou.boundary.boundary_options import BoundaryOptions
+from segiou.boundary.image import boundary_counts
+from segiou.boundary.measures import (
     boundary_iou,
     class_trimap_accuracy,
     class_trimap_iou,
     trimap_accuracy,
     trimap_iou,
 )
-from segiou.metrics import iou
+from segiou.metrics.per_class import iou
 
 pytestmark = pytest.mark.usefixtures("backend")
 
@@ -166,8 +166,8 @@ def test_swapping_the_sides_leaves_boundary_iou(masks):
 def test_everything_is_band_at_last(masks):
     truth, pred = masks.pair_of_blobs(9)
     counts = boundary_counts(truth, pred, 3, options=bands(widths=100))
-    from segiou.counting import count_pairs
-    from segiou.counts import Tally
+    from segiou.counting.counts import Tally
+    from segiou.counting.encoding import count_pairs
 
     regions = Tally.of_table(count_pairs(truth, pred, 3)).counts
     np.testing.assert_array_equal(boundary_iou(counts)[0], iou(regions))

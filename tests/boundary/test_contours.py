@@ -3,15 +3,14 @@
 import numpy as np
 import pytest
 
-from segiou.boundary import (
-    BoundaryOptions,
+from segiou.boundary.boundary_options import BoundaryOptions
+from segiou.boundary.image import boundary_counts, measure_boundaries
+from segiou.boundary.measures import (
     average_surface_distance,
-    boundary_counts,
     boundary_f1,
     boundary_precision,
     boundary_recall,
     hausdorff_distance,
-    measure_boundaries,
     surface_dice,
 )
 

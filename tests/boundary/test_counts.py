@@ -7,22 +7,18 @@ import pickle
 import numpy as np
 import pytest
 
-from segiou.boundary import (
-    BoundaryAccumulator,
-    BoundaryCounts,
-    BoundaryOptions,
-    Tolerance,
+from segiou.boundary.accumulator import BoundaryAccumulator
+from segiou.boundary.boundary_options import BoundaryOptions, Tolerance, bin_distances, bin_values
+from segiou.boundary.boundary_sums import BoundaryCounts
+from segiou.boundary.image import boundary_counts, measure_boundaries
+from segiou.boundary.measures import (
     average_surface_distance,
-    bin_values,
-    boundary_counts,
     boundary_iou,
     boundary_rows,
     hausdorff_distance,
-    measure_boundaries,
     surface_dice,
 )
-from segiou.boundary.scale import bin_distances
-from segiou.counting import UndeclaredValuesError
+from segiou.counting.encoding import UndeclaredValuesError
 
 OPTIONS = BoundaryOptions(("2%", 2), contours=("pixels", "elements"), tolerances=(1, "1%"))
 

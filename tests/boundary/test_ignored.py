@@ -3,14 +3,11 @@
 import numpy as np
 import pytest
 
-from segiou.boundary import (
-    BoundaryAccumulator,
-    BoundaryOptions,
-    LabelCodes,
-    boundary_counts,
-    measure_codes,
-)
-from segiou.counting import Encoding, UndeclaredValuesError
+from segiou.boundary.accumulator import BoundaryAccumulator
+from segiou.boundary.boundary_options import BoundaryOptions
+from segiou.boundary.codes import LabelCodes
+from segiou.boundary.image import boundary_counts, measure_codes
+from segiou.counting.encoding import Encoding, UndeclaredValuesError
 
 pytestmark = pytest.mark.usefixtures("backend")
 ALL = BoundaryOptions((1, 4), contours=("pixels", "elements"), tolerances=(0, 2))

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from segiou.boundary import _backend, _reference, find_contour
+from segiou.boundary import kernels, reference_distances
+from segiou.boundary.contours import find_contour
 
 kernel = pytest.importorskip("segiou.boundary._kernel", reason="the kernel is not built here")
 
@@ -37,8 +38,8 @@ def noisy(masks, seed, shape, num_classes):
 def test_bands_equal_numpy(masks, shape, width):
     for seed, borders in enumerate([(True, False), (False, True), (True, None)]):
         truth, pred = noisy(masks, seed, shape, 5)
-        got = _backend.count_bands(truth, pred, 5, width, *borders)
-        expected = _reference.count_bands(truth, pred, 5, width, *borders)
+        got = kernels.count_bands(truth, pred, 5, width, *borders)
+        expected = reference_distances.count_bands(truth, pred, 5, width, *borders)
         for ours, theirs in zip(got, expected, strict=True):
             np.testing.assert_array_equal(ours, theirs)
 
@@ -51,7 +52,7 @@ def test_all_loops_count_the_same(masks, loops, num_classes):
         for width in (2, 33, 70):
             counts = [np.zeros((num_classes, n), dtype=np.int64) for n in (3, 3, 2)]
             kernel.count_bands(truth, pred, *shape, num_classes, width, 1, 0, *counts, loops)
-            expected = _reference.count_bands(truth, pred, num_classes, width, True, False)
+            expected = reference_distances.count_bands(truth, pred, num_classes, width, True, False)
             for ours, theirs in zip(counts, expected, strict=True):
                 np.testing.assert_array_equal(ours, theirs)
 
@@ -73,8 +74,8 @@ def test_what_differs_across_ignored_columns_is_near(shape):
             at = rng.integers(0, shape[1])
             truth[:, at : at + gap] = 255
             pred = np.where(truth == 255, truth, 1).astype(np.uint8)
-            got = _backend.count_bands(truth, pred, 3, width, False, False)
-            expected = _reference.count_bands(truth, pred, 3, width, False, False)
+            got = kernels.count_bands(truth, pred, 3, width, False, False)
+            expected = reference_distances.count_bands(truth, pred, 3, width, False, False)
             for ours, theirs in zip(got, expected, strict=True):
                 np.testing.assert_array_equal(ours, theirs)
 
@@ -82,8 +83,8 @@ def test_what_differs_across_ignored_columns_is_near(shape):
 def test_valid_pixels_are_counted():
     for size in (0, 1, 63, 64, 200):
         codes = np.random.default_rng(size).choice(np.array([0, 254, 255], np.uint8), size)
-        assert _backend.count_valid(codes) == np.count_nonzero(codes != 255)
-    assert _backend.count_valid(np.array([[65535, 255]], dtype=np.uint16)) == 1
+        assert kernels.count_valid(codes) == np.count_nonzero(codes != 255)
+    assert kernels.count_valid(np.array([[65535, 255]], dtype=np.uint16)) == 1
 
 
 def test_long_runs_are_counted_whole():
@@ -91,8 +92,8 @@ def test_long_runs_are_counted_whole():
     truth = np.zeros((70, 200), dtype=np.uint8)
     truth[:, 100:] = 1
     for width in (60, 300):
-        got = _backend.count_bands(truth, truth, 2, width, True, True)
-        expected = _reference.count_bands(truth, truth, 2, width, True, True)
+        got = kernels.count_bands(truth, truth, 2, width, True, True)
+        expected = reference_distances.count_bands(truth, truth, 2, width, True, True)
         for ours, theirs in zip(got, expected, strict=True):
             np.testing.assert_array_equal(ours, theirs)
 
@@ -104,10 +105,10 @@ def test_distances_equal_scipy(masks, shape, contour):
     query, target = (find_contour(x, 4, contour, True) for x in (truth, pred))
     points = query.points, query.starts, target.points, target.starts
     for spacing in ((1.0, 1.0), (0.3, 2.0)):
-        got = _backend.nearest(*points, spacing)
-        np.testing.assert_allclose(got, _reference.nearest(*points, spacing), rtol=1e-12)
-    unit = _backend.nearest(*points, (1.0, 1.0))
-    np.testing.assert_array_equal(unit, _reference.nearest(*points, (1.0, 1.0)))
+        got = kernels.nearest(*points, spacing)
+        np.testing.assert_allclose(got, reference_distances.nearest(*points, spacing), rtol=1e-12)
+    unit = kernels.nearest(*points, (1.0, 1.0))
+    np.testing.assert_array_equal(unit, reference_distances.nearest(*points, (1.0, 1.0)))
 
 
 def test_distances_over_large_gaps():
@@ -116,7 +117,10 @@ def test_distances_over_large_gaps():
     target = rng.integers(0, 900, (5, 2)).astype(np.int32)
     points = query, np.array([0, 300]), target, np.array([0, 5])
     for spacing in ((1.0, 1.0), (10.0, 1.0), (1.0, 10.0)):
-        got, expected = _backend.nearest(*points, spacing), _reference.nearest(*points, spacing)
+        got, expected = (
+            kernels.nearest(*points, spacing),
+            reference_distances.nearest(*points, spacing),
+        )
         np.testing.assert_array_equal(got, expected)
 
 

@@ -8,9 +8,11 @@ import pytest
 from PIL import Image
 
 import segiou
-from segiou.boundary import BoundaryAccumulator, BoundaryOptions, boundary_iou
+from segiou.boundary.accumulator import BoundaryAccumulator
+from segiou.boundary.boundary_options import BoundaryOptions
+from segiou.boundary.measures import boundary_iou
 from segiou.cli.main import main
-from segiou.runs import RunFileError
+from segiou.runs.database import RunFileError
 
 LABELS = ["sky", "road", "car"]
 OPTIONS = BoundaryOptions([1, "10%"], tolerances=[1, 3])

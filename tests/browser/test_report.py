@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 import segiou
-from segiou.html import render_report
+from segiou.report.report_page import render_report
 
 HOSTILE = "<script>alert(1)</script>"
 NAMES = ["road", "car", HOSTILE, 'pole" onload="alert(2)', "bus"]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from segiou.cli import main
+from segiou.cli.main import main
 
 STREETS = Path(__file__).parents[2] / "fixtures" / "streets"
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from segiou.cli import main
+from segiou.cli.main import main
 
 NOWHERE = ["score", "no-truth", "no-pred", "--labels", "camvid"]
 COMPARE = ["compare", "no-a", "no-b"]

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from segiou.counting import _reference
+from segiou.counting import reference
 
 try:
     from segiou.counting import _kernel
@@ -20,7 +20,7 @@ else:
 def count(request):
     """Every implementation of the door that runs here."""
     if request.param == "numpy":
-        return _reference.count_coded
+        return reference.count_coded
     return partial(count_with, request.param)
 
 

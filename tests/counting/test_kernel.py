@@ -9,10 +9,9 @@ import os
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from segiou.counting import _backend, _reference
+from segiou.counting import encoding, reference
 
 kernel = pytest.importorskip(
     "segiou.counting._kernel", reason="the counting kernel is not built here"
@@ -113,7 +112,7 @@ def test_every_backend_gives_the_same_table(call):
     expected = np.full(shape, 7, np.int64)
     expected[-1] = expected[:, -1] = 0
     before = expected.copy()
-    any_last = _reference.count_coded(*arguments, expected)
+    any_last = reference.count_coded(*arguments, expected)
     assert expected.sum() == before.sum() + arguments[0].size
     for name in kernel.BACKENDS:
         table = before.copy()
@@ -128,7 +127,7 @@ def test_every_backend_agrees_with_a_double_loop(call):
     expected = double_loop(*arguments, shape)
     any_last = bool(expected[-1].sum() + expected[:, -1].sum())
     table = np.zeros(shape, np.int64)
-    assert _reference.count_coded(*arguments, table) is any_last
+    assert reference.count_coded(*arguments, table) is any_last
     np.testing.assert_array_equal(table, expected)
     for name in kernel.BACKENDS:
         table = np.zeros(shape, np.int64)
@@ -236,6 +235,6 @@ def test_labels_and_codes_are_left_alone(count):
 
 
 def test_the_door_is_the_best_backend():
-    assert kernel.BACKENDS[0] == _backend.BACKEND
+    assert kernel.BACKENDS[0] == encoding.BACKEND
     assert kernel.BACKENDS[-1] == "c"
-    assert _backend.count_coded is kernel.count_coded
+    assert encoding.count_coded is kernel.count_coded

@@ -10,11 +10,11 @@ WITHOUT_KERNEL = """
 import sys
 sys.modules["segiou.counting._kernel"] = None
 import numpy as np
-from segiou.counting import _backend
+from segiou.counting import encoding
 table = np.zeros((2, 2), np.int64)
 codes = np.zeros(1, np.uint16)
-_backend.count_coded(np.array([0, 5]), np.array([0, 0]), 0, codes, 0, codes, table)
-print(_backend.BACKEND, table.tolist())
+encoding.count_coded(np.array([0, 5]), np.array([0, 0]), 0, codes, 0, codes, table)
+print(encoding.BACKEND, table.tolist())
 """
 
 

@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
 from PIL import Image
 from skimage.metrics import contingency_table
 from sklearn.metrics import confusion_matrix
 
-from segiou.counting import Encoding, UndeclaredValuesError, count_pairs, decide
+from segiou.counting.encoding import Encoding, UndeclaredValuesError, count_pairs
+from segiou.counting.scores import decide
 
 INTEGERS = ["|u1", "|i1", "<u2", ">u2", "<i2", ">i2", "<i4", ">i4", "<u4", "<i8", ">i8", "<u8"]
 

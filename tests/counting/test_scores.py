@@ -9,10 +9,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from segiou.counting import decide, scores
+from segiou.counting import scores
+from segiou.counting.scores import decide
 
 try:
     COMPILED = importlib.import_module("segiou.counting._scores")

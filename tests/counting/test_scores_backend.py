@@ -6,7 +6,8 @@ import os
 import subprocess
 import sys
 
-from segiou.counting import SCORES_BACKEND, scores
+from segiou.counting import scores
+from segiou.counting.scores import SCORES_BACKEND
 
 WITHOUT_ROUTINES = """
 import sys

@@ -3,12 +3,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from pycocotools import mask as coco_mask
 
 from segiou import geometry
-from segiou.geometry import (
+from segiou.geometry.boxes import (
     box_blocks,
     box_giou,
     box_intersection,

@@ -1,11 +1,10 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn.metrics import jaccard_score
 
-from segiou.geometry import count_indicators, count_label_sets
+from segiou.geometry.label_sets import count_indicators, count_label_sets
 
 TRUTH = [
     ["Airplane", "Boat", "Car"],

@@ -4,13 +4,11 @@ import sys
 import numpy as np
 import pytest
 import shapely
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
-from segiou.geometry import (
-    box_iou,
-    mask_iou,
-    mask_to_box,
+from segiou.geometry.binary_masks import mask_iou, mask_to_box
+from segiou.geometry.boxes import box_iou
+from segiou.geometry.polygons import (
     polygon_giou,
     polygon_intersection,
     polygon_iou,

@@ -73,9 +73,10 @@ except ValueError as error:
     out["options"] = str(error)
 broken = ConfusionMatrix(2)
 if rank:
-    from segiou.counting.tensors import count_on_device
+    from segiou.counting.device_counts import count_on_device
+    from segiou.counting.encoding import Encoding
     broken._pending._counts["x"] = count_on_device(
-        broken.options.encoding(), torch.tensor([5]), torch.tensor([0]))
+        Encoding.of_classes(broken.options), torch.tensor([5]), torch.tensor([0]))
 try:
     all_reduce(broken)
 except ValueError as error:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from segiou import ConfusionMatrix
-from segiou.counting.devices import framework_of, is_on_device, to_host
+from segiou.counting.arrays import framework_of, is_on_device, to_host
 from segiou.hooks.images import ImageCounts
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from segiou import ConfusionMatrix
-from segiou.counting import decide
-from segiou.counting.devices import is_on_device, to_host
+from segiou.counting.arrays import is_on_device, to_host
+from segiou.counting.scores import decide
 from segiou.hooks.images import ImageCounts
 
 tf = pytest.importorskip("tensorflow", reason="TensorFlow is not installed here")

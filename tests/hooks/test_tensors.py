@@ -19,9 +19,10 @@ import pytest
 
 import segiou
 from segiou import ConfusionMatrix
-from segiou.counting import array_operations, operations, tensors
-from segiou.counting.devices import framework_of
-from segiou.counting.tensors import DeviceValuesError, count_on_device, read, read_counts
+from segiou.counting import device_counts, device_operations
+from segiou.counting.arrays import framework_of
+from segiou.counting.device_counts import DeviceValuesError, count_on_device, read, read_counts
+from segiou.counting.encoding import Encoding
 
 DTYPES = ["bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64"]
 
@@ -109,7 +110,7 @@ def tensor(request, monkeypatch):
     if request.param == "cupy":
         monkeypatch.setitem(sys.modules, "cupy", NumPyAsCuPy())
     make = MAKERS[request.param]()
-    for module in (segiou.confusion, tensors, array_operations):
+    for module in (segiou.accumulators.confusion, device_counts, device_operations):
         monkeypatch.setattr(module, "is_on_device", lambda x: framework_of(x) is not None)
     return make
 
@@ -178,7 +179,7 @@ def test_values_far_outside_do_not_wrap(tensor):
 def test_torch_uint64_beyond_int64_does_not_wrap(monkeypatch):
     torch = required("torch")
     pred = torch.from_numpy(np.array([0, 2**64 - 1, 2**63], dtype=np.uint64))
-    encoding = ConfusionMatrix(2, unassigned="count").options.encoding()
+    encoding = Encoding.of_classes(ConfusionMatrix(2, unassigned="count").options)
     count = read(encoding, count_on_device(encoding, torch.zeros(3, dtype=torch.uint8), pred))
     np.testing.assert_array_equal(count.table, [[1, 0, 2], [0, 0, 0]])
 
@@ -269,8 +270,8 @@ def test_empty_batches_count_nothing(tensor):
 
 def test_counters_of_32_bits_are_emptied_in_time(monkeypatch):
     jnp = required("jax.numpy")
-    monkeypatch.setattr(segiou.confusion, "is_on_device", lambda x: True)
-    monkeypatch.setattr(operations.Jax, "limit", 10)
+    monkeypatch.setattr(segiou.accumulators.confusion, "is_on_device", lambda x: True)
+    monkeypatch.setattr(device_operations.Jax, "limit", 10)
     cm = ConfusionMatrix(2)
     for _ in range(7):
         cm.update(jnp.array([0, 1, 1, 1]), jnp.array([0, 1, 0, 1]))
@@ -280,7 +281,7 @@ def test_counters_of_32_bits_are_emptied_in_time(monkeypatch):
 
 def test_a_histogram_by_sorting_is_the_same():
     torch = required("torch")
-    ops = operations.operations_for(torch.zeros(1))
+    ops = device_operations.operations_for(torch.zeros(1))
     index = torch.randint(0, 400, (50, 41), dtype=torch.int32)
     for length in (400, 401, 40_000):
         assert torch.equal(ops.by_sorting(index, length), ops.histogram(index, length))
@@ -295,8 +296,8 @@ def test_the_error_survives_pickling():
 def test_sums_of_a_table_read_back():
     cm = ConfusionMatrix(3, ignore=255, unassigned="count")
     count = cm.count([0, 1, 2, 255], [0, 1, 9, 9])
-    encoding = cm.options.encoding()
-    back = read_counts(encoding, tensors.sums_of_table(count), np.array([0, 0]))
+    encoding = Encoding.of_classes(cm.options)
+    back = read_counts(encoding, device_counts.sums_of_table(count), np.array([0, 0]))
     np.testing.assert_array_equal(back.table, count.table)
     assert back.ignored == 1
 
@@ -331,13 +332,14 @@ COMMITTED = """
 import json
 import jax, jax.numpy as jnp, numpy as np
 from segiou import ConfusionMatrix
-from segiou.counting.tensors import count_on_device, read
+from segiou.counting.device_counts import count_on_device, read
+from segiou.counting.encoding import Encoding
 
 a, b = jax.devices()
 truth = jax.device_put(jnp.array([0, 1, 1, 0]), b)
 pred = jax.device_put(jnp.array([0, 1, 0, 0]), a)
 mask = jax.device_put(jnp.array([True, True, True, False]), b)
-encoding = ConfusionMatrix(2).options.encoding()
+encoding = Encoding.of_classes(ConfusionMatrix(2).options)
 count = count_on_device(encoding, truth, pred, mask=mask)
 over = jax.sharding.NamedSharding(jax.sharding.Mesh(np.array([a, b]), "x"),
                                   jax.sharding.PartitionSpec("x"))

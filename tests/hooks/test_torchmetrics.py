@@ -114,7 +114,7 @@ def test_counts_beyond_what_float32_holds(hook, need):
 
 def test_a_device_s_undeclared_values_raise_at_compute(hook, monkeypatch, need):
     torch = need("torch")
-    from segiou.counting.tensors import DeviceValuesError
+    from segiou.counting.device_counts import DeviceValuesError
     from segiou.hooks import _torch
 
     monkeypatch.setattr(_torch, "is_on_device", lambda x: True)

@@ -30,10 +30,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 from corpus import Case, cases, labels
 from strict_tiff import strict_tiff
 
-from segiou.classes import ClassOptions
-from segiou.pairing import Pair
-from segiou.runs import ImageCount
-from segiou.scoring import PairScorer
+from segiou.labels.class_options import ClassOptions
+from segiou.masks.pairing import Pair
+from segiou.runs.image_counts import ImageCount
+from segiou.scoring.pair import PairScorer
 
 MEGABYTES = 3000
 SECONDS = 5.0

@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 import segiou
-from segiou.scoring import DataError
+from segiou.scoring.pairings import DataError
 
 SLOW = os.environ.get("SEGIOU_SLOW") == "1"
 
@@ -41,8 +41,8 @@ def test_a_second_opinion_that_cannot_fail_would_be_none():
         from corpus import Case, labels, sound_files
     finally:
         sys.path.pop(0)
-    from segiou.counting import PairCount
-    from segiou.runs import ImageCount
+    from segiou.counting.encoding import PairCount
+    from segiou.runs.image_counts import ImageCount
 
     sound = sound_files()[0]
     table = np.zeros((256, 257), dtype=np.int64)

@@ -6,7 +6,7 @@ import os
 import signal
 from pathlib import Path
 
-from segiou.runs import Problem
+from segiou._support.files import Problem
 
 
 class Deadly:

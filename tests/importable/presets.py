@@ -4,7 +4,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).parents[2] / "segiou" / "labelsets"
+FOLDER = Path(__file__).parents[2] / "segiou" / "labels" / "presets"
 PRESETS = {path.stem: tomllib.loads(path.read_text("utf-8")) for path in FOLDER.glob("*.toml")}
 
 

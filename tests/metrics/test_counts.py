@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
 
-from segiou.counts import Counts, Tally
+from segiou.counting.counts import Counts, Tally
 
 MATRIX = [[3, 1, 0], [2, 4, 0], [0, 5, 7]]
 UNASSIGNED = [1, 0, 2]

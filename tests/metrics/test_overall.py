@@ -2,13 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn import metrics as sklearn_metrics
 
 from segiou import metrics
-from segiou.counts import Counts, Tally
+from segiou.counting.counts import Counts, Tally
 
 # frames_with_void: a class that is only predicted and one that is nowhere.
 MATRIX = np.array(

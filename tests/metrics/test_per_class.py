@@ -4,13 +4,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
 
 from segiou import metrics
-from segiou.counts import Counts, Tally
-from segiou.metrics._ratio import ratio
+from segiou.counting.counts import Counts, Tally
+from segiou.metrics.ratio import ratio
 
 # TP, FP, FN, TN of four classes: ordinary, only predicted, never predicted, absent.
 COUNTS = Counts(tp=[6, 0, 0, 0], fp=[2, 4, 0, 0], fn=[4, 0, 2, 0], tn=[8, 16, 18, 20])

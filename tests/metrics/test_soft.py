@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
 
 from segiou import metrics
-from segiou.counts import Counts
+from segiou.counting.counts import Counts
 
 maps = hnp.arrays(np.float64, (2, 3, 4), elements=st.floats(0, 1, width=32))
 

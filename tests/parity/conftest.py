@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 
 from segiou import metrics
-from segiou.counting import count_pairs
-from segiou.counts import Counts, Tally
-from segiou.protocols import load_protocol
+from segiou.counting.counts import Counts, Tally
+from segiou.counting.encoding import count_pairs
+from segiou.metrics.protocols import load_protocol
 
 CAMVID = Path(__file__).parents[2].parent / "shared" / "data" / "camvid"
 IGNORED = 255

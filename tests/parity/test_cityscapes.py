@@ -7,15 +7,15 @@ import pytest
 from PIL import Image
 
 from segiou import ConfusionMatrix, metrics
-from segiou.counting import Encoding
-from segiou.counts import Tally
-from segiou.instance_weighted import (
+from segiou.counting.counts import Tally
+from segiou.counting.encoding import Encoding
+from segiou.instances.weighted import (
     CITYSCAPES_INSTANCE_SIZES,
     cityscapes_instances,
     count_instances,
     instance_weighted_iou,
 )
-from segiou.labels import load_labels
+from segiou.labels.label_files import load_labels
 
 SCRIPT = "cityscapesscripts.evaluation.evalPixelLevelSemanticLabeling"
 CAMVID = Path(__file__).parents[2].parent / "shared" / "data" / "camvid"

@@ -9,11 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from segiou import ConfusionMatrix, metrics
-from segiou import fine_grained as fg
-from segiou.counting import Encoding, PairCount, count_pairs
-from segiou.counts import Counts, Tally
-from segiou.protocols import PROTOCOLS, load_protocol
+from segiou import ConfusionMatrix, metrics, metrics as fg
+from segiou.counting.counts import Counts, Tally
+from segiou.counting.encoding import Encoding, PairCount, count_pairs
+from segiou.metrics.protocols import PROTOCOLS, load_protocol
 
 MATRIX = np.array(
     [[63, 4, 0, 3, 0], [2, 44, 7, 0, 0], [7, 0, 58, 0, 0], [0, 0, 0, 0, 0], [0, 0, 0, 0, 0]]
@@ -265,7 +264,7 @@ def test_the_mean_of_batch_means_is_another_number():
 
 
 def test_custom_rules_and_their_words():
-    from segiou.protocols import Protocol
+    from segiou.metrics.protocols import Protocol
 
     rule = Protocol("custom", "us", unit="image", absent="zero", over="truth")
     assert rule.rule == (

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from segiou import metrics
-from segiou.counting import count_pairs
-from segiou.counts import Tally
-from segiou.protocols import PROTOCOLS
+from segiou.counting.counts import Tally
+from segiou.counting.encoding import count_pairs
+from segiou.metrics.protocols import PROTOCOLS
 
 PAGE = Path(__file__).parents[2] / "docs" / "why-another-number.md"
 CAMVID = Path(__file__).parents[2].parent / "shared" / "data" / "camvid"

@@ -7,10 +7,10 @@ import pytest
 
 import segiou
 from segiou import plots
-from segiou.channels import ChannelCounts
-from segiou.comparison import compare
-from segiou.imbalance import prevalence_curve as curve_of
-from segiou.uncertainty import bootstrap
+from segiou.accumulators.channel_counts import ChannelCounts
+from segiou.analysis.bootstrapping import bootstrap
+from segiou.analysis.comparing import compare
+from segiou.analysis.prevalence import prevalence_curve as curve_of
 
 pytest.importorskip("matplotlib")
 

@@ -54,7 +54,7 @@ def score(folders):
 @pytest.fixture
 def reads(monkeypatch):
     """The names of the files that were read, in order."""
-    from segiou.sources.local import LocalFolder
+    from segiou.masks.sources import LocalFolder
 
     names: list[str] = []
     read, read_small = LocalFolder.read, LocalFolder.read_small
@@ -76,6 +76,7 @@ def reads(monkeypatch):
 @pytest.fixture
 def in_python(monkeypatch):
     """Files are read by Python's own calls, which a test can take hold of."""
-    from segiou.sources import local
 
-    monkeypatch.setattr(local, "_read_small", lambda paths, tick: [None] * len(paths))
+    from segiou.masks import sources
+
+    monkeypatch.setattr(sources, "_read_small", lambda paths, tick: [None] * len(paths))

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import segiou
-from segiou.runs import RunFileError
+from segiou.runs.database import RunFileError
 
 
 @pytest.fixture
@@ -160,8 +160,8 @@ def test_a_second_process_on_the_same_file_gets_a_clear_error(score, tmp_path):
     path = tmp_path / "r.sqlite"
     code = (
         "import sys, segiou\n"
-        "from segiou.runs import RunWriter, Header\n"
-        "from segiou.classes import ClassOptions\n"
+        "from segiou.runs.run_writing import RunWriter, Header\n"
+        "from segiou.labels.class_options import ClassOptions\n"
         "with RunWriter(sys.argv[1], Header(ClassOptions.of(2))):\n"
         "    print('open', flush=True); sys.stdin.read()\n"
     )

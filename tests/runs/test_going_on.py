@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import segiou
-from segiou.scoring import DataError, Stopped, dispatch
+from segiou.scoring import dispatch
+from segiou.scoring.pairings import DataError, Stopped
 
 LABELS = ["void", "road", "car", "tree"]
 LONG_AGO = 1_600_000_000_000_000_000
@@ -158,7 +159,7 @@ def test_shards_merge_to_the_whole(score, tmp_path):
 def test_a_file_that_is_changed_while_it_is_read_is_read_again(
     score, tmp_path, monkeypatch, write_mask, in_python
 ):
-    from segiou.sources import local
+    from segiou.masks import sources
 
     path = tmp_path / "pred/scene0/00.png"
     other = tmp_path / "other.png"
@@ -172,7 +173,7 @@ def test_a_file_that_is_changed_while_it_is_read_is_read_again(
             path.write_bytes(other.read_bytes())
         return found
 
-    monkeypatch.setattr(local.os, "fstat", changing)
+    monkeypatch.setattr(sources.os, "fstat", changing)
     run = score(run=tmp_path / "r.sqlite", workers=1)
     monkeypatch.undo()
     assert changed
@@ -181,7 +182,7 @@ def test_a_file_that_is_changed_while_it_is_read_is_read_again(
 
 
 def test_a_file_that_never_stays_the_same_is_a_problem(score, tmp_path, monkeypatch, in_python):
-    from segiou.sources import local
+    from segiou.masks import sources
 
     path = tmp_path / "truth/scene0/00.png"
     fstat, inode, count = os.fstat, path.stat().st_ino, iter(range(1000))
@@ -192,7 +193,7 @@ def test_a_file_that_never_stays_the_same_is_a_problem(score, tmp_path, monkeypa
             os.utime(path, ns=(LONG_AGO, LONG_AGO + next(count)))
         return found
 
-    monkeypatch.setattr(local.os, "fstat", changing)
+    monkeypatch.setattr(sources.os, "fstat", changing)
     with pytest.raises(DataError, match=r"scene0/00.png: is being changed while it is read"):
         score()
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pickle
 
-from segiou.runs import Problem
-from segiou.runs.problems import problem_lines
-from segiou.scoring import DataError
+from segiou._support.files import Problem, problem_lines
+from segiou.scoring.pairings import DataError
 
 
 def alike(count: int) -> list[Problem]:

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 import segiou
-from segiou.runs import ImageCount, ImageFiles, Problem, RunFileError, Stamp
+from segiou._support.files import Problem
+from segiou.runs.database import RunFileError
+from segiou.runs.image_counts import ImageCount, ImageFiles, Stamp
 from segiou.runs.merging import merge_files
 
 

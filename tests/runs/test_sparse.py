@@ -4,10 +4,9 @@ from itertools import chain
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from segiou.runs.sparse import decode_cells, encode_cells
+from segiou.runs.cells import decode_cells, encode_cells
 
 
 def ints(*values):

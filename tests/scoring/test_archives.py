@@ -14,8 +14,11 @@ import pytest
 from PIL import Image
 
 import segiou
-from segiou.scoring import DataError
-from segiou.sources import ArchiveFolder, LocalFolder, RemoteFolder, archives, open_source
+from segiou.masks import archives
+from segiou.masks.archives import ArchiveFolder
+from segiou.masks.remote import RemoteFolder
+from segiou.masks.sources import LocalFolder, open_source
+from segiou.scoring.pairings import DataError
 
 
 def score(truth, pred, **options):

@@ -11,11 +11,13 @@ import pytest
 from deadly_tasks import Deadly
 
 import segiou
-from segiou.pairing import Pair
-from segiou.runs import ImageCount, Problem
-from segiou.scoring import EngineLostError, PairScorer, score_pairs
-from segiou.scoring.dispatch import Dispatcher
-from segiou.scoring.engines import Engine, EngineChoice, RemoteTask
+from segiou._support.files import Problem
+from segiou.masks.pairing import Pair
+from segiou.runs.image_counts import ImageCount
+from segiou.scoring import engines
+from segiou.scoring.dispatch import Dispatcher, EngineLostError
+from segiou.scoring.engines import Engine, EngineChoice, RemoteTask, score_pairs
+from segiou.scoring.pair import PairScorer
 
 
 def score(masks, **options):
@@ -245,8 +247,7 @@ def test_a_dask_worker_that_is_killed_loses_nothing(masks, expected, cluster, tm
 
 def test_no_dask_scheduler_there_is_a_clear_error(masks, required, monkeypatch):
     required("distributed")
-    from segiou.scoring import cluster
 
-    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 0.3)
+    monkeypatch.setattr(engines, "CONNECT_SECONDS", 0.3)
     with pytest.raises(ValueError, match=r"no Dask scheduler answers at 'tcp://127.0.0.1:9'"):
         score(masks, dask="tcp://127.0.0.1:9")

@@ -7,16 +7,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tifffile
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import segiou
-from segiou import windows
-from segiou.classes import ClassOptions
-from segiou.counting import UndeclaredValuesError, count_pairs
-from segiou.readers import MaskError
-from segiou.scoring import DataError
-from segiou.windows import ResizedMask, count_windows, open_big, window_slices
+from segiou.counting.encoding import Encoding, UndeclaredValuesError, count_pairs
+from segiou.counting.window_counts import count_windows
+from segiou.labels.class_options import ClassOptions
+from segiou.masks import windows
+from segiou.masks.read import MaskError
+from segiou.masks.windows import ResizedMask, open_big, window_slices
+from segiou.scoring import pair
+from segiou.scoring.pairings import DataError
 
 
 @settings(max_examples=60, deadline=None)
@@ -47,7 +48,7 @@ def labels_of(shape, seed=0):
 def test_windows_count_as_the_whole(pixels):
     truth, pred = labels_of((37, 23)), labels_of((37, 23), 1)
     truth[0, 0] = 255
-    encoding = ClassOptions.of(5, ignore=255).encoding()
+    encoding = Encoding.of_classes(ClassOptions.of(5, ignore=255))
     count = count_windows(encoding, truth, pred, pixels=pixels)
     assert count.table.tolist() == count_pairs(truth, pred, 5, ignore=255).tolist()
     assert count.ignored == 1
@@ -57,23 +58,22 @@ def test_undeclared_values_are_those_of_all_windows():
     truth, pred = labels_of((20, 10)), labels_of((20, 10), 1)
     pred[3, 3], pred[17, 2], pred[18, 2] = 77, 78, 77
     with pytest.raises(UndeclaredValuesError) as caught:
-        count_windows(ClassOptions.of(5).encoding(), truth, pred, pixels=20)
+        count_windows(Encoding.of_classes(ClassOptions.of(5)), truth, pred, pixels=20)
     assert (caught.value.side, caught.value.values) == ("pred", {77: 2, 78: 1})
     truth[19, 9] = 99
     with pytest.raises(UndeclaredValuesError) as caught:
-        count_windows(ClassOptions.of(5).encoding(), truth, pred, pixels=20)
+        count_windows(Encoding.of_classes(ClassOptions.of(5)), truth, pred, pixels=20)
     assert (caught.value.side, caught.value.values) == ("truth", {99: 1})
     with pytest.raises(ValueError, match=r"truth has shape \(20, 10\) but pred has \(5, 5\)"):
-        count_windows(ClassOptions.of(5).encoding(), truth, labels_of((5, 5)))
+        count_windows(Encoding.of_classes(ClassOptions.of(5)), truth, labels_of((5, 5)))
 
 
 @pytest.fixture
 def all_big(monkeypatch):
     """Take every TIFF and .npy file for one that does not fit into memory."""
-    from segiou.scoring import masks
 
     monkeypatch.setattr(windows, "WHOLE_PIXELS", 1)
-    monkeypatch.setattr(masks, "_BIG_BYTES", 1)
+    monkeypatch.setattr(pair, "_BIG_BYTES", 1)
 
 
 WRITERS = {
@@ -184,7 +184,7 @@ def test_large_files_of_the_wrong_kind(tmp_path, all_big):
 
 
 def test_a_large_file_that_changes_while_it_is_read_is_a_problem(tmp_path, all_big, monkeypatch):
-    from segiou.windows.npy import NpyMask
+    from segiou.masks.windows import NpyMask
 
     for name in ("t", "p"):
         np.save(tmp_path / f"{name}.npy", labels_of((61, 75)))

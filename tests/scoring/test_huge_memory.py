@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import tifffile
 
-from segiou.counting import count_pairs
+from segiou.counting.encoding import count_pairs
 
 SLOW = os.environ.get("SEGIOU_SLOW") == "1"
 SIDE = 32768 if SLOW else 4096
@@ -58,8 +58,8 @@ def test_a_pair_of_huge_masks_takes_little_memory(tmp_path):
         for start in range(0, SIDE, 256):
             file.write(band(start + 11, 256, SIDE).tobytes())
     limit = SIDE * SIDE if SLOW else 1 << 20
-    code = f"import segiou.windows; segiou.windows.WHOLE_PIXELS = {limit}\n"
-    code += f"import segiou.scoring.masks; segiou.scoring.masks._BIG_BYTES = {limit}\n" + MEASURE
+    code = f"import segiou.masks.windows; segiou.masks.windows.WHOLE_PIXELS = {limit}\n"
+    code += f"import segiou.scoring.pair; segiou.scoring.pair._BIG_BYTES = {limit}\n" + MEASURE
     result = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path / "t.tif"), str(tmp_path / "p.npy")],
         capture_output=True,

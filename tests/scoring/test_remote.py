@@ -13,9 +13,9 @@ import pytest
 from PIL import Image
 
 import segiou
-from segiou.runs import Stamp
-from segiou.scoring import DataError
-from segiou.sources import RemoteFolder
+from segiou.masks.remote import RemoteFolder
+from segiou.runs.image_counts import Stamp
+from segiou.scoring.pairings import DataError
 
 
 def score(truth, pred, **options):
@@ -143,7 +143,7 @@ def test_without_fsspec_the_extra_is_named(masks, monkeypatch):
             raise ImportError(msg)
         return original(name, *rest)
 
-    from segiou.sources import remote
+    from segiou.masks import remote
 
     monkeypatch.setattr(remote, "import_module", missing)
     with pytest.raises(ImportError, match=r"pip install 'segiou\[remote\]'"):

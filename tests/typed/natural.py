@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 import segiou
 from segiou import geometry, metrics
-from segiou.boundary import BoundaryOptions
-from segiou.counting import count_pairs
-from segiou.counts import Tally
+from segiou.boundary.boundary_options import BoundaryOptions
+from segiou.counting.counts import Tally
+from segiou.counting.encoding import count_pairs
 from segiou.hooks.evaluate import mean_iou
-from segiou.readers import read_mask
+from segiou.masks.read import read_mask
 
 
 def batches() -> Iterator[tuple[NDArray[np.uint8], NDArray[np.float32]]]:

@@ -1,0 +1,176 @@
+"""Text for people: plurals, per cent, plain values."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+__all__ = [
+    "called",
+    "classes",
+    "listed",
+    "p_text",
+    "percent",
+    "plain",
+    "plural",
+    "points",
+    "roughly",
+    "unbroken",
+    "wrapped",
+]
+
+
+def points(value: float) -> str:
+    """Write a difference of scores as percentage points, to one digit.
+
+    Examples
+    --------
+    >>> points(0.0081), points(-0.25), points(-0.0), points(0.0001), points(float("nan"))
+    ('0.8', '-25.0', '0.0', 'under 0.1', 'undefined')
+    """
+    if math.isnan(value):
+        return "undefined"
+    if 0 < abs(value) < 0.0005:
+        return "under 0.1" if value > 0 else "above -0.1"
+    # No zero has a sign.
+    return f"{100 * value + 0.0:.1f}"
+
+
+def percent(value: float) -> str:
+    """Write a score or share as a percentage, to one digit.
+
+    Examples
+    --------
+    >>> percent(0.8424), percent(0.99998), percent(float("nan"))
+    ('84.2 %', 'over 99.9 %', 'undefined')
+    """
+    if 0.9995 <= value < 1:
+        return "over 99.9 %"
+    return "undefined" if math.isnan(value) else f"{points(value)} %"
+
+
+def p_text(value: float) -> str:
+    """Write a p value; one that no permutation of these numbers can tell from 0 is no 0.
+
+    Examples
+    --------
+    >>> p_text(0.00001), p_text(0.0123), p_text(0.53)
+    ('<0.0001', '0.0123', '0.53')
+    """
+    if math.isnan(value):
+        return "–"
+    if value < 0.00005:
+        return "<0.0001"
+    return f"{value:.4f}" if value < 0.1 else f"{value:.2f}"
+
+
+def roughly(share: float) -> str:
+    """Write a share that was found by simulation, without digits that it has not.
+
+    Examples
+    --------
+    >>> roughly(0.786), roughly(0.999), roughly(0.0)
+    ('about 79 %', 'over 99 %', 'under 1 %')
+    """
+    if share < 0.01:
+        return "under 1 %"
+    return "over 99 %" if share > 0.99 else f"about {100 * share:.0f} %"
+
+
+def listed(names: Sequence[str], limit: int = 6) -> str:
+    """Join names with commas and "and"; the rest of a long list is counted.
+
+    Examples
+    --------
+    >>> listed(["pole", "sign", "fence"]), listed(list("abcdef"), 2)
+    ('pole, sign and fence', 'a, b and 4 more')
+    """
+    shown = list(names) if len(names) <= limit else [*names[:limit], f"{len(names) - limit} more"]
+    if len(shown) < 2:
+        return "".join(shown)
+    return f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def called(name: str) -> str:
+    """Write the name of a class so that a number is not taken for one.
+
+    Examples
+    --------
+    >>> called("3"), called("road")
+    ('class 3', 'road')
+    """
+    return f"class {name}" if name.isdecimal() else name
+
+
+def classes(names: Sequence[str]) -> str:
+    """Join the names of classes.
+
+    Examples
+    --------
+    >>> classes(["0", "7"]), classes(["road", "car"])
+    ('class 0 and class 7', 'road and car')
+    """
+    return listed([called(name) for name in names])
+
+
+def plural(number: int, one: str, many: str | None = None) -> str:
+    """Put a number before a noun in its singular or plural.
+
+    Examples
+    --------
+    >>> plural(1, "class", "classes"), plural(3, "image")
+    ('1 class', '3 images')
+    """
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+def unbroken(text: str) -> str:
+    r"""Tie every per cent sign to its number, where lines are broken elsewhere.
+
+    Examples
+    --------
+    >>> unbroken("worst 10 % of them") == "worst 10\N{NO-BREAK SPACE}% of them"
+    True
+    """
+    return text.replace(" %", "\N{NO-BREAK SPACE}%")
+
+
+def wrapped(text: str, width: int) -> str:
+    r"""Break a text into lines, never between a number and its per cent sign.
+
+    Examples
+    --------
+    >>> wrapped("a worst 10 % of them", 10)
+    'a worst\n10 % of\nthem'
+    """
+    return textwrap.fill(unbroken(text), width).replace("\N{NO-BREAK SPACE}%", " %")
+
+
+def plain(value: Any) -> Any:
+    """Convert dataclasses, arrays and numbers; what is not finite becomes None.
+
+    Parameters
+    ----------
+    value : dataclass, mapping, sequence, ndarray or scalar
+
+    Examples
+    --------
+    >>> plain({"iou": np.array([0.5, np.nan]), "n": np.int64(3)})
+    {'iou': [0.5, None], 'n': 3}
+    """
+    if is_dataclass(value) and not isinstance(value, type):
+        return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (np.ndarray, np.generic)):
+        return plain(value.tolist())
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

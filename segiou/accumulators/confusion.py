@@ -1,0 +1,299 @@
+"""The streaming accumulator: a confusion matrix that is updated, merged and read at any time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou import metrics
+from segiou._support.arguments import check_integer, check_kind, check_number
+from segiou._support.text import plural
+from segiou.accumulators.base import Accumulator
+from segiou.counting.arrays import is_on_device
+from segiou.counting.counts import Counts, Tally
+from segiou.counting.device_counts import Pending, count_on_device, read
+from segiou.counting.encoding import Encoding, PairCount
+from segiou.counting.scores import decide
+from segiou.labels.class_options import ClassOptions, Unassigned
+from segiou.labels.label_set import LabelSet
+from segiou.metrics.protocols import Protocol, load_protocol
+
+if TYPE_CHECKING:
+    from segiou.report.report import Report
+
+__all__ = ["ConfusionMatrix"]
+
+
+class ConfusionMatrix(Accumulator):
+    """A confusion matrix that counts pairs of label arrays as they come.
+
+    Matrices add up: see :class:`segiou.accumulators.base.Accumulator`.
+
+    Parameters
+    ----------
+    labels : LabelSet, str, path, sequence of str or int
+        The classes: a label set, the name of a preset, a TOML file, class
+        names for the values 0, 1, 2, …, or the number of classes.
+    pred_labels : the same, optional
+        The label set of the predictions, where they are encoded otherwise.
+        Classes are matched by name.
+    ignore : int, str or iterable of them
+        Truth values whose pixels are dropped, in addition to the label set's.
+        A class name stands for its values.
+    exclude : str, int or iterable of them
+        Classes, by name or index, that are left out of means but still counted.
+    unassigned : {"error", "count"}
+        What a prediction that names no class is on a valid pixel.
+
+    Attributes
+    ----------
+    labels : LabelSet
+    matrix : ndarray of int64, shape (C, C)
+        ``[t, p]`` pixels of truth ``t`` predicted ``p``.
+    unassigned : ndarray of int64, shape (C,)
+        Pixels of each truth class whose prediction names no class.
+    ignored : int
+        Pixels dropped. ``matrix.sum() + unassigned.sum() + ignored == pixels``.
+    pairs : int
+        Pairs of arrays counted.
+
+    Warns
+    -----
+    UserWarning
+        If an ignored value is also a declared class: false positives on its
+        pixels are then never counted, and IoU turns into recall.
+
+    Examples
+    --------
+    >>> cm = ConfusionMatrix(["background", "cell"], ignore=255)
+    >>> cm.update([[0, 0, 1], [1, 1, 255]], [[0, 1, 1], [1, 0, 1]]).matrix
+    array([[1, 1],
+           [1, 2]])
+    >>> cm.iou().round(4), round(float(cm.pixel_accuracy()), 4)
+    (array([0.3333, 0.5   ]), 0.6)
+    >>> (cm + cm).matrix.tolist(), sum([cm, cm, cm]).pairs
+    ([[2, 2], [2, 4]], 3)
+    """
+
+    _noun = "confusion matrices"
+
+    def __init__(
+        self,
+        labels: LabelSet | str | Path | Sequence[str] | int,
+        *,
+        pred_labels: LabelSet | str | Path | Sequence[str] | int | None = None,
+        ignore: int | str | Iterable[int | str] = (),
+        exclude: int | str | Iterable[int | str] = (),
+        unassigned: Unassigned = "error",
+    ) -> None:
+        options = ClassOptions.of(
+            labels, pred_labels=pred_labels, ignore=ignore, exclude=exclude, unassigned=unassigned
+        )
+        options.warn_of_ignored_classes(stacklevel=3)
+        self._start(options)
+
+    def _start(self, options: ClassOptions) -> None:
+        options.check_memory()
+        self.options = options
+        self._encoding: Encoding = Encoding.of_classes(options)
+        self._decided_encoding: Encoding = Encoding.of_classes(options, pred_is_index=True)
+        self._counted = self._encoding.empty_table()
+        self._pending = Pending()
+        self.pairs = 0
+
+    def reset(self) -> Self:
+        """Forget all counts; classes and options stay."""
+        self._counted[:] = 0
+        self._pending.clear()
+        self.pairs = 0
+        return self
+
+    @property
+    def _cells(self) -> NDArray[np.int64]:
+        """Rows: classes, ignored, undeclared (always 0); columns: classes, unassigned."""
+        for count in self._pending.collect(self._encoding):
+            self._add_count(count)
+        return self._counted
+
+    def _add_count(self, count: PairCount) -> None:
+        if count.table.shape != self._counted[:-2].shape:
+            msg = f"a table of shape {count.table.shape} does not fit {self._counted[:-2].shape}"
+            raise ValueError(msg)
+        self._counted[:-2] += count.table
+        self._counted[-2, 0] += count.ignored
+
+    def _parts(self) -> dict[str, NDArray[np.int64]]:
+        return {"table": self._cells[:-2], "ignored": self._cells[-2].sum()}
+
+    def _add_parts(self, parts: Mapping[str, Any]) -> None:
+        table = np.asarray(parts["table"], dtype=np.int64)
+        self._add_count(PairCount(table, int(parts["ignored"])))
+
+    @property
+    def labels(self) -> LabelSet:
+        """The classes."""
+        return self.options.labels
+
+    @property
+    def ignored(self) -> int:
+        """Pixels dropped."""
+        return int(self._cells[-2].sum())
+
+    @property
+    def matrix(self) -> NDArray[np.int64]:
+        """The (C, C) matrix, rows truth; a copy."""
+        return self._cells[:-2, :-1].copy()
+
+    @property
+    def unassigned(self) -> NDArray[np.int64]:
+        """Valid pixels of each truth class whose prediction names no class; a copy."""
+        return self._cells[:-2, -1].copy()
+
+    @property
+    def pixels(self) -> int:
+        """Pixels seen, ignored ones included."""
+        return int(self._cells.sum())
+
+    @property
+    def tally(self) -> Tally:
+        """Everything counted so far, frozen."""
+        return Tally.of_table(self._cells[:-2].copy(), self.ignored)
+
+    @property
+    def counts(self) -> Counts:
+        """TP, FP, FN and TN per class, each of shape (C,)."""
+        return self.tally.counts
+
+    def update(
+        self,
+        truth: Any,
+        pred: Any,
+        *,
+        mask: Any = None,
+        argmax: int | None = None,
+        threshold: float | None = None,
+    ) -> Self:
+        """Count one pair, or one batch, of label arrays.
+
+        Parameters
+        ----------
+        truth : array_like of int or bool, any shape
+            Labels in the label set's file values.
+        pred : array_like
+            Labels of the same shape; or scores, if a rule is given.
+        mask : array_like of bool, optional
+            True where a pixel is valid; the others count as ignored.
+        argmax : int, optional
+            ``pred`` holds scores, one channel a class along this axis.
+        threshold : float, optional
+            ``pred`` holds the score of the second of two classes; it is
+            predicted where the score is above this.
+
+        Returns
+        -------
+        ConfusionMatrix
+            Itself.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As :meth:`segiou.counting.Encoding.count`; the state is unchanged then.
+
+        Notes
+        -----
+        Tensors on a GPU or another device are counted there, and the device is
+        not waited for. Values that are no class are then found when the counts
+        are first read, and at each reading until :meth:`reset`.
+        """
+        on_device = is_on_device(truth) or is_on_device(pred)
+        encoding = self._encoding_for(pred, argmax, threshold)
+        if on_device:
+            how = {"mask": mask, "argmax": argmax, "threshold": threshold}
+            for count in self._pending.add(encoding, truth, pred, **how):
+                self._add_count(count)
+        else:
+            if encoding is self._decided_encoding:
+                pred = decide(pred, argmax=argmax, threshold=threshold)
+            encoding.count_into(self._counted, truth, pred, mask=mask)
+        self.pairs += 1
+        return self
+
+    def count(
+        self,
+        truth: Any,
+        pred: Any,
+        *,
+        mask: Any = None,
+        argmax: int | None = None,
+        threshold: float | None = None,
+    ) -> PairCount:
+        """Count a pair as :meth:`update` does, without adding it."""
+        on_device = is_on_device(truth) or is_on_device(pred)
+        encoding = self._encoding_for(pred, argmax, threshold)
+        if on_device:
+            how = {"mask": mask, "argmax": argmax, "threshold": threshold}
+            return read(encoding, count_on_device(encoding, truth, pred, **how))
+        if encoding is self._decided_encoding:
+            pred = decide(pred, argmax=argmax, threshold=threshold)
+        return encoding.count(truth, pred, mask=mask)
+
+    def _encoding_for(self, pred: Any, argmax: int | None, threshold: float | None) -> Encoding:
+        if argmax is None and threshold is None:
+            return self._encoding
+        if argmax is not None:
+            check_integer("argmax", argmax)
+        if threshold is not None:
+            check_number("threshold", threshold)
+        self.options.check_scores(tuple(np.shape(pred)), argmax)
+        return self._decided_encoding
+
+    def add(self, count: PairCount, *, pairs: int = 1) -> Self:
+        """Add what was counted elsewhere with the same options.
+
+        Raises
+        ------
+        TypeError
+            If it is of the wrong kind.
+        ValueError
+            If it is of other classes.
+        """
+        check_kind("count", count, PairCount, "a PairCount, such as ConfusionMatrix.count gives")
+        check_integer("pairs", pairs, 0)
+        self._add_count(count)
+        self.pairs += pairs
+        return self
+
+    def pixel_accuracy(self) -> float:
+        """Share of the valid pixels that are right."""
+        return float(metrics.pixel_accuracy(self.counts))
+
+    def compute(self) -> Report:
+        """The same as :meth:`report`, by the name that validation loops expect."""
+        return self.report()
+
+    def report(self, protocol: Protocol | str = "segiou", *, title: str = "") -> Report:
+        """All scores, by a protocol, ready to be shown or saved."""
+        from segiou.report.report import Report
+
+        return Report(
+            class_names=self.class_names,
+            tally=self.tally,
+            pairs=self.pairs,
+            protocol=load_protocol(protocol),
+            include=self.options.include,
+            groups=self.options.groups,
+            title=title,
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"<ConfusionMatrix: {plural(self.num_classes, 'class', 'classes')}, "
+            f"{plural(self.pairs, 'pair')}, {plural(self.pixels, 'pixel')}, {self.ignored} ignored>"
+        )
+
+    def _repr_html_(self) -> str:
+        return self.report()._repr_html_()

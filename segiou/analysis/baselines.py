@@ -1,0 +1,280 @@
+"""Predictors that have seen no image: what a score must be compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou.counting.counts import Counts
+from segiou.metrics.overall import pixel_accuracy
+from segiou.metrics.per_class import iou, share
+from segiou.metrics.protocols import Protocol
+from segiou.metrics.ratio import Floats, ratio
+
+__all__ = [
+    "Baseline",
+    "Case",
+    "Scores",
+    "Terms",
+    "majority_baseline",
+    "majority_class",
+    "majority_counts",
+    "mean_terms",
+    "random_baseline",
+    "random_iou",
+    "skill",
+]
+
+
+class Scores(NamedTuple):
+    """The two scores that are held against each other."""
+
+    pixel_accuracy: float
+    mean_iou: float
+
+
+@dataclass(frozen=True)
+class Case:
+    """Counts and the rule by which they are averaged.
+
+    Attributes
+    ----------
+    images : Counts of shape (N, C)
+    protocol : Protocol
+    include : array_like of bool, shape (C,), or None
+    """
+
+    images: Counts
+    protocol: Protocol
+    include: Any = None
+
+    @property
+    def total(self) -> Counts:
+        """Counts of the data set, shape (C,)."""
+        return self.images.summed()
+
+    @property
+    def scored(self) -> Counts:
+        """The counts that the rule takes ratios of."""
+        return self.images if self.protocol.needs_images else self.total
+
+    def with_counts(self, images: Counts) -> Case:
+        """Other counts by the same rule."""
+        return replace(self, images=images)
+
+    def terms(self, metric: Callable[[Counts], Floats]) -> Terms:
+        """Write the rule's mean of a metric as a weighted sum."""
+        counts = self.scored
+        return mean_terms(self.protocol, metric(counts), counts.truth > 0, self.include)
+
+
+class Terms(NamedTuple):
+    """The terms of a mean: it is the sum of ``values * weights``."""
+
+    values: Floats
+    """(C,) or (N, C); 0 where a value takes no part."""
+    weights: Floats
+    """Same shape; they sum to 1. NaN where nothing takes part."""
+
+    @property
+    def mean(self) -> float:
+        """The mean itself."""
+        return float((self.values * self.weights).sum())
+
+    @property
+    def classes(self) -> int:
+        """How many classes take part."""
+        taken = np.atleast_2d(self.weights > 0)
+        return int(taken.any(0).sum())
+
+    def per_class(self, values: Any = None) -> Floats:
+        """Each class's part of the mean, or of the mean of other values."""
+        parts = (self.values if values is None else values) * self.weights
+        return np.asarray(np.atleast_2d(parts).sum(0))
+
+
+def mean_terms(
+    protocol: Protocol,
+    values: Floats,
+    in_truth: NDArray[np.bool_],
+    include: Any = None,
+) -> Terms:
+    """Write a protocol's mean as a weighted sum of its values.
+
+    Parameters
+    ----------
+    protocol : Protocol
+    values, in_truth, include
+        As for :meth:`segiou.metrics.protocols.Protocol.values_taken`; shape (C,) for a
+        rule over the data set, (N, C) for a rule over images.
+
+    Returns
+    -------
+    Terms
+        Weights 1/K over K classes; 1/(N K_i) for the K_i classes of each of N
+        images; or 1/M over M pairs of image and class.
+    """
+    values, part = protocol.values_taken(values, in_truth, include)
+    if protocol.unit == "image":
+        shares = ratio(part, part.sum(-1, keepdims=True))
+        shares = np.nan_to_num(shares)
+        return Terms(values, ratio(shares, part.any(-1).sum()))
+    return Terms(values, ratio(part, part.sum()))
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """A trivial predictor and how far a model is above it.
+
+    Attributes
+    ----------
+    name : str
+        ``"majority"`` or ``"random"``.
+    answer : str or None
+        The class that the majority predictor answers.
+    pixel_accuracy, mean_iou : float
+        Its scores on the same truth, by the same rule.
+    mean_iou_classes : int
+        How many classes its mean IoU covers.
+    accuracy_skill, mean_iou_skill : float
+        The model's :func:`skill` over it.
+    """
+
+    name: str
+    answer: str | None
+    pixel_accuracy: float
+    mean_iou: float
+    mean_iou_classes: int
+    accuracy_skill: float
+    mean_iou_skill: float
+
+
+def skill(score: Any, baseline: Any) -> Floats:
+    """Skill over a baseline: the part of the way to a perfect score, (x − b) / (1 − b).
+
+    0 is no better than the baseline, 1 is perfect, negative is worse; NaN
+    where the baseline is perfect already.
+
+    Parameters
+    ----------
+    score, baseline : array_like of float, at most 1
+
+    Returns
+    -------
+    ndarray of float64
+
+    References
+    ----------
+    D. S. Wilks, Statistical Methods in the Atmospheric Sciences, 3rd ed.
+    (2011), eq. 8.4, for a perfect score of 1.
+
+    Examples
+    --------
+    >>> float(skill(0.95, 0.9).round(4))
+    0.5
+    """
+    return ratio(np.subtract(score, baseline), np.subtract(1.0, baseline))
+
+
+def majority_class(counts: Counts) -> int:
+    """Index of the class with the most truth pixels, the first of several.
+
+    Parameters
+    ----------
+    counts : Counts of shape (C,)
+
+    Examples
+    --------
+    >>> majority_class(Counts(tp=[1, 5], fp=[0, 0], fn=[2, 0], tn=[5, 3]))
+    1
+    """
+    return int(np.argmax(counts.truth))
+
+
+def majority_counts(counts: Counts, majority: int) -> Counts:
+    """Give the counts of the predictor that answers one class everywhere, on the same truth.
+
+    Parameters
+    ----------
+    counts : Counts of shape (..., C)
+    majority : int
+        The class that is always predicted.
+
+    Examples
+    --------
+    >>> counts = Counts(tp=[80, 5], fp=[5, 10], fn=[10, 5], tn=[5, 80])
+    >>> majority_counts(counts, majority_class(counts))
+    Counts(tp=[90  0], fp=[10  0], fn=[ 0 10], tn=[ 0 90])
+    """
+    truth = counts.truth
+    total = truth.sum(-1, keepdims=True)
+    chosen = np.arange(truth.shape[-1]) == majority
+    tp = np.where(chosen, truth, 0)
+    fp = np.where(chosen, total - truth, 0)
+    fn = np.where(chosen, 0, truth)
+    return Counts(tp, fp, fn, total - tp - fp - fn)
+
+
+def random_iou(shares: Any, prior: Any) -> Floats:
+    """IoU of a predictor that draws each pixel's class at random, from expected counts.
+
+    Truth and prediction are independent, so of n pixels
+    E[TP] = n s q, E[FP] = n (1 − s) q, E[FN] = n s (1 − q), and the ratio of
+    these expectations is s q / (s + q − s q); with q = s it is s / (2 − s).
+    On images of many pixels the IoU itself comes as close to it as one likes.
+
+    Parameters
+    ----------
+    shares : array_like of float, shape (..., C)
+        Share s of each class in the truth.
+    prior : array_like of float, shape (C,)
+        Probability q with which each class is drawn.
+
+    Returns
+    -------
+    ndarray of float64, shape (..., C)
+        NaN for a class that neither occurs nor is ever drawn.
+
+    Examples
+    --------
+    >>> random_iou([0.5, 0.5, 0.0], [0.5, 0.5, 0.0]).round(4)
+    array([0.3333, 0.3333,    nan])
+    """
+    s, q = np.asarray(shares, dtype=np.float64), np.asarray(prior, dtype=np.float64)
+    return ratio(s * q, s + q - s * q)
+
+
+def majority_baseline(case: Case, class_names: tuple[str, ...], model: Scores) -> Baseline:
+    """Score the predictor that always answers the most frequent class.
+
+    Its pixel accuracy is that class's share, and over K classes in the truth
+    its mean IoU is that share / K.
+    """
+    majority = majority_class(case.total)
+    always = case.with_counts(majority_counts(case.images, majority))
+    terms = always.terms(iou)
+    scores = Scores(float(pixel_accuracy(always.total)), terms.mean)
+    return _against("majority", class_names[majority], scores, terms.classes, model)
+
+
+def random_baseline(case: Case, model: Scores) -> Baseline:
+    """Score the predictor that draws each pixel's class with the truth's own shares.
+
+    Its expected pixel accuracy is Σ s², its IoU that of :func:`random_iou`.
+    """
+    prior = share(case.total)
+    shares = share(case.scored)
+    terms = mean_terms(case.protocol, random_iou(shares, prior), shares > 0, case.include)
+    scores = Scores(float((prior * prior).sum()), terms.mean)
+    return _against("random", None, scores, terms.classes, model)
+
+
+def _against(
+    name: str, answer: str | None, scores: Scores, classes: int, model: Scores
+) -> Baseline:
+    above = skill(model, scores)
+    return Baseline(name, answer, *scores, classes, float(above[0]), float(above[1]))

@@ -1,0 +1,298 @@
+"""A score as a function of sums over units, so that resampling it is a matrix product."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou._support.arguments import check_choice, check_kind, read_several
+from segiou.analysis.units import Units
+from segiou.counting.counts import Counts, check_counts
+from segiou.metrics.overall import (
+    cohen_kappa,
+    frequency_weighted_iou,
+    matthews_correlation,
+    mean,
+    pixel_accuracy,
+)
+from segiou.metrics.per_class import METRICS
+from segiou.metrics.protocols import Protocol, load_protocol
+from segiou.metrics.ratio import Floats, included, ratio
+
+__all__ = ["OVERALL_METRICS", "Aggregate", "Metric", "Statistic", "metric_label", "statistic"]
+
+Aggregate = Literal["D", "I", "C"]
+Metric = str | Callable[[Counts], Floats]
+
+#: Metrics of all classes at once, by name.
+OVERALL_METRICS: dict[str, Callable[[Counts], Floats]] = {
+    "pixel_accuracy": pixel_accuracy,
+    "frequency_weighted_iou": frequency_weighted_iou,
+    "cohen_kappa": cohen_kappa,
+    "matthews_correlation": matthews_correlation,
+}
+_MEANS = {"mean_iou": "iou", "mean_dice": "dice", "mean_accuracy": "recall"}
+_LABELS = {
+    "iou": "IoU",
+    "boundary_iou": "Boundary IoU",
+    "dice": "Dice",
+    "frequency_weighted_iou": "frequency-weighted IoU",
+}
+_EXACT = 2**53
+
+
+@dataclass(frozen=True, eq=False)
+class Statistic:
+    """A score and the per-unit sums it is a function of.
+
+    Attributes
+    ----------
+    metric : str
+    aggregate : str
+        ``"D"``, ``"I"``, ``"C"``, or the unit of the protocol's rule.
+    protocol : str
+    names : tuple of str
+        What :attr:`evaluate` returns: the score, then the classes if it has any.
+    units : Units
+    sums : ndarray of int64 or float64, shape (U, F)
+        What adds up over units.
+    evaluate : callable
+        (..., F) sums → (..., 1 + C) values, or (..., 1) for a metric of all
+        classes at once.
+    seen : ndarray of int, shape (1 + C,) or (1,)
+        Units whose truth has the class; for the score itself all units.
+    """
+
+    metric: str
+    aggregate: str
+    protocol: str
+    names: tuple[str, ...]
+    units: Units
+    sums: NDArray[Any]
+    evaluate: Callable[[NDArray[Any]], Floats]
+    seen: NDArray[np.int64]
+
+    @property
+    def values(self) -> Floats:
+        """The score of the data itself and its classes."""
+        return self.evaluate(self.sums.sum(0))
+
+    @property
+    def left_out(self) -> Floats:
+        """The same without each unit in turn, shape (U, 1 + C)."""
+        return self.evaluate(self.sums.sum(0) - self.sums)
+
+    @property
+    def products(self) -> NDArray[Any]:
+        """The sums in a type in which sums over any resample are exact.
+
+        float64 holds every integer below 2^53 and has fast matrix products;
+        int64 takes over where a resample of the largest unit only could pass
+        that, with slower products.
+
+        Raises
+        ------
+        ValueError
+            If a resample could pass 2^63.
+        """
+        if self.sums.dtype.kind == "f":
+            return self.sums
+        most = int(self.sums.max(initial=0)) * len(self.units)
+        if most >= 2**63:
+            msg = f"a resample of {len(self.units)} units could count {most} pixels, past 2^63"
+            raise ValueError(msg)
+        return self.sums.astype(np.float64) if most < _EXACT else self.sums
+
+
+def statistic(
+    counts: Counts,
+    metric: Metric = "iou",
+    *,
+    units: Units,
+    class_names: Sequence[str] | None = None,
+    include: Any = None,
+    protocol: Protocol | str = "segiou",
+    aggregate: Aggregate | None = None,
+) -> Statistic:
+    """Prepare a score for resampling.
+
+    Parameters
+    ----------
+    counts : Counts of shape (N, C)
+        Counts of each image.
+    metric : str or callable
+        A name in ``segiou.metrics.METRICS`` (the score is its mean over the
+        classes), in :data:`OVERALL_METRICS`, or ``"mean_iou"``,
+        ``"mean_dice"``, ``"mean_accuracy"``; or a function of Counts that
+        returns (..., C) or (...) values.
+    units : Units
+        Of the N images.
+    class_names : sequence of str, optional
+        The class numbers by default.
+    include : array_like of bool, shape (C,), optional
+        Classes that take part in the mean.
+    protocol : Protocol or str
+        Rule of the mean.
+    aggregate : {"D", "I", "C"}, optional
+        Overrides where the protocol takes its ratios. D: sum counts over the
+        data set, then divide. I: mean over images of the mean over the classes
+        in an image's truth. C: mean over classes of the mean over the images
+        whose truth has the class. Z. Wang et al., NeurIPS 2023
+        (arXiv 2310.19252).
+
+    Raises
+    ------
+    ValueError
+        If a name is unknown, shapes do not fit, or a metric of all classes is
+        asked per image.
+    """
+    check_counts(counts, "counts of each image")
+    if aggregate is not None:
+        check_choice("aggregate", aggregate, get_args(Aggregate))
+    names = _names(counts, units, class_names)
+    rule = load_protocol(protocol)
+    label, function, per_class = _resolved(metric, counts)
+    if not per_class:
+        return _overall(counts, label, function, units, aggregate)
+    rule = _with_aggregate(rule, aggregate)
+    taken = included(include, len(names))
+    if not rule.needs_images:
+        sums = units.sums(_packed(counts))
+        evaluate = _data_set(function, rule, taken)
+    else:
+        sums = units.sums(_image_sums(counts, function, rule, taken))
+        evaluate = _class_means(taken) if aggregate == "C" else _ratios
+    seen = (units.sums((counts.truth > 0).astype(np.int64)) > 0).sum(0)
+    return Statistic(
+        label,
+        aggregate or ("D" if not rule.needs_images else rule.unit),
+        rule.name,
+        (f"mean {metric_label(label)}", *names),
+        units,
+        sums,
+        evaluate,
+        np.concatenate([[len(units)], seen]),
+    )
+
+
+def metric_label(metric: str) -> str:
+    """Write a metric's name as in a sentence."""
+    return _LABELS.get(metric, metric.replace("_", " "))
+
+
+def _names(counts: Counts, units: Units, class_names: Sequence[str] | None) -> tuple[str, ...]:
+    shape = counts.tp.shape
+    if len(shape) != 2 or shape[0] != len(units.index):
+        msg = f"counts must be (N, C) for N = {len(units.index)} images, got shape {shape}"
+        raise ValueError(msg)
+    if class_names is None:
+        return tuple(str(c) for c in range(shape[1]))
+    names = read_several("class_names", class_names, "a sequence of names, one a class")
+    if len(names) != shape[1]:
+        msg = f"counts have {shape[1]} classes, but there are {len(names)} class names"
+        raise ValueError(msg)
+    return tuple(names)
+
+
+def _resolved(metric: Metric, counts: Counts) -> tuple[str, Callable[[Counts], Floats], bool]:
+    """Name, function, and whether it has a value per class."""
+    if callable(metric):
+        label = getattr(metric, "__name__", "score")
+        return label, metric, metric(counts).shape == counts.tp.shape
+    check_kind("metric", metric, str, "the name of a metric or a function of Counts")
+    name = _MEANS.get(metric, metric)
+    if name in METRICS:
+        return name, METRICS[name], True
+    if name in OVERALL_METRICS:
+        return name, OVERALL_METRICS[name], False
+    known = ", ".join([*METRICS, *OVERALL_METRICS])
+    msg = f"no metric {metric!r}; there are {known}, or give a function of Counts"
+    raise ValueError(msg)
+
+
+def _with_aggregate(rule: Protocol, aggregate: Aggregate | None) -> Protocol:
+    if aggregate is None:
+        return rule
+    if aggregate == "D":
+        return replace(rule, unit="dataset")
+    return replace(rule, unit="image", over="truth", absent="skip")
+
+
+def _overall(
+    counts: Counts,
+    label: str,
+    function: Callable[[Counts], Floats],
+    units: Units,
+    aggregate: Aggregate | None,
+) -> Statistic:
+    if aggregate == "C":
+        msg = f"{label} has no value per class; aggregate must be 'D' or 'I'"
+        raise ValueError(msg)
+    evaluate: Callable[[NDArray[Any]], Floats]
+    if aggregate == "I":
+        values = function(counts)
+        parts = np.stack([np.nan_to_num(values), ~np.isnan(values)], axis=-1)
+        sums, evaluate = units.sums(parts.astype(np.float64)), _ratios
+    else:
+        sums = units.sums(_packed(counts))
+
+        def evaluate(sums: NDArray[Any]) -> Floats:
+            return function(_unpacked(sums))[..., None]
+
+    seen = np.array([len(units)], dtype=np.int64)
+    name = metric_label(label)
+    return Statistic(label, aggregate or "D", "", (name,), units, sums, evaluate, seen)
+
+
+def _packed(counts: Counts) -> NDArray[np.int64]:
+    return np.concatenate([counts.tp, counts.fp, counts.fn, counts.tn], axis=-1)
+
+
+def _unpacked(sums: NDArray[Any]) -> Counts:
+    parts = sums.astype(np.int64).reshape(*sums.shape[:-1], 4, -1)
+    return Counts(*(parts[..., i, :] for i in range(4)))
+
+
+def _data_set(
+    function: Callable[[Counts], Floats], rule: Protocol, taken: NDArray[np.bool_]
+) -> Callable[[NDArray[Any]], Floats]:
+    def evaluate(sums: NDArray[Any]) -> Floats:
+        counts = _unpacked(sums)
+        values = function(counts)
+        filled, part = rule.values_taken(values, counts.truth > 0, taken)
+        score = ratio(filled.sum(-1), part.sum(-1))
+        return np.concatenate([score[..., None], values], axis=-1)
+
+    return evaluate
+
+
+def _image_sums(
+    counts: Counts,
+    function: Callable[[Counts], Floats],
+    rule: Protocol,
+    taken: NDArray[np.bool_],
+) -> Floats:
+    """Numerators of the score and the classes, then their denominators, per image."""
+    filled, part = rule.values_taken(function(counts), counts.truth > 0)
+    top = np.where(taken, filled, 0.0).sum(-1)
+    bottom = (part & taken).sum(-1).astype(np.float64)
+    if rule.unit == "image":
+        top, bottom = np.nan_to_num(ratio(top, bottom)), (bottom > 0).astype(np.float64)
+    return np.concatenate([top[:, None], filled, bottom[:, None], part], axis=-1)
+
+
+def _ratios(sums: NDArray[Any]) -> Floats:
+    top, bottom = np.split(sums, 2, axis=-1)
+    return ratio(top, bottom)
+
+
+def _class_means(taken: NDArray[np.bool_]) -> Callable[[NDArray[Any]], Floats]:
+    def evaluate(sums: NDArray[Any]) -> Floats:
+        classes = _ratios(sums)[..., 1:]
+        return np.concatenate([mean(classes, taken)[..., None], classes], axis=-1)
+
+    return evaluate

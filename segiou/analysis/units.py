@@ -1,0 +1,193 @@
+"""Resamples as weights, drawn in batches of bounded memory."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou._support.arguments import check_kind, read_several
+
+__all__ = [
+    "Groups",
+    "Units",
+    "group_by_pattern",
+    "groups_of",
+    "units_of",
+]
+
+
+T = TypeVar("T")
+
+#: Which images belong together; see :func:`groups_of`.
+Groups = str | Mapping[str, Hashable] | Callable[[str], Hashable] | Sequence[Hashable]
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """Which images are drawn together.
+
+    Attributes
+    ----------
+    kind : {"image", "group"}
+    names : tuple of str
+        One per unit.
+    index : ndarray of int, shape (N,)
+        The unit of each image.
+    """
+
+    kind: str
+    names: tuple[str, ...]
+    index: NDArray[np.intp]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def sums(self, per_image: NDArray[Any]) -> NDArray[Any]:
+        """Sum the rows (N, F) of the images of each unit, (U, F)."""
+        if self.kind == "image":
+            return per_image
+        summed = np.zeros((len(self), *per_image.shape[1:]), per_image.dtype)
+        np.add.at(summed, self.index, per_image)
+        return summed
+
+
+def units_of(
+    num_images: int,
+    groups: Sequence[Hashable] | None = None,
+    ids: Sequence[str] | None = None,
+) -> Units:
+    """Find the units of ``num_images`` images.
+
+    Parameters
+    ----------
+    num_images : int
+    groups : sequence of hashable, length N, optional
+        The group of each image; every image is its own unit by default.
+    ids : sequence of str, length N, optional
+        Names of the images; their positions by default.
+
+    Raises
+    ------
+    ValueError
+        If there is not one group or id per image, or there are fewer than two
+        units: nothing can be resampled.
+
+    Examples
+    --------
+    >>> found = units_of(4, ["drive 2", "drive 1", "drive 2", "drive 2"])
+    >>> found.names, found.index
+    (('drive 2', 'drive 1'), array([0, 1, 0, 0]))
+    """
+    groups, ids = _one_an_image("group", groups, num_images), _one_an_image("id", ids, num_images)
+    if groups is None:
+        names = [str(i) for i in range(num_images)] if ids is None else [str(i) for i in ids]
+        units = Units("image", tuple(names), np.arange(num_images))
+    else:
+        places = {group: place for place, group in enumerate(dict.fromkeys(groups))}
+        index = np.fromiter((places[group] for group in groups), np.intp, num_images)
+        units = Units("group", tuple(str(group) for group in places), index)
+    if len(units) < 2:
+        msg = (
+            f"there is {len(units)} {units.kind} to resample and at least 2 are needed; "
+            "spread over units cannot be seen in one"
+        )
+        raise ValueError(msg)
+    return units
+
+
+def _one_an_image(what: str, given: Iterable[T] | None, num_images: int) -> list[T] | None:
+    if given is None:
+        return None
+    found = read_several(f"{what}s", given, f"a sequence, one {what} an image")
+    if len(found) != num_images:
+        msg = f"there must be one {what} per image: {num_images} images, {len(found)} {what}s"
+        raise ValueError(msg)
+    return found
+
+
+def group_by_pattern(ids: Sequence[str], pattern: str) -> tuple[str, ...]:
+    """Group images by what a regular expression finds in their ids.
+
+    Parameters
+    ----------
+    ids : sequence of str
+    pattern : str
+        Searched in each id. The group is the text of its capturing groups,
+        joined by "/", or the whole match where it has none.
+
+    Returns
+    -------
+    tuple of str
+        One per id.
+
+    Raises
+    ------
+    ValueError
+        If the pattern is no regular expression or is not found in some ids;
+        the first of them are named.
+
+    Examples
+    --------
+    >>> group_by_pattern(["0001TP_008550", "Seq05VD_f00060"], r"^([^_]+)_")
+    ('0001TP', 'Seq05VD')
+    """
+    ids = read_several("ids", ids, "a sequence of texts")
+    for name in ids:
+        check_kind("an id", name, str, "text")
+    check_kind("pattern", pattern, str, "a regular expression")
+    try:
+        searched = re.compile(pattern)
+    except re.error as error:
+        msg = f"{pattern!r} is not a regular expression: {error}"
+        raise ValueError(msg) from None
+    found = [searched.search(name) for name in ids]
+    missing = [name for name, match in zip(ids, found, strict=True) if match is None]
+    if missing:
+        more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
+        msg = (
+            f"{pattern!r} is not found in {', '.join(missing[:3])}{more}; every image needs a group"
+        )
+        raise ValueError(msg)
+    return tuple(
+        "/".join(part or "" for part in match.groups()) if searched.groups else match.group()
+        for match in found
+        if match is not None
+    )
+
+
+def groups_of(ids: Sequence[str], groups: Groups | None) -> Sequence[Hashable] | None:
+    """Find the group of each image.
+
+    Parameters
+    ----------
+    ids : sequence of str
+    groups : str, mapping, callable or sequence, optional
+        A regular expression (see :func:`segiou.analysis.units.group_by_pattern`),
+        a mapping or function from id to group, or the groups in the order of
+        the ids.
+
+    Raises
+    ------
+    ValueError
+        If an image has no group.
+    """
+    if groups is None:
+        return None
+    if isinstance(groups, str):
+        return group_by_pattern(ids, groups)
+    if callable(groups):
+        return [groups(name) for name in ids]
+    if isinstance(groups, Mapping):
+        missing = [name for name in ids if name not in groups]
+        if missing:
+            more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
+            msg = f"no group is given for {', '.join(missing[:3])}{more}"
+            raise ValueError(msg)
+        return [groups[name] for name in ids]
+    wanted = "a regular expression, a mapping, a function or a sequence"
+    return read_several("groups", groups, wanted)

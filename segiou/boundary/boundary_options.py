@@ -1,0 +1,369 @@
+"""The steps to which distances are rounded in histograms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou._support.arguments import check_choice, check_flag, check_number, read_several
+
+__all__ = [
+    "BINS",
+    "FIXED_POINT",
+    "Border",
+    "BoundaryOptions",
+    "Contour",
+    "Tolerance",
+    "bin_distances",
+    "bin_values",
+    "fixed_point",
+]
+
+#: Sums of distances are kept in units of the resolution divided by this.
+FIXED_POINT = 1 << 16
+_FINE = 64
+_PER_OCTAVE = 32
+_OCTAVES = 11
+#: Number of bins; the last is for infinite distances.
+BINS = _FINE + _PER_OCTAVE * _OCTAVES + 1
+
+
+def bin_values(resolution: float) -> NDArray[np.float64]:
+    """Distance that each bin stands for.
+
+    Steps of the resolution below 64 of them (16 pixels, by default), from
+    there steps that double with every doubling of the distance: a distance is
+    off by at most half the resolution there, and by at most 1/64 of itself
+    beyond. The last bin is infinite.
+
+    Examples
+    --------
+    >>> values = bin_values(0.25)
+    >>> values[[0, 1, 4, 63, 64, 65]].tolist(), float(values[-2]), float(values[-1])
+    ([0.0, 0.25, 1.0, 15.75, 16.0, 16.5], 32256.0, inf)
+    """
+    return _unit_values() * resolution
+
+
+@lru_cache(maxsize=1)
+def _unit_values() -> NDArray[np.float64]:
+    octaves = [
+        _FINE * 2.0**k + np.arange(_PER_OCTAVE) * (_FINE * 2.0**k / _PER_OCTAVE)
+        for k in range(_OCTAVES)
+    ]
+    return np.concatenate([np.arange(float(_FINE)), *octaves, [np.inf]])
+
+
+@lru_cache(maxsize=1)
+def _unit_middles() -> NDArray[np.float64]:
+    values = _unit_values()[:-1]
+    # The last finite bin takes everything that is not infinite.
+    return np.append((values[1:] + values[:-1]) / 2, np.finfo(np.float64).max)
+
+
+def bin_distances(distances: NDArray[np.float64], resolution: float) -> NDArray[np.intp]:
+    """Bin of each distance.
+
+    Raises
+    ------
+    ValueError
+        If a finite distance lies beyond the histogram, 131072 resolutions.
+    """
+    units = distances / resolution
+    beyond = np.isfinite(units) & (units > _FINE * 2.0**_OCTAVES)
+    if beyond.any():
+        msg = (
+            f"distances up to {distances[beyond].max():g} are too large for histograms with a "
+            f"resolution of {resolution:g}; choose a coarser resolution"
+        )
+        raise ValueError(msg)
+    return np.searchsorted(_unit_middles(), units, side="left")
+
+
+def fixed_point(distances: NDArray[np.float64], resolution: float) -> NDArray[np.float64]:
+    """Whole numbers of the unit of sums; 0 for infinite distances, which the last bin counts."""
+    finite = np.where(np.isfinite(distances), distances, 0.0)
+    return np.rint(finite * (FIXED_POINT / resolution))
+
+
+Border = Literal["reference", "boundary", "none"]
+Contour = Literal["pixels", "elements"]
+Unit = Literal["absolute", "diagonal"]
+
+_BORDERS = ("reference", "boundary", "none")
+_CONTOURS = ("pixels", "elements")
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """A distance, absolute or as a fraction of the image diagonal.
+
+    Attributes
+    ----------
+    value : float
+        Pixels (units of the spacing, for distances between contours), or the
+        fraction: 0.02 is 2 % of the diagonal.
+    unit : {"absolute", "diagonal"}
+        Which of the two.
+
+    Examples
+    --------
+    >>> Tolerance.of(3), Tolerance.of("2%")
+    (Tolerance(value=3.0, unit='absolute'), Tolerance(value=0.02, unit='diagonal'))
+    >>> Tolerance.of("2%").width((360, 480)), str(Tolerance.of("2%"))
+    (12, '2%')
+    """
+
+    value: float
+    unit: Unit = "absolute"
+
+    def __post_init__(self) -> None:
+        check_choice("unit", self.unit, ("absolute", "diagonal"))
+        if not (math.isfinite(check_number("tolerance", self.value)) and self.value >= 0):
+            msg = f"a tolerance must be finite and at least 0, got {self.value}"
+            raise ValueError(msg)
+
+    @classmethod
+    def of(cls, value: Tolerance | float | str) -> Tolerance:
+        """Read a number (absolute) or a string such as ``"2%"`` (of the diagonal) or ``"3"``.
+
+        Raises
+        ------
+        TypeError
+            If the value is neither.
+        ValueError
+            If the string is no number.
+        """
+        if isinstance(value, Tolerance):
+            return value
+        if isinstance(value, str):
+            return cls._parse(value)
+        if isinstance(value, bool) or not hasattr(value, "__float__"):
+            msg = f"a tolerance is a number or a string such as '2%', got {value!r}"
+            raise TypeError(msg)
+        return cls(float(value))
+
+    @classmethod
+    def _parse(cls, text: str) -> Tolerance:
+        number = text.strip().removesuffix("%")
+        try:
+            parsed = float(number)
+        except ValueError:
+            msg = (
+                f"{text!r} is no tolerance; write '3' for pixels, '2%' for a share of the diagonal"
+            )
+            raise ValueError(msg) from None
+        return cls(parsed / 100, "diagonal") if number != text.strip() else cls(parsed)
+
+    def __str__(self) -> str:
+        return f"{self.value * 100:g}%" if self.unit == "diagonal" else f"{self.value:g}"
+
+    def distance(self, shape: tuple[int, int], spacing: tuple[float, float]) -> float:
+        """Distance in units of the spacing, for an image of this shape."""
+        if self.unit == "absolute":
+            return self.value
+        return self.value * math.hypot(shape[0] * spacing[0], shape[1] * spacing[1])
+
+    def width(self, shape: tuple[int, int]) -> int:
+        """Whole pixels, at least 1; a fraction is rounded as boundary-iou does."""
+        return max(1, round(self.distance(shape, (1.0, 1.0))))
+
+
+def _tolerances(values: Any, name: str) -> tuple[Tolerance, ...]:
+    if isinstance(values, (str, int, float, Tolerance)):
+        values = (values,)
+    several = read_several(name, values, "a number, a string such as '2%', or several of them")
+    read = tuple(Tolerance.of(v) for v in several)
+    if len(set(read)) != len(read):
+        msg = f"{name} has a value twice: {', '.join(map(str, read))}"
+        raise ValueError(msg)
+    return read
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class BoundaryOptions:
+    """What to measure; kept with every result, and equal wherever results are added.
+
+    Parameters
+    ----------
+    widths : Tolerance, number or string, or several
+        Widths d of Boundary IoU and of the trimaps, in pixels; ``()`` for none.
+    trimaps : bool
+        Whether the trimaps are measured.
+    tolerances : Tolerance, number or string, or several
+        Tolerances of boundary precision, recall, F1 and surface Dice, in units
+        of the spacing; with ``()``, only distances are measured.
+    contours : {"pixels", "elements"}, or both
+        What a boundary consists of for these and for the distances: pixels, or
+        surface elements between pixels; ``()`` for neither.
+    spacing : (float, float)
+        Height and width of a pixel.
+    border : {"reference", "boundary", "none"}
+        Whether a class that touches the image border has a boundary there.
+        ``"reference"``: as each measure's own reference has it, that is a
+        boundary everywhere but in trimaps.
+    resolution : float, optional
+        Finest step of the histograms of distances, by default a quarter of the
+        smaller spacing.
+
+    Examples
+    --------
+    >>> options = BoundaryOptions(widths=["2%", 3], tolerances=2)
+    >>> [str(t) for t in options.widths], options.resolution
+    (['2%', '3'], 0.25)
+    """
+
+    widths: tuple[Tolerance, ...]
+    trimaps: bool
+    tolerances: tuple[Tolerance, ...]
+    contours: tuple[Contour, ...]
+    spacing: tuple[float, float]
+    border: Border
+    resolution: float
+
+    def __init__(
+        self,
+        widths: Any = ("2%",),
+        *,
+        trimaps: bool = True,
+        tolerances: Any = (1, 2, 4),
+        contours: Contour | Iterable[Contour] = ("pixels",),
+        spacing: tuple[float, float] = (1.0, 1.0),
+        border: Border = "reference",
+        resolution: float | None = None,
+    ) -> None:
+        spacing = _spacing(spacing)
+        check_flag("trimaps", trimaps)
+        check_choice("border", border, _BORDERS)
+        if resolution is None:
+            resolution = min(spacing) / 4
+        resolution = check_number("resolution", resolution)
+        if not (math.isfinite(resolution) and resolution > 0):
+            msg = f"resolution must be positive, got {resolution}"
+            raise ValueError(msg)
+        for name, value in (
+            ("widths", _widths(widths)),
+            ("trimaps", bool(trimaps)),
+            ("tolerances", _tolerances(tolerances, "tolerances")),
+            ("contours", _contours(contours)),
+            ("spacing", spacing),
+            ("border", border),
+            ("resolution", resolution),
+        ):
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def of(cls, choice: BoundaryOptions | bool | None) -> BoundaryOptions | None:
+        """Read what a caller asks for: True is all by default, False and None nothing.
+
+        Raises
+        ------
+        TypeError
+            If it is something else.
+        """
+        if choice is None or isinstance(choice, bool):
+            return cls() if choice else None
+        if not isinstance(choice, BoundaryOptions):
+            msg = f"boundary must be True or BoundaryOptions, got {choice!r}"
+            raise TypeError(msg)
+        return choice
+
+    def difference(self, other: BoundaryOptions) -> str:
+        """Say in words in what other options differ; empty if they do not."""
+        return "; ".join(
+            f"boundary {name} is {_shown(mine)} here and {_shown(theirs)} there"
+            for name in self.to_dict()
+            if (mine := getattr(self, name)) != (theirs := getattr(other, name))
+        )
+
+    @property
+    def band_border(self) -> bool:
+        """Whether the image border is a boundary to Boundary IoU."""
+        return self.border != "none"
+
+    @property
+    def trimap_border(self) -> bool:
+        """Whether the image border is a boundary to the trimaps."""
+        return self.border == "boundary"
+
+    @property
+    def contour_border(self) -> bool:
+        """Whether the image border is a boundary to contours and their distances."""
+        return self.border != "none"
+
+    def chosen(self) -> dict[str, Any]:
+        """What is not the default, as arguments that give it again; distances as text.
+
+        Examples
+        --------
+        >>> BoundaryOptions(["2%", 3], border="none").chosen()
+        {'widths': ['2%', '3'], 'border': 'none'}
+        """
+        usual = BoundaryOptions(spacing=self.spacing)
+        own = {name: getattr(self, name) for name in self.to_dict()}
+        own = {name: value for name, value in own.items() if value != getattr(usual, name)}
+        if self.spacing != (1.0, 1.0):
+            own["spacing"] = self.spacing
+        distances = own.keys() & {"widths", "tolerances"}
+        return own | {name: [str(distance) for distance in own[name]] for name in distances}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON; :meth:`from_dict` reads them."""
+        return {
+            "widths": [_plain(t) for t in self.widths],
+            "trimaps": self.trimaps,
+            "tolerances": [_plain(t) for t in self.tolerances],
+            "contours": list(self.contours),
+            "spacing": list(self.spacing),
+            "border": self.border,
+            "resolution": self.resolution,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> BoundaryOptions:
+        """Read what :meth:`to_dict` gave."""
+        read = {
+            name: tuple(Tolerance(**t) for t in data[name]) for name in ("widths", "tolerances")
+        }
+        return cls(**{**data, **read})
+
+
+def _shown(value: Any) -> str:
+    return ", ".join(map(str, value)) or "none" if isinstance(value, tuple) else str(value)
+
+
+def _plain(tolerance: Tolerance) -> dict[str, Any]:
+    return {"value": tolerance.value, "unit": tolerance.unit}
+
+
+def _widths(values: Any) -> tuple[Tolerance, ...]:
+    widths = _tolerances(values, "widths")
+    for width in widths:
+        if width.unit == "absolute" and (width.value < 1 or width.value % 1):
+            msg = f"a width is a whole number of pixels, at least 1, got {width}"
+            raise ValueError(msg)
+    return widths
+
+
+def _contours(values: Any) -> tuple[Contour, ...]:
+    wanted = "'pixels', 'elements' or both"
+    chosen = [values] if isinstance(values, str) else read_several("contours", values, wanted)
+    if wrong := [c for c in chosen if c not in _CONTOURS]:
+        msg = f"contours must be {wanted}, got {wrong[0]!r}"
+        raise ValueError(msg)
+    return tuple(c for c in _CONTOURS if c in chosen)  # type: ignore[misc]
+
+
+def _spacing(values: Any) -> tuple[float, float]:
+    wanted = "two positive numbers, the height and width of a pixel"
+    spacing = tuple(check_number("spacing", v) for v in read_several("spacing", values, wanted))
+    if len(spacing) != 2 or not all(math.isfinite(v) and v > 0 for v in spacing):
+        msg = f"spacing must be {wanted}, got {values}"
+        raise ValueError(msg)
+    return spacing[0], spacing[1]

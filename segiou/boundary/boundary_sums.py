@@ -1,0 +1,285 @@
+"""The integers that boundary measures are functions of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou.boundary.boundary_options import BINS, BoundaryOptions, Contour
+from segiou.counting.counts import Counts
+
+__all__ = ["BoundaryCounts", "Part", "layout"]
+
+Part = tuple[str, tuple[int, ...]]
+
+
+def layout(num_classes: int, options: BoundaryOptions) -> dict[str, tuple[int, ...]]:
+    """Names and shapes of the parts of a row of counts, in order.
+
+    K widths, S tolerances, C classes, W kinds of boundary element, and two
+    sides or directions: truth and prediction, truth → prediction and back.
+    """
+    c, k, s = num_classes, len(options.widths), len(options.tolerances)
+    parts: dict[str, tuple[int, ...]] = {"images": (), "pixels": (), "band": (k, c, 3)}
+    if options.trimaps:
+        parts |= {"trimap": (k, c, 3), "outer": (k, c, 2)}
+    for contour in options.contours:
+        w = 1 if contour == "pixels" else 3
+        parts |= {
+            f"{contour}.total": (2, c, w),
+            f"{contour}.matched": (s, 2, c, w),
+            f"{contour}.distance": (2, c, w),
+            f"{contour}.histogram": (2, c, w, BINS),
+        }
+    return parts
+
+
+@lru_cache(maxsize=64)
+def _placed(num_classes: int, options: BoundaryOptions) -> dict[str, tuple[slice, tuple[int, ...]]]:
+    placed, start = {}, 0
+    for name, shape in layout(num_classes, options).items():
+        stop = start + math.prod(shape)
+        placed[name] = (slice(start, stop), shape)
+        start = stop
+    return placed
+
+
+def empty_parts(
+    num_classes: int, options: BoundaryOptions
+) -> tuple[NDArray[np.int64], dict[str, NDArray[np.int64]]]:
+    """Give a row of zeros, and its parts as views that can be filled."""
+    placed = _placed(num_classes, options)
+    table = np.zeros(next(reversed(placed.values()))[0].stop, dtype=np.int64)
+    return table, {name: table[where].reshape(shape) for name, (where, shape) in placed.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class BoundaryCounts:
+    """Counts at boundaries, of an image, a data set, resamples: they add up.
+
+    Attributes
+    ----------
+    table : ndarray of int64, shape (..., n)
+        All counts in a row, as :func:`layout` says; leading axes may be
+        images, resamples or anything else.
+    num_classes : int
+        C.
+    options : BoundaryOptions
+        Tolerances and all else that was chosen.
+
+    Raises
+    ------
+    TypeError
+        If the table does not hold integers.
+    ValueError
+        If its last axis has another length than the layout.
+    """
+
+    table: NDArray[np.int64]
+    num_classes: int
+    options: BoundaryOptions
+
+    def __post_init__(self) -> None:
+        table = np.asarray(self.table)
+        if table.dtype.kind not in "iu":
+            msg = f"counts must be integers, got {table.dtype}; ratios are never counts"
+            raise TypeError(msg)
+        if table.ndim < 1 or table.shape[-1] != self._length:
+            msg = (
+                f"counts of {self.num_classes} classes with these options have "
+                f"{self._length} entries, got an array of shape {table.shape}"
+            )
+            raise ValueError(msg)
+        object.__setattr__(self, "table", table.astype(np.int64, copy=False))
+
+    @classmethod
+    def zeros(cls, num_classes: int, options: BoundaryOptions) -> BoundaryCounts:
+        """Give counts of no image."""
+        return cls.of_row(empty_parts(num_classes, options)[0], num_classes, options)
+
+    @classmethod
+    def stack(cls, counts: Iterable[BoundaryCounts]) -> BoundaryCounts:
+        """Put the counts of several images into one, along a new first axis.
+
+        Raises
+        ------
+        ValueError
+            If there are none, or their classes or options differ.
+        """
+        items = list(counts)
+        if not items:
+            msg = "there are no counts to stack; for no image use BoundaryCounts.zeros"
+            raise ValueError(msg)
+        for other in items[1:]:
+            items[0]._check_alike(other)
+        return items[0]._with(np.stack([item.table for item in items]))
+
+    @classmethod
+    def of_row(
+        cls, table: NDArray[np.int64], num_classes: int, options: BoundaryOptions
+    ) -> BoundaryCounts:
+        """Take over a table that is known to suit, such as that of :func:`empty_parts`."""
+        # Not through the checks: they would cost as much as counting a small image.
+        counts = object.__new__(cls)
+        for name, value in (
+            ("table", table),
+            ("num_classes", num_classes),
+            ("options", options),
+        ):
+            object.__setattr__(counts, name, value)
+        return counts
+
+    def _with(self, table: NDArray[np.int64]) -> BoundaryCounts:
+        return self.of_row(table, self.num_classes, self.options)
+
+    def _check_alike(self, other: BoundaryCounts) -> None:
+        if self.num_classes != other.num_classes:
+            msg = f"counts of {self.num_classes} and of {other.num_classes} classes do not add up"
+            raise ValueError(msg)
+        if self.options == other.options:
+            return
+        mine, theirs = self.options.to_dict(), other.options.to_dict()
+        if differ := [name for name in mine if mine[name] != theirs[name]]:
+            name = differ[0]
+            msg = (
+                f"boundary counts with different {name} do not add up: "
+                f"{mine[name]} and {theirs[name]}; measure again with one set of options"
+            )
+            raise ValueError(msg)
+
+    def __repr__(self) -> str:
+        lead = self.table.shape[:-1]
+        return f"BoundaryCounts(num_classes={self.num_classes}, leading={lead}, {self.options})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, BoundaryCounts):
+            return NotImplemented
+        return (
+            self.num_classes == other.num_classes
+            and self.options == other.options
+            and np.array_equal(self.table, other.table)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __add__(self, other: object) -> BoundaryCounts:
+        """Add counts of the same classes and options."""
+        if isinstance(other, int) and other == 0:
+            return self  # so that sum() works
+        if not isinstance(other, BoundaryCounts):
+            return NotImplemented
+        self._check_alike(other)
+        return self._with(self.table + other.table)
+
+    __radd__ = __add__
+
+    def __getitem__(self, index: Any) -> BoundaryCounts:
+        """Pick images or resamples."""
+        if self.table.ndim == 1:
+            msg = "these counts have no leading axis to pick from"
+            raise IndexError(msg)
+        chosen = (*index, slice(None)) if isinstance(index, tuple) else (index,)
+        return self._with(self.table[chosen])
+
+    def __len__(self) -> int:
+        if self.table.ndim == 1:
+            msg = "these counts have no leading axis"
+            raise TypeError(msg)
+        return len(self.table)
+
+    def summed(self) -> BoundaryCounts:
+        """Sum over all leading axes: a data set from its images."""
+        return self._with(self.table.reshape(-1, self._length).sum(0))
+
+    def weighted(self, weights: Any) -> BoundaryCounts:
+        """Sum the images with whole weights: the resamples of a bootstrap.
+
+        Parameters
+        ----------
+        weights : array_like of int, shape (..., N)
+            How often each of the N images (the first axis here) is drawn.
+
+        Returns
+        -------
+        BoundaryCounts with leading axes (...)
+        """
+        drawn = np.asarray(weights)
+        if drawn.dtype.kind not in "iu":
+            msg = f"weights must be integers (how often an image is drawn), got {drawn.dtype}"
+            raise TypeError(msg)
+        return self._with(np.tensordot(drawn.astype(np.int64), self.table, axes=(-1, 0)))
+
+    @property
+    def _slices(self) -> dict[str, tuple[slice, tuple[int, ...]]]:
+        return _placed(self.num_classes, self.options)
+
+    @property
+    def _length(self) -> int:
+        return int(max(part.stop for part, _ in self._slices.values()))
+
+    def part(self, name: str) -> NDArray[np.int64]:
+        """Give the counts of one part of the layout, with its shape behind the leading axes.
+
+        Raises
+        ------
+        ValueError
+            If the options left the part out.
+        """
+        if name not in self._slices:
+            msg = (
+                f"{name!r} was not measured; measured were {', '.join(self._slices)} "
+                "(see BoundaryOptions)"
+            )
+            raise ValueError(msg)
+        where, shape = self._slices[name]
+        return self.table[..., where].reshape(self.table.shape[:-1] + shape)
+
+    @property
+    def images(self) -> NDArray[np.int64]:
+        """Images counted."""
+        return self.part("images")
+
+    @property
+    def pixels(self) -> NDArray[np.int64]:
+        """Valid pixels."""
+        return self.part("pixels")
+
+    def band_counts(self) -> Counts:
+        """Give the counts of Boundary IoU, shape (..., K, C).
+
+        TP are pixels in the inner bands of truth and prediction at once;
+        a true negative is any valid pixel in neither.
+        """
+        return _overlap_counts(self.part("band"), self.pixels[..., None, None])
+
+    def trimap_counts(self) -> Counts:
+        """Give the counts near any boundary of the truth, shape (..., K, C).
+
+        The same pixels for all classes: any metric over all classes applies.
+        """
+        band = self.part("trimap")
+        return _overlap_counts(band, band[..., 0].sum(-1, keepdims=True))
+
+    def class_trimap_counts(self) -> Counts:
+        """Give the counts near each class's own truth boundary, shape (..., K, C)."""
+        band, outer = self.part("trimap"), self.part("outer")
+        tp = band[..., 2]
+        return Counts(tp, outer[..., 0], band[..., 0] - tp, outer[..., 1] - outer[..., 0])
+
+    def contour_parts(self, contour: Contour | None) -> dict[str, NDArray[np.int64]]:
+        """Parts of one kind of contour; of the first that was measured, by default."""
+        chosen = contour if contour is not None else (*self.options.contours, "pixels")[0]
+        names = ("total", "matched", "distance", "histogram")
+        return {name: self.part(f"{chosen}.{name}") for name in names}
+
+
+def _overlap_counts(band: NDArray[np.int64], total: NDArray[np.int64]) -> Counts:
+    tp = band[..., 2]
+    fn, fp = band[..., 0] - tp, band[..., 1] - tp
+    return Counts(tp, fp, fn, total - tp - fp - fn)

@@ -1,0 +1,177 @@
+"""Where the command writes: formats, files, stdout."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import json
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from segiou._support.files import problem_lines, write_whole
+from segiou.analysis.bootstrapping import Intervals
+from segiou.analysis.comparison import Comparison
+from segiou.cli.checks import failed_gates, findings_format, report_format, wants_intervals
+from segiou.cli.inputs import groups_argument
+from segiou.cli.parsers import EXIT_DATA, EXIT_GATE
+from segiou.cli.terminal import note, stdout_width, wants_color, write
+from segiou.masks.sources import open_source
+from segiou.report.formats import render
+from segiou.report.report import Report
+from segiou.runs.run import Problem, Run
+from segiou.runs.tables import shown
+
+__all__ = [
+    "run_intervals",
+    "show_run",
+    "write_comparison_pages",
+    "write_findings",
+    "write_pages",
+    "write_problems",
+    "write_report",
+    "write_text",
+]
+
+
+def write_report(report: Report, parsed: argparse.Namespace) -> None:
+    """Write a report as the report options say."""
+    kind = report_format(parsed)
+    order = {"sort": parsed.sort, "reverse": parsed.reverse}
+    if parsed.output:
+        write_text(parsed.output, render(report, kind, **order))
+    elif kind == "table":
+        write(report.to_text(width=stdout_width(), color=wants_color(), **order))
+    else:
+        write(render(report, kind, **order))
+
+
+def write_text(path: str, content: str) -> None:
+    """Write a file, or stdout by its name, whose reader may go away."""
+    if path == "/dev/stdout":
+        write(content)
+    else:
+        write_whole(path, content)
+
+
+def write_problems(path: str, problems: Iterable[Problem]) -> None:
+    """Write all problems as CSV, one a row."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["file", "problem"])
+    writer.writerows((shown(problem.where), shown(problem.text)) for problem in problems)
+    write_text(path, out.getvalue())
+
+
+def write_pages(run: Run, report: Report, parsed: argparse.Namespace) -> None:
+    """Write the HTML page and the plots, if they are asked for."""
+    if parsed.html:
+        from segiou.report.report_page import write_html
+
+        write_html(
+            parsed.html,
+            report,
+            run=run,
+            images=parsed.images,
+            examples=parsed.examples,
+            intervals=_page_intervals(run, report, parsed),
+            read=_read,
+        )
+    if parsed.plots:
+        from segiou.plots.saving import save_plots
+
+        save_plots(report, parsed.plots, intervals=report.intervals)
+
+
+def _page_intervals(run: Run, report: Report, parsed: argparse.Namespace) -> list[Intervals] | None:
+    """The intervals that were asked for, of every score that the page draws one for."""
+    if report.intervals is None:
+        return None
+    others = [run_intervals(run, parsed, metric=metric) for metric in ("recall", "pixel_accuracy")]
+    return [report.intervals, *others]
+
+
+def run_intervals(run: Run, parsed: argparse.Namespace, metric: str = "iou") -> Intervals:
+    """Intervals of a run by the options of the command line."""
+    return run.intervals(
+        metric,
+        groups=groups_argument(parsed.group_by),
+        protocol=parsed.protocol,
+        resamples=parsed.resamples,
+        seed=parsed.seed,
+        level=parsed.level,
+        method=parsed.method,
+    )
+
+
+def write_comparison_pages(
+    found: Comparison, runs: Sequence[Run], parsed: argparse.Namespace
+) -> None:
+    """Write the HTML page of the first pair and the plots, if they are asked for."""
+    if parsed.html:
+        from segiou.report.comparison_page import write_comparison_html
+
+        write_comparison_html(
+            parsed.html,
+            found,
+            runs[0],
+            runs[1],
+            images=parsed.images,
+            examples=parsed.examples,
+            read=_read,
+        )
+    if parsed.plots:
+        from segiou.plots.saving import save_plots
+
+        save_plots(found, parsed.plots)
+
+
+def _read(path: str) -> bytes:
+    """The content of a mask file, also in an archive or at an address."""
+    return open_source(path).read(path)[0]
+
+
+def write_findings(
+    data: Callable[[], dict[str, Any]], text: Callable[..., str], parsed: argparse.Namespace
+) -> None:
+    """Write findings as the output options say: as data, or as text for a width."""
+    if findings_format(parsed) == "json":
+        content = json.dumps(data(), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+    else:
+        color = wants_color() and not parsed.output
+        content = text(width=100 if parsed.output else stdout_width(), color=color)
+    if parsed.output:
+        write_text(parsed.output, content)
+    else:
+        write(content)
+
+
+def show_run(run: Run, parsed: argparse.Namespace, gates: Sequence[tuple[str, float]]) -> int:
+    """Write the report and the tables, check the gates, and give the exit code."""
+    if not parsed.quiet:
+        for line in problem_lines(run.skipped):
+            note(f"left out: {line}")
+    if not run.finished:
+        note(f"the run is not finished: {run.provenance['unfinished']}")
+    report = run.report(
+        parsed.protocol,
+        intervals=_intervals(run, parsed),
+        worst=parsed.worst or 0,
+        worst_by=parsed.worst_by,
+    )
+    write_report(report, parsed)
+    write_pages(run, report, parsed)
+    if parsed.per_image:
+        write_text(parsed.per_image, run.to_csv())
+    failures = failed_gates(report, gates)
+    for text in failures:
+        note(text)
+    if failures:
+        return EXIT_GATE
+    return 0 if run.finished else EXIT_DATA
+
+
+def _intervals(run: Run, parsed: argparse.Namespace) -> Intervals | None:
+    if not wants_intervals(parsed):
+        return None
+    return run_intervals(run, parsed)

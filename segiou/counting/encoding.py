@@ -1,0 +1,389 @@
+"""Label pairs → integers: how file values become classes, and counting them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou._support.arguments import check_choice, check_integer
+from segiou._support.compiled import allow_missing
+from segiou.counting.arrays import as_label_array, as_valid_mask
+from segiou.labels.class_options import ClassOptions, Unassigned
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = [
+    "BACKEND",
+    "Encoding",
+    "PairCount",
+    "UndeclaredValuesError",
+    "ValueCodes",
+    "count_coded",
+    "count_pairs",
+]
+
+
+def _choose() -> tuple[str, Callable[..., bool]]:
+    try:
+        from segiou.counting import _kernel
+    except ImportError as error:
+        allow_missing("counting", error)
+        from segiou.counting import reference
+
+        return "numpy", reference.count_coded
+    return _kernel.BACKENDS[0], _kernel.count_coded
+
+
+BACKEND, count_coded = _choose()
+
+
+#: A look-up table of 2^24 entries takes 32 MiB; wider spreads are a mistake more often than a map.
+_MAX_SPREAD = 1 << 24
+_MAX_CLASSES = (1 << 16) - 2
+
+
+@dataclass(frozen=True, eq=False)
+class ValueCodes:
+    """Codes of the values of one side: value ``v`` has code ``codes[v - low]``.
+
+    Codes below ``num_classes`` are classes. In the truth ``num_classes`` means
+    ignored and ``num_classes + 1`` undeclared; in the prediction
+    ``num_classes`` means undeclared.
+
+    Attributes
+    ----------
+    low : int
+        Smallest value in the table.
+    codes : ndarray of uint16
+        A code for each value from ``low`` on; values outside are undeclared.
+    undeclared : int
+        The code of every value that the table does not hold.
+    """
+
+    low: int
+    codes: NDArray[np.uint16]
+    undeclared: int
+
+    @classmethod
+    def of_truth(
+        cls, class_values: Sequence[Sequence[int]], ignore: Iterable[int] = ()
+    ) -> ValueCodes:
+        """Codes of truth values; an ignored value is ignored even if it is also a class's."""
+        table = {v: code for code, values in enumerate(class_values) for v in values}
+        table |= dict.fromkeys(ignore, len(class_values))
+        return cls._from_table(table, len(class_values), undeclared=len(class_values) + 1)
+
+    @classmethod
+    def of_pred(cls, class_values: Sequence[Sequence[int]]) -> ValueCodes:
+        """Codes of predicted values."""
+        table = {v: code for code, values in enumerate(class_values) for v in values}
+        return cls._from_table(table, len(class_values), undeclared=len(class_values))
+
+    @classmethod
+    def _from_table(cls, table: dict[int, int], num_classes: int, undeclared: int) -> ValueCodes:
+        if num_classes > _MAX_CLASSES:
+            msg = f"at most {_MAX_CLASSES} classes can be counted, got {num_classes}"
+            raise ValueError(msg)
+        low, high = min(table), max(table)
+        if high - low >= _MAX_SPREAD:
+            msg = (
+                f"label values spread from {low} to {high}, more than {_MAX_SPREAD}; "
+                "renumber the masks, or map packed colours to labels first"
+            )
+            raise ValueError(msg)
+        codes = np.full(high - low + 1, undeclared, dtype=np.uint16)
+        codes[np.array(list(table)) - low] = list(table.values())
+        codes.setflags(write=False)
+        return cls(low, codes, undeclared)
+
+    def holds(self, value: int) -> bool:
+        """Tell whether a value is declared: a class or, in the truth, ignored."""
+        offset = value - self.low
+        return 0 <= offset < len(self.codes) and int(self.codes[offset]) != self.undeclared
+
+
+_BLOCK_PIXELS = 1 << 20
+
+
+class PairCount(NamedTuple):
+    """What one pair of label arrays counts to."""
+
+    table: NDArray[np.int64]
+    """(C, C + 1): rows are truth, columns prediction, the last one unassigned."""
+    ignored: int
+    """Pixels dropped by their truth value or by the mask."""
+
+
+class UndeclaredValuesError(ValueError):
+    """Label values that are neither a class nor ignored.
+
+    Attributes
+    ----------
+    side : str
+        ``"truth"`` or ``"pred"``.
+    values : mapping of int to int
+        Pixels of each undeclared value.
+    """
+
+    def __init__(self, side: str, values: Mapping[int, int]) -> None:
+        self.side = side
+        self.values = dict(values)
+        super().__init__(_undeclared_text(side, self.values))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (UndeclaredValuesError, (self.side, self.values))
+
+
+def _undeclared_text(side: str, values: Mapping[int, int]) -> str:
+    ranked = sorted(values.items(), key=lambda item: -item[1])
+    shown = ", ".join(f"{v} ({n} {'pixel' if n == 1 else 'pixels'})" for v, n in ranked[:8])
+    more = f" and {len(ranked) - 8} more values" if len(ranked) > 8 else ""
+    if side == "truth":
+        values_text = (
+            str(ranked[0][0]) if len(ranked) == 1 else str(tuple(v for v, _ in ranked[:8]))
+        )
+        mend = f"declare a class for them, or drop their pixels: ignore={values_text}"
+        return f"truth has values that are neither a class nor ignored: {shown}{more}; {mend}"
+    mend = "declare a class for them, or count their pixels as missed: unassigned='count'"
+    return f"pred has values that are no class, on valid pixels: {shown}{more}; {mend}"
+
+
+@dataclass(frozen=True, eq=False)
+class Encoding:
+    """How label values become rows and columns of a confusion matrix.
+
+    Attributes
+    ----------
+    num_classes : int
+        C.
+    truth, pred : ValueCodes
+        What each value of either side means.
+    unassigned : {"error", "count"}
+        What a prediction that names no class is on a valid pixel: an error, or
+        a pixel of its truth class that was missed.
+    """
+
+    num_classes: int
+    truth: ValueCodes
+    pred: ValueCodes
+    unassigned: Unassigned = "error"
+
+    @classmethod
+    def of(
+        cls,
+        truth_values: Sequence[Sequence[int]],
+        pred_values: Sequence[Sequence[int]] | None = None,
+        *,
+        ignore: Iterable[int] = (),
+        unassigned: Unassigned = "error",
+    ) -> Encoding:
+        """Build from the values of each class on either side.
+
+        Raises
+        ------
+        ValueError
+            If ``unassigned`` is not one of its two words.
+        """
+        check_choice("unassigned", unassigned, ("error", "count"))
+        return cls(
+            len(truth_values),
+            ValueCodes.of_truth(truth_values, ignore),
+            ValueCodes.of_pred(truth_values if pred_values is None else pred_values),
+            unassigned,
+        )
+
+    @classmethod
+    def of_classes(cls, options: ClassOptions, *, pred_is_index: bool = False) -> Encoding:
+        """How values are counted; decided scores are class indices, not file values."""
+        by_name = {c.name: c.values for c in options.pred_labels.classes}
+        pred_values = [by_name[name] for name in options.labels.class_names]
+        if pred_is_index:
+            pred_values = [(i,) for i in range(options.num_classes)]
+        return cls.of(
+            options.labels.class_values,
+            pred_values,
+            ignore=options.ignore,
+            unassigned=options.unassigned,
+        )
+
+    def count(self, truth: Any, pred: Any, *, mask: Any = None) -> PairCount:
+        """Count the pairs of labels.
+
+        Parameters
+        ----------
+        truth, pred : array_like of int or bool, equal shapes
+            Labels; any integer dtypes, strides and byte orders.
+        mask : array_like of bool, optional
+            True where a pixel is valid; the others count as ignored.
+
+        Raises
+        ------
+        TypeError
+            If an array does not hold integers or bool.
+        ValueError
+            If the shapes differ.
+        UndeclaredValuesError
+            If a truth value is neither a class nor ignored, or a prediction
+            on a valid pixel is no class and ``unassigned`` is ``"error"``.
+        """
+        table = self.empty_table()
+        self.count_into(table, truth, pred, mask=mask)
+        return PairCount(table[:-2], sum(table[-2].tolist()))
+
+    def empty_table(self) -> NDArray[np.int64]:
+        """Rows: classes, ignored, undeclared; columns: classes, unassigned."""
+        return np.zeros((self.num_classes + 2, self.num_classes + 1), dtype=np.int64)
+
+    def count_into(
+        self, table: NDArray[np.int64], truth: Any, pred: Any, *, mask: Any = None
+    ) -> None:
+        """Add the pairs of labels to a table; raises as :meth:`count`, the table unchanged.
+
+        Parameters
+        ----------
+        table : ndarray of int64, shape (C + 2, C + 1)
+            As :meth:`empty_table`; counts are added.
+        truth, pred, mask
+            As :meth:`count`.
+        """
+        truth, pred = as_label_array(truth, "truth"), as_label_array(pred, "pred")
+        if truth.shape != pred.shape:
+            msg = (
+                f"truth has shape {truth.shape} but pred has {pred.shape}; "
+                "they must be equal, pixel for pixel"
+            )
+            raise ValueError(msg)
+        valid = None if mask is None else as_valid_mask(mask, truth.shape)
+        if self._add_valid(truth, pred, valid, table):
+            self._check(truth, pred, valid, table)
+
+    def _add_valid(
+        self,
+        truth: NDArray[Any],
+        pred: NDArray[Any],
+        valid: NDArray[np.bool_] | None,
+        table: NDArray[np.int64],
+    ) -> bool:
+        """Add the counts; whether any value is undeclared, on whatever pixel."""
+        if valid is None:
+            return self._add(truth, pred, table)
+        found = [self._add(t, p, table) for t, p in _valid_blocks(truth, pred, valid)]
+        table[-2, 0] += truth.size - np.count_nonzero(valid)
+        return any(found)
+
+    def _add(self, truth: NDArray[Any], pred: NDArray[Any], table: NDArray[np.int64]) -> bool:
+        return count_coded(
+            truth, pred, self.truth.low, self.truth.codes, self.pred.low, self.pred.codes, table
+        )
+
+    def _check(
+        self,
+        truth: NDArray[Any],
+        pred: NDArray[Any],
+        valid: NDArray[np.bool_] | None,
+        table: NDArray[np.int64],
+    ) -> None:
+        """Refuse undeclared values where they matter, and take back what was added."""
+        side = "truth" if table[-1].any() else "pred"
+        if side == "truth" or (self.unassigned == "error" and table[:-2, -1].any()):
+            undone = self.empty_table()
+            self._add_valid(truth, pred, valid, undone)
+            table -= undone
+            self._refuse(truth, pred, valid, side)
+
+    def _refuse(
+        self,
+        truth: NDArray[Any],
+        pred: NDArray[Any],
+        valid: NDArray[np.bool_] | None,
+        side: str,
+    ) -> None:
+        found: Counter[int] = Counter()
+        everywhere = np.broadcast_to(np.True_, truth.shape)
+        for t, p in _valid_blocks(truth, pred, everywhere if valid is None else valid):
+            looked_at = t if side == "truth" else p[self._valid(t)]
+            values, counts = np.unique(looked_at, return_counts=True)
+            found.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
+        codes = self.truth if side == "truth" else self.pred
+        raise UndeclaredValuesError(
+            side, {int(v): n for v, n in found.items() if not codes.holds(int(v))}
+        )
+
+    def _valid(self, truth: NDArray[Any]) -> NDArray[np.bool_]:
+        values, inverse = np.unique(truth, return_inverse=True)
+        low, codes = self.truth.low, self.truth.codes
+        is_class = [codes[int(v) - low] < self.num_classes for v in values.tolist()]
+        return np.asarray(is_class, dtype=bool)[inverse].reshape(truth.shape)
+
+
+def _valid_blocks(
+    truth: NDArray[Any], pred: NDArray[Any], valid: NDArray[np.bool_]
+) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+    """Pick the valid pixels, block by block, so that no copy of the whole is made."""
+    if truth.ndim == 0:
+        truth, pred, valid = truth[None], pred[None], valid[None]
+    rows = max(1, _BLOCK_PIXELS * len(truth) // max(1, truth.size))
+    for start in range(0, len(truth), rows):
+        block = slice(start, start + rows)
+        yield truth[block][valid[block]], pred[block][valid[block]]
+
+
+def count_pairs(
+    truth: Any,
+    pred: Any,
+    num_classes: int,
+    *,
+    ignore: int | Iterable[int] = (),
+    unassigned: Unassigned = "error",
+    mask: Any = None,
+) -> NDArray[np.int64]:
+    """Count how often each truth class meets each predicted class.
+
+    Parameters
+    ----------
+    truth, pred : array_like of int or bool, equal shapes
+        Labels 0 … C − 1; any integer dtypes, strides and byte orders.
+    num_classes : int
+        C.
+    ignore : int or iterable of int
+        Truth values whose pixels are dropped, whatever was predicted there.
+    unassigned : {"error", "count"}
+        What a prediction outside 0 … C − 1 is on a valid pixel.
+    mask : array_like of bool, optional
+        True where a pixel is valid.
+
+    Returns
+    -------
+    ndarray of int64, shape (C, C + 1)
+        ``[t, p]`` pixels of truth ``t`` predicted ``p``; the last column holds
+        the valid pixels whose prediction names no class.
+
+    Raises
+    ------
+    TypeError
+        If an array does not hold integers or bool, or an option is of a wrong kind.
+    UndeclaredValuesError
+        If a value is neither a class nor ignored.
+    ValueError
+        If the shapes differ or ``num_classes`` is less than 1.
+
+    Examples
+    --------
+    >>> count_pairs([[0, 0, 1], [1, 1, 255]], [[0, 1, 1], [1, 0, 1]], 2, ignore=255)
+    array([[1, 1, 0],
+           [1, 2, 0]])
+    """
+    several = isinstance(ignore, Iterable) and not isinstance(ignore, str)
+    ignored: Iterable[Any] = ignore if several else (ignore,)  # type: ignore[assignment]
+    encoding = Encoding.of(
+        [(c,) for c in range(check_integer("num_classes", num_classes, 1))],
+        ignore=[check_integer("ignore", value) for value in ignored],
+        unassigned=unassigned,
+    )
+    return encoding.count(truth, pred, mask=mask).table

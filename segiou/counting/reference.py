@@ -1,0 +1,261 @@
+"""What the compiled kernels do, in NumPy: the same integers, slower."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou.counting.arrays import is_bfloat16
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["above_into", "argmax_into", "count_bytes", "count_coded"]
+
+_BLOCK = 1 << 16
+_MAX_CODES = 1 << 16
+
+
+def count_coded(
+    truth: NDArray[Any],
+    pred: NDArray[Any],
+    truth_low: int,
+    truth_codes: NDArray[np.uint16],
+    pred_low: int,
+    pred_codes: NDArray[np.uint16],
+    table: NDArray[np.int64],
+) -> bool:
+    """Add the counts of all label pairs to `table`; see `segiou.counting.encoding`."""
+    _check_arrays(truth, pred, table)
+    _check_codes("truth", truth_codes, table.shape[0])
+    _check_codes("pred", pred_codes, table.shape[1])
+    meanings = (
+        _Meaning(truth.dtype, truth_low, truth_codes, table.shape[0] - 1),
+        _Meaning(pred.dtype, pred_low, pred_codes, table.shape[1] - 1),
+    )
+    blocks = np.nditer(
+        [truth, pred],
+        flags=["external_loop", "buffered", "zerosize_ok"],
+        op_flags=[["readonly"], ["readonly"]],
+        op_dtypes=[truth.dtype.newbyteorder("="), pred.dtype.newbyteorder("=")],
+        casting="equiv",
+        buffersize=_BLOCK,
+    )
+    for truth_block, pred_block in blocks:
+        if truth_block.size:
+            _count_block(truth_block, pred_block, meanings, table)
+    return bool(table[-1].any() or table[:, -1].any())
+
+
+class _Meaning:
+    """What the values of one array stand for."""
+
+    def __init__(
+        self, dtype: np.dtype[Any], low: int, codes: NDArray[np.uint16], undeclared: int
+    ) -> None:
+        lowest, highest = (0, 1) if dtype.kind == "b" else _limits(dtype)
+        start = min(max(lowest - low, 0), len(codes))
+        stop = min(max(highest - low + 1, start), len(codes))
+        # Two's complement, so that one unsigned comparison checks both ends of the range.
+        self.first = np.uint64((low + start) % 2**64)
+        self.codes = np.append(codes[start:stop], np.uint16(undeclared)).astype(np.intp)
+        self.of_bytes: NDArray[np.intp] | None = None
+        if dtype.itemsize == 1:
+            self.of_bytes = self._look_up(np.arange(256, dtype=np.uint8).view(dtype))
+
+    def codes_of(self, values: NDArray[Any]) -> NDArray[np.intp]:
+        if self.of_bytes is None:
+            return self._look_up(values)
+        found: NDArray[np.intp] = self.of_bytes[values.view(np.uint8)]
+        return found
+
+    def _look_up(self, values: NDArray[Any]) -> NDArray[np.intp]:
+        if values.dtype.kind == "b":
+            values = values.view(np.uint8) != 0
+        if values.dtype != np.uint64:
+            values = values.astype(np.int64).view(np.uint64)
+        outside = np.uint64(len(self.codes) - 1)
+        index = np.minimum(values - self.first, outside)
+        found: NDArray[np.intp] = self.codes[index.astype(np.intp)]
+        return found
+
+
+def _limits(dtype: np.dtype[Any]) -> tuple[int, int]:
+    info = np.iinfo(dtype)
+    return int(info.min), int(info.max)
+
+
+def _count_block(
+    truth: NDArray[Any],
+    pred: NDArray[Any],
+    meanings: tuple[_Meaning, _Meaning],
+    table: NDArray[np.int64],
+) -> None:
+    changes = truth[1:] != truth[:-1]
+    changes |= pred[1:] != pred[:-1]
+    if np.count_nonzero(changes) > len(truth) // 4:
+        _add(truth, pred, 1, meanings, table)
+    else:
+        starts = np.concatenate([[0], np.flatnonzero(changes) + 1])
+        lengths = np.diff(starts, append=len(truth))
+        _add(truth[starts], pred[starts], lengths, meanings, table)
+
+
+def _add(
+    truth: NDArray[Any],
+    pred: NDArray[Any],
+    weights: NDArray[np.int64] | int,
+    meanings: tuple[_Meaning, _Meaning],
+    table: NDArray[np.int64],
+) -> None:
+    index = meanings[0].codes_of(truth) * table.shape[1] + meanings[1].codes_of(pred)
+    if isinstance(weights, int) and table.size <= len(index):
+        table += np.bincount(index, minlength=table.size).reshape(table.shape)
+    else:
+        np.add.at(table.reshape(-1), index, weights)
+
+
+def _check_arrays(truth: NDArray[Any], pred: NDArray[Any], table: NDArray[np.int64]) -> None:
+    for name, array in (("truth", truth), ("pred", pred)):
+        if array.dtype.kind not in "bui":
+            msg = f"{name} must hold integers or bool, not {array.dtype}"
+            raise TypeError(msg)
+    if truth.shape != pred.shape:
+        msg = f"truth and pred differ in shape: {truth.shape} and {pred.shape}"
+        raise ValueError(msg)
+    if table.dtype != np.int64 or table.ndim != 2 or not table.flags.carray:
+        msg = "table must be a native int64 array of two axes, contiguous and writable"
+        raise TypeError(msg)
+    if not all(1 <= length <= _MAX_CODES for length in table.shape):
+        msg = f"table must be of 1 to {_MAX_CODES} rows and columns, not {table.shape}"
+        raise ValueError(msg)
+
+
+def _check_codes(name: str, codes: NDArray[np.uint16], states: int) -> None:
+    if codes.dtype != np.uint16 or codes.ndim != 1:
+        msg = f"{name} codes must be one row of native uint16"
+        raise TypeError(msg)
+    if codes.size and int(codes.max()) >= states:
+        msg = f"{name} code {codes.max()} is outside of the table, which has {states}"
+        raise ValueError(msg)
+
+
+#: So many bytes of 0 or 1 add up in a byte.
+_BYTE_ROWS = 255
+
+
+def count_bytes(
+    truth: NDArray[Any],
+    pred: NDArray[Any],
+    outer: int,
+    channels: int,
+    inner: int,
+    totals: NDArray[np.int64],
+) -> bool:
+    """Add the sums of ``truth & pred``, ``truth`` and ``pred`` to the (3, channels) totals.
+
+    The bytes, in the order (outer, channels, inner), must be 0 or 1, or the
+    answer is False and the totals are garbage.
+    """
+    t, p = (x.view(np.uint8).reshape(outer, channels, inner) for x in (truth, pred))
+    if any(x.size and x.max() > 1 for x in (t, p)):
+        return False
+    for row, bits in zip(totals, (t & p, t, p), strict=True):
+        row += _columns(bits[:, :, 0]) if inner == 1 else _planes(bits)
+    return True
+
+
+def _columns(bits: NDArray[np.uint8]) -> NDArray[np.int64]:
+    whole = len(bits) // _BYTE_ROWS * _BYTE_ROWS
+    blocks = bits[:whole].reshape(-1, _BYTE_ROWS, bits.shape[1])
+    sums = np.add.reduce(blocks, axis=1, dtype=np.uint8).sum(0, dtype=np.int64)
+    return np.asarray(sums + bits[whole:].sum(0, dtype=np.int64))
+
+
+def _planes(bits: NDArray[np.uint8]) -> NDArray[np.int64]:
+    # count_nonzero is fast on a contiguous run of bool and slow along an axis.
+    runs = bits.view(np.bool_)
+    sums = [[np.count_nonzero(run) for run in image] for image in runs]
+    per_image: NDArray[np.int64] = np.asarray(sums, dtype=np.int64).reshape(runs.shape[:2])
+    return np.asarray(per_image.sum(0))
+
+
+#: Scores are decided in blocks of about this many pixels, to stay in cache.
+_BLOCK_PIXELS = 1 << 15
+
+
+def argmax_into(planes: NDArray[Any], labels: NDArray[np.integer[Any]]) -> int:
+    """Write the position of the first largest score along the first axis.
+
+    Parameters
+    ----------
+    planes : ndarray of shape (C, ...)
+        Scores of any type and strides.
+    labels : ndarray of shape (...), of any integer dtype that holds C - 1
+        Written to; of no meaning where a score is NaN.
+
+    Returns
+    -------
+    int
+        Pixels that have a NaN score.
+    """
+    # np.argmax over a leading axis first makes a transposed copy of all scores;
+    # class plane by class plane, block by block, needs only one block.
+    if labels.ndim == 0:
+        return _argmax_block(planes[:, None], labels[None])
+    return sum(_argmax_block(planes[:, *block], labels[block]) for block in _blocks(labels.shape))
+
+
+def above_into(scores: NDArray[Any], threshold: np.generic, labels: NDArray[np.bool_]) -> int:
+    """Write whether each score is above the threshold; gives the number of NaN scores."""
+    if labels.ndim == 0:
+        return above_into(scores[None], threshold, labels[None])
+    nan = 0
+    for block in _blocks(labels.shape):
+        wide = _widened(scores[block])
+        np.greater(wide, threshold, out=labels[block])
+        nan += _nan_in(wide)
+    return nan
+
+
+def _blocks(shape: tuple[int, ...]) -> Iterator[tuple[int | slice, ...]]:
+    """Cut along the first axis, or along the second where a row is too large, and so on."""
+    if 0 in shape:
+        return
+    row_pixels = int(np.prod(shape[1:]))
+    if row_pixels > _BLOCK_PIXELS:
+        for i in range(shape[0]):
+            yield from ((i, *block) for block in _blocks(shape[1:]))
+        return
+    rows = max(1, _BLOCK_PIXELS // row_pixels)
+    for start in range(0, shape[0], rows):
+        yield (slice(start, start + rows),)
+
+
+def _argmax_block(planes: NDArray[Any], labels: NDArray[np.integer[Any]]) -> int:
+    best = np.array(_widened(planes[0]))
+    labels[...] = 0
+    for k in range(1, len(planes)):
+        plane = _widened(planes[k])
+        # k only grows, so the last plane to beat the best so far has the largest k.
+        beaten = np.greater(plane, best).view(np.uint8).astype(labels.dtype, copy=False)
+        np.maximum(labels, beaten * labels.dtype.type(k), out=labels)
+        np.maximum(best, plane, out=best)
+    return _nan_in(best)
+
+
+def _widened(scores: NDArray[Any]) -> NDArray[Any]:
+    """Scores as they are, but those of 16 bits exactly as float32, which is compared faster."""
+    if scores.dtype == np.float16:
+        return scores.astype(np.float32)
+    if not is_bfloat16(scores.dtype):
+        return scores
+    bits = scores.view(np.uint16).astype(np.uint32)  # the upper half of a float32
+    return (bits << np.uint32(16)).view(np.float32)
+
+
+def _nan_in(scores: NDArray[Any]) -> int:
+    return int(np.isnan(scores).sum()) if scores.dtype.kind == "f" else 0

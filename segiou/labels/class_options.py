@@ -1,0 +1,252 @@
+"""Which classes are scored and how their labels are read: one object for every scorer."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou._support.arguments import check_choice, refuse_kind
+from segiou.labels.label_files import load_labels
+from segiou.labels.label_set import LabelSet
+
+__all__ = ["ClassOptions"]
+
+#: What integers of masks can be.
+_LEAST, _MOST = -(1 << 63), (1 << 64) - 1
+
+Unassigned = Literal["error", "count"]
+Labels = LabelSet | str | Path | Sequence[str] | int
+
+
+@dataclass(frozen=True)
+class ClassOptions:
+    """The classes and everything that decides how pixels are counted for them.
+
+    Attributes
+    ----------
+    labels : LabelSet
+        Classes, and the encoding of the truth.
+    pred_labels : LabelSet
+        Encoding of the predictions; the same class names in any order.
+    ignore : tuple of int
+        Truth values whose pixels are dropped, the label set's own included.
+    exclude : tuple of int
+        Indices of classes that are left out of means.
+    unassigned : {"error", "count"}
+        What a prediction that names no class is on a valid pixel.
+    """
+
+    labels: LabelSet
+    pred_labels: LabelSet
+    ignore: tuple[int, ...] = ()
+    exclude: tuple[int, ...] = ()
+    unassigned: Unassigned = "error"
+
+    @classmethod
+    def of(
+        cls,
+        labels: Labels,
+        *,
+        pred_labels: Labels | None = None,
+        ignore: int | str | Iterable[int | str] = (),
+        exclude: int | str | Iterable[int | str] = (),
+        unassigned: Unassigned = "error",
+    ) -> ClassOptions:
+        """Read what a caller gave; see :class:`segiou.ConfusionMatrix`.
+
+        Raises
+        ------
+        TypeError
+            If an argument is of the wrong kind.
+        ValueError
+            If a name or index is no class, or the prediction's classes are not
+            the truth's.
+        """
+        check_choice("unassigned", unassigned, get_args(Unassigned))
+        truth_set = load_labels(labels)
+        pred_set = truth_set if pred_labels is None else load_labels(pred_labels)
+        _check_same_classes(truth_set, pred_set)
+        return cls(
+            truth_set,
+            pred_set,
+            ignore=_ignored_values(truth_set, ignore),
+            exclude=_class_indices(truth_set, exclude),
+            unassigned=unassigned,
+        )
+
+    @property
+    def num_classes(self) -> int:
+        """C."""
+        return self.labels.num_classes
+
+    @property
+    def include(self) -> NDArray[np.bool_]:
+        """False for the excluded classes, (C,)."""
+        include = np.ones(self.num_classes, dtype=bool)
+        include[list(self.exclude)] = False
+        return include
+
+    @property
+    def groups(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        """Groups as class indices."""
+        return tuple(
+            (name, tuple(self.labels.index(m) for m in members))
+            for name, members in self.labels.groups.items()
+        )
+
+    @property
+    def ignored_classes(self) -> tuple[str, ...]:
+        """Names of the classes one of whose values is ignored."""
+        ignored = set(self.ignore)
+        return tuple(c.name for c in self.labels.classes if ignored.intersection(c.values))
+
+    def warn_of_ignored_classes(self, *, stacklevel: int) -> None:
+        """Say what it means to ignore a declared class, if one is ignored."""
+        if not self.ignored_classes:
+            return
+        names = ", ".join(repr(name) for name in self.ignored_classes)
+        text = (
+            f"ignored values belong to the declared class {names}: what is predicted on its pixels "
+            "is never counted, so the IoU of the other classes tends to their recall. To keep a "
+            "class out of the mean only, use exclude instead of ignore"
+        )
+        warnings.warn(text, stacklevel=stacklevel)
+
+    def check_memory(self) -> None:
+        """Refuse more classes than there is memory for a confusion matrix of them.
+
+        Raises
+        ------
+        ValueError
+            If a matrix of that size cannot be made here.
+        """
+        try:
+            np.zeros((self.num_classes + 2, self.num_classes + 1), dtype=np.int64)
+        except MemoryError:
+            size = 8 * self.num_classes**2 / 2**30
+            msg = (
+                f"{self.num_classes} classes make a confusion matrix of {size:.1f} GiB, which this "
+                "machine has no memory for; declare only the classes that occur"
+            )
+            raise ValueError(msg) from None
+
+    def check_scores(self, shape: tuple[int, ...], argmax: int | None) -> None:
+        """Refuse scores that do not fit the classes.
+
+        Raises
+        ------
+        ValueError
+            If the class axis has not one channel a class, or a threshold is
+            used with other than two classes.
+        """
+        if argmax is None:
+            if self.num_classes != 2:
+                msg = f"threshold decides between two classes, but there are {self.num_classes}"
+                raise ValueError(msg)
+        elif -len(shape) <= argmax < len(shape) and shape[argmax] != self.num_classes:
+            msg = (
+                f"scores of shape {shape} have {shape[argmax]} channels along axis {argmax}, "
+                f"but there are {self.num_classes} classes"
+            )
+            raise ValueError(msg)
+
+    def difference(self, other: ClassOptions) -> str:
+        """Say in words how the options differ; empty if they do not."""
+        mine, theirs = self.to_dict(), other.to_dict()
+        parts = []
+        for key, value in mine.items():
+            if value == theirs[key]:
+                continue
+            if key in ("labels", "pred_labels"):
+                parts.append(f"{key}: {_label_difference(value, theirs[key])}")
+            else:
+                parts.append(f"{key} is {value} here and {theirs[key]} there")
+        return "; ".join(parts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The options as plain data."""
+        return {
+            "labels": self.labels.to_dict(),
+            "pred_labels": self.pred_labels.to_dict(),
+            "ignore": sorted(self.ignore),
+            "exclude": sorted(self.exclude),
+            "unassigned": self.unassigned,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> ClassOptions:
+        """Read what :meth:`to_dict` gave."""
+        return cls(
+            LabelSet.from_dict(data["labels"]),
+            LabelSet.from_dict(data["pred_labels"]),
+            tuple(data["ignore"]),
+            tuple(data["exclude"]),
+            data["unassigned"],
+        )
+
+
+def _check_same_classes(truth_set: LabelSet, pred_set: LabelSet) -> None:
+    missing = sorted(set(truth_set.class_names) - set(pred_set.class_names))
+    extra = sorted(set(pred_set.class_names) - set(truth_set.class_names))
+    if missing or extra:
+        msg = (
+            f"pred_labels {pred_set.name!r} must name the same classes as labels "
+            f"{truth_set.name!r}: missing {missing or 'none'}, unknown {extra or 'none'}"
+        )
+        raise ValueError(msg)
+
+
+def _several(name: str, items: int | str | Iterable[int | str]) -> list[int | str]:
+    single = isinstance(items, (int, str)) or not isinstance(items, Iterable)
+    found = [items] if single else list(items)  # type: ignore[arg-type]
+    return [item if isinstance(item, str) else _integer(name, item) for item in found]
+
+
+def _integer(name: str, item: object) -> int:
+    if isinstance(item, bool) or not isinstance(item, Integral):
+        raise refuse_kind(name, item, "an integer or a class name, or several")
+    return int(item)
+
+
+def _ignored_values(labels: LabelSet, ignore: int | str | Iterable[int | str]) -> tuple[int, ...]:
+    values = list(labels.ignore)
+    for item in _several("ignore", ignore):
+        if isinstance(item, str):
+            values += labels.classes[labels.index(item)].values
+        elif not _LEAST <= int(item) <= _MOST:
+            msg = f"ignore: {item} is no value that a mask can hold; they are integers of 64 bits"
+            raise ValueError(msg)
+        else:
+            values.append(item)
+    return tuple(dict.fromkeys(values))
+
+
+def _class_indices(labels: LabelSet, exclude: int | str | Iterable[int | str]) -> tuple[int, ...]:
+    indices = []
+    for item in _several("exclude", exclude):
+        index = labels.index(item) if isinstance(item, str) else item
+        if not 0 <= index < labels.num_classes:
+            msg = f"exclude: there is no class {index}, only 0 to {labels.num_classes - 1}"
+            raise ValueError(msg)
+        indices.append(index)
+    return tuple(dict.fromkeys(indices))
+
+
+def _label_difference(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> str:
+    if mine["name"] != theirs["name"]:
+        return f"{mine['name']!r} here and {theirs['name']!r} there"
+    names = [c["name"] for c in mine["classes"]], [c["name"] for c in theirs["classes"]]
+    if len(names[0]) != len(names[1]):
+        return f"{len(names[0])} classes here and {len(names[1])} there"
+    for a, b in zip(mine["classes"], theirs["classes"], strict=True):
+        if a != b:
+            return f"class {a} here and {b} there"
+    changed = [key for key in mine if mine[key] != theirs[key]]
+    return f"{', '.join(changed)} of label set {mine['name']!r} differ"

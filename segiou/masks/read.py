@@ -1,0 +1,385 @@
+"""Files → label arrays: which format a file has, and what its values mean."""
+
+from __future__ import annotations
+
+import io
+import stat
+import zlib
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, UnidentifiedImageError
+
+from segiou._support.arguments import check_flag, check_kind, check_path
+from segiou._support.files import os_problem
+from segiou.labels.label_set import LabelSet
+from segiou.masks.png import SIGNATURE, Scratch, read_png
+
+__all__ = [
+    "LossyMaskError",
+    "MaskError",
+    "RawMask",
+    "count_colors",
+    "from_bytes",
+    "from_image",
+    "from_pillow",
+    "labels_of_colors",
+    "open_mask",
+    "read_mask",
+]
+
+
+_LOSSY = {"JPEG", "JPEG2000", "MPO", "WEBP", "AVIF", "HEIF"}
+_LABEL_MODES = {"1", "L", "P", "I", "I;16", "I;16B", "I;16L"}
+
+
+def from_image(data: bytes, path: str | Path, scratch: Scratch | None = None) -> RawMask:
+    """Read an image from its content; see :func:`segiou.masks.read.from_bytes`.
+
+    Raises
+    ------
+    MaskError
+        If it is no image, damaged, of several frames, translucent or of a mode
+        that holds no labels.
+    """
+    if (plain := read_png(data, scratch=scratch)) is not None:
+        return RawMask(plain.values, plain.mode, "PNG")
+    if data.startswith(SIGNATURE):
+        _check_png(data, path)
+    try:
+        with Image.open(io.BytesIO(data)) as image:
+            return from_pillow(image, path)
+    except UnidentifiedImageError as error:
+        raise MaskError(path, f"is no image: it begins with {data[:12]!r}") from error
+    except Image.DecompressionBombError as error:
+        problem = f"declares a size that no mask has: {error}; use TIFF or .npy for huge masks"
+        raise MaskError(path, problem) from error
+    except (OSError, SyntaxError, ValueError, EOFError, IndexError, TypeError) as error:
+        if isinstance(error, MaskError):
+            raise
+        raise MaskError(path, f"is damaged: {error}") from error
+
+
+def _check_png(data: bytes, path: str | Path) -> None:
+    """Check every checksum, as Pillow does not: it would give damaged pixels."""
+    at = len(SIGNATURE)
+    kind = b""
+    while kind != b"IEND":
+        head = data[at : at + 8]
+        stop = at + 12 + int.from_bytes(head[:4], "big")
+        if len(head) < 8 or stop > len(data):
+            raise MaskError(path, "is damaged: it is truncated")
+        kind = head[4:]
+        if zlib.crc32(data[at + 4 : stop - 4]) != int.from_bytes(data[stop - 4 : stop], "big"):
+            name = kind.decode("latin-1")
+            raise MaskError(path, f"is damaged: its part {name!r} does not match its checksum")
+        at = stop
+
+
+def from_pillow(image: Image.Image, path: str | Path) -> RawMask:
+    """Take labels or colours from an open Pillow image."""
+    kind = image.format or "image"
+    frames = getattr(image, "n_frames", 1)
+    if frames > 1:
+        raise MaskError(path, f"has {frames} frames; a mask has one: save each frame as a file")
+    image.load()
+    lossy = kind in _LOSSY
+    mode = image.mode
+    if mode in _LABEL_MODES:
+        return RawMask(np.asarray(image), mode, kind, lossy)
+    if mode in ("LA", "PA"):
+        return RawMask(_opaque(np.asarray(image), path)[..., 0], mode, kind, lossy)
+    if mode == "RGBA":
+        return RawMask(_opaque(np.asarray(image), path)[..., :3], mode, kind, lossy)
+    if mode == "RGB":
+        return RawMask(np.asarray(image), mode, kind, lossy)
+    problem = f"has mode {mode!r}; a mask has one channel of integers, or colours: save it as PNG"
+    raise MaskError(path, problem)
+
+
+def _opaque(pixels: NDArray[Any], path: str | Path) -> NDArray[Any]:
+    translucent = int((pixels[..., -1] != 255).sum())
+    if translucent:
+        problem = (
+            f"has {translucent} pixels that are not opaque; what lies under them is not defined: "
+            "save the mask without an alpha channel"
+        )
+        raise MaskError(path, problem)
+    return pixels
+
+
+_UNKNOWN = np.uint16(0xFFFF)
+
+
+def labels_of_colors(rgb: NDArray[np.uint8], labels: LabelSet) -> NDArray[np.integer[Any]]:
+    """Give each pixel the first value of the class whose colour it has.
+
+    Parameters
+    ----------
+    rgb : ndarray of uint8, shape (H, W, 3)
+    labels : LabelSet
+        With colours.
+
+    Raises
+    ------
+    ValueError
+        If a colour is no class's and not ignored; all are listed with counts.
+    """
+    table, values = _color_table(labels)
+    packed = pack(rgb)
+    codes = table[packed]
+    if (codes == _UNKNOWN).any():
+        raise ValueError(_unknown_text(rgb[codes == _UNKNOWN], labels))
+    found: NDArray[np.integer[Any]] = values[codes]
+    return found
+
+
+def pack(rgb: NDArray[np.uint8]) -> NDArray[np.uint32]:
+    """One number a colour: 0xRRGGBB."""
+    wide = rgb.astype(np.uint32)
+    return np.asarray((wide[..., 0] << 16) | (wide[..., 1] << 8) | wide[..., 2], dtype=np.uint32)
+
+
+@lru_cache(maxsize=4)
+def _color_table(labels: LabelSet) -> tuple[NDArray[np.uint16], NDArray[Any]]:
+    table = np.full(1 << 24, _UNKNOWN, dtype=np.uint16)
+    values = [c.values[0] for c in labels.classes]
+    for code, entry in enumerate(labels.classes):
+        for red, green, blue in entry.colors:
+            table[red << 16 | green << 8 | blue] = code
+    if labels.ignore_colors:
+        for red, green, blue in labels.ignore_colors:
+            table[red << 16 | green << 8 | blue] = len(values)
+        values.append(labels.ignore[0])
+    fits = min(values) >= 0 and max(values) < 256
+    return table, np.array(values, dtype=np.uint8 if fits else np.int64)
+
+
+def count_colors(rgb: NDArray[np.uint8]) -> dict[str, int]:
+    """Pixels of each colour, most frequent first, as ``"#rrggbb"``."""
+    colors, counts = np.unique(pack(rgb).ravel(), return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    return {f"#{int(colors[i]):06x}": int(counts[i]) for i in order}
+
+
+def _unknown_text(unknown: NDArray[np.uint8], labels: LabelSet) -> str:
+    found = count_colors(unknown)
+    shown = ", ".join(f"{color} ({n} pixels)" for color, n in list(found.items())[:8])
+    more = f" and {len(found) - 8} more" if len(found) > 8 else ""
+    hint = (
+        "many near colours mean that the mask was resized with interpolation or saved with loss"
+        if len(found) > 64
+        else "add them to a class or to ignore_colors"
+    )
+    return f"has colours that label set {labels.name!r} does not declare: {shown}{more}; {hint}"
+
+
+_MOST_NPZ_BYTES = 1 << 30
+
+
+class MaskError(ValueError):
+    """A file that cannot be read as a mask; the message names it and the mend.
+
+    Attributes
+    ----------
+    path : str
+        The file.
+    problem : str
+        What is wrong and what to do, without the file's name.
+    """
+
+    def __init__(self, path: str | Path, problem: str) -> None:
+        self.path = str(path)
+        self.problem = problem
+        super().__init__(f"{self.path}: {problem}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (type(self), (self.path, self.problem))
+
+
+class LossyMaskError(MaskError):
+    """A mask in a format that does not keep values exactly."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RawMask:
+    """What a mask file holds, before any label set has its say.
+
+    Attributes
+    ----------
+    values : ndarray
+        Labels of shape (H, W), integers or bool; or colours (H, W, 3), uint8.
+    mode : str
+        Pillow's name of the mode (``"L"``, ``"P"``, ``"RGB"``, …), or the kind
+        of file (``"npy"``, ``"npz"``, ``"tiff"``).
+    kind : str
+        Name of the file format, such as ``"PNG"``.
+    lossy : bool
+        Whether the format may have changed values when it was saved.
+    """
+
+    values: NDArray[Any]
+    mode: str
+    kind: str
+    lossy: bool = False
+
+    @property
+    def is_color(self) -> bool:
+        """Whether the values are colours."""
+        return self.mode in ("RGB", "RGBA")
+
+
+def open_mask(path: str | Path) -> RawMask:
+    """Read what a mask file holds.
+
+    PNG, TIFF, NumPy files and what Pillow reads. Palette images give their
+    indices, never their colours.
+
+    Raises
+    ------
+    MaskError
+        If it is no regular file, cannot be read, is damaged, has several
+        frames, is not fully opaque, or holds floats.
+    """
+    check_path("path", path)
+    path = Path(path).expanduser()
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise MaskError(path, "is not a regular file")
+        with path.open("rb") as file:
+            if file.read(6) == b"\x93NUMPY":
+                return _from_npy(path, path)
+            file.seek(0)
+            return from_bytes(file.read(), path)
+    except OSError as error:
+        raise MaskError(path, os_problem(error)) from error
+
+
+def from_bytes(data: bytes, path: str | Path, scratch: Scratch | None = None) -> RawMask:
+    """Read a mask from the content of its file.
+
+    Parameters
+    ----------
+    data : bytes
+    path : str or path
+        Its name, for messages only.
+    scratch : Scratch, optional
+        Memory for the values where the format can use it; they are then good
+        until it is used again.
+
+    Raises
+    ------
+    MaskError
+        As :func:`open_mask`.
+    """
+    if not data:
+        raise MaskError(path, "is empty (0 bytes)")
+    if data[:6] == b"\x93NUMPY":
+        return _from_npy(io.BytesIO(data), path)
+    if data[:4] == b"PK\x03\x04":
+        return _from_npz(data, path)
+    if data[:4] in (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"):
+        from segiou.masks.tiff import from_tiff
+
+        return from_tiff(data, path)
+
+    return from_image(data, path, scratch)
+
+
+def _from_npy(file: Any, path: str | Path) -> RawMask:
+    mapped: Literal["r"] | None = "r" if isinstance(file, Path) else None
+    try:
+        array = np.load(file, mmap_mode=mapped, allow_pickle=False)
+    except Exception as error:
+        raise MaskError(path, f"is a damaged or unsafe .npy file: {error}") from error
+    return RawMask(_integers(array, path), "npy", "NPY")
+
+
+def _from_npz(data: bytes, path: str | Path) -> RawMask:
+    try:
+        with np.load(io.BytesIO(data), allow_pickle=False) as archive:
+            names = archive.files
+            if len(names) != 1:
+                problem = (
+                    f"holds {len(names)} arrays ({', '.join(names[:8])}); a mask file holds one"
+                )
+                raise MaskError(path, problem)
+            if archive.zip.infolist()[0].file_size > _MOST_NPZ_BYTES:
+                problem = "unpacks to more than a mask may have; save it as .npy, uncompressed"
+                raise MaskError(path, problem)
+            return RawMask(_integers(archive[names[0]], path), "npz", "NPZ")
+    except MaskError:
+        raise
+    except Exception as error:
+        raise MaskError(path, f"is a damaged or unsafe .npz file: {error}") from error
+
+
+def _integers(array: Any, path: str | Path) -> NDArray[Any]:
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in "biu":
+        dtype = getattr(array, "dtype", type(array).__name__)
+        raise MaskError(path, f"holds {dtype}; labels must be integers: save array.astype(int)")
+    return array
+
+
+def read_mask(
+    path: str | Path, labels: LabelSet | None = None, *, allow_lossy: bool = False
+) -> NDArray[np.integer[Any] | np.bool_]:
+    """Read the labels of a mask file.
+
+    Parameters
+    ----------
+    path : str or path
+    labels : LabelSet, optional
+        Needed for colour masks: a pixel gets the first value of the class
+        whose colour it has exactly.
+    allow_lossy : bool
+        Whether to take JPEG and other formats that do not keep values.
+
+    Returns
+    -------
+    ndarray of int or bool, shape (H, W)
+        File values; palette images give indices.
+
+    Raises
+    ------
+    MaskError
+        If the file cannot be read as a mask; the message says why and what to do.
+    """
+    if labels is not None:
+        check_kind("labels", labels, LabelSet, "a LabelSet, such as segiou.load_labels gives")
+    check_flag("allow_lossy", allow_lossy)
+    return to_labels(open_mask(path), path, labels, allow_lossy=allow_lossy)
+
+
+def to_labels(
+    raw: RawMask, path: str | Path, labels: LabelSet | None, *, allow_lossy: bool = False
+) -> NDArray[np.integer[Any] | np.bool_]:
+    """Labels of what a file holds; colours through the label set, exactly."""
+    if raw.lossy and not allow_lossy:
+        problem = (
+            f"is a {raw.kind}, which does not keep label values exactly; save masks as PNG, "
+            "or allow it: allow_lossy=True (--allow-lossy)"
+        )
+        raise LossyMaskError(path, problem)
+    if not raw.is_color:
+        return raw.values
+    if labels is None or not labels.has_colors:
+        name = "no label set" if labels is None else f"nothing in label set {labels.name!r}"
+        problem = f"holds colours (mode {raw.mode}), but {name} says what they mean"
+        if _is_grey(raw.values):
+            problem += "; its three channels are equal: save one of them as a grey PNG"
+        else:
+            problem += "; give a label set with colors"
+        raise MaskError(path, problem)
+    try:
+        return labels_of_colors(raw.values, labels)
+    except ValueError as error:
+        raise MaskError(path, str(error)) from error
+
+
+def _is_grey(rgb: NDArray[Any]) -> bool:
+    return bool((rgb[..., 0] == rgb[..., 1]).all() and (rgb[..., 1] == rgb[..., 2]).all())

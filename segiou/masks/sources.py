@@ -1,0 +1,210 @@
+"""Where masks come from: folders, archives and addresses, all read the same way."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from segiou._support.compiled import allow_missing
+from segiou._support.files import Stamp, os_problem
+from segiou.masks.archives import ARCHIVE_SUFFIXES, ArchiveFolder
+from segiou.masks.pairing import find_masks
+from segiou.masks.read import MaskError
+from segiou.masks.remote import RemoteFolder
+
+__all__ = [
+    "ArchiveFolder",
+    "LocalFolder",
+    "RemoteFolder",
+    "Source",
+    "local_stamp",
+    "open_source",
+    "stable_stamp",
+]
+
+try:
+    from segiou.masks._files import read_small as _read_small
+except ImportError as error:
+    allow_missing("reading of small files", error)
+
+    def _read_small(paths: Sequence[str], tick: int, /) -> list[tuple[bytes, int, int] | None]:
+        return [None] * len(paths)
+
+
+_TRIES = 4
+#: Clocks of file systems tick this coarsely: two changes within a tick have one time.
+_TICK_NS = 20_000_000
+#: Without waiting for whoever is at the other end of something that is no file after all.
+_READING = (
+    os.O_RDONLY
+    | getattr(os, "O_NONBLOCK", 0)
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_BINARY", 0)
+)
+
+
+@dataclass(frozen=True)
+class LocalFolder:
+    """A folder of this machine.
+
+    Attributes
+    ----------
+    root : str
+    """
+
+    root: str
+
+    def find(self) -> dict[str, str]:
+        """Mask files by their path within the folder, as ``find_masks``."""
+        return find_masks(self.root)
+
+    def stamp(self, path: str) -> Stamp:
+        """Size and modification time of a file; unknown if it cannot be told."""
+        try:
+            return local_stamp(Path(path).stat())
+        except OSError:
+            return Stamp(None, None)
+
+    def read_small(self, paths: Sequence[str]) -> list[tuple[bytes, Stamp] | None]:
+        """What :meth:`read` gives, for the files that are small and not odd in any way."""
+        found = _read_small(paths, _TICK_NS)
+        return [file and (file[0], Stamp(file[1], file[2])) for file in found]
+
+    def read(self, path: str) -> tuple[bytes, Stamp]:
+        """The content of a file and what it was then.
+
+        Raises
+        ------
+        MaskError
+            If it is no regular file, cannot be read, or is being changed.
+        """
+        try:
+            for _ in range(_TRIES):
+                if (found := _read_once(path)) is not None:
+                    return found
+        except OSError as error:
+            raise MaskError(path, os_problem(error)) from error
+        raise MaskError(path, "is being changed while it is read; score when it is written")
+
+
+def _read_once(path: str) -> tuple[bytes, Stamp] | None:
+    """Content and stamp, or None if the file changed meanwhile."""
+    # The calls of the operating system themselves: paths and files as objects
+    # would cost as much again as reading a small mask.
+    # A pipe is never opened: that would wait for a writer, or take its data.
+    _check_regular(os.stat(path), path)  # noqa: PTH116
+    handle = os.open(path, _READING)
+    try:
+        before = os.fstat(handle)
+        _check_regular(before, path)
+        if _wait_for_tick(before):
+            before = os.fstat(handle)
+        data = _read_all(handle, before.st_size)
+        after = os.fstat(handle)
+    finally:
+        os.close(handle)
+    same = _version(before) == _version(after) and len(data) == after.st_size
+    return (data, local_stamp(after)) if same else None
+
+
+def _read_all(handle: int, size: int) -> bytes:
+    """The file from its beginning, and one byte more if it has grown."""
+    data = os.read(handle, size + 1)
+    if len(data) == size or not data:
+        return data
+    blocks = [data]
+    while data and sum(map(len, blocks)) <= size:
+        data = os.read(handle, size + 1)
+        blocks.append(data)
+    return b"".join(blocks)
+
+
+def _check_regular(found: os.stat_result, path: str) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise MaskError(path, "is not a regular file")
+
+
+def _version(found: os.stat_result) -> tuple[int, ...]:
+    return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+
+def _wait_for_tick(found: os.stat_result) -> bool:
+    # A file that was written just now could be written again without its time
+    # showing it; a moment later it could not.
+    age = time.time_ns() - found.st_mtime_ns
+    if not 0 <= age < _TICK_NS:
+        return False
+    time.sleep((_TICK_NS - age) / 1e9)
+    return True
+
+
+def local_stamp(found: os.stat_result) -> Stamp:
+    """Size and modification time."""
+    return Stamp(found.st_size, found.st_mtime_ns)
+
+
+def stable_stamp(path: str | Path) -> tuple[tuple[int, ...], Stamp]:
+    """What tells whether a file is changed between two moments, and its stamp.
+
+    Raises
+    ------
+    MaskError
+        If it is no regular file or cannot be asked.
+    """
+    try:
+        found = Path(path).stat()
+        _check_regular(found, str(path))
+        _wait_for_tick(found)
+        found = Path(path).stat()
+    except OSError as error:
+        raise MaskError(path, os_problem(error)) from error
+    return _version(found), local_stamp(found)
+
+
+class Source(Protocol):
+    """A place that holds masks; small, so that it can be sent to workers."""
+
+    @property
+    def root(self) -> str:
+        """What it is called; paths of its files begin with it."""
+
+    def find(self) -> dict[str, str]:
+        """Mask files: path within the place (with ``/``) → whole path."""
+
+    def stamp(self, path: str) -> Stamp:
+        """What tells whether a file has changed; cheap after :meth:`find`."""
+
+    def read(self, path: str) -> tuple[bytes, Stamp]:
+        """The content of a file, and the stamp it had then."""
+
+
+def open_source(where: str | Path, storage_options: Mapping[str, Any] | None = None) -> Source:
+    """Find out what a path or address is.
+
+    Parameters
+    ----------
+    where : str or path
+        A folder; a ``.zip``, ``.tar``, ``.tar.gz`` (``.tgz``, ``.tar.bz2``,
+        ``.tar.xz``) archive or a folder in one (``masks.zip/truth``); or an
+        address that fsspec knows, such as ``s3://bucket/truth``.
+    storage_options : mapping, optional
+        What fsspec is to know about the address: keys, end points.
+
+    Raises
+    ------
+    ImportError
+        If an address is given and fsspec is not installed.
+    """
+    text = str(where)
+    if isinstance(where, str) and ("://" in text or "::" in text) and not Path(text).exists():
+        return RemoteFolder(text.rstrip("/"), dict(storage_options or {}))
+    path = Path(where).expanduser()
+    for part in (path, *path.parents):
+        if part.name.lower().endswith(ARCHIVE_SUFFIXES) and not part.is_dir():
+            return ArchiveFolder(str(path), str(part))
+    return LocalFolder(str(path))

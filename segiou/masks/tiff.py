@@ -1,0 +1,279 @@
+"""TIFF masks through tifffile, the reader of scikit-image, whole or window by window."""
+
+from __future__ import annotations
+
+import io
+import logging
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou.masks.read import MaskError, RawMask
+from segiou.masks.windows import FileMask
+
+__all__ = ["LOSSY_COMPRESSIONS", "check_segments", "from_tiff", "open_tiff"]
+
+# What tifffile has to say about a damaged file is in our error; without a handler
+# of the program's own, logging would print it too.
+logging.getLogger("tifffile").addHandler(logging.NullHandler())
+
+#: What is read whole; larger ones are counted window by window.
+_MOST_PIXELS = 1 << 28
+_HEADER_BYTES = 8
+#: Without them tifffile falls back on defaults that make noise of packed pixels.
+_REQUIRED = ("Compression", "PhotometricInterpretation")
+LOSSY_COMPRESSIONS = {6, 7, 33003, 33004, 33005, 34712, 34892, 50001}
+
+
+def from_tiff(data: bytes, path: str | Path) -> RawMask:
+    """Read a TIFF from its content.
+
+    Palette images give indices. Compressions that tifffile has no decoder for
+    are left to Pillow.
+
+    Raises
+    ------
+    MaskError
+        If it is damaged, has several pages, or holds floats.
+    """
+    import tifffile
+
+    try:
+        with tifffile.TiffFile(io.BytesIO(data)) as file:
+            pages = len(file.pages)
+            if pages != 1:
+                raise MaskError(path, f"has {pages} pages; a mask has one: save each as a file")
+            page: Any = file.pages[0]
+            if page.imagelength * page.imagewidth > _MOST_PIXELS:
+                problem = (
+                    f"has {page.imagewidth} × {page.imagelength} pixels; only a file of this "
+                    "machine is counted window by window: copy or unpack it"
+                )
+                raise MaskError(path, problem)
+            check_segments(page, len(data), path)
+            return _from_page(page, data, path)
+    except MaskError:
+        raise
+    except Exception as error:
+        raise MaskError(path, f"is a damaged TIFF: {error}") from error
+
+
+def check_segments(page: Any, size: int, path: str | Path) -> None:
+    """Refuse a page some of whose pixels are not in the file.
+
+    tifffile gives zeros for a tile or strip that is missing or not listed, and
+    zeros would be a class.
+
+    Parameters
+    ----------
+    page : tifffile.TiffPage
+    size : int
+        Bytes of the file.
+    path : str or path
+        Its name, for messages only.
+
+    Raises
+    ------
+    MaskError
+        If a tile or strip is not listed, has no data, or lies beyond the end.
+    """
+    if absent := [name for name in _REQUIRED if name not in page.tags]:
+        raise MaskError(path, f"is a damaged TIFF: it has no {', '.join(absent)}")
+    height, width = page.imagelength, page.imagewidth
+    if page.is_tiled:
+        tall, wide = page.tilelength, page.tilewidth
+    else:
+        tall, wide = min(page.rowsperstrip, height), width
+    if min(height, width, tall, wide) < 1:
+        raise MaskError(path, f"is a damaged TIFF: {width} × {height} in pieces {wide} × {tall}")
+    planes = page.samplesperpixel if page.planarconfig == 2 else 1
+    expected = -(-height // tall) * -(-width // wide) * planes * page.imagedepth
+    offsets, counts = page.dataoffsets, page.databytecounts
+    # As the file lists them, before tifffile fills gaps; of tiles, or of strips.
+    if _listed(page, page.is_tiled) != (width, height, tuple(offsets), tuple(counts)) or (
+        len(offsets) != expected
+    ):
+        problem = f"is a damaged TIFF: it has {expected} tiles or strips and lists {len(offsets)}"
+        raise MaskError(path, problem)
+    for i, (offset, count) in enumerate(zip(offsets, counts, strict=True)):
+        rows = min(tall, height - tall * (i % -(-height // tall))) if not page.is_tiled else tall
+        problem = _segment_problem(page, rows * _row_bytes(page, wide), count)
+        if offset < _HEADER_BYTES or offset + count > size:
+            problem = "lies beyond the end of the file, or in its header"
+        if problem:
+            raise MaskError(path, f"is a damaged TIFF: tile or strip {i} {problem}")
+
+
+def _listed(page: Any, tiled: bool) -> tuple[Any, ...]:
+    """Size, offsets and lengths as the file says, before tifffile makes sense of them."""
+    values = []
+    for code in (256, 257, *((324, 325) if tiled else (273, 279))):
+        tags = page.tags.getall(code) or []
+        values.append(tags[0].value if len(tags) == 1 else None)
+    return tuple(tuple(v) if isinstance(v, (list, tuple)) else v for v in values)
+
+
+def _row_bytes(page: Any, width: int) -> int:
+    samples = page.samplesperpixel if page.planarconfig == 1 else 1
+    return -(-width * samples * int(page.bitspersample) // 8)
+
+
+def _segment_problem(page: Any, unpacked: int, count: int) -> str:
+    if count < (unpacked if page.compression == 1 else 1):
+        return "holds less than its pixels"
+    # Nothing packs to much more than it was; a bomb does, to hide what it grows to.
+    if page.compression != 1 and count > 2 * unpacked + 4096:
+        return "holds more than its pixels"
+    return ""
+
+
+def _from_page(page: Any, data: bytes, path: str | Path) -> RawMask:
+    lossy = int(page.compression) in LOSSY_COMPRESSIONS
+    try:
+        array = page.asarray()
+    except ValueError as error:
+        if "imagecodecs" not in str(error):
+            raise
+        from segiou.masks.read import from_image
+
+        return from_image(data, path)
+    if array.dtype.kind not in "biu":
+        raise MaskError(path, f"holds {array.dtype}; labels must be integers: convert it first")
+    array = np.squeeze(array)
+    if array.ndim == 3 and array.shape[-1] == 3 and page.photometric.name == "RGB":
+        return RawMask(array, "RGB", "TIFF", lossy)
+    if array.ndim > 2:
+        problem = (
+            f"has {array.shape} samples of kind {page.photometric.name}; a mask has one channel"
+        )
+        raise MaskError(path, problem)
+    return RawMask(array, "tiff", "TIFF", lossy)
+
+
+#: A tile or strip is unpacked whole; a larger one than this does not fit the promise.
+_MOST_SEGMENT_BYTES = 1 << 28
+
+
+def open_tiff(path: str | Path, least: int) -> TiffMask | None:
+    """A view of a large TIFF, None of a small one.
+
+    Raises
+    ------
+    MaskError
+        If it is damaged, has several pages, or does not hold labels or colours.
+    """
+    import tifffile
+
+    try:
+        with tifffile.TiffFile(path) as file:
+            page: Any = file.pages.first
+            if page.imagelength * page.imagewidth < least:
+                return None
+            pages = len(file.pages)
+            if pages != 1:
+                raise MaskError(path, f"has {pages} pages; a mask has one: save each as a file")
+            check_segments(page, Path(path).stat().st_size, path)
+            return TiffMask(path, page)
+    except (MaskError, OSError):
+        raise
+    except Exception as error:
+        raise MaskError(path, f"is a damaged TIFF: {error}") from error
+
+
+class TiffMask(FileMask):
+    """A large TIFF."""
+
+    kind = "TIFF"
+
+    def __init__(self, path: str | Path, page: Any) -> None:
+        dtype, samples = page.dtype, page.samplesperpixel
+        if dtype is None or dtype.kind not in "biu":
+            raise MaskError(path, f"holds {dtype}; labels must be integers: convert it first")
+        rgb = samples == 3 and page.photometric.name == "RGB" and page.planarconfig == 1
+        if (samples != 1 and not rgb) or page.imagedepth != 1:
+            name = page.photometric.name
+            raise MaskError(path, f"has {samples} samples of kind {name}; a mask has one channel")
+        super().__init__(path, (page.imagelength, page.imagewidth), dtype)
+        self.mode = "RGB" if rgb else "tiff"
+        self.lossy = int(page.compression) in LOSSY_COMPRESSIONS
+        self._page = page
+        self._segment = (
+            (page.tilelength, page.tilewidth)
+            if page.is_tiled
+            else (min(page.rowsperstrip, page.imagelength), page.imagewidth)
+        )
+        self._check_segments(samples)
+        # Rows of strips that are neither packed nor transformed lie open.
+        bits = page.bitspersample == 8 * dtype.itemsize
+        self._open_rows = (
+            not page.is_tiled and page.compression == 1 and page.predictor == 1 and bits
+        )
+        self.chunks = (1, self.shape[1]) if self._open_rows else self._segment
+
+    def _check_segments(self, samples: int) -> None:
+        height, width = self._segment
+        size = height * width * samples * self.dtype.itemsize
+        if size > _MOST_SEGMENT_BYTES and self._page.compression != 1:
+            problem = f"is packed in pieces of {size} bytes; save it in tiles of 256 × 256 or so"
+            raise MaskError(self.path, problem)
+        self._across = -(-self.shape[1] // width)
+
+    def __getitem__(self, index: tuple[slice, ...], /) -> NDArray[Any]:
+        (top, bottom), (left, right) = (
+            part.indices(length)[:2] for part, length in zip(index, self.shape, strict=True)
+        )
+        color = (3,) if self.mode == "RGB" else ()
+        out = np.empty((bottom - top, right - left, *color), dtype=self.dtype)
+        if self._open_rows:
+            for row in range(top, bottom):
+                out[row - top] = self._row(row)[left:right]
+            return out
+        height, width = self._segment
+        across, down = (
+            range(left // width, -(-right // width)),
+            range(top // height, -(-bottom // height)),
+        )
+        for j, i in product(down, across):
+            tile = self._tile(j * self._across + i)
+            rows = slice(max(top, j * height), min(bottom, (j + 1) * height))
+            cols = slice(max(left, i * width), min(right, (i + 1) * width))
+            out[rows.start - top : rows.stop - top, cols.start - left : cols.stop - left] = tile[
+                rows.start - j * height : rows.stop - j * height,
+                cols.start - i * width : cols.stop - i * width,
+            ]
+        return out
+
+    def _row(self, row: int) -> NDArray[Any]:
+        strip, within = divmod(row, self._segment[0])
+        color = 3 if self.mode == "RGB" else 1
+        size = self.shape[1] * color * self.dtype.itemsize
+        self._check_listed(strip, (within + 1) * size)
+        data = self._bytes(self._page.dataoffsets[strip] + within * size, size)
+        order = self._page.parent.byteorder
+        values = np.frombuffer(data, dtype=self.dtype.newbyteorder(order))
+        return values.reshape(-1, 3) if color == 3 else values
+
+    def _check_listed(self, segment: int, least: int) -> None:
+        page = self._page
+        if page.dataoffsets[segment] == 0 or page.databytecounts[segment] < least:
+            raise MaskError(self.path, f"has no data for its tile or strip {segment}")
+
+    def _tile(self, segment: int) -> NDArray[Any]:
+        self._check_listed(segment, 1)
+        page = self._page
+        data = self._bytes(page.dataoffsets[segment], page.databytecounts[segment])
+        try:
+            decoded, _, shape = page.decode(data, segment, jpegtables=page.jpegtables)
+        except Exception as error:
+            problem = f"is damaged, or packed in a way that needs imagecodecs: {error}"
+            raise MaskError(self.path, problem) from error
+        if decoded is None:
+            raise MaskError(self.path, f"has no data for its tile or strip {segment}")
+        pixels: NDArray[Any] = decoded[0]
+        rows = min(self._segment[0], self.shape[0] - segment // self._across * self._segment[0])
+        if pixels.shape[0] < rows or shape[1] < rows:
+            raise MaskError(self.path, f"is damaged: tile or strip {segment} is too short")
+        return pixels if self.mode == "RGB" else pixels[..., 0]

@@ -1,0 +1,338 @@
+"""Means over images: per image, per class, and over the worst of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou import metrics
+from segiou._support.arguments import check_callable, check_several, refuse_kind
+from segiou.counting.counts import Counts, check_counts
+from segiou.metrics.ratio import Floats, included, ratio
+
+__all__ = [
+    "QUANTILES",
+    "Ascending",
+    "FineGrained",
+    "Metric",
+    "check_per_image",
+    "checked_weights",
+    "class_means",
+    "false_positive_classes",
+    "false_positive_images",
+    "fine_grained",
+    "image_influence",
+    "image_means",
+    "image_values",
+    "percentages",
+    "worst_mean",
+]
+
+Metric = Callable[[Counts], Floats]
+
+
+def image_values(per_image: Counts, metric: Metric = metrics.iou, *, include: Any = None) -> Floats:
+    """Metric of each image and class, (N, C); NaN where the image's truth lacks the class."""
+    check_per_image(per_image)
+    check_callable("metric", metric, "a function of Counts, such as segiou.metrics.iou")
+    taken = (per_image.truth > 0) & included(include, per_image.tp.shape[1])
+    return np.where(taken, metric(per_image), np.nan)
+
+
+def image_means(per_image: Counts, metric: Metric = metrics.iou, *, include: Any = None) -> Floats:
+    """Each image's own mean over the classes in its truth, (N,)."""
+    return metrics.mean(image_values(per_image, metric, include=include))
+
+
+def class_means(
+    per_image: Counts,
+    metric: Metric = metrics.iou,
+    *,
+    include: Any = None,
+    weights: Any = None,
+) -> Floats:
+    """Each class's mean over the images with it in their truth, (C,)."""
+    values = image_values(per_image, metric, include=include)
+    return worst_mean(values, 100, checked_weights(weights, len(values)))
+
+
+def worst_mean(values: Any, quantile: int, weights: Any = None) -> Floats:
+    """Mean of the lowest values along the first axis, NaN left out.
+
+    Of n defined values the lowest max(1, ⌊quantile · n / 100⌋), in whole
+    numbers: 70 % of 90 are 63, not the 62 that 0.7 * 90 rounds down to.
+
+    Parameters
+    ----------
+    values : array_like of float, shape (N,) or (N, C)
+    quantile : int
+        Percentage, above 0 and at most 100.
+    weights : array_like of float, shape (N,), optional
+        Weight of each value in the mean; which are the lowest does not depend on it.
+
+    Returns
+    -------
+    ndarray of float64, shape () or (C,)
+
+    Examples
+    --------
+    >>> float(worst_mean([0.5, 0.1, 0.9, 0.3], 50))
+    0.2
+    """
+    (percentage,) = percentages([quantile])
+    checked = None if weights is None else checked_weights(weights, len(values))
+    return Ascending.of(values, checked).lowest_mean(percentage)
+
+
+@dataclass(frozen=True, eq=False)
+class Ascending:
+    """Values sorted along their first axis, once for means of any number of the lowest.
+
+    Attributes
+    ----------
+    values : ndarray of float64, shape (N,) or (N, C)
+        The lowest first, NaN last.
+    weights : ndarray of float64, same shape, or None
+        The weight of each value.
+    defined : ndarray of int, shape () or (C,)
+        How many values are not NaN.
+    """
+
+    values: Floats
+    weights: Floats | None
+    defined: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, values: Any, weights: Any = None) -> Ascending:
+        """Sort values; which are the lowest does not depend on the weights."""
+        array = np.asarray(values)
+        if array.dtype.kind not in "biuf" or not array.ndim:
+            raise refuse_kind("values", values, "an array of numbers, one an image and class")
+        array = array.astype(np.float64, copy=False)
+        defined = np.asarray((~np.isnan(array)).sum(0))
+        if weights is None:
+            return cls(np.sort(array, axis=0), None, defined)
+        order = np.argsort(array, axis=0, kind="stable")
+        sorted_weights = np.asarray(weights, dtype=np.float64)[order]
+        return cls(np.take_along_axis(array, order, 0), sorted_weights, defined)
+
+    def lowest_mean(self, percentage: int) -> Floats:
+        """Mean of the lowest max(1, ⌊percentage · n / 100⌋) of n defined values."""
+        kept = np.where(self.defined > 0, np.maximum(1, percentage * self.defined // 100), 0)
+        position = np.arange(len(self.values)).reshape(-1, *[1] * (self.values.ndim - 1))
+        lowest = position < kept
+        values = np.where(lowest, self.values, 0.0)
+        if self.weights is None:
+            return ratio(values.sum(0), kept)
+        weights = np.where(lowest, self.weights, 0.0)
+        return ratio((values * weights).sum(0), weights.sum(0))
+
+
+def false_positive_images(per_image: Counts) -> NDArray[np.int64]:
+    """Images without a class in their truth in which it was predicted, per class, (C,)."""
+    check_per_image(per_image)
+    blind = (per_image.truth == 0) & (per_image.fp > 0)
+    return np.asarray(blind.sum(0, dtype=np.int64))
+
+
+def check_per_image(per_image: Counts) -> None:
+    """Refuse counts that are not of shape (N, C)."""
+    check_counts(per_image, "counts per image")
+    if per_image.tp.ndim != 2:
+        msg = f"counts per image must have shape (N, C), got {per_image.tp.shape}"
+        raise ValueError(msg)
+
+
+def percentages(quantiles: Iterable[int]) -> tuple[int, ...]:
+    """Refuse what is no whole percentage above 0 and at most 100."""
+    wanted = "a whole percentage above 0 and at most 100"
+    check_several("quantiles", quantiles, f"several, each {wanted}")
+    found = tuple(quantiles)
+    for q in found:
+        if isinstance(q, bool) or not isinstance(q, Real):
+            raise refuse_kind("quantile", q, wanted)
+        if not 0 < q <= 100 or int(q) != q:
+            msg = f"quantile must be {wanted}, got {q!r}"
+            raise ValueError(msg)
+    return tuple(int(q) for q in found)
+
+
+def checked_weights(weights: Any, num_images: int) -> Floats | None:
+    """Weights as floats; refuse what is not one finite weight of at least 0 an image."""
+    if weights is None:
+        return None
+    array = np.asarray(weights)
+    if array.dtype.kind not in "iuf":
+        raise refuse_kind("weights", weights, "numbers, one an image")
+    array = array.astype(np.float64)
+    if array.shape != (num_images,):
+        msg = f"weights must have shape ({num_images},), one an image, got {array.shape}"
+        raise ValueError(msg)
+    if not (np.isfinite(array) & (array >= 0)).all():
+        msg = "weights must be finite and at least 0"
+        raise ValueError(msg)
+    return array
+
+
+def image_influence(
+    per_image: Counts,
+    whole: Counts | None = None,
+    metric: Metric = metrics.iou,
+    *,
+    include: Any = None,
+) -> Floats:
+    """How much higher the data set mean is for having each image, (N,).
+
+    The mean with all images minus the mean without this one: negative where the
+    image drags the score down. Exact, since the counts without an image are a
+    subtraction of integers. :func:`segiou.analysis.influence_of_units.influence` does the same
+    for groups, other averages and each class.
+
+    Parameters
+    ----------
+    per_image : Counts of shape (N, C)
+    whole : Counts of shape (C,), optional
+        Counts of the data set, where the images are a part of it only.
+    metric : callable
+        A per-class metric of :mod:`segiou.metrics`.
+    include : array_like of bool, shape (C,), optional
+        Classes that take part.
+
+    Examples
+    --------
+    >>> per_image = Counts(tp=[[9], [1]], fp=[[1], [3]], fn=[[0], [0]], tn=[[0], [6]])
+    >>> image_influence(per_image).round(4)
+    array([ 0.4643, -0.1857])
+    """
+    check_per_image(per_image)
+    total = per_image.summed() if whole is None else whole
+    rest = Counts(
+        total.tp - per_image.tp,
+        total.fp - per_image.fp,
+        total.fn - per_image.fn,
+        total.tn - per_image.tn,
+    )
+    return metrics.mean(metric(total), include) - metrics.mean(metric(rest), include)
+
+
+def false_positive_classes(per_image: Counts) -> NDArray[np.int64]:
+    """Classes predicted in each image and not in its truth, how many, (N,)."""
+    check_per_image(per_image)
+    return np.asarray(((per_image.truth == 0) & (per_image.fp > 0)).sum(1, dtype=np.int64))
+
+
+#: The percentages that the mean over worst cases is taken over.
+QUANTILES = (10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
+
+
+@dataclass(frozen=True, eq=False)
+class FineGrained:
+    """Averages of one metric over a data set, by image and by class.
+
+    Attributes
+    ----------
+    dataset : float
+        D: ratios of the summed counts, averaged over classes.
+    image : float
+        I: averaged over the classes in each image's truth, then over images.
+    class_mean : float
+        C: averaged over the images with a class in their truth, then over classes.
+    worst_image, worst_class : mapping of int to float
+        I_q and C_q for each percentage q: of the lowest q % of the images; of
+        the lowest q % of each class's images.
+    worst_image_mean, worst_class_mean : float
+        Their means over q.
+    false_positive_images : ndarray of int64, shape (C,)
+        Images without the class in their truth in which it was predicted: none
+        of I, C and the worst cases sees them.
+    images : int
+        Images that I covers: those with a class in their truth.
+    classes : int
+        Classes that C covers: those in the truth of an image.
+    """
+
+    dataset: float
+    image: float
+    class_mean: float
+    worst_image: dict[int, float]
+    worst_class: dict[int, float]
+    worst_image_mean: float
+    worst_class_mean: float
+    false_positive_images: NDArray[np.int64]
+    images: int
+    classes: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The numbers as plain data; percentages are text, as keys in JSON are."""
+        data = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        for name in ("worst_image", "worst_class"):
+            data[name] = {str(q): value for q, value in data[name].items()}
+        return data | {"false_positive_images": self.false_positive_images.tolist()}
+
+
+def fine_grained(
+    per_image: Counts,
+    metric: Metric = metrics.iou,
+    *,
+    include: Any = None,
+    weights: Any = None,
+    quantiles: Sequence[int] = QUANTILES,
+) -> FineGrained:
+    """All the averages of a metric over images and classes.
+
+    Parameters
+    ----------
+    per_image : Counts of shape (N, C)
+        Counts of each image.
+    metric : callable
+        A per-class metric of :mod:`segiou.metrics`.
+    include : array_like of bool, shape (C,), optional
+        Classes that take part.
+    weights : array_like of float, shape (N,), optional
+        Weight of each image in the means over images. They are off by default,
+        they never choose which images are the worst, and D knows none: it is
+        made of pixels.
+    quantiles : sequence of int
+        Percentages of the worst cases, each above 0 and at most 100.
+
+    Raises
+    ------
+    ValueError
+        If the counts are not per image, a weight is negative or not finite, or
+        a percentage is out of range.
+
+    Examples
+    --------
+    >>> per_image = Counts(
+    ...     tp=[[8, 0], [3, 1]], fp=[[2, 0], [1, 0]], fn=[[0, 2], [0, 1]], tn=[[0, 8], [1, 3]]
+    ... )
+    >>> scores = fine_grained(per_image)
+    >>> scores.image, scores.class_mean, round(scores.dataset, 4)
+    (0.5125, 0.5125, 0.5179)
+    >>> scores.worst_image[50], scores.worst_class[50]
+    (0.4, 0.375)
+    """
+    wanted = percentages(quantiles)
+    values = image_values(per_image, metric, include=include)
+    checked = checked_weights(weights, len(values))
+    by_image = Ascending.of(metrics.mean(values), checked)
+    by_class = Ascending.of(values, checked)
+    worst_image = {q: float(by_image.lowest_mean(q)) for q in wanted}
+    worst_class = {q: float(metrics.mean(by_class.lowest_mean(q))) for q in wanted}
+    return FineGrained(
+        dataset=float(metrics.mean(metric(per_image.summed()), include)),
+        image=float(by_image.lowest_mean(100)),
+        class_mean=float(metrics.mean(by_class.lowest_mean(100))),
+        worst_image=worst_image,
+        worst_class=worst_class,
+        worst_image_mean=float(metrics.mean(np.array(list(worst_image.values())))),
+        worst_class_mean=float(metrics.mean(np.array(list(worst_class.values())))),
+        false_positive_images=false_positive_images(per_image),
+        images=int(by_image.defined),
+        classes=int((by_class.defined > 0).sum()),
+    )

@@ -1,0 +1,337 @@
+"""Plots of classes: bars, accuracy against IoU, prevalence, boundaries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from segiou import metrics
+from segiou.counting.counts import Tally
+from segiou.metrics.per_image import image_means
+from segiou.plots.style import IOU, MUTED, OTHER, drawing, name_rows, report_of, require
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from segiou.analysis.bootstrapping import Intervals
+    from segiou.report.report import ClassRow, Report
+
+__all__ = [
+    "accuracy_against_iou",
+    "boundary_against_iou",
+    "class_bars",
+    "dumbbells",
+    "image_distribution",
+    "prevalence_curve",
+]
+
+_ROW = 0.165
+
+
+def _defined(report: Report, metric: str) -> list[ClassRow]:
+    rows = [row for row in report.classes if not np.isnan(getattr(row, metric))]
+    if not rows:
+        msg = f"no class has a defined {metric}, so there is nothing to draw"
+        raise ValueError(msg)
+    return rows
+
+
+def _height(rows: int) -> float:
+    return 0.75 + _ROW * rows
+
+
+def class_bars(
+    source: Any,
+    *,
+    metric: str = "iou",
+    intervals: Intervals | None = None,
+    limit: int = 40,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw a score of each class as a bar, the lowest on top, with intervals where given.
+
+    Parameters
+    ----------
+    source : Report, Run or ConfusionMatrix
+    metric : {"iou", "dice", "precision", "recall"}
+    intervals : Intervals, optional
+        Bootstrap intervals of the same metric.
+    limit : int
+        Classes to draw, at most: the lowest.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+        Classes without a value are left out. A dashed line is the mean.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    ValueError
+        If there is no such metric, no class has a value, or the intervals are
+        of another metric.
+    """
+    report = report_of(source)
+    if metric not in ("iou", "dice", "precision", "recall"):
+        msg = f"no metric {metric!r} to draw; there are iou, dice, precision, recall"
+        raise ValueError(msg)
+    if intervals is not None and intervals.metric != metric:
+        msg = f"the intervals are of {intervals.metric!r}, not of {metric!r}"
+        raise ValueError(msg)
+    every = sorted(_defined(report, metric), key=lambda row: float(getattr(row, metric)))
+    rows = every[:limit]
+    values = np.array([getattr(row, metric) for row in rows])
+    label = {"iou": "IoU"}.get(metric, metric.capitalize() if metric == "dice" else metric)
+    with drawing(ax, _height(len(rows))) as axes:
+        axes.barh(range(len(rows)), values, height=0.68, color=IOU, label=label)
+        if intervals is not None:
+            _whiskers(axes, rows, values, intervals)
+        mean = _mean(report, metric)
+        axes.axvline(mean, color="black", linestyle=(0, (3, 2)), linewidth=0.8, label="mean")
+        name_rows(axes, [row.name for row in rows])
+        _scale(axes, f"{label}, dashed: mean", len(rows), len(every), "lowest")
+    return axes
+
+
+def _mean(report: Report, metric: str) -> float:
+    """Mean over the classes that means include and that have a value."""
+    values = np.array([getattr(row, metric) for row in report.classes])
+    return float(metrics.mean(values, report.include))
+
+
+def _whiskers(axes: Axes, rows: list[ClassRow], values: Any, intervals: Iterable[Any]) -> None:
+    ends = {found.name: (found.low, found.high) for found in intervals}
+    known = [i for i, row in enumerate(rows) if not np.isnan(ends.get(row.name, (np.nan,))[0])]
+    low = np.array([ends[rows[i].name][0] for i in known])
+    high = np.array([ends[rows[i].name][1] for i in known])
+    middle = values[known]
+    # A percentile interval need not hold the value itself.
+    lengths = np.maximum(0, [middle - low, high - middle])
+    axes.errorbar(
+        middle, known, xerr=lengths, fmt="none", ecolor="black", elinewidth=0.8, capsize=1.6
+    )
+
+
+def _scale(axes: Axes, label: str, shown: int, total: int, which: str) -> None:
+    axes.set_xlim(0, 1)
+    left_out = f" (the {shown} {which} of {total} classes)" if shown < total else ""
+    axes.set_xlabel(f"{label}{left_out}")
+    axes.grid(visible=True, axis="x")
+    axes.spines["left"].set_visible(False)
+
+
+def accuracy_against_iou(source: Any, *, limit: int = 40, ax: Axes | None = None) -> Axes:
+    """Draw accuracy and IoU of each class, the most frequent class on top.
+
+    The accuracy of a class is its recall. The line between the two is what
+    false positives cost.
+
+    Parameters
+    ----------
+    source : Report, Run or ConfusionMatrix
+    limit : int
+        Classes to draw, at most: those with the longest lines.
+    ax : Axes, optional
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    ValueError
+        If no class is in the truth.
+    """
+    every = _defined(report_of(source), "recall")
+    return dumbbells(
+        [(row, row.recall, row.iou) for row in every], ("accuracy", "IoU"), limit=limit, ax=ax
+    )
+
+
+def dumbbells(
+    every: list[tuple[ClassRow, float, float]],
+    labels: tuple[str, str],
+    *,
+    limit: int,
+    ax: Axes | None,
+) -> Axes:
+    """Draw two scores of each class and the line between them, the most frequent class on top.
+
+    Raises
+    ------
+    ValueError
+        If there is no class to draw.
+    """
+    if not every:
+        msg = f"no class has both {labels[0]} and {labels[1]}, so there is nothing to draw"
+        raise ValueError(msg)
+    shown = sorted(every, key=lambda item: item[2] - item[1])[:limit]
+    shown.sort(key=lambda item: -item[0].share)
+    rows, first, second = (list(column) for column in zip(*shown, strict=True))
+    places = range(len(rows))
+    with drawing(ax, _height(len(rows)) + 0.2) as axes:
+        axes.hlines(places, second, first, color=MUTED, linewidth=1.1, zorder=1)
+        axes.scatter(
+            first,
+            places,
+            s=17,
+            facecolor="white",
+            edgecolor=OTHER,
+            linewidth=1.1,
+            label=labels[0],
+            zorder=2,
+            clip_on=False,
+        )
+        # At 0 and 1 half a dot lies beyond the axes.
+        axes.scatter(second, places, s=17, color=IOU, label=labels[1], zorder=3, clip_on=False)
+        name_rows(axes, [row.name for row in rows])
+        _scale(axes, "score", len(rows), len(every), "widest")
+        axes.legend(
+            loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, handletextpad=0.2, borderpad=0.1
+        )
+    return axes
+
+
+def prevalence_curve(source: Any, class_name: str, *, ax: Axes | None = None) -> Axes:
+    """Draw what the same model would score if one class were rarer or more frequent.
+
+    Confusion rates are held; see :func:`segiou.analysis.prevalence.prevalence_curve`.
+
+    Parameters
+    ----------
+    source : Report, Run or ConfusionMatrix
+    class_name : str
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+        The share on a logarithmic axis; a dot at the class's own share.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    ValueError
+        If there is no such class, it is not in the truth, or the classes are
+        channels that overlap.
+    """
+    from segiou.analysis.prevalence import prevalence_curve as curve_of
+
+    report = report_of(source)
+    if class_name not in report.class_names:
+        msg = f"no class {class_name!r}; there are {', '.join(report.class_names[:12])}"
+        raise ValueError(msg)
+    if not isinstance(report.tally, Tally):
+        msg = "overlapping channels have no confusion rates to hold while a class gets rarer"
+        raise ValueError(msg)
+    index = report.class_names.index(class_name)
+    row = report.classes[index]
+    low = np.log10(min(1e-4, row.share / 2)) if row.share > 0 else -4.0
+    shares = np.logspace(low, np.log10(0.5), 81)
+    curve = curve_of(report.tally, index, shares, include=report.include)
+    with drawing(ax, 2.1) as axes:
+        axes.plot(shares, curve.pixel_accuracy, color=OTHER, label="pixel accuracy")
+        axes.plot(shares, curve.iou, color=IOU, linewidth=1.8, label="IoU of the class")
+        axes.plot(shares, curve.mean_iou, color=MUTED, linestyle=(0, (4, 2)), label="mean IoU")
+        axes.plot([row.share], [row.iou], "o", color=IOU, markersize=4.5, markeredgecolor="white")
+        axes.set_xscale("log")
+        axes.set_ylim(0, 1.02)
+        axes.set_xlabel(f"share of {class_name} in the truth, dot: here", parse_math=False)
+        axes.set_ylabel("score")
+        axes.grid(visible=True, axis="y")
+        axes.legend(
+            loc="lower center",
+            bbox_to_anchor=(0.5, 1.0),
+            ncols=3,
+            handlelength=1.5,
+            columnspacing=1.0,
+            borderpad=0.1,
+        )
+    return axes
+
+
+def image_distribution(source: Any, *, bins: int = 20, ax: Axes | None = None) -> Axes:
+    """Draw how the mean IoU of single images is spread.
+
+    Parameters
+    ----------
+    source : Report or Run
+        One that kept the counts of its images.
+    bins : int
+        From 0 to 1.
+    ax : Axes, optional
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    ValueError
+        If the images were not kept apart, or none has a score.
+    """
+    report = report_of(source)
+    if report.per_image is None:
+        msg = (
+            "the images were not kept apart; score with segiou.score or segiou.score_folder, "
+            "and draw the Run"
+        )
+        raise ValueError(msg)
+    scores = image_means(report.per_image, include=report.include)
+    scores = scores[~np.isnan(scores)]
+    if not scores.size:
+        msg = "no image has a score, so there is nothing to draw"
+        raise ValueError(msg)
+    with drawing(ax, 1.9) as axes:
+        axes.hist(scores, bins, range=(0, 1), color=IOU, edgecolor="white", linewidth=0.6)
+        axes.axvline(float(scores.mean()), color="black", linewidth=0.9, label="mean over images")
+        axes.axvline(
+            report.mean_iou, color="black", linestyle=(0, (3, 2)), linewidth=0.9, label="data set"
+        )
+        axes.set_xlim(0, 1)
+        axes.set_xlabel("mean IoU of the image")
+        axes.set_ylabel("images")
+        axes.yaxis.set_major_locator(require("matplotlib.ticker").MaxNLocator(integer=True))
+        axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, borderpad=0.1)
+    return axes
+
+
+def boundary_against_iou(source: Any, *, limit: int = 40, ax: Axes | None = None) -> Axes:
+    """Draw IoU and Boundary IoU of each class, the most frequent class on top.
+
+    The line between the two is what the edges cost: long where a large object
+    hides ragged ones.
+
+    Parameters
+    ----------
+    source : Report or Run
+        In which boundaries were measured.
+    limit : int
+        Classes to draw, at most: those with the longest lines.
+    ax : Axes, optional
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    ValueError
+        If boundaries were not measured, or no class has both scores.
+    """
+    report = report_of(source)
+    measured = [row for row in report.boundary if row["measure"] == "boundary_iou"]
+    if not measured:
+        msg = "boundaries were not measured: score with boundary=True (--boundary)"
+        raise ValueError(msg)
+    scores = measured[0]["classes"]
+    every = [
+        (row, float(scores[row.name]))
+        for row in report.classes
+        if not np.isnan(row.iou) and not np.isnan(scores[row.name])
+    ]
+    return dumbbells(
+        [(row, row.iou, edge) for row, edge in every],
+        ("IoU", f"Boundary IoU {measured[0]['tolerance']}"),
+        limit=limit,
+        ax=ax,
+    )

@@ -1,0 +1,254 @@
+"""A comparison of two runs as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from segiou._support.files import write_whole
+from segiou.metrics.per_image import image_means
+from segiou.metrics.ratio import Floats
+from segiou.report.gallery import Reader, comparison_gallery
+from segiou.report.notebook import with_short_names
+from segiou.report.page import assemble, class_colors, hex_color, plural, signed
+from segiou.report.provenance import making
+from segiou.report.report_page import gallery_context
+
+if TYPE_CHECKING:
+    from segiou.analysis.comparison import Comparison, Difference, PairComparison
+    from segiou.report.report import Report
+    from segiou.runs.run import Run
+
+__all__ = ["render_comparison", "write_comparison_html"]
+
+_BINS = 21
+
+
+def render_comparison(
+    comparison: Comparison,
+    run_a: Run,
+    run_b: Run,
+    *,
+    pair: int = 0,
+    images: str | Path | None = None,
+    examples: int = 24,
+    read: Reader | None = None,
+) -> str:
+    """Render a comparison of two runs as one self-contained HTML page.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    run_a, run_b : Run
+        The two runs of the pair, in its order.
+    pair : int
+        Which pair of the comparison, where it has more than one.
+    images : str or path, optional
+        Folder of photographs, matched to the images by name.
+    examples : int
+        Images in the gallery, at most: those on which the two differ most.
+    read : callable, optional
+        Gives the content of a mask file, by its path, where masks lie in an
+        archive or at an address.
+
+    Raises
+    ------
+    FileNotFoundError
+        If ``images`` is no folder.
+    ValueError
+        If ``examples`` is negative, or the runs are not of the same images.
+    """
+    if examples < 0:
+        msg = f"examples must be at least 0, got {examples}"
+        raise ValueError(msg)
+    if run_a.ids != run_b.ids:
+        msg = "the two runs are not of the same images; give the runs that were compared"
+        raise ValueError(msg)
+    comparison = with_short_names(comparison)
+    found = comparison.pairs[pair]
+    names = (found.a, found.b)
+    colors = class_colors(run_a.labels)
+    reports = (run_a.report(comparison.protocol or None), run_b.report(comparison.protocol or None))
+    lines = _lines(found, reports[0], colors, comparison.level)
+    shown = None
+    if examples:
+        shown = comparison_gallery(
+            (run_a, run_b), names, colors, images=images, examples=examples, read=read
+        )
+    context = {
+        **_headings(comparison, names, reports[0]),
+        **_making((run_a, run_b), names, reports),
+        **gallery_context(shown, lines),
+        "comparison": comparison,
+        "found": found,
+        "names": names,
+        "class_names": run_a.class_names,
+        "pairs_of_scores": _scores(reports),
+        **_sentences(comparison, found),
+        "reach": _reach([found.overall, *found.classes]),
+        "sure": found.overall.differs(comparison.level),
+        "spread": _spread(run_a, run_b),
+    }
+    data = {
+        "confusion": None,
+        "names": list(run_a.class_names),
+        "gallery": None if shown is None else shown.payload(),
+    }
+    return assemble("comparison.html", context, data)
+
+
+def write_comparison_html(
+    path: str | Path, comparison: Comparison, run_a: Run, run_b: Run, **options: Any
+) -> Path:
+    """Write the page of a comparison, whole or not at all.
+
+    Parameters
+    ----------
+    path : str or path
+    comparison, run_a, run_b, **options
+        As for :func:`render_comparison`.
+    """
+    return write_whole(path, render_comparison(comparison, run_a, run_b, **options))
+
+
+def _sentences(comparison: Comparison, found: PairComparison) -> dict[str, Any]:
+    """The words on the pair of the page, and folded away those on the others."""
+    return {
+        "ranking_sentences": comparison.ranking_sentences(),
+        "sentences": [*comparison.pair_sentences(found), *comparison.closing_sentences()],
+        "other_pairs": [
+            (f"{pair.b} against {pair.a}", comparison.pair_sentences(pair))
+            for pair in comparison.pairs
+            if pair is not found
+        ],
+    }
+
+
+def _headings(comparison: Comparison, names: tuple[str, str], report: Report) -> dict[str, Any]:
+    models = len(comparison.names)
+    others = f"; 2 of {models} models" if models > 2 else ""
+    return {
+        "what": "comparison",
+        "page_title": f"{names[1]} against {names[0]}: segmentation scores",
+        "heading": f"{names[1]} against {names[0]}",
+        "subtitle": (
+            f"{plural(comparison.images, 'image')}, "
+            f"{plural(len(report.class_names), 'class', 'classes')}, "
+            f"rule {comparison.protocol or report.protocol.name}{others}"
+        ),
+        "report": report,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class DifferenceLine:
+    """A class of the comparison as the page shows it.
+
+    Attributes
+    ----------
+    row : Difference
+    color : str
+    share : float
+    sure : bool
+        Whether interval and adjusted p both speak for a difference.
+    """
+
+    row: Difference
+    color: str
+    share: float
+    sure: bool
+
+
+def _lines(
+    found: PairComparison, report: Report, colors: Sequence[tuple[int, int, int]], level: float
+) -> list[DifferenceLine]:
+    shares = [row.share for row in report.classes]
+    return [
+        DifferenceLine(row, hex_color(color), share, row.differs(level))
+        for row, color, share in zip(found.classes, colors, shares, strict=False)
+    ]
+
+
+def _scores(reports: tuple[Report, Report]) -> list[tuple[str, float, float, str]]:
+    shown = (
+        ("mean_iou", "Mean IoU"),
+        ("pixel_accuracy", "Pixel accuracy"),
+        ("mean_accuracy", "Mean accuracy"),
+        ("mean_dice", "Mean Dice"),
+        ("frequency_weighted_iou", "Weighted IoU"),
+        ("cohen_kappa", "Cohen’s kappa"),
+    )
+    pairs = [(name, getattr(reports[0], key), getattr(reports[1], key)) for key, name in shown]
+    return [(name, a, b, signed(b - a)) for name, a, b in pairs]
+
+
+def _reach(rows: Sequence[Difference]) -> float:
+    """How far the axis of differences goes to either side: a round number."""
+    ends = [abs(x) for row in rows for x in (row.delta, row.low, row.high) if x == x]
+    widest = max(ends, default=0.0)
+    steps = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
+    return next((step for step in steps if widest <= step), 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class DifferenceSpread:
+    """How the difference is spread over the images.
+
+    Attributes
+    ----------
+    bins : tuple of (float, float, int)
+        From, to, images.
+    reach : float
+    most : int
+    facts : tuple of (str, str)
+    """
+
+    bins: tuple[tuple[float, float, int], ...]
+    reach: float
+    most: int
+    facts: tuple[tuple[str, str], ...]
+
+
+def _spread(run_a: Run, run_b: Run) -> DifferenceSpread | None:
+    per_image = _image_scores(run_b) - _image_scores(run_a)
+    defined = per_image[~np.isnan(per_image)]
+    if not defined.size:
+        return None
+    widest = float(np.abs(defined).max())
+    reach = next((r for r in (0.05, 0.1, 0.2, 0.4, 0.6, 0.8) if widest <= r), 1.0)
+    # An odd number, so that one bin lies around no difference.
+    counts, edges = np.histogram(defined, _BINS, (-reach, reach))
+    facts = (
+        ("images where it is higher", str(int((defined > 0).sum()))),
+        ("images where it is lower", str(int((defined < 0).sum()))),
+        ("images where it is equal", str(int((defined == 0).sum()))),
+        ("median difference", signed(float(np.median(defined)))),
+        ("highest difference", signed(float(defined.max()))),
+        ("lowest difference", signed(float(defined.min()))),
+    )
+    bins = zip(edges[:-1].tolist(), edges[1:].tolist(), counts.tolist(), strict=True)
+    return DifferenceSpread(tuple(bins), reach, int(counts.max()), facts)
+
+
+def _image_scores(run: Run) -> Floats:
+    return image_means(run.counts, include=run.include)
+
+
+def _making(
+    runs: tuple[Run, Run], names: tuple[str, str], reports: tuple[Report, Report]
+) -> dict[str, Any]:
+    made = [making(report, run) for report, run in zip(reports, runs, strict=True)]
+    blocks = [
+        {"title": name, "facts": m.facts, "skipped": m.skipped, "skipped_more": m.skipped_more}
+        for name, m in zip(names, made, strict=True)
+    ]
+    recipes = [
+        (f"{name}, on the command line", m.command)
+        for name, m in zip(names, made, strict=True)
+        if m.command
+    ]
+    return {"makings": blocks, "recipes": recipes, "toml": made[0].toml}

@@ -1,0 +1,565 @@
+"""Pictures as data URIs: masks exactly, photographs small, all within a budget."""
+
+from __future__ import annotations
+
+import base64
+import io
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, UnidentifiedImageError
+
+from segiou import metrics
+from segiou.counting.encoding import Encoding, ValueCodes
+from segiou.labels.class_options import ClassOptions
+from segiou.labels.label_set import LabelSet
+from segiou.masks.read import MaskError, from_bytes, read_mask, to_labels
+from segiou.metrics.per_image import image_means
+from segiou.metrics.ratio import Floats
+from segiou.report.page import Color
+
+if TYPE_CHECKING:
+    from segiou.runs.run import ImageCount, Run
+
+__all__ = [
+    "GALLERY_BYTES",
+    "LARGEST",
+    "Example",
+    "Gallery",
+    "Indices",
+    "Masks",
+    "PictureError",
+    "Pictures",
+    "Reader",
+    "choose",
+    "comparison_gallery",
+    "find_photograph",
+    "find_photographs",
+    "fitted",
+    "gallery",
+    "grey_png",
+    "mask_png",
+    "read_indices",
+    "read_photograph",
+    "reduced_size",
+    "resized",
+]
+
+#: Pixels across of the largest picture in a page.
+LARGEST = 480
+#: Widths tried from the first on, until the pictures of an example fit its part of the page.
+_WIDTHS = (LARGEST, 400, 320, 256, 208, 160, 128, 96)
+_QUALITY = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Pictures:
+    """The pictures of one example as data URIs, all of one size.
+
+    Attributes
+    ----------
+    width, height : int
+        Pixels as embedded.
+    full_width, full_height : int
+        Pixels of the masks.
+    masks : tuple of str
+        Truth, then predictions.
+    photograph : str or None
+    """
+
+    width: int
+    height: int
+    full_width: int
+    full_height: int
+    masks: tuple[str, ...]
+    photograph: str | None
+
+    @property
+    def size(self) -> int:
+        """Characters they take in the page."""
+        return sum(map(len, self.masks)) + len(self.photograph or "")
+
+
+def fitted(
+    masks: Masks, colors: Sequence[Color], photograph: Path | None, budget: int
+) -> tuple[Pictures, str]:
+    """Encode the pictures of an example as large as the budget allows.
+
+    Parameters
+    ----------
+    masks : Masks
+    colors : sequence of colour
+    photograph : path, optional
+    budget : int
+        Characters that they may take; at the smallest size they are taken as
+        they come.
+
+    Returns
+    -------
+    pictures : Pictures
+    problem : str
+        Why there is no photograph where one was asked for.
+    """
+    for size in dict.fromkeys(reduced_size(masks.full_size, width) for width in _WIDTHS):
+        pictures, problem = _encoded(masks, colors, photograph, size)
+        if pictures.size <= budget:
+            break
+    return pictures, problem
+
+
+def _encoded(
+    masks: Masks, colors: Sequence[Color], photograph: Path | None, size: tuple[int, int]
+) -> tuple[Pictures, str]:
+    shown = tuple(mask_png(resized(mask, size), colors) for mask in masks.arrays)
+    photo, problem = None, ""
+    if photograph is not None:
+        try:
+            photo = _jpeg(read_photograph(photograph, size))
+        except PictureError as error:
+            problem = str(error)
+    return Pictures(*size, *masks.full_size, shown, photo), problem
+
+
+def mask_png(indices: NDArray[np.uint16], colors: Sequence[Color]) -> str:
+    """Encode indices as a PNG data URI in their colours, exactly."""
+    if len(colors) <= 256:
+        image = Image.fromarray(indices.astype(np.uint8))
+        image.putpalette([channel for color in colors for channel in color])
+    else:
+        table = np.array(colors, dtype=np.uint8)
+        image = Image.fromarray(table[indices])
+    return _png(image)
+
+
+def grey_png(values: NDArray[np.uint8]) -> str:
+    """Encode a grey picture as a PNG data URI."""
+    return _png(Image.fromarray(values))
+
+
+def _png(image: Image.Image) -> str:
+    out = io.BytesIO()
+    image.save(out, "PNG", optimize=True)
+    return f"data:image/png;base64,{base64.b64encode(out.getvalue()).decode()}"
+
+
+def _jpeg(image: Image.Image) -> str:
+    out = io.BytesIO()
+    image.save(out, "JPEG", quality=_QUALITY, optimize=True, progressive=True)
+    return f"data:image/jpeg;base64,{base64.b64encode(out.getvalue()).decode()}"
+
+
+Indices = NDArray[np.uint16]
+Size = tuple[int, int]
+Reader = Callable[[str], bytes]
+
+_PHOTOGRAPHS = frozenset(
+    (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff", ".ppm", ".jp2", ".gif")
+)
+
+
+class PictureError(ValueError):
+    """A picture that cannot be shown; the message says why, for a reader of the page."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Masks:
+    """The masks of one image, as large as a page can show them.
+
+    Attributes
+    ----------
+    arrays : tuple of ndarray of uint16, shape (H, W)
+        Truth, then predictions: class indices; C where the truth is ignored,
+        C + 1 where a value names no class.
+    full_size : (int, int)
+        Width and height of the truth itself.
+    """
+
+    arrays: tuple[Indices, ...]
+    full_size: Size
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    path: str
+    labels: LabelSet
+    codes: ValueCodes
+
+
+def read_indices(
+    truth: str, preds: Sequence[tuple[str, ClassOptions]], read: Reader | None = None
+) -> Masks:
+    """Read masks as class indices, predictions at the truth's size.
+
+    Parameters
+    ----------
+    truth : str
+        File of the truth.
+    preds : sequence of (str, ClassOptions)
+        Files of predictions, at least one, with how they were counted; the
+        first one's options say what the truth means.
+    read : callable, optional
+        Gives the content of a file that is not on this machine's disk.
+
+    Raises
+    ------
+    PictureError
+        If a file was not kept, is gone, or is no picture of two dimensions.
+    """
+    first = preds[0][1]
+    sides = [_Side(truth, first.labels, Encoding.of_classes(first).truth)]
+    sides += [_Side(path, own.pred_labels, Encoding.of_classes(own).pred) for path, own in preds]
+    # One after the other, each reduced at once: the masks may be huge.
+    arrays: list[Indices] = []
+    full_size = size = (0, 0)
+    for side in sides:
+        values = _values(side, read)
+        if not arrays:
+            full_size = (values.shape[1], values.shape[0])
+            size = reduced_size(full_size, LARGEST)
+        arrays.append(_coded(resized(values, size), side.codes, first.num_classes))
+    return Masks(tuple(arrays), full_size)
+
+
+def reduced_size(size: Size, largest: int) -> Size:
+    """Reduce a size to a width, and to a height of half as much again.
+
+    Examples
+    --------
+    >>> reduced_size((2048, 1024), 480), reduced_size((100, 3000), 480)
+    ((480, 240), (24, 720))
+    """
+    scale = min(1.0, largest / size[0], 1.5 * largest / size[1])
+    return max(1, round(size[0] * scale)), max(1, round(size[1] * scale))
+
+
+def resized(array: NDArray[Any], size: Size) -> NDArray[Any]:
+    """Bring an array to a size (width, height) by the nearest pixel."""
+    if array.shape == size[::-1]:
+        return array
+    return array[np.ix_(*map(_nearest, array.shape, size[::-1]))]
+
+
+def _nearest(old: int, new: int) -> NDArray[np.intp]:
+    return ((2 * np.arange(new) + 1) * old) // (2 * new)
+
+
+def _values(side: _Side, read: Reader | None) -> NDArray[Any]:
+    if not side.path:
+        raise PictureError("it was scored from arrays, not from files")
+    try:
+        if read is None:
+            values = read_mask(side.path, side.labels, allow_lossy=True)
+        else:
+            raw = from_bytes(read(side.path), side.path)
+            values = to_labels(raw, side.path, side.labels, allow_lossy=True)
+    except (MaskError, OSError) as error:
+        raise PictureError(str(error)) from error
+    if values.ndim != 2 or not values.size:
+        msg = f"{side.path} has shape {values.shape}, which cannot be drawn as a picture"
+        raise PictureError(msg)
+    return values
+
+
+def _coded(values: NDArray[Any], codes: ValueCodes, num_classes: int) -> Indices:
+    offset = values.astype(np.int64) - codes.low
+    inside = (offset >= 0) & (offset < len(codes.codes))
+    found = codes.codes[np.where(inside, offset, 0)]
+    found = np.where(inside, found, codes.undeclared).astype(np.uint16)
+    # Undeclared is one past ignored in the truth and takes ignored's place in
+    # the prediction, which knows no ignoring.
+    found[found == codes.undeclared] = num_classes + 1
+    return found
+
+
+def find_photographs(folder: str | Path) -> dict[str, Path]:
+    """Photographs of a folder by relative path without ending.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such folder.
+    """
+    root = Path(folder).expanduser()
+    if not root.is_dir():
+        msg = f"{root} is no folder; name the folder that holds the photographs"
+        raise FileNotFoundError(msg)
+    files = sorted(p for p in root.rglob("*") if p.suffix.lower() in _PHOTOGRAPHS)
+    return {p.relative_to(root).with_suffix("").as_posix(): p for p in files}
+
+
+def find_photograph(photographs: Mapping[str, Path], id: str) -> Path | None:
+    """The photograph of an image: of the same id, the same name, or of a name it begins.
+
+    Examples
+    --------
+    >>> found = {"val/a_001_photo": Path("a.png"), "val/a_002": Path("b.jpg")}
+    >>> find_photograph(found, "a_001").name, find_photograph(found, "a_0")
+    ('a.png', None)
+    """
+    if id in photographs:
+        return photographs[id]
+    stem = id.rpartition("/")[2]
+    names = [(key.rpartition("/")[2], path) for key, path in photographs.items()]
+    same = [path for name, path in names if name == stem]
+    longer = [
+        path
+        for name, path in names
+        if name.startswith(stem) and name != stem and not name[len(stem)].isalnum()
+    ]
+    found = same or longer
+    return found[0] if len(found) == 1 else None
+
+
+def read_photograph(path: Path, size: tuple[int, int]) -> Image.Image:
+    """Read a photograph at a size (width, height).
+
+    Raises
+    ------
+    PictureError
+        If it cannot be read.
+    """
+    try:
+        with Image.open(path) as image:
+            # JPEG decodes at an eighth, a quarter or a half for almost nothing.
+            image.draft("RGB", size)
+            return image.convert("RGB").resize(size, Image.Resampling.LANCZOS)
+    except (
+        UnidentifiedImageError,
+        Image.DecompressionBombError,
+        OSError,
+        SyntaxError,
+        ValueError,
+    ) as error:
+        msg = f"{path} cannot be shown: {error}"
+        raise PictureError(msg) from error
+
+
+#: Characters that all pictures of a page may take; the page as a whole stays below 1.5 MB.
+GALLERY_BYTES = 1_150_000
+KINDS = ("worst", "best", "random")
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """An image of the gallery.
+
+    Attributes
+    ----------
+    number : int
+        Its place in the page.
+    id : str
+    kind : str
+        Why it was chosen.
+    scores : tuple of float
+        Mean IoU over the classes in it, one a model.
+    class_ious : tuple of tuple of float
+        IoU of each class, one tuple a model.
+    pictures : Pictures or None
+    problem : str
+        Why there are no pictures, or no photograph.
+    """
+
+    number: int
+    id: str
+    kind: str
+    scores: tuple[float, ...]
+    class_ious: tuple[tuple[float, ...], ...]
+    pictures: Pictures | None
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gallery:
+    """The examples and what they show.
+
+    Attributes
+    ----------
+    examples : tuple of Example
+    kinds : tuple of (str, int)
+        What there is to choose from, with how many.
+    models : tuple of str
+        Whose predictions are shown.
+    colors : tuple of colour
+        Of the classes, of ignored and of unassigned pixels.
+    has_photographs : bool
+    missing : str
+        The folder of photographs, where none of them is of these images.
+    """
+
+    examples: tuple[Example, ...]
+    kinds: tuple[tuple[str, int], ...]
+    models: tuple[str, ...]
+    colors: tuple[Color, ...]
+    has_photographs: bool
+    missing: str
+
+    def payload(self) -> dict[str, Any]:
+        """What the script needs to know about the examples."""
+        return {
+            "models": list(self.models),
+            "colors": ["#{:02x}{:02x}{:02x}".format(*color) for color in self.colors],
+            "examples": [
+                {
+                    "id": e.id,
+                    "kind": e.kind,
+                    "scores": [_plain(s) for s in e.scores],
+                    "ious": [[_plain(v) for v in values] for values in e.class_ious],
+                }
+                for e in self.examples
+            ],
+        }
+
+
+def _plain(value: float) -> float | None:
+    return None if math.isnan(value) else round(value, 4)
+
+
+def choose(scores: Floats, number: int, seed: int) -> list[tuple[int, str]]:
+    """Choose images: half of them the worst, a quarter the best, the rest at random.
+
+    Parameters
+    ----------
+    scores : ndarray of float, shape (N,)
+        NaN is never chosen.
+    number : int
+        How many at most.
+    seed : int
+
+    Returns
+    -------
+    list of (int, str)
+        Index and why, in the order of the scores.
+
+    Examples
+    --------
+    >>> choose(np.array([0.9, 0.1, float("nan"), 0.5, 0.7]), 3, seed=0)
+    [(1, 'worst'), (3, 'worst'), (0, 'random')]
+    """
+    order = [i for i in np.argsort(scores, kind="stable").tolist() if not np.isnan(scores[i])]
+    number = min(number, len(order))
+    worst, best = math.ceil(number / 2), number // 4
+    kinds = dict.fromkeys(order[:worst], "worst")
+    kinds |= dict.fromkeys(order[len(order) - best :], "best") if best else {}
+    rest = [i for i in order if i not in kinds]
+    left = number - len(kinds)
+    if left:
+        drawn = np.random.default_rng(seed).choice(len(rest), left, replace=False)
+        kinds |= dict.fromkeys((rest[i] for i in drawn.tolist()), "random")
+    return [(i, kinds[i]) for i in order if i in kinds]
+
+
+def gallery(
+    run: Run,
+    colors: Sequence[Color],
+    *,
+    images: str | Path | None,
+    examples: int,
+    seed: int,
+    read: Reader | None = None,
+) -> Gallery:
+    """Collect examples of one run.
+
+    Parameters
+    ----------
+    run : Run
+    colors : sequence of colour
+    images : path, optional
+        Folder of the photographs.
+    examples : int
+        How many at most.
+    seed : int
+        For those at random.
+    read : callable, optional
+        Gives the content of a mask file that is not on this machine's disk.
+    """
+    counts = run.counts
+    scores = image_means(counts, include=run.include)
+    chosen = choose(scores, examples, seed)
+    return _collected((run,), ("prediction",), colors, (images, read), chosen, KINDS)
+
+
+def comparison_gallery(
+    runs: tuple[Run, Run],
+    names: tuple[str, str],
+    colors: Sequence[Color],
+    *,
+    images: str | Path | None,
+    examples: int,
+    read: Reader | None = None,
+) -> Gallery:
+    """Collect the images on which two runs of the same images differ most."""
+    means = [image_means(r.counts, include=r.include) for r in runs]
+    difference = means[1] - means[0]
+    order = [i for i in np.argsort(difference, kind="stable").tolist() if difference[i]]
+    order = [i for i in order if not np.isnan(difference[i])]
+    half = examples // 2
+    worse = [i for i in order[:half] if difference[i] < 0]
+    better = [i for i in order[::-1][: examples - half] if difference[i] > 0]
+    kinds = (f"{names[0]} is better", f"{names[1]} is better")
+    chosen = [(i, kinds[0]) for i in worse] + [(i, kinds[1]) for i in better]
+    return _collected(runs, names, colors, (images, read), chosen, kinds)
+
+
+def _collected(
+    runs: tuple[Run, ...],
+    models: tuple[str, ...],
+    colors: Sequence[Color],
+    files: tuple[str | Path | None, Reader | None],
+    chosen: list[tuple[int, str]],
+    kinds: tuple[str, ...],
+) -> Gallery:
+    images, read = files
+    photographs = {} if images is None else find_photographs(images)
+    ious = [metrics.iou(run.counts) for run in runs]
+    means = [image_means(run.counts, include=run.include) for run in runs]
+    budget = GALLERY_BYTES // max(1, len(chosen))
+    images_of = [_picked(run, {index for index, _ in chosen}) for run in runs]
+    found = []
+    for number, (index, kind) in enumerate(chosen):
+        shown = tuple(picked[index] for picked in images_of)
+        preds = [(image.pred, run.options) for image, run in zip(shown, runs, strict=True)]
+        photograph = find_photograph(photographs, shown[0].id)
+        pictures, problem = _pictures((shown[0].truth, preds, read), colors, photograph, budget)
+        found.append(
+            Example(
+                number,
+                shown[0].id,
+                kind,
+                tuple(float(m[index]) for m in means),
+                tuple(tuple(v[index].tolist()) for v in ious),
+                pictures,
+                problem,
+            )
+        )
+    has_photographs = any(e.pictures and e.pictures.photograph for e in found)
+    return Gallery(
+        tuple(found),
+        tuple((k, sum(e.kind == k for e in found)) for k in kinds),
+        models,
+        tuple(colors),
+        has_photographs,
+        "" if images is None or has_photographs else str(images),
+    )
+
+
+def _picked(run: Run, indices: set[int]) -> dict[int, ImageCount]:
+    """Some images by index; the others are not kept, since a run may be larger than memory."""
+    return {i: image for i, image in enumerate(run) if i in indices}
+
+
+def _pictures(
+    files: tuple[str, Sequence[tuple[str, ClassOptions]], Reader | None],
+    colors: Sequence[Color],
+    photograph: Path | None,
+    budget: int,
+) -> tuple[Pictures | None, str]:
+    try:
+        masks = read_indices(*files)
+    except PictureError as error:
+        return None, str(error)
+    return fitted(masks, colors, photograph, budget)

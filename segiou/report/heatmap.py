@@ -1,0 +1,265 @@
+"""The confusion matrix as a heat map: a small grey picture a view, coloured by the style sheet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou.counting.counts import Tally
+from segiou.metrics.ratio import Floats, ratio
+from segiou.report.gallery import grey_png
+from segiou.report.page import count
+
+__all__ = ["CellText", "Confusion", "Heatmap", "HeatmapView", "confusion_rows", "heatmap"]
+
+#: Side of the drawn matrix in SVG units, and of a cell at most.
+SIDE = 600.0
+_LARGEST_CELL = 120.0
+_WRITTEN = 16
+_NAMED = 48
+_LONGEST_NAME = 20
+_CONFUSIONS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class CellText:
+    """What stands in a cell; ``strong`` where the cell is dark."""
+
+    x: float
+    y: float
+    text: str
+    strong: bool
+
+
+@dataclass(frozen=True, slots=True)
+class HeatmapView:
+    """One reading of the matrix.
+
+    Attributes
+    ----------
+    key, title, about : str
+    picture : str
+        Grey PNG as a data URI, one pixel a cell: how much colour it gets.
+    legend : tuple of (float, str)
+        Greys in [0, 1] with what they mean.
+    texts : tuple of CellText
+        Values to be written in the cells; empty where there are too many.
+    """
+
+    key: str
+    title: str
+    about: str
+    picture: str
+    legend: tuple[tuple[float, str], ...]
+    texts: tuple[CellText, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Heatmap:
+    """The matrix drawn.
+
+    Attributes
+    ----------
+    rows, columns : tuple of (str, float)
+        Names, cut where long, and the middle of each row or column.
+    full_rows, full_columns : tuple of str
+        The names in full.
+    cell, font, margin : float
+        Sizes in SVG units.
+    width, height : float
+        Of the matrix, without margins.
+    diagonal : str
+        SVG path of the cells where truth and prediction agree.
+    crowded, small : bool
+        Whether there are too many classes for names at the size of the page, or
+        so few that the drawing keeps its own size.
+    views : tuple of HeatmapView
+    """
+
+    rows: tuple[tuple[str, float], ...]
+    columns: tuple[tuple[str, float], ...]
+    full_rows: tuple[str, ...]
+    full_columns: tuple[str, ...]
+    cell: float
+    font: float
+    margin: float
+    width: float
+    height: float
+    diagonal: str
+    crowded: bool
+    small: bool
+    views: tuple[HeatmapView, ...]
+
+
+def heatmap(tally: Tally, class_names: Sequence[str]) -> Heatmap:
+    """Draw a confusion matrix; pixels of no class get a column of their own where there are any."""
+    table = _table(tally)
+    num_rows, num_columns = table.shape
+    cell = min(_LARGEST_CELL, SIDE / num_columns)
+    columns = [*class_names, "no class"][:num_columns]
+    font = min(15.0, 0.78 * cell)
+    shown = [_cut(name) for name in columns]
+    return Heatmap(
+        rows=tuple((_cut(name), (i + 0.5) * cell) for i, name in enumerate(class_names)),
+        columns=tuple((name, (i + 0.5) * cell) for i, name in enumerate(shown)),
+        full_rows=tuple(class_names),
+        full_columns=tuple(columns),
+        cell=cell,
+        font=font,
+        margin=0.58 * font * max(map(len, shown)) + 14,
+        width=num_columns * cell,
+        height=num_rows * cell,
+        diagonal="".join(
+            f"M{i * cell:.2f} {i * cell:.2f}h{cell:.2f}v{cell:.2f}h{-cell:.2f}z"
+            for i in range(num_rows)
+        ),
+        crowded=num_columns > _NAMED,
+        small=num_columns * _LARGEST_CELL < SIDE,
+        views=_views(table, cell),
+    )
+
+
+def _table(tally: Tally) -> NDArray[np.int64]:
+    if not tally.unassigned.any():
+        return tally.matrix
+    return np.concatenate([tally.matrix, tally.unassigned[:, None]], axis=1)
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
+
+
+def _views(table: NDArray[np.int64], cell: float) -> tuple[HeatmapView, ...]:
+    by_truth = ratio(table, table.sum(1, keepdims=True))
+    by_pred = ratio(table, table.sum(0, keepdims=True))
+    steps = tuple((share**0.5, _share_text(share)) for share in (0.0, 0.01, 0.1, 0.25, 0.5, 1.0))
+    most = int(table.max(initial=0))
+    logs = np.log10(table + 1.0) / max(np.log10(most + 1.0), 1e-9)
+    powers = [0, *(10**k for k in range(1, len(str(most))) if k % 2 == 0)]
+    ticks = tuple((float(np.log10(n + 1) / np.log10(most + 1)), count(n)) for n in powers if most)
+    return (
+        _view(
+            "rows",
+            "by truth",
+            "Each row sums to 100 %: of the pixels that are a class, how many were answered as "
+            "what. The diagonal is recall.",
+            by_truth,
+            steps,
+            _percent_texts(by_truth, cell),
+        ),
+        _view(
+            "columns",
+            "by prediction",
+            "Each column sums to 100 %: of the pixels answered as a class, what they really are. "
+            "The diagonal is precision.",
+            by_pred,
+            steps,
+            _percent_texts(by_pred, cell),
+        ),
+        HeatmapView(
+            "counts",
+            "pixels",
+            "Pixels, on a logarithmic scale.",
+            grey_png(_grey(logs)),
+            ticks,
+            _texts(table, logs, cell, _short_count),
+        ),
+    )
+
+
+def _view(
+    key: str,
+    title: str,
+    about: str,
+    shares: Floats,
+    legend: tuple[tuple[float, str], ...],
+    texts: tuple[CellText, ...],
+) -> HeatmapView:
+    # Square root: most confusions are below a tenth and would vanish otherwise.
+    greys = _grey(np.sqrt(np.nan_to_num(shares)))
+    return HeatmapView(key, title, about, grey_png(greys), legend, texts)
+
+
+def _grey(values: Floats) -> NDArray[np.uint8]:
+    greys = np.rint(255 * values).astype(np.uint8)
+    # What happened at all is never quite invisible.
+    greys[(values > 0) & (greys < 14)] = 14
+    return greys
+
+
+def _percent_texts(shares: Floats, cell: float) -> tuple[CellText, ...]:
+    shares = np.nan_to_num(shares)
+    return _texts(shares, np.sqrt(shares), cell, _share_text)
+
+
+def _texts(values: NDArray[Any], greys: Floats, cell: float, write: Any) -> tuple[CellText, ...]:
+    if values.shape[1] > _WRITTEN:
+        return ()
+    return tuple(
+        CellText((p + 0.5) * cell, (t + 0.5) * cell, write(values[t, p]), bool(greys[t, p] > 0.6))
+        for t, p in np.argwhere(values > 0).tolist()
+    )
+
+
+def _share_text(share: float) -> str:
+    if 0 < share < 0.005:
+        return "<1"
+    return f"{100 * share:.0f}"
+
+
+def _short_count(value: int) -> str:
+    for limit, unit in ((1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")):
+        if value >= limit:
+            scaled = value / limit
+            return f"{scaled:.1f}{unit}" if scaled < 9.95 else f"{scaled:.0f}{unit}"
+    return str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Confusion:
+    """Pixels of one class that were answered as another.
+
+    Attributes
+    ----------
+    truth, pred : str
+    pixels : int
+    of_truth, of_pred : float
+        Their share of the truth class and of what was predicted so.
+    """
+
+    truth: str
+    pred: str
+    pixels: int
+    of_truth: float
+    of_pred: float
+
+
+def confusion_rows(tally: Tally, class_names: Sequence[str]) -> list[Confusion]:
+    """The largest confusions by pixels, by share of the truth and by share of the prediction.
+
+    Examples
+    --------
+    >>> tally = Tally(np.array([[8, 2], [1, 9]]), np.zeros(2, int), np.int64(0))
+    >>> [(c.truth, c.pred, c.pixels) for c in confusion_rows(tally, ["road", "car"])]
+    [('road', 'car', 2), ('car', 'road', 1)]
+    """
+    table = _table(tally)
+    names = [*class_names, "no class"]
+    of_truth = np.nan_to_num(ratio(table, table.sum(1, keepdims=True)))
+    of_pred = np.nan_to_num(ratio(table, table.sum(0, keepdims=True)))
+    wrong = table > 0
+    np.fill_diagonal(wrong, False)
+    chosen: dict[int, None] = {}
+    for measure in (table, of_truth, of_pred):
+        ranked = np.argsort(-np.where(wrong, measure, -1).ravel(), kind="stable")[:_CONFUSIONS]
+        chosen |= dict.fromkeys(int(i) for i in ranked if wrong.ravel()[i])
+    cells = [divmod(i, table.shape[1]) for i in chosen]
+    rows = [
+        Confusion(names[t], names[p], int(table[t, p]), float(of_truth[t, p]), float(of_pred[t, p]))
+        for t, p in cells
+    ]
+    return sorted(rows, key=lambda c: -c.pixels)

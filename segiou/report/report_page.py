@@ -1,0 +1,553 @@
+"""The HTML page of a report."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from segiou._support.files import write_whole
+from segiou.analysis.bootstrapping import bootstrap
+from segiou.analysis.imbalance import explain
+from segiou.counting.counts import Tally
+from segiou.labels.label_set import LabelSet
+from segiou.metrics.per_image import image_means, worst_mean
+from segiou.metrics.ratio import Floats
+from segiou.report.formats import boundary_lines, boundary_note
+from segiou.report.gallery import Gallery, Reader, gallery
+from segiou.report.heatmap import confusion_rows, heatmap
+from segiou.report.page import (
+    IGNORED_COLOR,
+    UNASSIGNED_COLOR,
+    Bounds,
+    Range,
+    assemble,
+    bounds_of,
+    class_colors,
+    count,
+    hex_color,
+    number,
+    percent,
+    plural,
+)
+from segiou.report.provenance import making
+from segiou.report.report import ClassRow, Report
+
+if TYPE_CHECKING:
+    from segiou.analysis.bootstrapping import Intervals
+    from segiou.analysis.imbalance import Imbalance
+    from segiou.report.report import Report
+    from segiou.runs.run import Run
+
+__all__ = [
+    "ClassLine",
+    "Distribution",
+    "Score",
+    "Step",
+    "boundaries",
+    "class_lines",
+    "distribution",
+    "gap_steps",
+    "render_report",
+    "scores",
+    "skipped_text",
+    "write_html",
+]
+
+
+def boundaries(report: Report) -> dict[str, Any] | None:
+    """Heads, rows of the classes that have a value, summary and note; None without any."""
+    if not report.boundary:
+        return None
+    heads, *rows, means, covered = boundary_lines(report)
+    return {
+        "heads": heads[1:],
+        "rows": [row for row in rows if any(cell != "–" for cell in row[1:])],
+        "summary": [means, covered],
+        "note": boundary_note(report),
+    }
+
+
+_BINS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A number of the headline, with its interval and what it is."""
+
+    name: str
+    text: str
+    range: Range | None
+    about: str
+
+
+def scores(report: Report, bounds: Bounds) -> list[Score]:
+    """The numbers beside mean IoU and those on the way to it."""
+    found = (
+        ("mean_dice", "Mean Dice", "mean of 2TP / (2TP + FP + FN)"),
+        ("frequency_weighted_iou", "Weighted IoU", "IoU weighted by truth pixels"),
+        ("cohen_kappa", "Cohen’s kappa", "agreement beyond chance"),
+    )
+    shown = [
+        Score(name, number(getattr(report, key)), bounds.overall.get(key), about)
+        for key, name, about in found
+    ]
+    per_image = image_scores(report)
+    if not np.isnan(per_image).all():
+        mean = number(float(np.nanmean(per_image)))
+        shown.append(Score("Mean over images", mean, None, "mean IoU of each image, averaged"))
+    ignored = report.ignored / report.pixels if report.pixels else math.nan
+    shown.append(Score("Ignored", percent(ignored), None, "of the pixels, by their truth"))
+    return shown
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A bar on the way from pixel accuracy to mean IoU.
+
+    Attributes
+    ----------
+    name : str
+    kind : {"accuracy", "imbalance", "recall", "positives", "iou"}
+    low, high : float
+        Where the bar begins and ends.
+    text : str
+        Its value.
+    about : str
+    range : (float, float) or None
+        Interval of a score.
+    baseline : float or None
+        The score of always answering the most frequent class.
+    """
+
+    name: str
+    kind: str
+    low: float
+    high: float
+    text: str
+    about: str
+    range: Range | None = None
+    baseline: float | None = None
+
+
+def gap_steps(report: Report, bounds: Bounds) -> list[Step]:
+    """PA − mIoU = (PA − mAcc) + (mAcc − mIoU), as bars; empty where a score is undefined."""
+    pa, recall, iou = report.pixel_accuracy, report.mean_accuracy, report.mean_iou
+    if any(math.isnan(x) for x in (pa, recall, iou)):
+        return []
+    majority = report.majority
+    return [
+        Step(
+            "Pixel accuracy",
+            "accuracy",
+            0,
+            pa,
+            number(pa),
+            "every pixel has one vote",
+            bounds.overall.get("pixel_accuracy"),
+            majority["pixel_accuracy"],
+        ),
+        _difference("imbalance", "imbalance", pa, recall, "classes vote instead of pixels"),
+        Step(
+            "Mean accuracy",
+            "recall",
+            0,
+            recall,
+            number(recall),
+            "mean recall of the classes",
+            bounds.overall.get("mean_accuracy"),
+        ),
+        _difference("false positives", "positives", recall, iou, "charged by IoU only"),
+        Step(
+            "Mean IoU",
+            "iou",
+            0,
+            iou,
+            number(iou),
+            "every class has one vote",
+            bounds.overall.get("mean_iou"),
+            majority["mean_iou"],
+        ),
+    ]
+
+
+def _difference(name: str, kind: str, start: float, end: float, about: str) -> Step:
+    sign = "−" if end <= start else "+"
+    size = f"{abs(start - end):.4f}"
+    return Step(
+        f"{sign}\N{NO-BREAK SPACE}{name}",
+        kind,
+        min(start, end),
+        max(start, end),
+        size if float(size) == 0 else f"{sign}{size}",
+        about,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ClassLine:
+    """A class as the page shows it."""
+
+    index: int
+    row: ClassRow
+    color: str
+    range: Range | None
+    notes: tuple[str, ...]
+
+    @property
+    def gap(self) -> float:
+        """Recall minus IoU: what false positives cost the class."""
+        return self.row.recall - self.row.iou
+
+    @property
+    def share_bar(self) -> float:
+        """The share on a square root scale, so that rare classes can be seen."""
+        return 0.0 if math.isnan(self.row.share) else self.row.share**0.5
+
+
+def class_lines(
+    report: Report, colors: Sequence[tuple[int, int, int]], bounds: Bounds
+) -> list[ClassLine]:
+    """All classes in the label set's order."""
+    lines = []
+    for index, row in enumerate(report.classes):
+        notes = [row.status] if row.status else []
+        if not report.include[index]:
+            notes.append("not in the means")
+        if row.name in bounds.unsure:
+            notes.append(bounds.unsure[row.name])
+        lines.append(
+            ClassLine(
+                index, row, hex_color(colors[index]), bounds.classes.get(row.name), tuple(notes)
+            )
+        )
+    return lines
+
+
+def skipped_text(report: Report) -> str:
+    """Which classes the mean leaves out, and why."""
+    by_reason: dict[str, list[str]] = {}
+    for index, why in report.iou_mean.skipped.items():
+        by_reason.setdefault(why, []).append(report.class_names[index])
+    return "; ".join(
+        f"{len(names)} classes ({why})" if len(names) > 8 else f"{', '.join(names)} ({why})"
+        for why, names in by_reason.items()
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """Images whose score lies in an interval."""
+
+    low: float
+    high: float
+    images: int
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """How a score is spread over the images.
+
+    Attributes
+    ----------
+    bins : tuple of Bin
+    most : int
+        Images of the fullest bin.
+    marks : tuple of (str, str, float)
+        Places to be named: what, key, where.
+    facts : tuple of (str, str)
+    undefined : int
+        Images without a score.
+    values : tuple of float
+        The scores, sorted; empty where there are too many to draw each.
+    """
+
+    bins: tuple[Bin, ...]
+    most: int
+    marks: tuple[tuple[str, str, float], ...]
+    facts: tuple[tuple[str, str], ...]
+    undefined: int
+    values: tuple[float, ...]
+
+
+def image_scores(report: Report) -> Floats:
+    """Mean IoU of each image over the classes in its truth, NaN where it has none."""
+    if report.per_image is None:
+        return np.zeros(0)
+    return image_means(report.per_image, include=report.include)
+
+
+def distribution(report: Report) -> Distribution | None:
+    """The spread of mean IoU over images; None where images were not kept apart."""
+    scores = image_scores(report)
+    defined = np.sort(scores[~np.isnan(scores)])
+    if not defined.size:
+        return None
+    counts, edges = np.histogram(defined, _BINS, (0.0, 1.0))
+    bins = tuple(
+        Bin(float(low), float(high), int(n))
+        for low, high, n in zip(edges[:-1], edges[1:], counts, strict=True)
+    )
+    worst = float(worst_mean(defined, 10))
+    facts = (
+        ("mean over images", number(float(defined.mean()))),
+        ("median", number(float(np.median(defined)))),
+        ("worst 10 % of the images, mean", number(worst)),
+        ("best image", number(float(defined[-1]))),
+        ("images below one half", f"{(defined < 0.5).sum()} ({percent((defined < 0.5).mean())})"),
+    )
+    marks = (
+        ("mean over images", "mean", float(defined.mean())),
+        ("data set", "dataset", report.mean_iou),
+    )
+    return Distribution(
+        bins,
+        int(counts.max()),
+        tuple(mark for mark in marks if not math.isnan(mark[2])),
+        facts,
+        int(np.isnan(scores).sum()),
+        tuple(defined.tolist()) if defined.size <= 400 else (),
+    )
+
+
+_DUMBBELLS = 40
+_CELLS = 12
+#: Of fewer images an interval would say nothing.
+_FEWEST_IMAGES = 3
+
+
+def render_report(
+    report: Report,
+    *,
+    run: Run | None = None,
+    intervals: Iterable[Intervals] | None = None,
+    imbalance: Imbalance | None = None,
+    images: str | Path | None = None,
+    examples: int = 24,
+    seed: int = 0,
+    read: Reader | None = None,
+) -> str:
+    """Render a report as one self-contained HTML page.
+
+    Parameters
+    ----------
+    report : Report
+    run : Run, optional
+        The run that the report is of; needed for the gallery and for how to
+        make it again.
+    intervals : iterable of Intervals, optional
+        Bootstrap intervals to be drawn, one entry a metric; by default those
+        over images, where they were kept apart. Pass intervals over groups
+        where images belong together, and an empty list for none.
+    imbalance : Imbalance, optional
+        Its sentences explain pixel accuracy against mean IoU; made from the
+        report by default.
+    images : str or path, optional
+        Folder of photographs, matched to the images by name.
+    examples : int
+        Images in the gallery, at most; 0 for none.
+    seed : int
+        For the images that are chosen at random.
+    read : callable, optional
+        Gives the content of a mask file, by its path, where masks lie in an
+        archive or at an address.
+
+    Returns
+    -------
+    str
+        The page. Its masks are read from the paths that the run holds; where
+        they are gone, the page says so.
+
+    Raises
+    ------
+    FileNotFoundError
+        If ``images`` is no folder.
+    ValueError
+        If ``examples`` is negative.
+
+    Examples
+    --------
+    >>> import segiou
+    >>> run = segiou.score([[[0, 1], [1, 1]]], [[[0, 1], [1, 0]]], labels=["road", "car"])
+    >>> page = render_report(run.report(), run=run)
+    >>> page[:15], "Mean IoU" in page
+    ('<!doctype html>', True)
+    """
+    if examples < 0:
+        msg = f"examples must be at least 0, got {examples}"
+        raise ValueError(msg)
+    labels = LabelSet.from_names(report.class_names) if run is None else run.labels
+    colors = class_colors(labels)
+    bounds = bounds_of(_intervals(report) if intervals is None else intervals)
+    shown = None
+    if run is not None and examples:
+        shown = gallery(run, colors, images=images, examples=examples, seed=seed, read=read)
+    lines = class_lines(report, colors, bounds)
+    context = {
+        **_headings(report),
+        **_numbers(report, bounds, lines),
+        **confusion_context(report),
+        **gallery_context(shown, lines),
+        **_making(report, run),
+        "boundaries": boundaries(report),
+        "sentences": _explained(report) if imbalance is None else imbalance.sentences(),
+    }
+    data = {
+        "names": list(report.class_names),
+        "confusion": confusion_data(report),
+        "gallery": None if shown is None else shown.payload(),
+    }
+    return assemble("report.html", context, data)
+
+
+def _intervals(report: Report) -> list[Intervals]:
+    """Intervals over images of what the headline and the classes show."""
+    counts = report.per_image
+    if counts is None or len(counts.tp) < _FEWEST_IMAGES:
+        return []
+    # The pixel accuracy of overlapping channels is that of yes and no, another one.
+    metrics = ("iou", "recall", *(["pixel_accuracy"] if isinstance(report.tally, Tally) else []))
+    return [
+        bootstrap(
+            counts,
+            metric,
+            class_names=report.class_names,
+            include=report.include,
+            protocol=report.protocol,
+        )
+        for metric in metrics
+    ]
+
+
+def _explained(report: Report) -> list[str]:
+    if not isinstance(report.tally, Tally):
+        return []
+    return explain(report).sentences()
+
+
+def write_html(path: str | Path, report: Report, **options: Any) -> Path:
+    """Write the page of a report, whole or not at all.
+
+    Parameters
+    ----------
+    path : str or path
+    report : Report
+    **options
+        As for :func:`render_report`.
+    """
+    return write_whole(path, render_report(report, **options))
+
+
+def _headings(report: Report) -> dict[str, Any]:
+    # A run is named by the folder of its predictions unless it was named.
+    heading = report.title.replace("\\", "/").rstrip("/").rpartition("/")[2] or "Segmentation"
+    return {
+        "what": "report",
+        "page_title": f"{heading}: segmentation scores",
+        "heading": heading,
+        "subtitle": (
+            f"{plural(report.pairs, 'image')}, "
+            f"{plural(len(report.class_names), 'class', 'classes')}, "
+            f"{count(report.pixels)} {report.unit}"
+            f"{f'; {count(report.left_out)} left out' if report.left_out else ''}"
+        ),
+    }
+
+
+def _numbers(report: Report, bounds: Bounds, lines: list[ClassLine]) -> dict[str, Any]:
+    members = {
+        name: ", ".join(report.class_names[i] for i in indices) for name, indices in report.groups
+    }
+    drawn = [line for line in lines if not np.isnan(line.row.iou)]
+    kept = sorted(drawn, key=lambda line: -abs(np.nan_to_num(line.gap)))[:_DUMBBELLS]
+    return {
+        "report": report,
+        "bounds": bounds,
+        "scores": scores(report, bounds),
+        "steps": gap_steps(report, bounds),
+        "skipped": skipped_text(report),
+        "lines": lines,
+        "class_names": report.class_names,
+        "absent": sum(line.row.status == "absent" for line in lines),
+        "groups": [(row, members[row.name]) for row in report.group_rows],
+        "dumbbells": sorted(kept, key=lambda line: -line.row.share),
+        "dumbbells_left": len(drawn) - len(kept),
+        "spread": distribution(report),
+    }
+
+
+def confusion_context(report: Report) -> dict[str, Any]:
+    """What the section of confusions shows; overlapping channels have none."""
+    tally, names = report.tally, report.class_names
+    if not isinstance(tally, Tally):
+        return {"heat": None, "confusions": [], "matrix_rows": []}
+    rows = []
+    for index, name in enumerate(names):
+        row = [*tally.matrix[index].tolist(), int(tally.unassigned[index])]
+        cells = [(label, n) for label, n in zip([*names, "no class"], row, strict=True) if n]
+        cells.sort(key=lambda cell: -cell[1])
+        rest = sum(n for _, n in cells[_CELLS:])
+        more = [(f"{len(cells) - _CELLS} others", rest)] if rest else []
+        rows.append((name, sum(row), cells[:_CELLS] + more))
+    return {
+        "heat": heatmap(tally, names),
+        "confusions": confusion_rows(tally, names),
+        "matrix_rows": rows,
+    }
+
+
+def confusion_data(report: Report) -> dict[str, Any] | None:
+    """What the script of the confusions needs."""
+    if not isinstance(report.tally, Tally):
+        return None
+    unassigned = report.unassigned
+    ious = [(row.iou, i) for i, row in enumerate(report.classes) if row.tp + row.fn > 0]
+    return {
+        "lens": min(ious)[1] if ious else None,
+        "matrix": report.matrix.tolist(),
+        "unassigned": unassigned.tolist() if unassigned.any() else None,
+    }
+
+
+def gallery_context(shown: Gallery | None, lines: list[Any]) -> dict[str, Any]:
+    """What the gallery shows."""
+    pictures = [] if shown is None else [e.pictures for e in shown.examples if e.pictures]
+    return {
+        "gallery": shown,
+        "lines": lines,
+        "class_colors": [] if shown is None else list(map(hex_color, shown.colors)),
+        "ignored_color": hex_color(IGNORED_COLOR),
+        "unassigned_color": hex_color(UNASSIGNED_COLOR),
+        "has_unassigned": True,
+        "shrunk": any(p.width < p.full_width for p in pictures),
+    }
+
+
+def _making(report: Report, run: Run | None) -> dict[str, Any]:
+    made = making(report, run)
+    return {
+        "makings": [
+            {
+                "title": "",
+                "facts": made.facts,
+                "skipped": made.skipped,
+                "skipped_more": made.skipped_more,
+            }
+        ],
+        "recipes": [
+            (title, text)
+            for title, text in ((_command_title(report), made.command), ("In Python", made.python))
+            if text
+        ],
+        "toml": made.toml,
+    }
+
+
+def _command_title(report: Report) -> str:
+    grouped = report.intervals is not None and report.intervals.unit == "group"
+    # A run does not know by which rule its images were grouped.
+    return f"On the command line{'; add your --group-by' if grouped else ''}"

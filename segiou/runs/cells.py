@@ -1,0 +1,205 @@
+"""Counts as bytes: the cells of a run file that are not zero."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou.boundary.boundary_options import BoundaryOptions
+from segiou.boundary.boundary_sums import BoundaryCounts
+from segiou.counting.counts import Counts
+
+__all__ = [
+    "band_counts",
+    "boundary_crc",
+    "decode_cells",
+    "encode_cells",
+    "pack_boundary",
+    "sum_boundaries",
+    "unpack_boundaries",
+]
+
+Ints = NDArray[np.int64]
+#: 63 bits take nine bytes.
+_MAX_BYTES = 9
+
+
+def encode_cells(sizes: Ints, cells: Ints, values: Ints) -> list[bytes]:
+    r"""Encode the counts of several images at once.
+
+    Parameters
+    ----------
+    sizes : ndarray of int64, shape (N,)
+        Filled cells of each image.
+    cells, values : ndarray of int64, shape (sum of sizes,)
+        Flat indices, ascending within each image, and their pixels.
+
+    Examples
+    --------
+    >>> encode_cells(np.array([2, 0]), np.array([0, 3]), np.array([5, 300]))
+    [b'\x01\x05\x03\xac\x02', b'']
+    """
+    numbers = np.empty(2 * len(cells), dtype=np.int64)
+    numbers[0::2] = np.diff(cells, prepend=-1)
+    firsts = (np.cumsum(sizes) - sizes)[sizes > 0]
+    numbers[2 * firsts] = cells[firsts] + 1
+    numbers[1::2] = values
+    lengths = np.ones(len(numbers), dtype=np.int64)
+    for bits in range(7, int(numbers.max(initial=0)).bit_length(), 7):
+        lengths += numbers >= 1 << bits
+    ends = np.cumsum(lengths)
+    data = _spread(numbers, ends - lengths, lengths)
+    stops = np.concatenate([[0], ends])[np.concatenate([[0], 2 * np.cumsum(sizes)])].tolist()
+    return [data[a:b] for a, b in pairwise(stops)]
+
+
+def _spread(numbers: Ints, starts: Ints, lengths: Ints) -> bytes:
+    out = np.zeros(int(lengths.sum()), dtype=np.uint8)
+    # Byte by byte, of ever fewer numbers.
+    longer = np.arange(len(numbers))
+    for k in range(_MAX_BYTES):
+        longer = longer[lengths[longer] > k]
+        if not len(longer):
+            break
+        part = (numbers[longer] >> (7 * k)) & 0x7F
+        part[lengths[longer] > k + 1] |= 0x80
+        out[starts[longer] + k] = part
+    return out.tobytes()
+
+
+def decode_cells(blobs: list[bytes], num_cells: int) -> tuple[Ints, Ints, Ints]:
+    r"""Decode what :func:`encode_cells` gave.
+
+    Parameters
+    ----------
+    blobs : list of bytes
+        One an image.
+    num_cells : int
+        Cells of the full table, C · (C + 1).
+
+    Returns
+    -------
+    sizes, cells, values : ndarray of int64
+
+    Raises
+    ------
+    ValueError
+        If a blob is not what an image's counts look like.
+
+    Examples
+    --------
+    >>> decode_cells([b'\x01\x05\x03\xac\x02', b''], 6)
+    (array([2, 0]), array([0, 3]), array([  5, 300]))
+    """
+    data = np.frombuffer(b"".join(blobs), dtype=np.uint8)
+    last = np.flatnonzero(data < 0x80)
+    stops = np.cumsum(np.array([len(blob) for blob in blobs], dtype=np.int64))
+    if len(data) and data[stops[stops > 0] - 1].max() >= 0x80:
+        msg = "a number of its counts is cut off"
+        raise ValueError(msg)
+    numbers = _gathered(data, last)
+    per_image = np.diff(np.searchsorted(last, stops), prepend=0)
+    if (per_image % 2).any():
+        msg = "a count has no cell"
+        raise ValueError(msg)
+    return _checked(per_image // 2, numbers[0::2], numbers[1::2], num_cells)
+
+
+def _gathered(data: NDArray[np.uint8], last: Ints) -> Ints:
+    lengths = np.diff(last, prepend=-1)
+    if len(lengths) and int(lengths.max()) > _MAX_BYTES:
+        msg = "a number of its counts is too long"
+        raise ValueError(msg)
+    starts = last - lengths + 1
+    numbers = np.zeros(len(last), dtype=np.int64)
+    used = np.arange(len(last))
+    for k in range(int(lengths.max(initial=0))):
+        used = used[lengths[used] > k]
+        part = (data[starts[used] + k] & 0x7F).astype(np.int64)
+        numbers[used] |= part << (7 * k)
+    return numbers
+
+
+def _checked(sizes: Ints, steps: Ints, values: Ints, num_cells: int) -> tuple[Ints, Ints, Ints]:
+    if len(steps) and (int(steps.min()) < 1 or int(steps.max()) > num_cells):
+        msg = "a cell of its counts lies outside the table"
+        raise ValueError(msg)
+    ends = np.cumsum(sizes)
+    filled = sizes > 0
+    cells = np.cumsum(steps)
+    before = np.concatenate([[0], cells])[(ends - sizes)]
+    cells -= np.repeat(before, sizes) + 1
+    if filled.any() and int(cells[ends[filled] - 1].max()) >= num_cells:
+        msg = "a cell of its counts lies outside the table"
+        raise ValueError(msg)
+    if len(values) and int(values.min()) < 1:
+        msg = "a count is not positive"
+        raise ValueError(msg)
+    return sizes, cells, values
+
+
+#: Images unpacked at once: an entry of a histogram takes eight bytes then.
+_BLOCK = 256
+
+
+def pack_boundary(counts: BoundaryCounts) -> bytes:
+    """Pack the counts of one image as :func:`segiou.runs.cells.encode_cells` does."""
+    cells = np.flatnonzero(counts.table)
+    (packed,) = encode_cells(np.array([len(cells)]), cells, counts.table[cells])
+    return packed
+
+
+def unpack_boundaries(
+    packed: Sequence[bytes], num_classes: int, options: BoundaryOptions
+) -> BoundaryCounts:
+    """Unpack the counts of images, as rows of one table (N, n).
+
+    Raises
+    ------
+    ValueError
+        If something is not what the counts of an image look like.
+    """
+    length = len(BoundaryCounts.zeros(num_classes, options).table)
+    table = np.zeros((len(packed), length), dtype=np.int64)
+    sizes, cells, values = decode_cells(list(packed), length)
+    table[np.repeat(np.arange(len(packed)), sizes), cells] = values
+    return BoundaryCounts(table, num_classes, options)
+
+
+def sum_boundaries(
+    packed: Sequence[bytes], num_classes: int, options: BoundaryOptions
+) -> BoundaryCounts:
+    """Sum the counts of images; memory does not grow with their number."""
+    total = BoundaryCounts.zeros(num_classes, options)
+    for start in range(0, len(packed), _BLOCK):
+        part = unpack_boundaries(packed[start : start + _BLOCK], num_classes, options)
+        total += part.summed()
+    return total
+
+
+def band_counts(packed: Sequence[bytes], num_classes: int, options: BoundaryOptions) -> Counts:
+    """Counts of Boundary IoU at the first width of each image, (N, C).
+
+    Raises
+    ------
+    ValueError
+        If no width was measured.
+    """
+    if not options.widths:
+        msg = "no width of Boundary IoU was measured; see BoundaryOptions"
+        raise ValueError(msg)
+    parts = []
+    for start in range(0, max(1, len(packed)), _BLOCK):
+        part = unpack_boundaries(packed[start : start + _BLOCK], num_classes, options)
+        found = part.band_counts()
+        parts.append([array[:, 0] for array in (found.tp, found.fp, found.fn, found.tn)])
+    return Counts(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+
+def boundary_crc(id: str, packed: bytes) -> int:
+    """Check sum of a row of the table ``boundary``."""
+    return zlib.crc32(packed, zlib.crc32(f"{id}\0".encode("utf-8", "surrogateescape")))

@@ -1,0 +1,242 @@
+"""The counts of one image of a run, and of many as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou._support.files import Stamp
+from segiou.counting.counts import Counts
+from segiou.counting.encoding import PairCount
+
+__all__ = ["NO_FILES", "Columns", "ImageCount", "ImageFiles", "Stamp"]
+
+
+class ImageFiles(NamedTuple):
+    """The two files of an image."""
+
+    truth: str = ""
+    pred: str = ""
+    truth_stamp: Stamp | None = None
+    pred_stamp: Stamp | None = None
+
+
+NO_FILES = ImageFiles()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ImageCount:
+    """Counts of one image, sparse: most cells of its confusion matrix are empty.
+
+    Attributes
+    ----------
+    id : str
+        Unique within the run.
+    cells : ndarray of int64, shape (K,)
+        Flat indices ``t * (C + 1) + p`` into the (C, C + 1) table, ascending.
+    values : ndarray of int64, shape (K,)
+        Pixels of each of these cells.
+    ignored : int
+        Pixels dropped.
+    truth, pred : str
+        The files, where there were any.
+    truth_stamp, pred_stamp : Stamp, optional
+        What the files were when they were read.
+    boundary : bytes, optional
+        Counts at boundaries, where they were measured, packed by
+        :func:`segiou.runs.cells.pack_boundary`.
+    """
+
+    id: str
+    cells: NDArray[np.int64]
+    values: NDArray[np.int64]
+    ignored: int = 0
+    truth: str = ""
+    pred: str = ""
+    truth_stamp: Stamp | None = None
+    pred_stamp: Stamp | None = None
+    boundary: bytes | None = None
+
+    @classmethod
+    def of(
+        cls,
+        id: str,
+        count: PairCount,
+        files: ImageFiles = NO_FILES,
+        boundary: bytes | None = None,
+    ) -> ImageCount:
+        """Keep the cells that are not zero."""
+        flat = count.table.ravel()
+        cells = np.flatnonzero(flat)
+        return cls(id, cells, flat[cells], count.ignored, *files, boundary)
+
+    @property
+    def pixels(self) -> int:
+        """Pixels seen, ignored ones included."""
+        return int(self.values.sum()) + self.ignored
+
+    @property
+    def files(self) -> ImageFiles:
+        """The files and their stamps."""
+        return ImageFiles(self.truth, self.pred, self.truth_stamp, self.pred_stamp)
+
+    def same_counts(self, other: ImageCount) -> bool:
+        """Whether the counts are equal, wherever they came from."""
+        return (
+            self.ignored == other.ignored
+            and self.boundary == other.boundary
+            and np.array_equal(self.cells, other.cells)
+            and np.array_equal(self.values, other.values)
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ImageCount):
+            return NotImplemented
+        return (self.id, self.files) == (other.id, other.files) and self.same_counts(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Columns:
+    """Images with their sparse counts, one after the other.
+
+    Attributes
+    ----------
+    ids : tuple of str
+        N ids.
+    sizes : ndarray of int64, shape (N,)
+        Filled cells of each image.
+    cells, values : ndarray of int64, shape (sum of sizes,)
+        As :class:`ImageCount`, of all images.
+    ignored : ndarray of int64, shape (N,)
+    files : tuple of ImageFiles
+        N pairs of files.
+    boundary : tuple of bytes
+        N packed counts at boundaries; empty where there are none.
+    """
+
+    ids: tuple[str, ...]
+    sizes: Ints
+    cells: Ints
+    values: Ints
+    ignored: Ints
+    files: tuple[ImageFiles, ...]
+    boundary: tuple[bytes, ...] = ()
+
+    @classmethod
+    def of(cls, images: Sequence[ImageCount]) -> Columns:
+        """Columns of images, in their order."""
+        return cls(
+            tuple(image.id for image in images),
+            np.array([len(image.cells) for image in images], dtype=np.int64),
+            _joined([image.cells for image in images]),
+            _joined([image.values for image in images]),
+            np.array([image.ignored for image in images], dtype=np.int64),
+            tuple(image.files for image in images),
+            tuple(image.boundary for image in images if image.boundary is not None),
+        )
+
+    @classmethod
+    def joined(cls, blocks: Iterable[Columns]) -> Columns:
+        """Several columns as one."""
+        parts = list(blocks)
+        if len(parts) == 1:
+            return parts[0]
+        return cls(
+            tuple(id for part in parts for id in part.ids),
+            _joined([part.sizes for part in parts]),
+            _joined([part.cells for part in parts]),
+            _joined([part.values for part in parts]),
+            _joined([part.ignored for part in parts]),
+            tuple(files for part in parts for files in part.files),
+            tuple(packed for part in parts for packed in part.boundary),
+        )
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __iter__(self) -> Iterator[ImageCount]:
+        stops = np.cumsum(self.sizes).tolist()
+        start = 0
+        for i, stop in enumerate(stops):
+            yield self._image(i, start, stop)
+            start = stop
+
+    def image(self, index: int) -> ImageCount:
+        """One image."""
+        stop = int(self.sizes[: index + 1].sum())
+        return self._image(index, stop - int(self.sizes[index]), stop)
+
+    def _image(self, index: int, start: int, stop: int) -> ImageCount:
+        cells, values = self.cells[start:stop], self.values[start:stop]
+        files = self.files[index] if self.files else NO_FILES
+        boundary = self.boundary[index] if self.boundary else None
+        return ImageCount(
+            self.ids[index], cells, values, int(self.ignored[index]), *files, boundary
+        )
+
+    def take(self, indices: Sequence[int]) -> Columns:
+        """Some of the images, in the order of the indices."""
+        chosen = np.asarray(indices, dtype=np.int64)
+        sizes = self.sizes[chosen]
+        starts = (np.cumsum(self.sizes) - self.sizes)[chosen]
+        within = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        entries = np.repeat(starts, sizes) + within
+        return Columns(
+            tuple(self.ids[i] for i in indices),
+            sizes,
+            self.cells[entries],
+            self.values[entries],
+            self.ignored[chosen],
+            tuple(self.files[i] for i in indices) if self.files else (),
+            tuple(self.boundary[i] for i in indices) if self.boundary else (),
+        )
+
+    def pixels(self) -> Ints:
+        """Valid pixels of each image, (N,)."""
+        sums = np.concatenate([[0], np.cumsum(self.values)])
+        ends = np.cumsum(self.sizes)
+        valid: Ints = sums[ends] - sums[ends - self.sizes]
+        return valid
+
+    def table(self, num_classes: int) -> Ints:
+        """All images summed to a (C, C + 1) table."""
+        size = num_classes * (num_classes + 1)
+        return _sums(self.cells, self.values, size).reshape(num_classes, num_classes + 1)
+
+    def counts(self, num_classes: int) -> Counts:
+        """Counts of each image, shape (N, C)."""
+        num = len(self.ids)
+        owner = np.repeat(np.arange(num) * num_classes, self.sizes)
+        truth, pred = np.divmod(self.cells, num_classes + 1)
+
+        def summed(classes: Ints, chosen: NDArray[np.bool_] | slice) -> Ints:
+            index = owner[chosen] + classes[chosen]
+            return _sums(index, self.values[chosen], num * num_classes).reshape(num, num_classes)
+
+        rows = summed(truth, slice(None))
+        tp = summed(truth, truth == pred)
+        fp = summed(pred, pred < num_classes) - tp
+        fn = rows - tp
+        return Counts(tp, fp, fn, rows.sum(1, keepdims=True) - tp - fp - fn)
+
+
+def _joined(arrays: Sequence[Ints]) -> Ints:
+    return np.concatenate(arrays) if arrays else np.zeros(0, dtype=np.int64)
+
+
+def _sums(index: Ints, values: Ints, size: int) -> Ints:
+    # bincount sums in float64, which is exact while no sum reaches 2^53.
+    if len(values) == 0 or int(values.max()) < (1 << 53) // len(values):
+        return np.bincount(index, values, size).astype(np.int64)
+    out = np.zeros(size, dtype=np.int64)
+    np.add.at(out, index, values)
+    return out

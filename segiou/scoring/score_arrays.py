@@ -1,0 +1,207 @@
+"""Arrays → a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence, Sized
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from segiou._support.arguments import check_kind, check_several
+from segiou.accumulators.confusion import ConfusionMatrix
+from segiou.boundary.boundary_options import BoundaryOptions
+from segiou.boundary.codes import LabelCodes
+from segiou.boundary.image import count_labels
+from segiou.counting.arrays import to_host
+from segiou.counting.encoding import Encoding
+from segiou.counting.scores import decide
+from segiou.counting.window_counts import count_windows
+from segiou.labels.class_options import Labels
+from segiou.masks.windows import is_lazy
+from segiou.metrics.protocols import Protocol, load_protocol
+from segiou.runs.cells import pack_boundary
+from segiou.runs.image_counts import ImageCount
+from segiou.runs.run import Run
+
+__all__ = ["score"]
+
+_END = object()
+
+
+def score(
+    truth: Any,
+    pred: Any,
+    *,
+    labels: Labels,
+    ids: Iterable[str] | None = None,
+    argmax: int | None = None,
+    threshold: float | None = None,
+    mask: Any = None,
+    boundary: BoundaryOptions | bool | None = None,
+    protocol: Protocol | str = "segiou",
+    name: str = "",
+    **options: Any,
+) -> Run:
+    """Score arrays: a batch of label images, keeping the counts of each.
+
+    Parameters
+    ----------
+    truth, pred : iterable of array_like
+        One label image (or scores, with a rule) an entry; the first axis of an
+        array counts the images. A single 2-D array of truth is one image. Of a
+        generator, one image is in memory at a time.
+        Arrays of zarr, dask or h5py are counted window by window, and may be
+        larger than memory.
+    labels
+        As :class:`segiou.ConfusionMatrix`.
+    ids : iterable of str, optional
+        Names of the images; their numbers by default.
+    argmax, threshold : optional
+        Rule for scores; ``argmax`` is the class axis of one image's scores.
+    mask : iterable of array_like of bool, optional
+        Valid pixels of each image.
+    boundary : BoundaryOptions or bool, optional
+        As :func:`score_folder`.
+    protocol, name
+        As :func:`score_folder`.
+    **options
+        Others of :class:`segiou.ConfusionMatrix`.
+
+    Returns
+    -------
+    Run
+
+    Raises
+    ------
+    TypeError
+        If an argument is of the wrong kind.
+    ValueError
+        If there are not as many predictions as truths, or a pair cannot be
+        counted; the message names the image.
+
+    Examples
+    --------
+    >>> run = score([[0, 1], [1, 1]], [[0, 1], [0, 1]], labels=["no", "yes"])
+    >>> round(run.report().mean_iou, 4)
+    0.5833
+    """
+    matrix = ConfusionMatrix(labels, **options)
+    check_kind("name", name, str, "text")
+    if ids is not None:
+        check_several("ids", ids, "one name an image")
+    streams = _as_images(truth, pred, mask)
+    measured = BoundaryOptions.of(boundary)
+    codes = LabelCodes(
+        Encoding.of_classes(matrix.options, pred_is_index=not argmax is threshold is None)
+    )
+    images = []
+    for image, t, p, m in _together(*streams, ids):
+        try:
+            if m is argmax is threshold is None and (is_lazy(t) or is_lazy(p)):
+                counted = count_windows(Encoding.of_classes(matrix.options), t, p)
+            else:
+                counted = matrix.count(t, p, mask=m, argmax=argmax, threshold=threshold)
+            packed = None
+            if measured is not None:
+                pixels = np.asarray(to_host(t)), _decided(p, argmax, threshold)
+                packed = pack_boundary(count_labels(codes, *pixels, measured, m))
+        except (ValueError, TypeError) as error:
+            error.add_note(f"in image {image!r}")
+            raise
+        images.append(ImageCount.of(image, counted, boundary=packed))
+    return Run(
+        matrix.options,
+        tuple(images),
+        name=name,
+        protocol=load_protocol(protocol),
+        boundary=measured,
+    )
+
+
+def _decided(pred: Any, argmax: int | None, threshold: float | None) -> Any:
+    found = np.asarray(to_host(pred))
+    if argmax is threshold is None:
+        return found
+    return decide(found, argmax=argmax, threshold=threshold)
+
+
+def _as_images(
+    truth: Any, pred: Any, mask: Any
+) -> tuple[Iterable[Any], Iterable[Any], Iterable[Any] | None]:
+    if _is_one_image(truth):
+        return [truth], [pred], None if mask is None else [mask]
+    return (
+        _images("truth", truth),
+        _images("pred", pred),
+        None if mask is None else _images("mask", mask),
+    )
+
+
+def _images(name: str, batch: Any) -> Iterable[Any]:
+    if is_lazy(batch):
+        return _StoredImages(batch)
+    if isinstance(batch, Iterator):
+        return batch
+    check_several(name, batch, "images, one an entry")
+    return list(batch)
+
+
+def _together(
+    truths: Iterable[Any],
+    preds: Iterable[Any],
+    masks: Iterable[Any] | None,
+    ids: Iterable[Any] | None,
+) -> Iterator[tuple[str, Any, Any, Any]]:
+    """Id, truth, prediction and mask of each image."""
+    given = {"truth images": truths, "predictions": preds, "masks": masks, "ids": ids}
+    streams = {what: items for what, items in given.items() if items is not None}
+    _check_equal({what: len(items) for what, items in streams.items() if isinstance(items, Sized)})
+    iterators = {what: iter(items) for what, items in streams.items()}
+    for number in count():
+        row = {what: next(iterator, _END) for what, iterator in iterators.items()}
+        ended = [what for what, item in row.items() if item is _END]
+        if ended:
+            _check_all_ended(number, ended, row)
+            return
+        name = str(row.get("ids", number))
+        yield name, row["truth images"], row["predictions"], row.get("masks")
+
+
+def _check_equal(lengths: dict[str, int]) -> None:
+    if len(set(lengths.values())) > 1:
+        (first, images), *others = lengths.items()
+        what, number = next(item for item in others if item[1] != images)
+        msg = f"there are {images} {first} but {number} {what}"
+        raise ValueError(msg)
+
+
+def _check_all_ended(number: int, ended: Sequence[str], streams: Iterable[str]) -> None:
+    for what in streams:
+        if what not in ended:
+            msg = f"there are only {number} {ended[0]}, but more {what}"
+            raise ValueError(msg)
+
+
+class _StoredImages(Sequence[Any]):
+    """Images along the first axis of an array on disk, one in memory at a time."""
+
+    def __init__(self, batch: Any) -> None:
+        self._batch = batch
+
+    def __len__(self) -> int:
+        return int(self._batch.shape[0])
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._batch[range(len(self))[index]]
+
+
+def _is_one_image(truth: Any) -> bool:
+    if isinstance(truth, Iterator):
+        return False
+    if isinstance(truth, (list, tuple)):
+        first = truth[0] if truth else None
+        return isinstance(first, (list, tuple)) and not (
+            first and isinstance(first[0], (list, tuple, np.ndarray))
+        )
+    return len(np.shape(truth)) <= 2

@@ -1,0 +1,93 @@
+"""Each compiled module may be missing; all results stay the same, and whoever wants it is told."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tomllib
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+#: What each module does, in the words of the error.
+COMPILED = {
+    "segiou.boundary._kernel": "counting along boundaries",
+    "segiou.counting._channels": "counting of channels",
+    "segiou.counting._kernel": "counting",
+    "segiou.counting._scores": "reading of scores",
+    "segiou.masks._png": "reading of PNG masks",
+    "segiou.masks._files": "reading of small files",
+}
+
+EVERYTHING = """
+import os
+import sys
+from pathlib import Path
+for name in sys.argv[2:]:
+    sys.modules[name] = None
+import numpy as np
+from PIL import Image
+import segiou
+from segiou.counting.scores import decide
+
+noise = np.random.default_rng(5)
+for i in range(4):
+    for side in ("truth", "pred"):
+        path = Path(sys.argv[1], side, f"{i}.png")
+        path.parent.mkdir(exist_ok=True)
+        mask = np.kron(noise.integers(0, 3, (6, 7)), np.ones((4, 4))).astype(np.uint8)
+        Image.fromarray(mask).save(path)
+        os.utime(path, (1e9, 1e9))  # a file that just changed is read with more care
+run = segiou.score_folder(
+    Path(sys.argv[1], "truth"), Path(sys.argv[1], "pred"), labels=3, boundary=True
+)
+print(run.total().matrix.tolist(), run.report().to_dict()["boundary"])
+channels = segiou.ChannelCounts(2)
+channels.update(noise.random((2, 9)) > 0.5, noise.random((2, 9)) > 0.5, axis=0)
+print(channels.counts)
+print(decide(noise.random((3, 5)), argmax=0), decide(noise.random(5), threshold=0.5))
+"""
+
+
+def everything(folder, *missing, required=""):
+    """Start what all compiled modules have a part in, without some of them."""
+    return subprocess.run(
+        [sys.executable, "-c", EVERYTHING, str(folder), *missing],
+        env=os.environ | {"SEGIOU_REQUIRE_KERNEL": required},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory):
+    done = everything(tmp_path_factory.mktemp("all"))
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("missing", [(name,) for name in COMPILED] + [tuple(COMPILED)])
+def test_the_same_comes_out_without(missing, expected, tmp_path):
+    done = everything(tmp_path, *missing)
+    assert (done.stdout, done.stderr) == (expected, "")
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_what_is_required_must_be_there(name, tmp_path):
+    done = everything(tmp_path, name, required="1")
+    assert done.returncode != 0
+    # Where nothing was built, it is not only this one that is missing.
+    missing = {what for other, what in COMPILED.items() if other == name or not find_spec(other)}
+    text = " is missing its compiled module, and SEGIOU_REQUIRE_KERNEL=1 asks for it: install segi"
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith(tuple(f"ImportError: {what}{text}" for what in missing))
+
+
+def test_all_compiled_modules_are_named_here():
+    project = tomllib.loads(Path(__file__).parents[2].joinpath("pyproject.toml").read_text())
+    modules = project["tool"]["setuptools"]["ext-modules"]
+    assert {module["name"] for module in modules} == set(COMPILED)
+    assert all(module["optional"] for module in modules)

@@ -1,0 +1,217 @@
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import segiou
+from segiou import ConfusionMatrix
+
+CLASSES = ["a", "b", "c"]
+
+
+def random_pairs(seed: int, number: int = 5) -> list[tuple[np.ndarray, np.ndarray]]:
+    rng = np.random.default_rng(seed)
+    pairs = []
+    for _ in range(number):
+        shape = tuple(rng.integers(1, 6, 2))
+        truth = rng.choice([0, 1, 2, 255], shape)
+        pairs.append((truth, rng.integers(0, 4, shape)))
+    return pairs
+
+
+def counted(pairs) -> ConfusionMatrix:
+    cm = ConfusionMatrix(CLASSES, ignore=255, unassigned="count")
+    for truth, pred in pairs:
+        cm.update(truth, pred)
+    return cm
+
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+@settings(max_examples=40, deadline=None)
+@given(seeds, seeds, seeds)
+def test_merge_is_a_commutative_monoid(x, y, z):
+    a, b, c = (counted(random_pairs(seed)) for seed in (x, y, z))
+    before = [m.copy() for m in (a, b, c)]
+    empty = counted([])
+    assert a + empty == a == empty + a
+    assert (a + b) + c == a + (b + c)
+    assert a + b == b + a
+    assert sum([a, b, c]) == a + b + c
+    assert [a, b, c] == before
+
+
+@settings(max_examples=40, deadline=None)
+@given(seeds, st.randoms(use_true_random=False))
+def test_any_split_and_order_gives_the_same_state(seed, random):
+    pairs = random_pairs(seed)
+    whole = counted(pairs)
+    shuffled = random.sample(pairs, len(pairs))
+    cut = random.randint(0, len(pairs))
+    assert counted(shuffled[:cut]) + counted(shuffled[cut:]) == whole
+    flat = counted([])
+    for truth, pred in pairs:
+        for t, p in zip(truth.ravel(), pred.ravel(), strict=True):
+            flat.update(t, p)
+    assert np.array_equal(flat.matrix, whole.matrix)
+    assert (flat.ignored, flat.pixels) == (whole.ignored, whole.pixels)
+
+
+@settings(max_examples=40, deadline=None)
+@given(seeds)
+def test_every_pixel_is_somewhere(seed):
+    pairs = random_pairs(seed)
+    cm = counted(pairs)
+    seen = sum(truth.size for truth, _ in pairs)
+    assert cm.matrix.sum() + cm.unassigned.sum() + cm.ignored == seen == cm.pixels
+
+
+def test_still_updatable_after_merge_and_the_other_stays():
+    a, b = counted(random_pairs(1)), counted(random_pairs(2))
+    b_before = b.copy()
+    a += b
+    a.update([0], [0])
+    assert b == b_before
+    assert a.pairs == 11
+
+
+def test_state_survives_json_pickle_and_reset():
+    import json
+
+    cm = counted(random_pairs(3))
+    state = json.loads(json.dumps(cm.state_dict()))
+    assert ConfusionMatrix.from_state_dict(state) == cm
+    assert pickle.loads(pickle.dumps(cm)) == cm
+    other = counted([])
+    assert other.load_state_dict(state) == cm
+    assert cm.reset() == counted([])
+    assert cm.pixels == 0
+
+
+def test_a_state_of_other_options_is_refused():
+    state = ConfusionMatrix(2).state_dict()
+    with pytest.raises(ValueError, match="3 classes here and 2 there"):
+        ConfusionMatrix(3).load_state_dict(state)
+    state["state_version"] = 99
+    with pytest.raises(ValueError, match="state_version is 99"):
+        ConfusionMatrix(2).load_state_dict(state)
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        (ConfusionMatrix(["a", "b"]), "3 classes here and 2 there"),
+        (ConfusionMatrix(["a", "b", "x"]), "class .*'c'.*here and .*'x'.*there"),
+        (ConfusionMatrix(CLASSES), r"ignore is \[255\] here and \[\] there"),
+        (ConfusionMatrix("camvid"), "'custom' here and 'camvid' there"),
+    ],
+)
+def test_only_the_same_classes_merge(other, message):
+    cm = ConfusionMatrix(CLASSES, ignore=255)
+    before = cm.copy()
+    with pytest.raises(ValueError, match=message):
+        cm.merge(other)
+    assert cm == before
+
+
+def test_only_confusion_matrices_merge():
+    with pytest.raises(TypeError, match="not ndarray"):
+        ConfusionMatrix(2).merge(np.zeros((2, 2)))
+    with pytest.raises(TypeError):
+        ConfusionMatrix(2) + 1
+    assert ConfusionMatrix(2) != "x"
+
+
+def test_a_refused_update_changes_nothing():
+    cm = counted(random_pairs(4))
+    before = cm.copy()
+    with pytest.raises(segiou.counting.UndeclaredValuesError):
+        cm.update([0, 17], [0, 0])
+    assert cm == before
+
+
+def test_matrix_is_a_copy():
+    cm = ConfusionMatrix(2)
+    cm.matrix[:] = 7
+    cm.unassigned[:] = 7
+    assert cm.pixels == 0
+
+
+def test_ignoring_a_declared_class_warns_and_drops_its_pixels():
+    with pytest.warns(UserWarning, match="'a'.*use exclude instead of ignore"):
+        cm = ConfusionMatrix(CLASSES, ignore="a")
+    cm.update([0, 1, 1], [1, 0, 1])
+    np.testing.assert_array_equal(cm.matrix, [[0, 0, 0], [1, 1, 0], [0, 0, 0]])
+    assert cm.ignored == 1
+
+
+def test_ignore_and_exclude_are_two_things():
+    truth, pred = [0, 0, 0, 1, 1], [0, 0, 1, 1, 0]
+    excluded = ConfusionMatrix(2, exclude=[0]).update(truth, pred)
+    assert excluded.mean_iou() == pytest.approx(1 / 3)
+    with pytest.warns(UserWarning):
+        ignoring = ConfusionMatrix(2, ignore=0).update(truth, pred)
+    # The false positive lies on an ignored pixel: what is left is recall.
+    assert ignoring.iou()[1] == pytest.approx(1 / 2) == excluded.recall()[1]
+
+
+def test_truth_and_prediction_in_two_encodings():
+    cm = ConfusionMatrix("cityscapes", pred_labels="cityscapes-train", unassigned="count")
+    # label ids 7 road, 11 building, 26 car, 0 unlabelled; train ids 0, 2, 13
+    cm.update([7, 11, 26, 0], [0, 2, 0, 255])
+    names = cm.class_names
+    assert cm.matrix[names.index("road"), names.index("road")] == 1
+    assert cm.matrix[names.index("car"), names.index("road")] == 1
+    assert cm.ignored == 1
+    with pytest.raises(ValueError, match="must name the same classes"):
+        ConfusionMatrix("cityscapes", pred_labels="camvid")
+
+
+def test_scores_are_class_indices_whatever_the_file_values():
+    cm = ConfusionMatrix("cityscapes")
+    scores = np.zeros((19, 2))
+    scores[0, 0] = scores[13, 1] = 1
+    cm.update([7, 26], scores, argmax=0)
+    assert cm.pixel_accuracy() == 1.0
+    with pytest.raises(ValueError, match=r"21 channels along axis 0, but there are 19 classes"):
+        cm.update([7, 26], np.zeros((21, 2)), argmax=0)
+    with pytest.raises(ValueError, match="no axis 3"):
+        cm.update([7, 26], scores, argmax=3)
+
+
+def test_threshold_decides_between_two_classes():
+    cm = ConfusionMatrix(["no", "yes"]).update([0, 1, 1], [0.5, 0.51, 0.2], threshold=0.5)
+    np.testing.assert_array_equal(cm.matrix, [[1, 0], [1, 1]])
+    with pytest.raises(ValueError, match="between two classes, but there are 3"):
+        ConfusionMatrix(3).update([0], [0.2], threshold=0.5)
+
+
+def test_odd_options_are_refused():
+    with pytest.raises(ValueError, match="no class 'x'"):
+        ConfusionMatrix(CLASSES, ignore="x")
+    with pytest.raises(ValueError, match="no class 5, only 0 to 2"):
+        ConfusionMatrix(CLASSES, exclude=5)
+    with pytest.raises(ValueError, match="'error' or 'count'"):
+        ConfusionMatrix(CLASSES, unassigned="maybe")
+
+
+def test_counts_stay_exact_past_every_smaller_counter():
+    cm = ConfusionMatrix(2).update([0, 1, 1], [0, 0, 1])
+    for _ in range(55):
+        cm = cm + cm
+    assert cm.matrix.tolist() == [[2**55, 0], [2**55, 2**55]]
+    assert cm.pairs == 2**55
+    assert cm.iou().tolist() == [0.5, 0.5]
+    one_more = cm.update([0], [0])
+    assert one_more.matrix[0, 0] == 2**55 + 1
+
+
+def test_what_a_person_sees():
+    cm = counted(random_pairs(5))
+    assert repr(cm).startswith("<ConfusionMatrix: 3 classes, 5 pairs,")
+    assert "<table" in cm._repr_html_()
+    assert cm.compute().mean_iou == cm.mean_iou() == cm.report().mean_iou

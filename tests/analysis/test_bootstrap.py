@@ -1,0 +1,203 @@
+import json
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from segiou.analysis import bootstrapping
+from segiou.analysis.bootstrapping import (
+    batches,
+    bca_limits,
+    bootstrap,
+    resample_weights,
+    resampled,
+)
+from segiou.analysis.statistics import statistic
+from segiou.analysis.units import units_of
+from segiou.counting.counts import Counts, Tally
+from segiou.metrics.overall import mean_iou
+
+
+def some_counts(images=12, classes=3, seed=1):
+    rng = np.random.default_rng(seed)
+    tables = rng.integers(0, 20, (images, classes, classes + 1))
+    tables[:, range(classes), range(classes)] += rng.integers(0, 200, (images, classes))
+    return Tally.of_table(tables).counts
+
+
+def mean_iou_of_images(counts):
+    def of(index, axis):
+        assert axis == -1
+        return mean_iou(Counts(*(x[index].sum(-2) for x in vars(counts).values())))
+
+    return of
+
+
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+def test_scipy_gives_the_same_interval_from_the_same_resamples(method):
+    counts = some_counts()
+    theirs = stats.bootstrap(
+        (np.arange(12),),
+        mean_iou_of_images(counts),
+        vectorized=True,
+        n_resamples=500,
+        method={"bca": "BCa"}.get(method, method),
+        random_state=np.random.default_rng(5),
+    )
+    ours = bootstrap(counts, resamples=500, seed=5, method=method).overall
+    limits = theirs.confidence_interval
+    assert (ours.low, ours.high) == pytest.approx((limits.low, limits.high), abs=1e-12)
+    assert ours.standard_error == pytest.approx(theirs.standard_error)
+
+
+def test_scipy_agrees_for_classes_and_groups_within_chance():
+    counts = some_counts(images=30)
+    groups = np.arange(30) % 10
+    grouped = Counts(
+        *(np.stack([x[groups == g].sum(0) for g in range(10)]) for x in vars(counts).values())
+    )
+    theirs = stats.bootstrap(
+        (np.arange(10),), mean_iou_of_images(grouped), vectorized=True, n_resamples=4000,
+        method="percentile", random_state=np.random.default_rng(1),
+    )  # fmt: skip
+    ours = bootstrap(counts, groups=groups.tolist(), resamples=4000, seed=2)
+    assert (ours.unit, ours.units) == ("group", 10)
+    limits = theirs.confidence_interval
+    assert (ours.overall.low, ours.overall.high) == pytest.approx(
+        (limits.low, limits.high), abs=0.2 * theirs.standard_error
+    )
+
+
+def test_each_resample_is_the_score_of_the_images_drawn():
+    counts = some_counts()
+    prepared = statistic(counts, units=units_of(12))
+    (values,) = resampled((prepared,), 7, 3)
+    drawn = np.random.default_rng(3).integers(0, 12, (7, 12))
+    for row, index in zip(values, drawn, strict=True):
+        assert row[0] == pytest.approx(float(mean_iou(counts[index].summed())), abs=1e-15)
+
+
+def test_batches_do_not_change_the_numbers(monkeypatch):
+    counts = some_counts()
+    whole = bootstrap(counts, resamples=101)
+    monkeypatch.setattr(bootstrapping, "_BATCH_BYTES", 5000)
+    assert len(list(batches(101, 12, 12))) > 10
+    assert bootstrap(counts, resamples=101) == whole
+
+
+def test_integer_products_give_the_same_as_float(monkeypatch):
+    counts = some_counts()
+    whole = bootstrap(counts, resamples=50)
+    monkeypatch.setattr("segiou.analysis.statistics._EXACT", 1)
+    assert bootstrap(counts, resamples=50) == whole
+
+
+def test_seed_decides():
+    counts = some_counts()
+    first, again, other = (bootstrap(counts, resamples=50, seed=s) for s in (1, 1, 2))
+    assert first == again
+    assert first.overall.low != other.overall.low
+
+
+def test_weights_are_multinomial():
+    weights = resample_weights(np.random.default_rng(0), 20_000, 5)
+    assert (weights.sum(1) == 5).all()
+    expected = [stats.binom(5, 0.2).pmf(k) for k in range(6)]
+    shares = np.bincount(weights[:, 0], minlength=6) / 20_000
+    assert shares == pytest.approx(expected, abs=0.012)
+
+
+def test_a_class_that_vanishes_is_skipped_and_reported():
+    # Class 1 is in one image of four: (3/4)^4 of the resamples have none of it.
+    counts = Counts(
+        tp=[[9, 0], [8, 0], [9, 0], [5, 3]], fp=[[0, 0]] * 4, fn=[[1, 0], [2, 0], [1, 0], [1, 1]],
+        tn=[[0, 10], [0, 10], [0, 10], [4, 6]],
+    )  # fmt: skip
+    found = bootstrap(counts, resamples=20_000, class_names=["road", "cat"])
+    cat = found.classes[1]
+    assert cat.vanished == pytest.approx(0.75**4, abs=0.012)
+    assert (cat.value, cat.low, cat.high) == (0.75, 0.75, 0.75)
+    assert (cat.units, cat.few, found.overall.vanished) == (1, True, 0.0)
+    assert found.few == ("road", "cat")
+    assert "Without a value in some resamples: cat (31" in " ".join(found.sentences())
+
+
+def test_bca_of_a_class_seen_once_is_undefined():
+    counts = Counts(
+        tp=[[9, 0], [8, 0], [5, 3]], fp=[[0, 0]] * 3, fn=[[1, 0], [2, 0], [1, 1]],
+        tn=[[0, 10], [0, 10], [4, 6]],
+    )  # fmt: skip
+    found = bootstrap(counts, resamples=100, method="bca")
+    assert np.isnan(found.classes[1].low)
+    assert not np.isnan(found.classes[0].low)
+
+
+def test_bca_without_spread_is_the_point():
+    assert bca_limits(np.full(9, 0.5), 0.5, np.full(4, 0.5), 0.95) == (0.5, 0.5)
+    assert np.isnan(bca_limits(np.full(9, 0.4), 0.5, np.full(4, 0.5), 0.95)).all()
+
+
+def test_absent_class_has_no_interval():
+    counts = Counts([[1, 0], [2, 0]], [[1, 0], [0, 0]], [[0, 0]] * 2, [[0, 2], [0, 2]])
+    found = bootstrap(counts, resamples=20)
+    absent = found.classes[1]
+    assert np.isnan([absent.value, absent.low, absent.high, absent.standard_error]).all()
+    assert absent.vanished == 1.0
+    assert found.few == ("0",)
+
+
+def test_wider_level_is_wider():
+    counts = some_counts()
+    narrow, wide = (bootstrap(counts, resamples=500, level=level).overall for level in (0.5, 0.99))
+    assert wide.low < narrow.low < narrow.value < narrow.high < wide.high
+
+
+@pytest.mark.parametrize("aggregate", ["D", "I", "C"])
+@pytest.mark.parametrize("metric", ["iou", "dice", "precision", "recall", "specificity"])
+def test_any_metric_any_aggregate(metric, aggregate):
+    found = bootstrap(some_counts(), metric, aggregate=aggregate, resamples=200)
+    assert found.aggregate == aggregate
+    for part in found:
+        assert part.low < part.value < part.high
+        assert part.standard_error > 0
+
+
+def test_overall_metric_has_no_classes():
+    found = bootstrap(some_counts(), "cohen_kappa", resamples=50)
+    assert found.classes == ()
+    assert found.overall.name == "cohen kappa"
+
+
+def test_to_dict_and_sentences():
+    found = bootstrap(some_counts(), resamples=50, class_names=["sky", "road", "car"])
+    told = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert (told["unit"], told["units"], told["resamples"], told["seed"]) == ("image", 12, 50, 0)
+    assert told["overall"]["value"] == found.overall.value
+    assert [c["name"] for c in told["classes"]] == ["sky", "road", "car"]
+    sentence = found.sentences()[0]
+    assert sentence.startswith("Mean IoU is ")
+    assert "95 % percentile bootstrap interval over images, 50 resamples, seed 0" in sentence
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"resamples": 1}, ValueError, "resamples must be at least 2"),
+        ({"resamples": 1e4}, TypeError, "resamples must be an integer"),
+        ({"seed": -1}, ValueError, "seed must be at least 0"),
+        ({"level": 95}, ValueError, "level must be between 0 and 1"),
+        ({"method": "studentised"}, ValueError, "method must be"),
+        ({"groups": ["a"] * 12}, ValueError, "1 group to resample"),
+    ],
+)
+def test_refusals(options, error, message):
+    with pytest.raises(error, match=message):
+        bootstrap(some_counts(), **{"resamples": 10, **options})
+
+
+def test_an_interval_of_no_width_is_no_certainty():
+    right = Counts(*(np.full((12, 1), n) for n in (4, 0, 0, 4)))
+    assert bootstrap(right, resamples=50).sentences() == [
+        "Mean IoU is 100.0 % over 12 images, and in each of 50 resamples of these images: an "
+        "interval of no width, which does not show that other images would give the same."
+    ]

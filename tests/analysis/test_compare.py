@@ -1,0 +1,315 @@
+import json
+import pickle
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pytest
+
+from segiou import score
+from segiou.analysis.bootstrapping import bootstrap
+from segiou.analysis.comparing import DifferentImagesError, compare
+from segiou.counting.counts import Counts, Tally
+from segiou.metrics.overall import mean_iou
+from segiou.metrics.per_class import iou
+from segiou.metrics.protocols import Protocol, load_protocol
+
+
+@dataclass
+class Scored:
+    """A run as a comparison sees it."""
+
+    name: str
+    counts: Counts
+    ids: tuple[str, ...]
+    class_names: tuple[str, ...] = ("road", "car", "pole")
+    include: np.ndarray = field(default_factory=lambda: np.ones(3, bool))
+    protocol: Protocol = field(default_factory=lambda: load_protocol("segiou"))
+
+
+def models(images=30, lifts=(0, 20), seed=0):
+    """Models on one truth; a larger lift finds more of every class."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(50, 200, (images, 3))
+    luck = rng.integers(0, 80, truth.shape)
+    found = []
+    for number, lift in enumerate(lifts):
+        table = np.zeros((images, 3, 4), np.int64)
+        missed = np.clip(luck + rng.integers(-20, 21, truth.shape) + 20 - lift, 0, truth)
+        for c in range(3):
+            table[:, c, c] = truth[:, c] - missed[:, c]
+            table[:, c, (c + 1) % 3] = missed[:, c]
+        ids = tuple(f"{i:03d}" for i in range(images))
+        found.append(Scored(f"m{number}", Tally.of_table(table).counts, ids))
+    return found
+
+
+FEW = {"resamples": 300, "permutations": 300}
+
+
+def test_differences_are_second_minus_first():
+    a, b = models()
+    pair = compare(a, b, **FEW).pairs[0]
+    ious = iou(a.counts.summed()), iou(b.counts.summed())
+    assert pair.overall.delta == pytest.approx(ious[1].mean() - ious[0].mean())
+    assert [c.delta for c in pair.classes] == pytest.approx((ious[1] - ious[0]).tolist())
+    assert [c.name for c in pair.classes] == ["road", "car", "pole"]
+    turned = compare(b, a, **FEW).pairs[0]
+    assert turned.overall.delta == -pair.overall.delta
+    assert turned.overall.low == pytest.approx(-pair.overall.high)
+
+
+def test_interval_is_paired_and_so_narrower_than_the_models_own():
+    a, b = models()
+    found = compare(a, b, resamples=2000, permutations=10)
+    alone = bootstrap(a.counts, resamples=2000).overall
+    pair = found.pairs[0].overall
+    assert pair.high - pair.low < 0.7 * (alone.high - alone.low)
+    # The ranking's interval is exactly that of the model by itself: the same resamples.
+    ranked = {r.name: r for r in found.ranking}["m0"]
+    assert (ranked.low, ranked.high) == (alone.low, alone.high)
+
+
+def test_a_clear_difference_and_none():
+    a, b = models()
+    clear = compare(a, b, **FEW).pairs[0]
+    assert clear.overall.low > 0
+    assert clear.overall.p == 1 / 301
+    assert {c.name for c in clear.different(0.95)} == {"road", "car", "pole"}
+    none = compare(*models(lifts=(10, 10), seed=3), **FEW).pairs[0]
+    assert none.overall.low < 0 < none.overall.high
+    assert none.overall.p > 0.05
+    assert none.different(0.95) == ()
+
+
+def test_order_of_the_images_does_not_matter():
+    a, b = models()
+    order = np.random.default_rng(1).permutation(30)
+    mixed = Scored("m1", b.counts[order], tuple(b.ids[i] for i in order))
+    assert compare(a, mixed, **FEW) == compare(a, b, **FEW)
+
+
+def test_movers_are_leave_one_out():
+    a, b = models(images=12)
+    pair = compare(a, b, movers=3, **FEW).pairs[0]
+    whole = float(mean_iou(b.counts.summed()) - mean_iou(a.counts.summed()))
+    for mover in (*pair.for_a, *pair.for_b):
+        i = a.ids.index(mover.id)
+        kept = np.arange(12) != i
+        without = mean_iou(b.counts[kept].summed()) - mean_iou(a.counts[kept].summed())
+        assert mover.effect == pytest.approx(whole - float(without))
+        assert mover.a == pytest.approx(float(mean_iou(a.counts[i])))
+    assert len(pair.for_b) == 3
+    effects = [m.effect for m in pair.for_b]
+    assert effects == sorted(effects, reverse=True)
+    assert effects[-1] > 0
+    assert all(m.effect < 0 for m in pair.for_a)
+
+
+def test_ranking_of_several():
+    found = compare(*models(lifts=(0, 25, 20), images=60), **FEW)
+    assert [r.name for r in found.ranking] == ["m1", "m2", "m0"]
+    assert sum(r.best for r in found.ranking) == pytest.approx(1.0)
+    assert found.ranking[0].best > 0.9
+    assert [(p.a, p.b) for p in found.pairs] == [("m0", "m1"), ("m0", "m2"), ("m1", "m2")]
+    ps = sorted(p.overall.p for p in found.pairs)
+    assert min(p.overall.p_holm for p in found.pairs) == pytest.approx(3 * ps[0])
+    assert "In order of mean IoU" in found.sentences()[0]
+
+
+def test_a_model_against_itself_shares_the_first_place():
+    a, _ = models()
+    found = compare(a, replace(a, name="twin"), **FEW)
+    assert [r.best for r in found.ranking] == [0.5, 0.5]
+    pair = found.pairs[0]
+    assert (pair.overall.delta, pair.overall.low, pair.overall.p) == (0.0, 0.0, 1.0)
+    assert pair.power.needed is None
+    assert (
+        found.sentences()[0] == f"m0 and twin have the same mean IoU, {100 * pair.overall.a:.1f} %."
+    )
+
+
+def test_bca_and_other_metrics():
+    a, b = models()
+    plain, bca = (compare(a, b, method=m, **FEW).pairs[0].overall for m in ("percentile", "bca"))
+    assert bca.delta == plain.delta
+    assert bca.low != plain.low
+    assert abs(bca.low - plain.low) < plain.standard_error
+    accuracy = compare(a, b, metric="pixel_accuracy", **FEW).pairs[0]
+    assert accuracy.classes == ()
+    assert accuracy.overall.name == "pixel accuracy"
+    per_class = compare(a, b, aggregate="C", metric="recall", **FEW)
+    assert (per_class.aggregate, per_class.pairs[0].overall.name) == ("C", "mean recall")
+
+
+def test_excluded_class_is_left_out_of_the_mean():
+    a, b = models()
+    include = np.array([True, True, False])
+    found = compare(replace(a, include=include), replace(b, include=include), **FEW)
+    expected = (iou(b.counts.summed()) - iou(a.counts.summed()))[:2].mean()
+    assert found.pairs[0].overall.delta == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        r"^\d\d",
+        {f"{i:03d}": i // 10 for i in range(30)},
+        [i // 10 for i in range(30)],
+        lambda name: name[:2],
+    ],
+)
+def test_groups_in_every_form(groups):
+    a, b = models()
+    found = compare(a, b, groups=groups, **FEW)
+    assert (found.unit, found.units, found.images) == ("group", 3, 30)
+    assert found.pairs[0].exact
+    told = " ".join(found.sentences())
+    assert "With 3 groups no p below 0.25 is possible" in told
+    assert "3 groups are few" in told
+
+
+def test_text_says_what_was_found():
+    a, b = models()
+    found = compare(a, b, **FEW)
+    text = found.to_text(80)
+    assert "m1 is " in text
+    assert "The difference is unlikely to be one of these images alone" in text.replace("\n", " ")
+    assert "four times in five takes about" in text.replace("\n", " ")
+    row = next(line for line in text.splitlines() if line.startswith("pole"))
+    assert f"{100 * found.pairs[0].classes[2].delta:+.1f}" in row
+    assert all(len(line) <= 80 for line in text.split("\n\n")[0].splitlines())
+
+
+def test_doubtful_difference_says_so():
+    told = " ".join(compare(*models(lifts=(10, 10), seed=3), **FEW).sentences())
+    assert "may be one of images, not of models" in told
+    assert "No single class differs" in told
+
+
+@pytest.mark.parametrize("change", [{"p_holm": 0.2}, {"low": -0.01}])
+def test_interval_and_test_may_disagree(change):
+    found = compare(*models(), **FEW)
+    pair = found.pairs[0]
+    doubtful = replace(pair, overall=replace(pair.overall, **change))
+    told = replace(found, pairs=(doubtful,)).sentences()
+    assert told[1].startswith("Borderline: interval and test disagree on whether m1")
+
+
+def test_to_dict_is_strict_json():
+    told = compare(*models(), **FEW).to_dict()
+    again = json.loads(json.dumps(told, allow_nan=False))
+    assert again["pairs"][0]["overall"]["name"] == "mean IoU"
+    assert again["pairs"][0]["power"]["grid"][0][0] >= 5
+    assert again["sentences"] == told["sentences"]
+
+
+def test_class_that_one_model_only_invents_is_pointed_out():
+    a, b = models()
+
+    def without_pole(counts, invented):
+        keep = np.array([1, 1, 0])
+        fp = counts.fp * keep + np.array([0, 0, invented])
+        return Counts(counts.tp * keep, fp, counts.fn * keep, counts.tn)
+
+    a = replace(a, counts=without_pole(a.counts, 0))
+    b = replace(b, counts=without_pole(b.counts, 1))
+    found = compare(a, b, **FEW)
+    assert found.pairs[0].one_sided == ("pole",)
+    assert np.isnan(found.pairs[0].classes[2].p)
+    assert any("means cover different classes" in s for s in found.sentences())
+
+
+def test_different_images_are_refused_and_named():
+    a, b = models()
+    fewer = Scored("m1", b.counts[:26], (*b.ids[:25], "new"))
+    with pytest.raises(
+        DifferentImagesError, match="only in m0: 025, 026, 027 and 2 more; only in m1: new"
+    ) as error:
+        compare(a, fewer, **FEW)
+    assert error.value.only == {"m0": ("025", "026", "027", "028", "029"), "m1": ("new",)}
+    assert pickle.loads(pickle.dumps(error.value)).only == error.value.only
+
+
+def test_different_truth_is_refused():
+    a, b = models()
+    tp = b.counts.tp.copy()
+    tp[4, 1] += 7
+    other = Counts(tp, b.counts.fp, b.counts.fn, b.counts.tn)
+    with pytest.raises(ValueError, match=r"different truths: image 004 has .* pixels of car"):
+        compare(a, replace(b, counts=other), **FEW)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"ids": ("000",) * 30}, "m1 has several images of one id: 000"),
+        ({"class_names": ("road", "car", "sign")}, "only in m0: pole; only in m1: sign"),
+        ({"class_names": ("car", "road", "pole")}, "the order differs"),
+        ({"include": np.array([True, True, False])}, "out of their means: pole"),
+        ({"protocol": load_protocol("ade20k")}, "say which to compare by"),
+    ],
+)
+def test_runs_that_cannot_be_compared(change, message):
+    a, b = models()
+    with pytest.raises(ValueError, match=message):
+        compare(a, replace(b, **change), **FEW)
+
+
+def test_a_given_protocol_settles_it():
+    a, b = models()
+    found = compare(a, replace(b, protocol=load_protocol("ade20k")), protocol="segiou", **FEW)
+    assert found.protocol == "segiou"
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"permutations": 0}, ValueError, "permutations must be at least 1"),
+        ({"resamples": "many"}, TypeError, "resamples must be an integer"),
+        ({"level": 1.0}, ValueError, "level must be between"),
+        ({"method": "t"}, ValueError, "method must be"),
+        ({"names": ["same", "same"]}, ValueError, "names must be 2 different ones"),
+        ({"groups": {"000": 1}}, ValueError, "no group is given for 001, 002, 003 and 26 more"),
+        ({"groups": "x"}, ValueError, "not found in"),
+        ({"movers": -1}, ValueError, "movers must be at least 0"),
+    ],
+)
+def test_bad_options(options, error, message):
+    with pytest.raises(error, match=message):
+        compare(*models(), **{**FEW, **options})
+
+
+def test_names_given_made_and_told_apart():
+    a, b = models()
+    assert compare(replace(a, name=""), b, **FEW).names == ("A", "m1")
+    assert compare(a, replace(b, name="m0"), **FEW).names == ("m0 (A)", "m0 (B)")
+    assert compare(a, b, names=["old", "new"], **FEW).pairs[0].b == "new"
+
+
+def test_camvid_base_is_ahead(camvid_tables):
+    names = tuple(camvid_tables["class_names"])
+    small, base = (
+        Scored(m, Tally.of_table(camvid_tables[m]).counts, tuple(camvid_tables["ids"]), names,
+               np.ones(11, bool))
+        for m in ("small", "base")
+    )  # fmt: skip
+    found = compare(small, base, resamples=2000, permutations=2000).pairs[0]
+    assert found.overall.delta == pytest.approx(0.4679 - 0.3917, abs=1e-4)
+    assert found.overall.low > 0.05
+    assert {c.name for c in found.different(0.95)} == {"sign", "pedestrian", "pole"}
+
+
+def test_what_resamples_cannot_tell_is_not_said():
+    truths = [[[0, 0, 1, 1]]] * 12
+    mixed = [[[0, 1, 1, 1]], [[0, 0, 0, 1]]] * 6
+    runs = [score(truths, preds, labels=2) for preds in (mixed, truths, [[[1, 0, 0, 0]]] * 12)]
+    found = compare(*runs, names=("mixed", "perfect", "wrong"), resamples=200, permutations=200)
+    said = " ".join(found.sentences())
+    assert (
+        "the share of 200 resamples of the images in which each is best: perfect 100.0 % (all)"
+        in (said)
+    )
+    assert "wrong 12.5 % (none)" in said
+    assert "over 99 % of such comparisons would" in said
+    assert "100.0 % of such" not in said
+    assert "would probably be ahead again" in said

@@ -1,0 +1,98 @@
+import json
+
+import pytest
+
+from segiou.analysis.imbalance_difference import explain_difference
+from segiou.counting.counts import Counts, Tally
+
+# 1000 pixels, 50 of them person. "plain" answers road everywhere; "keen" finds 40 persons
+# and takes 70 pixels of road for one.
+PLAIN = Counts(tp=[950, 0], fp=[50, 0], fn=[0, 50], tn=[0, 950])
+KEEN = Counts(tp=[880, 40], fp=[10, 70], fn=[70, 10], tn=[40, 880])
+NAMES = ["road", "person"]
+
+
+def explained(a, b, names=("plain", "keen")):
+    return explain_difference(a, b, NAMES, names=names)
+
+
+def test_the_silent_winner_is_told_unasked():
+    found = explained(PLAIN, KEEN)
+    assert found.disagree
+    assert found.wins_by_silence
+    assert (found.silent_hits, found.silent_false_alarms) == (0.04, 0.07)
+    assert found.sentences()[1] == (
+        "plain wins on accuracy only by never predicting 1 rare class: person. keen tries it, "
+        "rightly on 4.0 % of all pixels and wrongly on 7.0 %: 3.0 points of accuracy paid for "
+        "trying, no less than plain's lead of 3.0."
+    )
+
+
+def test_order_of_the_models_only_turns_signs():
+    a, b = explained(PLAIN, KEEN), explained(KEEN, PLAIN, ("keen", "plain"))
+    assert a.sentences()[:2] == b.sentences()[:2]
+    assert a.accuracy_difference == -b.accuracy_difference
+    assert a.silent == b.silent == ("person",)
+
+
+def test_parts_sum_to_the_differences():
+    found = explained(PLAIN, KEEN)
+    assert sum(found.accuracy_parts.values()) == pytest.approx(found.accuracy_difference)
+    assert sum(found.mean_iou_parts.values()) == pytest.approx(found.mean_iou_difference)
+    # person: 40 / 120 of IoU over two classes
+    assert found.mean_iou_parts["person"] == pytest.approx(40 / 120 / 2)
+
+
+def test_silence_that_does_not_explain_the_lead_is_said_more_softly():
+    # keen is also worse on road by itself: 2 pixels of three are taken for nothing.
+    worse = Counts(tp=[700, 40], fp=[10, 20], fn=[250, 10], tn=[40, 930])
+    found = explained(PLAIN, worse)
+    assert not found.wins_by_silence
+    assert "plain never predicts 1 rare class (person)" in found.sentences()[1]
+
+
+def test_hits_are_held_against_false_alarms():
+    # keen pays 70 false alarms less 40 hits for trying, but is 50 pixels behind: 20 are trees.
+    lazy = Counts([550, 400, 0], [50, 0, 0], [0, 0, 50], [400, 600, 950])
+    keen = Counts([480, 380, 40], [30, 0, 70], [70, 20, 10], [420, 600, 880])
+    found = explain_difference(lazy, keen, ["road", "tree", "person"])
+    assert found.disagree
+    assert found.silent == ("person",)
+    assert not found.wins_by_silence
+
+
+def test_agreeing_scores():
+    found = explained(KEEN, Counts(tp=[940, 45], fp=[5, 10], fn=[10, 5], tn=[45, 940]))
+    assert not found.disagree
+    assert found.sentences()[0].startswith("keen is ahead in pixel accuracy (98.5 %")
+    assert found.silent == ()
+
+
+def test_equal_models():
+    found = explained(KEEN, KEEN)
+    assert found.silent == ()
+    assert found.sentences()[-1] == "No class differs between them."
+
+
+def test_different_truths_are_refused():
+    other = Counts(tp=[940, 0], fp=[60, 0], fn=[0, 60], tn=[0, 940])
+    with pytest.raises(ValueError, match="class road has 950 pixels with plain and 940"):
+        explained(PLAIN, other)
+
+
+def test_to_dict_is_json():
+    found = json.loads(json.dumps(explained(PLAIN, KEEN).to_dict(), allow_nan=False))
+    assert found["wins_by_silence"] is True
+    assert [m["never_predicted"] for m in found["models"]] == [["person"], []]
+
+
+def test_camvid_small_wins_only_by_never_predicting_five_rare_classes(camvid_tables):
+    small, base = (Tally.of_table(camvid_tables[m]).counts for m in ("small", "base"))
+    found = explain_difference(small, base, camvid_tables["class_names"], names=("small", "base"))
+    assert found.models[0].pixel_accuracy == pytest.approx(0.8424, abs=5e-5)
+    assert found.models[1].mean_iou == pytest.approx(0.4679, abs=5e-5)
+    assert found.wins_by_silence
+    assert found.silent == ("pole", "sign", "fence", "pedestrian", "bicyclist")
+    assert "small wins on accuracy only by never predicting 5 rare classes" in " ".join(
+        found.sentences()
+    )

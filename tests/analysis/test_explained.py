@@ -1,0 +1,178 @@
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+from hypothesis.extra import numpy as hnp
+
+from segiou import ChannelCounts
+from segiou.analysis.baselines import majority_counts, mean_terms, random_iou, skill
+from segiou.analysis.imbalance import explain
+from segiou.counting.counts import Counts, Tally
+from segiou.metrics.overall import mean_accuracy, mean_iou, pixel_accuracy
+from segiou.metrics.per_class import iou, recall
+from segiou.metrics.protocols import PROTOCOLS
+
+# 100 pixels, 95 of them background, and a model that answers nothing else.
+BLIND = Counts(tp=[95, 0], fp=[5, 0], fn=[0, 5], tn=[0, 95])
+
+
+def tallies(num_classes=3, images=4):
+    return hnp.arrays(
+        np.int64, (images, num_classes, num_classes + 1), elements=st.integers(0, 9)
+    ).map(Tally.of_table)
+
+
+def test_all_background_by_hand():
+    found = explain(BLIND, ["background", "cell"])
+    assert (found.pixel_accuracy, found.mean_accuracy, found.mean_iou) == (0.95, 0.5, 0.475)
+    assert found.gap_imbalance == pytest.approx(0.45)
+    assert found.gap_false_positives == pytest.approx(0.025)
+    background, cell = found.classes
+    assert (cell.accuracy_cost, cell.mean_iou_cost) == (0.0, 0.0)
+    assert (cell.accuracy_lost, cell.mean_iou_lost) == (0.05, 0.5)
+    assert cell.gap_part == pytest.approx(0.45)
+    assert cell.imbalance_part == pytest.approx(0.45)
+    assert cell.false_positive_part == pytest.approx(0.0)
+    assert background.gap_part == pytest.approx(0.025)
+    assert found.never_predicted == ("cell",)
+    assert found.majority.answer == "background"
+    assert (found.majority.pixel_accuracy, found.majority.mean_iou) == (0.95, 0.475)
+    assert (found.majority.accuracy_skill, found.majority.mean_iou_skill) == (0.0, 0.0)
+
+
+def test_random_baseline_is_what_random_predictions_score():
+    rng = np.random.default_rng(0)
+    shares = np.array([0.7, 0.25, 0.05])
+    truth, pred = rng.choice(3, 400_000, p=shares), rng.choice(3, 400_000, p=shares)
+    matrix = np.zeros((3, 3), np.int64)
+    np.add.at(matrix, (truth, pred), 1)
+    counts = Tally(matrix, np.zeros(3, np.int64), np.int64(0)).counts
+    assert random_iou(shares, shares) == pytest.approx(iou(counts), abs=0.003)
+    found = explain(counts, list("abc")).random
+    assert found.pixel_accuracy == pytest.approx(float(pixel_accuracy(counts)), abs=0.003)
+    assert found.mean_iou_skill == pytest.approx(0, abs=0.004)
+
+
+@settings(max_examples=25, deadline=None)
+@given(tallies())
+def test_parts_sum_to_the_gap(tally):
+    found = explain(tally.counts, list("abc"))
+    if not np.isfinite(found.gap):
+        assert tally.valid.sum() == 0
+        return
+    total = tally.counts.summed()
+    assert found.mean_iou == pytest.approx(float(mean_iou(total)))
+    assert found.mean_accuracy == pytest.approx(float(mean_accuracy(total)))
+    assert found.gap == pytest.approx(found.gap_imbalance + found.gap_false_positives, abs=1e-12)
+    for whole, part in [
+        ("gap", "gap_part"),
+        ("gap_imbalance", "imbalance_part"),
+        ("gap_false_positives", "false_positive_part"),
+        ("pixel_accuracy", "accuracy_cost"),
+        ("mean_iou", "mean_iou_cost"),
+    ]:
+        assert sum(getattr(c, part) for c in found.classes) == pytest.approx(
+            getattr(found, whole), abs=1e-12
+        )
+
+
+@settings(max_examples=15, deadline=None)
+@given(tallies(), st.sampled_from(sorted(PROTOCOLS)), st.sampled_from([None, [True, False, True]]))
+def test_terms_give_every_protocols_mean(tally, name, include):
+    images, total, protocol = tally.counts, tally.counts.summed(), PROTOCOLS[name]
+    counts = images if protocol.needs_images else total
+    for metric in (iou, recall):
+        terms = mean_terms(protocol, metric(counts), counts.truth > 0, include)
+        expected = protocol.mean(metric, total, include=include, per_image=images).value
+        assert terms.mean == pytest.approx(expected, nan_ok=True)
+
+
+@pytest.mark.parametrize("name", ["monai", "torchmetrics-segmentation", "ade20k", "detectron2"])
+def test_parts_sum_under_other_protocols(name):
+    table = np.array([[[5, 1, 0, 0], [2, 3, 0, 0], [0, 0, 0, 0]],
+                      [[4, 0, 1, 1], [0, 0, 0, 0], [0, 0, 0, 0]]])  # fmt: skip
+    found = explain(Tally.of_table(table).counts, list("abc"), protocol=name)
+    assert sum(c.gap_part for c in found.classes) == pytest.approx(found.gap)
+    assert sum(c.mean_iou_cost for c in found.classes) == pytest.approx(found.mean_iou)
+
+
+def test_class_only_predicted_widens_the_mean_of_iou_alone():
+    counts = Counts(tp=[8, 0], fp=[0, 2], fn=[2, 0], tn=[0, 8])
+    found = explain(counts, ["road", "cat"])
+    assert (found.mean_accuracy_classes, found.mean_iou_classes) == (1, 2)
+    assert found.predicted_only == ("cat",)
+    assert np.isnan(found.classes[1].recall)
+    assert found.gap == pytest.approx(0.8 - 0.4)
+    assert found.gap_imbalance == pytest.approx(0.0)
+    assert sum(c.gap_part for c in found.classes) == pytest.approx(found.gap)
+    assert any("no pixel of cat" in s for s in found.sentences())
+
+
+def test_excluded_class_stays_in_accuracy_only():
+    found = explain(BLIND, ["background", "cell"], include=[False, True])
+    assert (found.pixel_accuracy, found.mean_iou, found.mean_iou_classes) == (0.95, 0.0, 1)
+    assert found.classes[0].mean_iou_cost == 0.0
+    assert not found.classes[0].included
+    assert sum(c.gap_part for c in found.classes) == pytest.approx(0.95)
+
+
+def test_no_pixels_is_undefined_not_zero():
+    nothing = Counts(*(np.zeros(2, np.int64) for _ in range(4)))
+    found = explain(nothing, list("ab"))
+    assert np.isnan(found.pixel_accuracy) and np.isnan(found.mean_iou)
+    assert found.sentences() == ["There are no valid pixels, so there is nothing to explain."]
+    assert found.to_dict()["mean_iou"] is None
+
+
+def test_dictionary_is_strict_json_unrounded():
+    counts = Counts(tp=[2, 0], fp=[1, 0], fn=[1, 0], tn=[0, 4])
+    text = json.dumps(explain(counts, list("ab")).to_dict(), allow_nan=False)
+    assert json.loads(text)["classes"][1]["iou"] is None
+    assert json.loads(text)["pixel_accuracy"] == 2 / 3
+
+
+def test_sentence_about_a_rare_class():
+    # pole: 12 of 1000 pixels, 1 found, nothing else called pole: IoU 1/12, K = 2.
+    counts = Counts(tp=[988, 1], fp=[11, 0], fn=[0, 11], tn=[1, 988])
+    assert explain(counts, ["road", "pole"]).sentences()[-1] == (
+        "pole: 1.2 % of pixels; losing it altogether costs 0.1 points of accuracy "
+        "and 4.2 of mean IoU."
+    )
+
+
+def test_refusals():
+    with pytest.raises(ValueError, match="3 class names"):
+        explain(BLIND, list("abc"))
+    with pytest.raises(ValueError, match="averages over images"):
+        explain(BLIND, list("ab"), protocol="monai")
+    with pytest.raises(ValueError, match="no protocol"):
+        explain(BLIND, list("ab"), protocol="nobody")
+
+
+def test_skill_of_a_perfect_baseline_is_undefined():
+    assert np.isnan(skill(1.0, 1.0))
+    assert skill([0.5, 0.0], 0.5).tolist() == [0.0, -1.0]
+
+
+def test_majority_counts_keep_images():
+    always = majority_counts(Counts([[1, 0]], [[0, 0]], [[0, 3]], [[3, 1]]), 1)
+    assert always == Counts([[0, 3]], [[0, 1]], [[1, 0]], [[3, 0]])
+
+
+def test_baselines_that_cannot_be_beaten_or_are_not():
+    alone = explain(Counts(tp=[5], fp=[0], fn=[0], tn=[0]), ["a"]).sentences()[1]
+    assert alone.endswith(
+        "a mean IoU of 100.0 %; where that is perfect, no score of a model says anything."
+    )
+    worse = explain(Counts(tp=[1, 0], fp=[4, 5], fn=[5, 4], tn=[0, 1]), ["a", "b"]).sentences()[1]
+    assert "the skill of the model over that is -125.0 % in accuracy" in worse
+    assert "(0 % is no better, 100 % perfect)" in worse
+
+
+def test_overlapping_channels_have_no_such_gap():
+    truth = [[[1, 1, 0]], [[0, 1, 0]]]
+    channels = ChannelCounts(["edema", "tumour"]).update(truth, truth, axis=0)
+    for scored in (channels, channels.report()):
+        with pytest.raises(ValueError, match="overlapping channels have no pixel"):
+            explain(scored)

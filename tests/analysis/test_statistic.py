@@ -1,0 +1,147 @@
+import numpy as np
+import pytest
+
+from segiou.analysis.influence_of_units import influence
+from segiou.analysis.statistics import statistic
+from segiou.analysis.units import group_by_pattern, units_of
+from segiou.counting.counts import Counts, Tally
+from segiou.metrics.overall import mean_iou, pixel_accuracy
+from segiou.metrics.per_class import METRICS, iou
+from segiou.metrics.protocols import PROTOCOLS
+
+# Three images, three classes; class 2 is in the truth of the last only, and predicted in the first.
+TABLES = np.array(
+    [
+        [[6, 2, 1, 0], [1, 4, 0, 0], [0, 0, 0, 0]],
+        [[8, 0, 0, 1], [0, 0, 0, 0], [0, 0, 0, 0]],
+        [[3, 0, 0, 0], [2, 2, 0, 0], [1, 0, 5, 0]],
+    ]
+)
+COUNTS = Tally.of_table(TABLES).counts
+UNITS = units_of(3)
+
+
+def score(**options):
+    return statistic(COUNTS, units=UNITS, **options).values
+
+
+def test_data_set_by_hand():
+    # TP 17, 6, 5; unions 6+2+1+1 + 8+1 + 3+2+1, 2+4+1 + 0 + 4, 1 + 0 + 6
+    expected = [17 / 25, 6 / 11, 5 / 7]
+    assert score() == pytest.approx([np.mean(expected), *expected])
+
+
+def test_image_by_hand():
+    # Per image over the classes in its truth.
+    per_image = [(6 / 10 + 4 / 7) / 2, 8 / 9, (3 / 6 + 2 / 4 + 5 / 6) / 3]
+    found = score(aggregate="I")
+    assert found[0] == pytest.approx(np.mean(per_image))
+    assert found[1:] == pytest.approx([(6 / 10 + 8 / 9 + 3 / 6) / 3, (4 / 7 + 2 / 4) / 2, 5 / 6])
+
+
+def test_class_by_hand():
+    classes = [(6 / 10 + 8 / 9 + 3 / 6) / 3, (4 / 7 + 2 / 4) / 2, 5 / 6]
+    assert score(aggregate="C") == pytest.approx([np.mean(classes), *classes])
+    assert score(aggregate="C", include=[True, True, False])[0] == pytest.approx(
+        np.mean(classes[:2])
+    )
+
+
+@pytest.mark.parametrize("include", [None, [True, False, True]])
+@pytest.mark.parametrize("name", sorted(PROTOCOLS))
+def test_every_protocol(name, include):
+    total = COUNTS.summed()
+    for metric in ("iou", "recall"):
+        expected = PROTOCOLS[name].mean(METRICS[metric], total, include=include, per_image=COUNTS)
+        found = score(metric=metric, protocol=name, include=include)
+        assert found[0] == pytest.approx(expected.value, nan_ok=True)
+
+
+def test_metrics_by_name_alias_and_function():
+    assert score(metric="mean_iou") == pytest.approx(score(metric=iou))
+    total = COUNTS.summed()
+    assert score(metric="pixel_accuracy") == pytest.approx([float(pixel_accuracy(total))])
+    assert score(metric=mean_iou) == pytest.approx([float(mean_iou(total))])
+    per_image = pixel_accuracy(COUNTS)
+    assert score(metric="pixel_accuracy", aggregate="I") == pytest.approx([per_image.mean()])
+
+
+@pytest.mark.parametrize("groups", [None, tuple("aba")])
+@pytest.mark.parametrize("aggregate", ["D", "I", "C"])
+def test_left_out_is_leaving_out(aggregate, groups):
+    found = influence(COUNTS, aggregate=aggregate, groups=groups)
+    members = [[0], [1], [2]] if groups is None else [[0, 2], [1]]
+    for row, left in zip(found.left_out, members, strict=True):
+        kept = np.setdiff1d(np.arange(3), left)
+        # Twice the same image is one unit too few to complain and changes no ratio.
+        twice = COUNTS[np.concatenate([kept, kept])]
+        again = statistic(twice, units=units_of(len(twice.tp)), aggregate=aggregate)
+        assert row == pytest.approx(again.values, nan_ok=True)
+
+
+def test_influence_of_a_mean_is_known():
+    # Accuracy per image averaged over images: a plain mean, whose jackknife error is s/√N.
+    found = influence(COUNTS, "pixel_accuracy", aggregate="I", ids=["a", "b", "c"])
+    values = pixel_accuracy(COUNTS)
+    assert found.standard_error == pytest.approx([values.std(ddof=1) / np.sqrt(3)])
+    assert found.effect[:, 0] == pytest.approx((values - values.mean()) / 2)
+    raising, lowering = found.strongest(1)
+    assert (raising, lowering) == ([1], [0])
+    assert found.to_dict()["names"] == ["a", "b", "c"]
+
+
+def test_seen_counts_units_with_the_class():
+    assert statistic(COUNTS, units=UNITS).seen.tolist() == [3, 3, 2, 1]
+    grouped = statistic(COUNTS, units=units_of(3, ["x", "y", "x"]))
+    assert grouped.seen.tolist() == [2, 2, 1, 1]
+
+
+def test_products_are_exact_beyond_float():
+    most = 2**52
+    counts = Counts([[most + 1], [1]], [[0], [1]], [[0], [0]], [[0], [0]])
+    found = statistic(counts, units=units_of(2))
+    assert found.products.dtype == np.int64
+    assert (np.array([1, 1]) @ found.products)[0] == most + 2
+    assert statistic(COUNTS, units=UNITS).products.dtype == np.float64
+    beyond = Counts([[2**62], [1]], [[0], [1]], [[0], [0]], [[0], [0]])
+    with pytest.raises(ValueError, match=r"past 2\^63"):
+        _ = statistic(beyond, units=units_of(2)).products
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"metric": "miou"}, "no metric 'miou'"),
+        ({"aggregate": "X"}, "aggregate must be"),
+        ({"metric": "pixel_accuracy", "aggregate": "C"}, "no value per class"),
+        ({"class_names": ["a"]}, "3 classes, but there are 1 class names"),
+        ({"protocol": "nobody"}, "no protocol"),
+    ],
+)
+def test_refusals(options, message):
+    with pytest.raises(ValueError, match=message):
+        score(**options)
+
+
+def test_counts_must_fit_the_units():
+    with pytest.raises(ValueError, match=r"N = 4 images, got shape \(3, 3\)"):
+        statistic(COUNTS, units=units_of(4))
+
+
+def test_units_refuse():
+    with pytest.raises(ValueError, match="3 images, 2 groups"):
+        units_of(3, ["a", "b"])
+    with pytest.raises(ValueError, match="1 group to resample and at least 2"):
+        units_of(3, ["a", "a", "a"])
+    with pytest.raises(ValueError, match="1 image to resample"):
+        units_of(1)
+
+
+def test_group_by_pattern():
+    ids = ["p1/s01", "p1/s02", "p2/s01"]
+    assert group_by_pattern(ids, r"^[^/]+") == ("p1", "p1", "p2")
+    assert group_by_pattern(ids, r"(p\d)/s(0)") == ("p1/0", "p1/0", "p2/0")
+    with pytest.raises(ValueError, match="not found in p2/s01; every image"):
+        group_by_pattern(ids, "p1")
+    with pytest.raises(ValueError, match="is not a regular expression"):
+        group_by_pattern(ids, "(")

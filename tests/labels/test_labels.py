@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import pickle
+import tomllib
+
+import pytest
+
+from segiou.labels.label_files import labelset_names, load_labels
+from segiou.labels.label_set import LabelClass, LabelSet
+
+
+def test_every_preset_is_written_as_it_is_read():
+    assert {"camvid", "cityscapes", "cityscapes-train", "voc2012", "ade20k", "binary"} <= set(
+        labelset_names()
+    )
+    for name in labelset_names():
+        labels = load_labels(name)
+        again = LabelSet.from_dict(tomllib.loads(labels.to_toml()))
+        assert again == labels
+        assert labels.name == name
+
+
+def test_a_users_file_has_short_forms(tmp_path):
+    path = tmp_path / "cells.toml"
+    path.write_text(
+        """
+        ignore = 255
+        classes = ["background", { name = "cell", values = [1, 2], colors = "#ff0000" },
+                   { name = "edge", values = 7, colors = [[0, 255, 0], "0000ff"] }]
+        [groups]
+        any = ["cell", "edge"]
+        """
+    )
+    labels = load_labels(path)
+    assert labels.name == "cells"
+    assert labels.class_values == ((0,), (1, 2), (7,))
+    assert labels.classes[2].colors == ((0, 255, 0), (0, 0, 255))
+    assert labels.ignore == (255,)
+    assert dict(labels.groups) == {"any": ("cell", "edge")}
+
+
+def test_names_and_numbers_make_sets():
+    assert load_labels(3).class_names == ("0", "1", "2")
+    assert load_labels(["a", "b"]).class_values == ((0,), (1,))
+
+
+def test_a_set_survives_pickling_and_hashes():
+    labels = load_labels("cityscapes")
+    assert pickle.loads(pickle.dumps(labels)) == labels
+    assert hash(labels) == hash(load_labels("cityscapes"))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("classes = []", '"classes" must be a list of classes'),
+        ("ignore = 1", '"classes" must be a list'),
+        ('classes = ["a"]\nignored = 3', "unknown key ignored; known are classes, groups, ignore"),
+        ('classes = [{ name = "a", value = 3 }]', "class 0 .'a'.: unknown key value"),
+        ("classes = [{ values = 3 }]", "class 0 must have a name"),
+        ('classes = [{ name = "a", values = [] }]', "has no values"),
+        ('classes = [{ name = "a", values = [1.5] }]', "must be integers, got 1.5"),
+        ('classes = [{ name = "a", values = true }]', "must be integers, got True"),
+        ('classes = [{ name = "a", colors = ["red"] }]', "a colour is written"),
+        ('classes = [{ name = "a", colors = [[1, 2, 300]] }]', "a colour is written"),
+        ('classes = ["a", "a"]', "class name 'a' stands for both class 0"),
+        ('classes = ["a", { name = "b", values = 0 }]', "value 0 stands for both"),
+        ('classes = ["a"]\nignore = 0', "value 0 stands for both class 0 .'a'. and 'ignore'"),
+        ('classes = ["a"]\n[groups]\ng = ["b"]', "group 'g' names unknown classes"),
+        ('classes = ["a"]\nignore_colors = ["#000000"]', "ignore_colors need a value in ignore"),
+        ("classes = [", "is not a TOML file"),
+    ],
+)
+def test_a_bad_file_is_refused_with_the_place(tmp_path, text, message):
+    path = tmp_path / "bad.toml"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=message):
+        load_labels(path)
+
+
+def test_an_unknown_name_lists_the_presets():
+    with pytest.raises(ValueError, match=r"no label set 'camvd': .*Presets: .*camvid"):
+        load_labels("camvd")
+
+
+def test_odd_kinds_are_refused():
+    with pytest.raises(TypeError, match="not bool"):
+        load_labels(True)
+    with pytest.raises(TypeError, match="a sequence of strings, not str"):
+        LabelSet.from_names("abc")
+    with pytest.raises(ValueError, match="at least 1, got 0"):
+        load_labels(0)
+    with pytest.raises(ValueError, match="has no classes"):
+        LabelSet("empty", ())
+    with pytest.raises(ValueError, match="no class 'x'"):
+        load_labels("camvid").index("x")
+
+
+def test_hostile_names_are_quoted():
+    nasty = 'a"b\\c\n\x7f</td>é'
+    labels = LabelSet("x", (LabelClass(nasty, (0,)),))
+    assert LabelSet.from_dict(tomllib.loads(labels.to_toml())).class_names == (nasty,)

@@ -1,0 +1,213 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from segiou.masks.pairing import find_masks, pair_folders
+
+
+def files(*names: str) -> dict[str, str]:
+    return {name: f"/folder/{name}" for name in names}
+
+
+def ids(pairing) -> list[str]:
+    return [pair.id for pair in pairing.pairs]
+
+
+def test_same_names_pair_whatever_the_ending():
+    found = pair_folders(files("b.png", "a.png", "d/c.png"), files("a.npy", "b.tif", "d/c.png"))
+    assert ids(found) == ["a", "b", "d/c"]
+    assert found.rule == "path within the folder"
+    assert not found.missing + found.extra + found.duplicates
+
+
+def test_suffixes_are_found_and_named():
+    found = pair_folders(
+        files("x/a_gtFine_labelIds.png", "y/b_gtFine_labelIds.png"),
+        files("x/a_pred.png", "y/b_pred.png"),
+    )
+    assert ids(found) == ["x/a", "y/b"]
+    assert found.rule == (
+        "path within the folder without '_gtFine_labelIds' of the truth and '_pred' of the "
+        "predictions"
+    )
+
+
+def test_part_of_a_common_suffix_may_belong_to_the_key():
+    truth = files("a_leftImg8bit_gt.png", "b_leftImg8bit_gt.png")
+    found = pair_folders(truth, files("a_leftImg8bit.png", "b_leftImg8bit.png"))
+    assert ids(found) in (["a_leftImg8bit", "b_leftImg8bit"], ["a", "b"])
+
+
+def test_a_common_end_that_is_no_suffix_stays():
+    found = pair_folders(files("cat01.png", "dog01.png"), files("cat01.png", "dog01.png"))
+    assert ids(found) == ["cat01", "dog01"]
+
+
+def test_differently_nested_folders_pair_by_name():
+    found = pair_folders(files("city/a.png", "town/b.png"), files("a.png", "b.png"))
+    assert ids(found) == ["a", "b"]
+    assert found.rule == "file name"
+
+
+def test_given_suffixes_select_files():
+    truth = files("a_labelIds.png", "a_color.png", "a_instanceIds.png")
+    found = pair_folders(truth, files("a.png"), truth_suffix="_labelIds")
+    assert [pair.truth for pair in found.pairs] == ["/folder/a_labelIds.png"]
+    assert not found.missing
+
+
+def test_a_regular_expression_makes_the_key():
+    found = pair_folders(files("frame_0001_x.png"), files("out-0001-v2.png"), key=r"(?P<key>\d{4})")
+    assert ids(found) == ["0001"]
+    assert ids(pair_folders(files("t1.png"), files("p1.png"), key=r"[a-z](\d)")) == ["1"]
+    with pytest.raises(ValueError, match="no regular expression"):
+        pair_folders(files("a.png"), files("a.png"), key="(")
+
+
+def test_missing_extra_and_duplicates_are_all_told():
+    found = pair_folders(files("a.png", "b.png", "c.png"), files("a.png", "a.npy", "d.png"))
+    assert ids(found) == ["a"]
+    assert found.missing == ("/folder/b.png", "/folder/c.png")
+    assert found.extra == ("/folder/d.png",)
+    assert found.duplicates == (("a", ("/folder/a.png", "/folder/a.npy")),)
+
+
+def test_one_file_each_pairs():
+    assert len(pair_folders(files("a.png"), files("a.png")).pairs) == 1
+
+
+def test_masks_are_found_below_and_hidden_ones_are_not(tmp_path):
+    for name in ("a.png", "sub/b.TIF", ".hidden/c.png", "notes.txt", "._a.png"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+    (tmp_path / "loop").symlink_to(tmp_path)
+    assert sorted(find_masks(tmp_path)) == ["a.png", "sub/b.TIF"]
+
+
+def test_odd_folders_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="does not exist"):
+        find_masks(tmp_path / "gone")
+    with pytest.raises(ValueError, match="holds no mask files"):
+        find_masks(tmp_path)
+    (tmp_path / "file.png").touch()
+    with pytest.raises(ValueError, match="is a file, not a folder"):
+        find_masks(tmp_path / "file.png")
+
+
+NUMBERS = [f"{i:04}" for i in range(12)]
+
+
+def named(form: str, numbers=NUMBERS) -> dict[str, str]:
+    return files(*(form.format(n) for n in numbers))
+
+
+@pytest.mark.parametrize(
+    ("truth", "pred", "options"),
+    [
+        ("{}gt.png", "{}.png", ["--truth-suffix gt"]),
+        ("{}gt.png", "{}out.tif", ["--truth-suffix gt --pred-suffix out"]),
+        ("{}.png", "a/{}out.png", ["--pred-suffix out"]),
+        ("x{}gt.png", "x{}good.png", ["--truth-suffix gt --pred-suffix good"]),
+        ("gt_{}.png", "pred_{}.png", [r"--key '(?:^|/)(?:gt_|pred_)([^/]+)\.[^.]+$'"]),
+        ("{}.png", "pred_{}.png", [r"--key '(?:^|/)(?:pred_)?([^/]+)\.[^.]+$'"]),
+        ("a-{}-b.png", "c_{}_v2.png", [r"--key '(\d+)[^/]*$'"]),
+        ("a2-{}-b.png", "c_{}.png", [r"--key '(\d+)[^\d/]*\.[^.]+$'"]),
+    ],
+)
+def test_options_are_proposed_where_names_differ_otherwise(truth, pred, options):
+    found = pair_folders(named(truth), named(pred))
+    assert found.pairs == ()
+    assert [part.partition(" (")[2][:-1] for part in found.hint.split("; or ")] == options
+    assert found.hint.startswith("12 would go together with ")
+
+
+@pytest.mark.parametrize(
+    ("truth", "pred"),
+    [
+        ("{}gt.png", "{}-out.png"),
+        ("gt_{}.png", "pred_{}.png"),
+        ("city/{}gt.png", "{}.png"),
+        ("a-{}-b.png", "c_{}_v2.png"),
+    ],
+)
+def test_what_is_proposed_pairs_what_it_says(truth, pred):
+    files_of = named(truth), named(pred)
+    proposed = pair_folders(*files_of).hint.removeprefix("12 would go together with ")
+    options = eval(f"dict({proposed.partition(' (')[0]})")
+    found = pair_folders(*files_of, **options)
+    assert len(found.pairs) == 12
+    for pair in found.pairs:
+        assert pair.truth == "/folder/" + truth.format(pair.id[-4:])
+        assert pair.pred == "/folder/" + pred.format(pair.id[-4:])
+    assert found.hint == ""
+
+
+def test_several_kinds_of_files_in_one_folder_are_all_proposed():
+    kinds = ("labelIds", "color", "instanceIds")
+    truth = {k: v for kind in kinds for k, v in named("c/{}_gtFine_" + kind + ".png").items()}
+    hint = pair_folders(truth, named("c/{}_leftImg8bit.png")).hint
+    assert hint.count("12 would go together") == 3
+    for kind in kinds:
+        assert f"--truth-suffix _gtFine_{kind} --pred-suffix _leftImg8bit" in hint
+
+
+@pytest.mark.parametrize(
+    ("truth", "pred"),
+    [
+        (named("{}.png", NUMBERS[:8]), named("{}.png", NUMBERS[4:])),
+        (named("x_{}.png", NUMBERS[:6]), named("x_{}.png", NUMBERS[6:])),
+        (files("cat.png", "dog.png"), files("fox.png", "hen.png")),
+        (files("a.png"), files("b.png")),
+    ],
+)
+def test_other_images_are_not_talked_into_pairs(truth, pred):
+    assert pair_folders(truth, pred).hint == ""
+
+
+def test_a_hyphen_cannot_be_taken_for_an_option():
+    hint = pair_folders(named("{}_gt.png"), named("{}-x.png") | files("zebra.png")).hint
+    assert "(--truth-suffix _gt --pred-suffix=-x)" in hint
+
+
+def test_suffixes_may_have_the_ending_of_the_file():
+    truth = files("a_gt.png", "a_gt.npy", "a_color.png", "b_gt.PNG")
+    for suffix in ("_gt.png", "_gt.PNG"):
+        found = pair_folders(truth, files("a.png", "b.png"), truth_suffix=suffix)
+        assert [pair.truth for pair in found.pairs] == ["/folder/a_gt.png", "/folder/b_gt.PNG"]
+        assert not found.duplicates + found.missing
+    found = pair_folders(truth, files("a.png", "b.png"), truth_suffix="_gt")
+    assert [key for key, _ in found.duplicates] == ["a"]
+
+
+def test_a_suffix_that_no_file_has_is_said():
+    found = pair_folders(
+        named("{}_gt.png"), named("{}.png"), truth_suffix="_tg", pred_suffix="_x.png"
+    )
+    assert found.hint == (
+        "no truth file ends in '_tg'; no predicted file ends in '_x.png'; 12 go together without "
+        "these options, by path within the folder without '_gt' of the truth"
+    )
+
+
+def test_a_key_that_is_not_needed_is_said():
+    found = pair_folders(named("n_{}.png"), named("n_{}.png"), key="x+")
+    assert found.hint == "12 go together without these options, by path within the folder"
+    found = pair_folders(named("{}gt.png"), named("{}.png"), key="x+")
+    assert found.hint == "12 would go together with truth_suffix='gt' (--truth-suffix gt)"
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(st.text("ab1_-(", min_size=1, max_size=6), min_size=1, max_size=6, unique=True),
+    st.lists(st.text("ab1_-(", min_size=1, max_size=6), min_size=1, max_size=6, unique=True),
+)
+def test_no_names_break_the_search_for_options(truth, pred):
+    files_of = named("{}.png", truth), named("{}.png", pred)
+    found = pair_folders(*files_of)
+    for text in filter(None, found.hint.split("; or ")):
+        count, _, options = text.partition(" would go together with ")
+        given_options = eval(f"dict({options.rpartition(' (--')[0]})")
+        assert len(pair_folders(*files_of, **given_options).pairs) >= int(count)
+        assert int(count) > len(found.pairs)

@@ -1,0 +1,178 @@
+"""Rules of averaging: what each word does, by hand."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+from hypothesis.extra import numpy as hnp
+
+from segiou import metrics
+from segiou.counting.counts import Counts, Tally
+from segiou.metrics.protocols import PROTOCOLS, Protocol, load_protocol
+
+NAN = float("nan")
+# Two images. Class 0 in both, class 1 in the first, class 2 only predicted, class 3 nowhere.
+TABLES = np.array(
+    [
+        [[6, 2, 0, 0], [1, 3, 0, 0], [0] * 4, [0] * 4],
+        [[5, 0, 5, 0], [0] * 4, [0] * 4, [0] * 4],
+    ]
+)
+PER_IMAGE = Tally(TABLES, np.zeros((2, 4), int), np.zeros(2, int)).counts
+COUNTS = PER_IMAGE.summed()
+# IoU: image 0 [6/9, 3/6, -, -], image 1 [5/10, -, 0, -], together [11/19, 3/6, 0, -].
+DATA = (11 / 19, 1 / 2, 0.0)
+FIRST, SECOND = (6 / 9, 1 / 2), (1 / 2, 0.0)
+
+
+def mean(metric=metrics.iou, include=None, **words):
+    rule = Protocol("custom", "test", **words)
+    return rule.mean(metric, COUNTS, include=include, per_image=PER_IMAGE)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ({}, sum(DATA) / 3),
+        ({"over": "truth"}, sum(DATA[:2]) / 2),
+        ({"absent": "zero"}, sum(DATA) / 4),
+        ({"absent": "one"}, (sum(DATA) + 1) / 4),
+        ({"absent": "nan"}, NAN),
+        ({"absent": "nan", "over": "truth"}, sum(DATA[:2]) / 2),
+        ({"unit": "image"}, (sum(FIRST) / 2 + sum(SECOND) / 2) / 2),
+        ({"unit": "image", "over": "truth"}, (sum(FIRST) / 2 + 1 / 2) / 2),
+        ({"unit": "image", "absent": "zero"}, (sum(FIRST) / 4 + sum(SECOND) / 4) / 2),
+        ({"unit": "image", "absent": "one"}, ((sum(FIRST) + 2) / 4 + (sum(SECOND) + 2) / 4) / 2),
+        ({"unit": "image", "absent": "nan"}, NAN),
+        ({"unit": "image-class"}, (sum(FIRST) + sum(SECOND)) / 4),
+        ({"unit": "image-class", "over": "truth"}, (sum(FIRST) + 1 / 2) / 3),
+        ({"unit": "image-class", "absent": "one"}, (sum(FIRST) + sum(SECOND) + 4) / 8),
+        ({"unit": "image-class", "absent": "nan"}, NAN),
+    ],
+)
+def test_every_word_by_hand(words, expected):
+    assert mean(**words).value == pytest.approx(expected, abs=1e-15, nan_ok=True)
+
+
+def test_what_takes_no_part_and_why():
+    assert mean().skipped == {3: "absent"}
+    assert mean().classes == 3
+    assert mean(over="truth").skipped == {2: "not in truth", 3: "absent"}
+    assert mean(absent="zero").skipped == {}
+    assert mean(absent="zero").classes == 4
+    assert mean(include=[True, False, True, True]).skipped == {1: "excluded", 3: "absent"}
+    assert mean(unit="image", over="truth").skipped == {2: "not in truth", 3: "absent"}
+    assert mean(metric=metrics.recall).skipped == {2: "not in truth", 3: "absent"}
+
+
+def test_a_class_that_is_never_predicted_is_not_called_absent():
+    counts = Counts(tp=[4, 0], fp=[6, 0], fn=[0, 6], tn=[0, 4])
+    rule = load_protocol("segiou")
+    assert rule.mean(metrics.precision, counts).skipped == {1: "never predicted"}
+    everywhere = Counts(tp=[4, 0], fp=[0, 6], fn=[6, 0], tn=[0, 4])
+    assert rule.mean(metrics.specificity, everywhere).skipped == {0: "undefined"}
+
+
+def test_zero_and_one_stand_for_every_undefined_ratio():
+    # Class 2 is only predicted and class 3 nowhere: both lack a recall.
+    recall = 11 / 18 + 3 / 4
+    assert mean(metric=metrics.recall, absent="zero").value == pytest.approx(recall / 4)
+    assert mean(metric=metrics.recall, absent="one").value == pytest.approx((recall + 2) / 4)
+    assert mean(metric=metrics.recall, absent="skip").value == pytest.approx(recall / 2)
+    assert np.isnan(mean(metric=metrics.recall, absent="nan").value)
+
+
+def test_excluded_classes_still_count():
+    # Class 1's pixels are false positives of class 0 whether or not class 1 is in the mean.
+    assert mean(include=[True, False, False, False]).value == DATA[0]
+    assert mean(include=[False] * 4).classes == 0
+    assert np.isnan(mean(include=[False] * 4).value)
+    assert np.isnan(mean(include=[False] * 4, absent="nan").value)
+
+
+tables = hnp.arrays(np.int64, (3, 4, 5), elements=st.integers(0, 3))
+
+
+@settings(max_examples=25)
+@given(tables)
+def test_where_everything_occurs_the_rules_of_one_unit_agree(table):
+    table = table + np.eye(4, 5, dtype=np.int64)
+    per_image = Tally.of_table(table, np.zeros(3, int)).counts
+    for unit in ("dataset", "image", "image-class"):
+        values = {
+            Protocol("custom", "", unit=unit, absent=absent, over=over)
+            .mean(metrics.iou, per_image.summed(), per_image=per_image)
+            .value
+            for absent, over in itertools.product(
+                ("skip", "zero", "one", "nan"), ("occurring", "truth")
+            )
+        }
+        assert max(values) - min(values) < 1e-15
+
+
+@settings(max_examples=25)
+@given(tables)
+def test_the_rules_are_ordered(table):
+    counts = Tally.of_table(table[0]).counts
+    zero, skip, one = (
+        Protocol("custom", "", absent=absent).mean(metrics.iou, counts).value
+        for absent in ("zero", "skip", "one")
+    )
+    if not np.isnan(skip):
+        assert zero <= skip + 1e-15
+        assert skip <= one + 1e-15
+
+
+def test_rules_over_images_need_their_counts():
+    rule = load_protocol("monai")
+    assert rule.needs_images
+    with pytest.raises(ValueError, match="protocol 'monai' averages over images and needs"):
+        rule.mean(metrics.iou, COUNTS)
+    with pytest.raises(ValueError, match=r"must have shape \(N, 4\), got \(4,\)"):
+        rule.mean(metrics.iou, COUNTS, per_image=COUNTS)
+    with pytest.raises(ValueError, match=r"must have shape \(N, 4\), got \(2, 3\)"):
+        rule.mean(metrics.iou, COUNTS, per_image=PER_IMAGE[:, :3])
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ({"unit": "pixel"}, "unit must be 'dataset', 'image' or 'image-class', got 'pixel'"),
+        ({"absent": "0"}, "absent must be 'skip', 'zero', 'one' or 'nan', got '0'"),
+        ({"over": "pred"}, "over must be 'occurring' or 'truth', got 'pred'"),
+    ],
+)
+def test_unknown_words_are_refused(words, text):
+    with pytest.raises(ValueError, match=text):
+        Protocol("custom", "test", **words)
+
+
+def test_presets_are_found_by_name_and_listed_when_not():
+    for name, rule in PROTOCOLS.items():
+        assert load_protocol(name) is rule
+        assert rule.name == name
+        assert rule.whose
+    with pytest.raises(ValueError, match="no protocol 'tf'; there are segiou, cityscapes, "):
+        load_protocol("tf")
+
+
+def test_every_rule_says_what_it_does():
+    rules = {(p.unit, p.absent, p.over): p.rule for p in PROTOCOLS.values()}
+    assert len(set(rules.values())) == len(rules)
+    assert load_protocol("detectron2").rule == (
+        "counts summed over the data set, then divided; a class in neither truth nor prediction "
+        "is skipped; only classes in the truth take part"
+    )
+
+
+def test_reports_name_the_rule_and_what_it_covers():
+    from segiou import ConfusionMatrix
+
+    matrix = ConfusionMatrix(["a", "b", "c", "d"], exclude="b").update([0, 0, 1, 0], [0, 2, 1, 0])
+    report = matrix.report("detectron2")
+    assert report.to_dict()["protocol"] == "detectron2"
+    assert report.to_dict()["mean_iou_classes"] == 1
+    assert report.to_dict()["skipped"] == {"b": "excluded", "c": "not in truth", "d": "absent"}
+    missed = ConfusionMatrix(2).update([0, 1], [0, 0]).report()
+    assert missed.to_dict()["never_predicted"] == ["1"]

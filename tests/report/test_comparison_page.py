@@ -1,0 +1,84 @@
+"""The comparison's page as text."""
+
+import re
+from html import unescape
+
+import numpy as np
+import pytest
+
+import segiou
+from segiou.analysis.comparing import compare
+from segiou.report.comparison_page import render_comparison, write_comparison_html
+
+TRUTH = np.random.default_rng(0).integers(0, 3, (8, 6, 6))
+
+
+def scored(rate, names=("road", "car", "<b>pole</b>"), **options):
+    rng = np.random.default_rng(1)
+    pred = np.where(rng.random(TRUTH.shape) < rate, 0, TRUTH)
+    return segiou.score(TRUTH, pred, labels=list(names), **options)
+
+
+@pytest.fixture(scope="module")
+def runs():
+    return scored(0.5, name="out/small"), scored(0.2, name="out/<i>base</i>")
+
+
+@pytest.fixture(scope="module")
+def found(runs):
+    return compare(*runs, resamples=100, permutations=100)
+
+
+def test_page_says_what_the_comparison_holds(runs, found):
+    page = render_comparison(found, *runs)
+    pair = found.pairs[0]
+    assert f"+{pair.overall.delta:.4f}" in page
+    assert "&lt;b&gt;pole&lt;/b&gt;" in page
+    assert "<b>pole" not in page
+    assert "i&gt; against small" in page
+    for difference in pair.classes:
+        assert f"{difference.b:.4f}" in page
+    assert "out/small" not in page[: page.index('id="making"')]
+
+
+def test_three_models_are_ranked(runs, found):
+    third = scored(0.0, name="perfect")
+    three = compare(*runs, third, resamples=100, permutations=100)
+    page = render_comparison(three, runs[0], third, pair=1)
+    assert "All models" in page
+    assert "2 of 3 models" in page
+    # The words are on the pair of the page; those on the others are folded away.
+    opening = page[page.index('id="content"') : page.index('id="models"')]
+    assert "perfect is" in opening
+    assert "i&gt;" not in opening
+    titles = re.findall(r"<details><summary>([^<]* against [^<]*)</summary>", page)
+    assert [unescape(t) for t in titles] == [
+        "i> against small",
+        "perfect against i>",
+    ]
+    assert "All models" not in render_comparison(found, *runs)
+
+
+def test_runs_of_other_images_are_refused(runs, found):
+    other = runs[1].select(runs[1].ids[:4])
+    with pytest.raises(ValueError, match="not of the same images"):
+        render_comparison(found, runs[0], other)
+    with pytest.raises(ValueError, match="at least 0, got -2"):
+        render_comparison(found, *runs, examples=-2)
+
+
+def test_equal_runs_give_a_page(runs):
+    same = compare(runs[0], runs[0], names=("a", "b"), resamples=50, permutations=50)
+    page = render_comparison(same, runs[0], runs[0])
+    assert "no clear difference" in page
+
+
+def test_page_is_written(tmp_path, runs, found):
+    path = write_comparison_html(tmp_path / "compare.html", found, *runs)
+    assert path.read_text(encoding="utf-8") == render_comparison(found, *runs)
+
+
+def test_differences_of_the_images_are_not_called_losses(runs, found):
+    page = render_comparison(found, *runs)
+    assert "<dt>lowest difference</dt>" in page
+    assert "loss" not in page[page.index('id="images"') : page.index("</dl>")]

@@ -1,0 +1,316 @@
+"""The report's page as text: one strict file, whatever the names and the numbers are."""
+
+import re
+import shlex
+import shutil
+from html import unescape
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import segiou
+from segiou.accumulators.channel_counts import ChannelCounts
+from segiou.boundary.boundary_options import BoundaryOptions
+from segiou.cli.parsers import boundary_argument, build_parser, class_arguments
+from segiou.masks.sources import open_source
+from segiou.report.report_page import render_report, write_html
+
+HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "</style>", "{{ 7*7 }}"]
+
+
+def save(folder, arrays):
+    folder.mkdir(parents=True)
+    for name, array in arrays.items():
+        Image.fromarray(array).save(folder / f"{name}.png")
+
+
+@pytest.fixture
+def folders(tmp_path):
+    rng = np.random.default_rng(0)
+    truth = {f"{i:02}": rng.integers(0, 4, (6, 9), dtype=np.uint8) for i in range(5)}
+    pred = {k: np.where(rng.random(a.shape) < 0.3, 0, a).astype(np.uint8) for k, a in truth.items()}
+    save(tmp_path / "truth", truth)
+    save(tmp_path / "pred", pred)
+    return tmp_path
+
+
+def score(folders, names=("a", "b", "c", "d"), **options):
+    return segiou.score_folder(
+        folders / "truth", folders / "pred", labels=segiou.LabelSet.from_names(names), **options
+    )
+
+
+def text_of(page):
+    """What a reader sees, without markup."""
+    body = page[page.index("<main") : page.index("</main>")]
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", body)).split())
+
+
+def test_page_is_one_strict_file(folders):
+    page = score(folders).to_html()
+    policy = unescape(re.search(r'Content-Security-Policy" content="([^"]*)"', page).group(1))
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    for attribute in re.findall(r'(?:src|href)="([^"]*)"', page):
+        assert attribute.startswith(("#", "data:")), attribute
+    assert "style=" not in page
+    assert not re.search(r"\son\w+=", page)
+    assert set(re.findall(r"https?://[^\s\"'<>]*", page)) <= {"http://www.w3.org/2000/svg"}
+
+
+def test_hostile_names_stay_text(folders):
+    run = score(folders, HOSTILE, name=HOSTILE[1])
+    page = run.to_html()
+    assert page.count("<script") == 2
+    assert page.count("<style") == 1
+    assert "<img src=x" not in page
+    for name in HOSTILE:
+        assert name in text_of(page)
+
+
+def test_numbers_are_those_of_the_report(folders):
+    run = score(folders)
+    report = run.report()
+    text = text_of(run.to_html())
+    for value in (report.mean_iou, report.pixel_accuracy, report.mean_accuracy, report.mean_dice):
+        assert f"{value:.4f}" in text
+    assert "over 4 of 4 classes" in text
+    assert "95 % bootstrap intervals over 5 images" in text
+    assert report.protocol.rule[1:] in text
+
+
+def test_intervals_can_be_left_out(folders):
+    run = score(folders)
+    assert "bootstrap" not in text_of(run.to_html(intervals=[]))
+
+
+def test_page_is_the_same_every_time(folders):
+    run = score(folders)
+    assert run.to_html() == run.to_html()
+    assert len({run.to_html(examples=3, seed=seed) for seed in range(6)}) == 2
+
+
+def test_page_stays_small_for_19_classes_and_24_images(tmp_path):
+    rng = np.random.default_rng(0)
+    truth, pred, images = {}, {}, {}
+    for i in range(24):
+        blocks = rng.integers(0, 19, (40, 64), dtype=np.uint8).repeat(8, 0).repeat(8, 1)
+        noise = rng.integers(0, 19, blocks.shape, dtype=np.uint8)
+        truth[f"{i:02}"] = blocks
+        pred[f"{i:02}"] = np.where(rng.random(blocks.shape) < 0.2, noise, blocks).astype(np.uint8)
+        images[f"{i:02}"] = rng.integers(0, 255, (*blocks.shape, 3), dtype=np.uint8)
+    save(tmp_path / "truth", truth)
+    save(tmp_path / "pred", pred)
+    save(tmp_path / "images", images)
+    run = segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=19)
+    page = run.to_html(images=tmp_path / "images")
+    assert page.count('class="photograph"') == 24
+    assert len(page.encode()) < 1_500_000
+
+
+def test_gone_files_are_said(folders):
+    run = score(folders)
+    (folders / "pred" / "00.png").unlink()
+    text = text_of(run.to_html())
+    assert f"No pictures: {folders}/pred/00.png: does not exist" in text
+    assert run.to_html().count('class="mask"') == 8
+
+
+def test_photographs_are_found_by_name_and_their_absence_said(folders):
+    save(folders / "images", {"01": np.zeros((12, 18, 3), np.uint8)})
+    run = score(folders)
+    page = run.to_html(images=folders / "images")
+    assert page.count('class="photograph"') == 1
+    assert text_of(page).count("no photograph") == 4
+    (folders / "others").mkdir()
+    assert "No photograph in" in text_of(run.to_html(images=folders / "others"))
+    with pytest.raises(FileNotFoundError, match="nowhere is no folder"):
+        run.to_html(images=folders / "nowhere")
+
+
+def test_damaged_photograph_is_said(folders):
+    (folders / "images").mkdir()
+    (folders / "images" / "01.jpg").write_bytes(b"\xff\xd8\xff no photograph")
+    page = score(folders).to_html(images=folders / "images")
+    assert "01.jpg cannot be shown" in text_of(page)
+
+
+def test_without_a_run_there_is_a_page_all_the_same():
+    matrix = segiou.ConfusionMatrix(["road", "car"]).update([0, 1, 1], [0, 1, 0])
+    text = text_of(matrix.report(title="held out").to_html())
+    assert "held out" in text
+    assert "How to make it again" not in text
+    assert "Gallery" not in text
+
+
+def test_overlapping_channels_have_no_confusions():
+    channels = ChannelCounts(["edema", "tumour"])
+    channels.update([[[1, 1, 0]], [[0, 1, 0]]], [[[1, 0, 0]], [[0, 1, 1]]], axis=0)
+    page = channels.report().to_html()
+    assert "0.5000" in text_of(page)
+    assert "values (pixels × channels)" in text_of(page)
+    assert 'id="confusions"' not in page
+
+
+def test_arrays_have_scores_but_no_pictures():
+    run = segiou.score([[[0, 1]], [[1, 1]]], [[[0, 1]], [[0, 1]]], labels=2)
+    assert "it was scored from arrays, not from files" in text_of(run.to_html())
+
+
+def test_nothing_counted_gives_a_page():
+    page = segiou.ConfusionMatrix(["road", "car"]).report().to_html()
+    assert "over 0 of 2 classes" in text_of(page)
+    run = segiou.score([[[9, 9]]], [[[0, 0]]], labels=2, ignore=9)
+    assert "There is no image with a score to show." in text_of(run.to_html())
+
+
+def test_examples_must_not_be_negative(folders):
+    run = score(folders)
+    with pytest.raises(ValueError, match="at least 0, got -1"):
+        run.to_html(examples=-1)
+    assert 'id="gallery"' not in run.to_html(examples=0)
+
+
+def test_many_classes_keep_their_names_and_colors():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 300, (1, 40, 40))
+    run = segiou.score(truth, (truth + (rng.random(truth.shape) < 0.2)) % 300, labels=300)
+    page = run.to_html()
+    assert 'id="heat-large"' in page
+    assert "the 40 classes with the longest lines" in text_of(page)
+
+
+def test_command_makes_the_report_again(folders):
+    run = score(folders, exclude=["b"], protocol="detectron2", ignore=[-9])
+    page = run.to_html()
+    command = unescape(re.search(r"<code>(segiou score .*?)</code>", page).group(1))
+    words = shlex.split(command)
+    # This wiring is the command line's own; without it the rest must parse.
+    at = words.index("--html")
+    parsed = build_parser().parse_args(words[1:at] + words[at + 2 :])
+    assert (parsed.truth, parsed.pred) == (str(folders / "truth"), str(folders / "pred"))
+    assert parsed.protocol == "detectron2"
+    arguments = class_arguments(parsed)
+    assert (arguments["ignore"], arguments["exclude"]) == ([-9], ["b"])
+    assert "The label set as TOML" in page
+
+
+def test_python_makes_the_same_numbers_again(folders):
+    with pytest.warns(UserWarning, match="ignored values belong"):
+        run = segiou.score_folder(
+            folders / "truth", folders / "pred", labels=4, ignore=3, exclude=["1"]
+        )
+    source = unescape(re.search(r"<code>(import segiou.*?)</code>", run.to_html(), re.S).group(1))
+    names = {}
+    with pytest.warns(UserWarning, match="ignored values belong"):
+        exec(source.replace("print(run.report())", ""), names)
+    assert names["run"].report().to_json() == run.report().to_json()
+
+
+def test_what_was_left_out_is_listed_and_left_out_again(folders):
+    (folders / "pred" / "00.png").unlink()
+    (folders / "pred" / "01.png").write_bytes(b"no picture")
+    run = score(folders, missing="skip", on_error="skip")
+    page = run.to_html()
+    assert "2 pairs were left out" in text_of(page)
+    assert "01.png: is no image" in text_of(page)
+    assert "--missing=skip --on-error=skip" in text_of(page)
+    assert "missing=&#39;skip&#39;" in page
+    assert "on_error=&#39;skip&#39;" in page
+
+
+def test_write_html_writes_the_page(folders):
+    run = score(folders)
+    path = write_html(folders / "report.html", run.report(), run=run)
+    assert path.read_text(encoding="utf-8") == render_report(run.report(), run=run)
+
+
+def test_masks_in_an_archive_are_shown(folders):
+    shutil.make_archive(str(folders / "pred"), "zip", folders / "pred")
+    labels = segiou.LabelSet.numbered(4)
+    run = segiou.score_folder(folders / "truth", folders / "pred.zip", labels=labels)
+    page = run.to_html(read=lambda path: open_source(path).read(path)[0])
+    assert page.count('class="mask"') == 10
+    assert "No pictures" not in page
+
+
+def test_nothing_is_read_where_reading_fails(folders):
+    def unplugged(path):
+        raise ConnectionError("the network is gone")
+
+    assert "the network is gone" in text_of(score(folders).to_html(read=unplugged))
+
+
+def test_boundaries_have_a_section_where_they_were_measured():
+    truth, pred = [[[0, 1, 1], [0, 1, 1]]], [[[0, 0, 1], [0, 1, 1]]]
+    page = segiou.score(truth, pred, labels=["road", "<b>"], boundary=True).to_html()
+    assert 'id="boundaries"' in page
+    assert "Boundary IoU" in page
+    assert "<b></span>" not in page
+    without = segiou.score(truth, pred, labels=["road", "<b>"]).to_html()
+    assert 'id="boundaries"' not in without
+
+
+def test_few_images_are_said_once_and_few_of_many_beside_the_class():
+    def page(images):
+        truth = np.array([[[0, 1, 1, 0]]] * images)
+        truth[0, 0, 3] = 2
+        run = segiou.score(truth, truth, labels=["road", "car", "pole"])
+        return text_of(run.to_html())
+
+    assert "4 images are few: the interval is only a hint" in page(4)
+    for text in (page(4), page(12)):
+        assert re.findall(r"\w+ in \d+ images? only", text) == ["pole in 1 image only"]
+    assert "95 % interval 1.0000 to 1.0000" in page(12)
+
+
+@pytest.mark.parametrize(
+    "options", [True, BoundaryOptions(["3%", 2], tolerances=1, spacing=(1, 2))]
+)
+def test_command_and_python_measure_boundaries_again(folders, options):
+    run = score(folders, boundary=options)
+    intervals = run.intervals(resamples=20, seed=3)
+    report = run.report(intervals=intervals)
+    page = render_report(report, run=run, intervals=[intervals])
+    words = shlex.split(unescape(re.search(r"<code>(segiou score .*?)</code>", page).group(1)))
+    at = words.index("--html")
+    parsed = build_parser().parse_args(words[1:at] + words[at + 2 :])
+    assert (parsed.intervals, parsed.resamples, parsed.seed) == (True, 20, 3)
+    again, wanted = boundary_argument(parsed), BoundaryOptions() if options is True else options
+    assert (again.widths, again.tolerances) == (wanted.widths, wanted.tolerances)
+    source = unescape(re.search(r"<code>(import segiou.*?)</code>", page, re.S).group(1))
+    names = {}
+    source = source.replace("'custom.toml'", "['a', 'b', 'c', 'd']")
+    exec(source.replace("print(run.report())", ""), names)
+    assert names["run"].report().boundary_options == report.boundary_options
+
+
+def test_command_says_that_it_lacks_the_groups(folders):
+    run = score(folders)
+    assert "add your --group-by" not in text_of(run.to_html())
+    drives = {name: "north" if name < "02" else "south" for name in run.ids}
+    intervals = run.intervals(groups=drives, resamples=20)
+    page = render_report(run.report(intervals=intervals), run=run, intervals=[intervals])
+    assert "On the command line; add your --group-by" in text_of(page)
+    assert "95 % percentile bootstrap over 2 groups, 20 resamples, seed 0" in text_of(page)
+
+
+@pytest.mark.parametrize(("classes", "small"), [(1, True), (5, False), (60, False)])
+def test_few_classes_get_a_small_matrix(classes, small):
+    page = segiou.ConfusionMatrix(classes).update([0], [0]).report().to_html()
+    assert ('class="small"' in page) == small
+
+
+def test_every_report_says_how_much_was_left_out(folders):
+    (folders / "pred" / "00.png").unlink()
+    report = score(folders, missing="skip").report()
+    assert report.to_dict()["left_out"] == 1
+    assert "4 pairs (1 left out), 216 pixels" in " ".join(report.to_text().split())
+    assert "4 pairs (1 left out), 216 pixels" in report.to_markdown()
+    assert "4 pairs (1 left out), 216 pixels" in report._repr_html_()
+    assert "216 pixels; 1 left out" in text_of(report.to_html())
+    (folders / "truth" / "00.png").unlink()
+    whole = score(folders).report()
+    assert whole.to_dict()["left_out"] == 0
+    assert "left out" not in whole.to_text() + whole.to_markdown() + whole._repr_html_()

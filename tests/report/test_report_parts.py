@@ -1,0 +1,200 @@
+"""Parts of the report: pictures that can be read back, choices, confusions."""
+
+import base64
+import io
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+from PIL import Image
+
+import segiou
+from segiou.counting.counts import Tally
+from segiou.labels.class_options import ClassOptions
+from segiou.report.gallery import (
+    Masks,
+    PictureError,
+    choose,
+    find_photograph,
+    fitted,
+    mask_png,
+    read_indices,
+    read_photograph,
+)
+from segiou.report.heatmap import confusion_rows, heatmap
+from segiou.report.page import class_colors
+from segiou.report.report_page import distribution, gap_steps
+
+
+def decoded(uri):
+    return Image.open(io.BytesIO(base64.b64decode(uri.partition(",")[2])))
+
+
+@pytest.mark.parametrize("number", [2, 19, 254, 255, 400])
+def test_masks_can_be_read_back_from_their_colors(number):
+    colors = class_colors(segiou.LabelSet.numbered(number))
+    assert len(set(colors)) == number + 2
+    indices = (np.arange(64 * 16) % (number + 2)).astype(np.uint16).reshape(16, 64)
+    rgb = np.asarray(decoded(mask_png(indices, colors)).convert("RGB"))
+    back = {color: index for index, color in enumerate(colors)}
+    assert [back[tuple(c)] for c in rgb.reshape(-1, 3).tolist()] == indices.ravel().tolist()
+
+
+def test_colors_of_the_label_set_are_kept_where_they_differ():
+    labels = segiou.load_labels("camvid")
+    assert class_colors(labels)[:2] == ((128, 128, 128), (128, 0, 0))
+    every = class_colors(segiou.load_labels("cityscapes"))
+    assert len(set(every)) == len(every)
+
+
+def test_pictures_shrink_until_they_fit():
+    rng = np.random.default_rng(0)
+    mask = rng.integers(0, 5, (300, 600)).astype(np.uint16)
+    colors = class_colors(segiou.LabelSet.numbered(5))
+    masks = Masks((mask, mask), (600, 300))
+    large, _ = fitted(masks, colors, None, 10_000_000)
+    small, _ = fitted(masks, colors, None, 20_000)
+    assert (large.width, large.full_width) == (480, 600)
+    assert small.size <= 20_000 < large.size
+    assert small.height == small.width // 2
+
+
+def test_indices_know_ignored_and_unassigned(tmp_path):
+    Image.fromarray(np.array([[7, 9, 255, 4]], np.uint8)).save(tmp_path / "truth.png")
+    Image.fromarray(np.array([[9, 8, 7]], np.uint8)).save(tmp_path / "pred.png")
+    labels = segiou.LabelSet(
+        "two",
+        (segiou.labels.LabelClass("a", (7,)), segiou.labels.LabelClass("b", (9,))),
+        ignore=(255,),
+    )
+    options = ClassOptions.of(labels)
+    masks = read_indices(str(tmp_path / "truth.png"), [(str(tmp_path / "pred.png"), options)])
+    truth, pred = masks.arrays
+    assert truth.tolist() == [[0, 1, 2, 3]]
+    # The prediction is brought to the truth's width, and 8 names no class.
+    assert pred.tolist() == [[1, 3, 3, 0]]
+
+
+def test_indices_of_missing_files_are_refused(tmp_path):
+    options = ClassOptions.of(2)
+    with pytest.raises(PictureError, match="from arrays"):
+        read_indices("", [("", options)])
+    with pytest.raises(PictureError, match="does not exist"):
+        read_indices(str(tmp_path / "gone.png"), [(str(tmp_path / "gone.png"), options)])
+    np.save(tmp_path / "volume.npy", np.zeros((2, 2, 2), np.uint8))
+    path = str(tmp_path / "volume.npy")
+    with pytest.raises(PictureError, match=r"shape \(2, 2, 2\), which cannot be drawn"):
+        read_indices(path, [(path, options)])
+
+
+def test_photographs_go_by_id_then_name_then_beginning(tmp_path):
+    found = {name: tmp_path / f"{name}.png" for name in ("a/x_1", "b/x_1", "b/y_2_photo", "b/y_22")}
+    assert find_photograph(found, "b/x_1").parent.name == "b"
+    assert find_photograph(found, "y_2").name == "y_2_photo.png"
+    # Two of one name: which, nobody knows.
+    assert find_photograph(found, "c/x_1") is None
+    assert find_photograph({}, "y") is None
+
+
+def test_photographs_are_read_at_a_size(tmp_path):
+    Image.new("L", (80, 60), 90).save(tmp_path / "grey.jpg")
+    image = read_photograph(tmp_path / "grey.jpg", (8, 6))
+    assert (image.mode, image.size) == ("RGB", (8, 6))
+    (tmp_path / "text.jpg").write_text("no picture")
+    with pytest.raises(PictureError, match=r"text.jpg cannot be shown"):
+        read_photograph(tmp_path / "text.jpg", (8, 6))
+
+
+@settings(max_examples=40)
+@given(
+    scores=st.lists(st.one_of(st.floats(0, 1), st.just(float("nan"))), max_size=40),
+    number=st.integers(0, 30),
+    seed=st.integers(0, 3),
+)
+def test_choice_takes_the_worst_and_the_best(scores, number, seed):
+    array = np.array(scores, dtype=float)
+    chosen = choose(array, number, seed)
+    defined = int((~np.isnan(array)).sum())
+    assert len(chosen) == min(number, defined)
+    assert len({i for i, _ in chosen}) == len(chosen)
+    values = [array[i] for i, _ in chosen]
+    assert values == sorted(values)
+    worst = [array[i] for i, kind in chosen if kind == "worst"]
+    if worst:
+        assert max(worst) <= np.sort(array[~np.isnan(array)])[len(worst) - 1]
+    assert chosen == choose(array, number, seed)
+
+
+TALLY = Tally(np.array([[80, 15, 5], [0, 50, 50], [0, 0, 0]]), np.array([0, 100, 0]), np.int64(0))
+
+
+def test_heat_map_pictures_hold_the_shares():
+    drawn = heatmap(TALLY, ["a", "b", "c"])
+    assert drawn.full_columns == ("a", "b", "c", "no class")
+    rows, columns, counts = (np.asarray(decoded(view.picture)) for view in drawn.views)
+    # Greys are square roots of shares; row b has 200 pixels with those of no class.
+    assert rows[0].tolist() == [round(255 * x**0.5) for x in (0.8, 0.15, 0.05, 0)]
+    assert rows[1].tolist() == [0, *(round(255 * x**0.5) for x in (0.25, 0.25, 0.5))]
+    assert columns[:, 1].tolist() == [round(255 * (x / 65) ** 0.5) for x in (15, 50, 0)]
+    assert rows[2].tolist() == [0, 0, 0, 0]
+    assert counts[1, 3] == 255
+    texts = [cell.text for cell in drawn.views[0].texts]
+    assert texts == ["80", "15", "5", "25", "25", "50"]
+
+
+def test_what_is_rare_is_still_seen():
+    tally = Tally(np.array([[10_000_000, 1], [0, 1]]), np.zeros(2, int), np.int64(0))
+    rows = np.asarray(decoded(heatmap(tally, ["a", "b"]).views[0].picture))
+    assert rows[0, 1] == 14
+
+
+def test_largest_confusions_by_pixels_and_by_share():
+    found = {(c.truth, c.pred): c for c in confusion_rows(TALLY, ["a", "b", "c"])}
+    assert set(found) == {("a", "b"), ("a", "c"), ("b", "c"), ("b", "no class")}
+    assert found["b", "no class"].pixels == 100
+    assert found["b", "c"].of_truth == 0.25
+    assert found["b", "c"].of_pred == pytest.approx(50 / 55)
+
+
+def test_way_from_accuracy_to_iou_adds_up():
+    from segiou.report.page import Bounds
+
+    matrix = segiou.ConfusionMatrix(["road", "car"])
+    report = matrix.update([0] * 9 + [1], [0] * 8 + [1, 1]).report()
+    steps = gap_steps(report, Bounds())
+    assert [s.kind for s in steps] == ["accuracy", "imbalance", "recall", "positives", "iou"]
+    assert steps[1].high - steps[1].low == pytest.approx(
+        abs(report.pixel_accuracy - report.mean_accuracy)
+    )
+    assert steps[0].high == report.pixel_accuracy
+    assert steps[4].high == report.mean_iou
+    # Here the mean accuracy is above the pixel accuracy: imbalance adds.
+    assert steps[1].name.startswith("+")
+    assert steps[3].name.startswith("−")
+
+
+def test_distribution_counts_every_image():
+    run = segiou.score(
+        [[[0, 1]], [[1, 1]], [[9, 9]]], [[[0, 1]], [[0, 1]], [[0, 0]]], labels=2, ignore=9
+    )
+    spread = distribution(run.report())
+    assert sum(b.images for b in spread.bins) == 2
+    assert spread.undefined == 1
+    assert spread.values == (0.5, 1.0)
+    assert distribution(run.total().report()) is None
+
+
+def test_huge_masks_are_reduced_by_the_nearest_pixel(tmp_path):
+    large = np.lib.format.open_memmap(
+        tmp_path / "large.npy", mode="w+", dtype=np.uint8, shape=(3000, 6000)
+    )
+    large[:, 3000:] = 1
+    large.flush()
+    np.save(tmp_path / "small.npy", np.array([[0, 0, 1, 1]], np.uint8))
+    options = ClassOptions.of(2)
+    masks = read_indices(str(tmp_path / "large.npy"), [(str(tmp_path / "small.npy"), options)])
+    assert masks.full_size == (6000, 3000)
+    for array in masks.arrays:
+        assert array.shape == (240, 480)
+        assert not array[:, :240].any()
+        assert array[:, 240:].all()
