@@ -86,7 +86,7 @@ def test_imports_go_one_way():
 
 def test_every_package_has_a_place_and_nothing_is_loose():
     here = {path.name for path in ROOT.iterdir() if path.name != "__pycache__"}
-    assert here == {*PACKAGES, "__init__.py", "__main__.py", "py.typed"}
+    assert here == {*PACKAGES, "__init__.py", "__init__.pyi", "__main__.py", "py.typed"}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,33 @@
+from segiou import (
+    accumulators as accumulators,
+    analysis as analysis,
+    boundary as boundary,
+    counting as counting,
+    geometry as geometry,
+    hooks as hooks,
+    instances as instances,
+    labels as labels,
+    masks as masks,
+    metrics as metrics,
+    plots as plots,
+    report as report,
+    runs as runs,
+    scoring as scoring,
+)
+from segiou._support import __version__ as __version__
+from segiou.accumulators.channel_counts import ChannelCounts as ChannelCounts
+from segiou.accumulators.confusion import ConfusionMatrix as ConfusionMatrix
+from segiou.analysis.bootstrapping import bootstrap as bootstrap
+from segiou.analysis.comparing import compare as compare
+from segiou.analysis.imbalance import explain as explain
+from segiou.counting.counts import Counts as Counts
+from segiou.counting.encoding import BACKEND as BACKEND
+from segiou.labels.label_files import load_labels as load_labels
+from segiou.labels.label_set import LabelSet as LabelSet
+from segiou.masks.read import MaskError as MaskError, read_mask as read_mask
+from segiou.metrics.protocols import Protocol as Protocol
+from segiou.report.report import Report as Report
+from segiou.runs.run import Run as Run
+from segiou.scoring.folder import score_folder as score_folder
+from segiou.scoring.pairings import DataError as DataError
+from segiou.scoring.score_arrays import score as score

@@ -1,0 +1,3 @@
+from segiou.accumulators.base import Accumulator as Accumulator
+from segiou.accumulators.channel_counts import ChannelCounts as ChannelCounts
+from segiou.accumulators.confusion import ConfusionMatrix as ConfusionMatrix

@@ -1,0 +1,21 @@
+from segiou.counting.arrays import as_label_array as as_label_array
+from segiou.counting.channels import (
+    CHANNELS_BACKEND as CHANNELS_BACKEND,
+    count_channels as count_channels,
+)
+from segiou.counting.counts import (
+    ChannelTally as ChannelTally,
+    Counts as Counts,
+    Tally as Tally,
+    check_counts as check_counts,
+)
+from segiou.counting.encoding import (
+    BACKEND as BACKEND,
+    Encoding as Encoding,
+    PairCount as PairCount,
+    UndeclaredValuesError as UndeclaredValuesError,
+    ValueCodes as ValueCodes,
+    count_pairs as count_pairs,
+)
+from segiou.counting.scores import SCORES_BACKEND as SCORES_BACKEND, decide as decide
+from segiou.counting.window_counts import count_windows as count_windows

@@ -1,0 +1,29 @@
+from segiou.masks.archives import ArchiveFolder as ArchiveFolder
+from segiou.masks.pairing import (
+    MASK_SUFFIXES as MASK_SUFFIXES,
+    Pair as Pair,
+    Pairing as Pairing,
+    find_masks as find_masks,
+    pair_folders as pair_folders,
+)
+from segiou.masks.read import (
+    LossyMaskError as LossyMaskError,
+    MaskError as MaskError,
+    RawMask as RawMask,
+    open_mask as open_mask,
+    read_mask as read_mask,
+)
+from segiou.masks.remote import RemoteFolder as RemoteFolder
+from segiou.masks.sources import (
+    LocalFolder as LocalFolder,
+    Source as Source,
+    open_source as open_source,
+)
+from segiou.masks.windows import (
+    BigMask as BigMask,
+    FileMask as FileMask,
+    ResizedMask as ResizedMask,
+    is_lazy as is_lazy,
+    open_big as open_big,
+    window_slices as window_slices,
+)

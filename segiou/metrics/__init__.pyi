@@ -1,0 +1,39 @@
+from segiou.metrics.overall import (
+    average as average,
+    cohen_kappa as cohen_kappa,
+    frequency_weighted_iou as frequency_weighted_iou,
+    matthews_correlation as matthews_correlation,
+    mean as mean,
+    mean_accuracy as mean_accuracy,
+    mean_dice as mean_dice,
+    mean_iou as mean_iou,
+    pixel_accuracy as pixel_accuracy,
+)
+from segiou.metrics.per_class import (
+    METRICS as METRICS,
+    balanced_accuracy as balanced_accuracy,
+    dice as dice,
+    f_beta as f_beta,
+    iou as iou,
+    precision as precision,
+    recall as recall,
+    share as share,
+    specificity as specificity,
+    tversky as tversky,
+    volumetric_similarity as volumetric_similarity,
+)
+from segiou.metrics.per_image import (
+    QUANTILES as QUANTILES,
+    FineGrained as FineGrained,
+    class_means as class_means,
+    false_positive_classes as false_positive_classes,
+    false_positive_images as false_positive_images,
+    fine_grained as fine_grained,
+    image_influence as image_influence,
+    image_means as image_means,
+    image_values as image_values,
+    worst_mean as worst_mean,
+)
+from segiou.metrics.protocols import Protocol as Protocol, load_protocol as load_protocol
+from segiou.metrics.ratio import Floats as Floats
+from segiou.metrics.soft import soft_dice as soft_dice, soft_iou as soft_iou

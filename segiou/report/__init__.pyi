@@ -1,0 +1,12 @@
+from segiou.report.comparison_page import (
+    render_comparison as render_comparison,
+    write_comparison_html as write_comparison_html,
+)
+from segiou.report.explorer import explorer_page as explorer_page
+from segiou.report.report import (
+    ChannelReport as ChannelReport,
+    ClassRow as ClassRow,
+    Report as Report,
+    WorstImages as WorstImages,
+)
+from segiou.report.report_page import render_report as render_report, write_html as write_html
