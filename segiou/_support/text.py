@@ -20,38 +20,59 @@ __all__ = [
     "plural",
     "points",
     "roughly",
+    "signed_points",
     "unbroken",
     "wrapped",
 ]
 
 
-def points(value: float) -> str:
-    """Write a difference of scores as percentage points, to one digit.
+def percent(value: float, undefined: str = "undefined") -> str:
+    """Write a ratio in per cent, to two decimals; what is not all or nothing never looks so.
+
+    Every ratio that a person reads is written here: in sentences, and in tables,
+    where a dash stands for what is undefined.
 
     Examples
     --------
-    >>> points(0.0081), points(-0.25), points(-0.0), points(0.0001), points(float("nan"))
-    ('0.8', '-25.0', '0.0', 'under 0.1', 'undefined')
+    >>> percent(0.46791), percent(0.999996), percent(0.00001), percent(1.0)
+    ('46.79 %', '>99.99 %', '<0.01 %', '100.00 %')
+    >>> percent(float("nan")), percent(float("nan"), "–")
+    ('undefined', '–')
+    """
+    if math.isnan(value):
+        return undefined
+    if 0.99995 <= value < 1:
+        return ">99.99 %"
+    return f"{points(value)} %"
+
+
+def points(value: float) -> str:
+    """Write a difference of ratios in percentage points, to two decimals.
+
+    Examples
+    --------
+    >>> points(0.0081), points(-0.25), points(-0.0), points(0.00001), points(float("nan"))
+    ('0.81', '-25.00', '0.00', '<0.01', 'undefined')
     """
     if math.isnan(value):
         return "undefined"
-    if 0 < abs(value) < 0.0005:
-        return "under 0.1" if value > 0 else "above -0.1"
+    if 0 < abs(value) < 0.00005:
+        return "<0.01" if value > 0 else ">-0.01"
     # No zero has a sign.
-    return f"{100 * value + 0.0:.1f}"
+    return f"{100 * value + 0.0:.2f}"
 
 
-def percent(value: float) -> str:
-    """Write a score or share as a percentage, to one digit.
+def signed_points(value: float, undefined: str = "–") -> str:
+    """Write a difference of ratios in percentage points, with its sign.
 
     Examples
     --------
-    >>> percent(0.8424), percent(0.99998), percent(float("nan"))
-    ('84.2 %', 'over 99.9 %', 'undefined')
+    >>> signed_points(0.0081), signed_points(-0.25), signed_points(0.00001)
+    ('+0.81', '-25.00', '0.00')
     """
-    if 0.9995 <= value < 1:
-        return "over 99.9 %"
-    return "undefined" if math.isnan(value) else f"{points(value)} %"
+    if math.isnan(value):
+        return undefined
+    return f"{100 * value:+.2f}" if abs(value) >= 0.00005 else "0.00"
 
 
 def p_text(value: float) -> str:

@@ -303,8 +303,8 @@ def explain(
     >>> found.pixel_accuracy, found.mean_iou, round(found.majority.mean_iou, 3)
     (0.95, 0.475, 0.475)
     >>> print(found.sentences()[2])
-    The model never predicts cell. That is 5.0 % of the pixels, so pixel accuracy
-    loses 5.0 points, but 1 of 2 classes, so mean IoU loses 50.0 points.
+    The model never predicts cell. That is 5.00 % of the pixels, so pixel accuracy
+    loses 5.00 points, but 1 of 2 classes, so mean IoU loses 50.00 points.
     """
     if not isinstance(counts, Counts):
         return _explain_scored(counts, class_names, include, protocol)

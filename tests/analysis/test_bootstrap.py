@@ -198,6 +198,6 @@ def test_refusals(options, error, message):
 def test_an_interval_of_no_width_is_no_certainty():
     right = Counts(*(np.full((12, 1), n) for n in (4, 0, 0, 4)))
     assert bootstrap(right, resamples=50).sentences() == [
-        "Mean IoU is 100.0 % over 12 images, and in each of 50 resamples of these images: an "
+        "Mean IoU is 100.00 % over 12 images, and in each of 50 resamples of these images: an "
         "interval of no width, which does not show that other images would give the same."
     ]

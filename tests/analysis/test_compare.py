@@ -124,7 +124,7 @@ def test_a_model_against_itself_shares_the_first_place():
     assert (pair.overall.delta, pair.overall.low, pair.overall.p) == (0.0, 0.0, 1.0)
     assert pair.power.needed is None
     assert (
-        found.sentences()[0] == f"m0 and twin have the same mean IoU, {100 * pair.overall.a:.1f} %."
+        found.sentences()[0] == f"m0 and twin have the same mean IoU, {100 * pair.overall.a:.2f} %."
     )
 
 
@@ -306,10 +306,10 @@ def test_what_resamples_cannot_tell_is_not_said():
     found = compare(*runs, names=("mixed", "perfect", "wrong"), resamples=200, permutations=200)
     said = " ".join(found.sentences())
     assert (
-        "the share of 200 resamples of the images in which each is best: perfect 100.0 % (all)"
+        "the share of 200 resamples of the images in which each is best: perfect 100.00 % (all)"
         in (said)
     )
-    assert "wrong 12.5 % (none)" in said
+    assert "wrong 12.50 % (none)" in said
     assert "over 99 % of such comparisons would" in said
-    assert "100.0 % of such" not in said
+    assert "100.00 % of such" not in said
     assert "would probably be ahead again" in said

@@ -23,8 +23,8 @@ def test_the_silent_winner_is_told_unasked():
     assert (found.silent_hits, found.silent_false_alarms) == (0.04, 0.07)
     assert found.sentences()[1] == (
         "plain wins on accuracy only by never predicting 1 rare class: person. keen tries it, "
-        "rightly on 4.0 % of all pixels and wrongly on 7.0 %: 3.0 points of accuracy paid for "
-        "trying, no less than plain's lead of 3.0."
+        "rightly on 4.00 % of all pixels and wrongly on 7.00 %: 3.00 points of accuracy paid for "
+        "trying, no less than plain's lead of 3.00."
     )
 
 
@@ -64,7 +64,7 @@ def test_hits_are_held_against_false_alarms():
 def test_agreeing_scores():
     found = explained(KEEN, Counts(tp=[940, 45], fp=[5, 10], fn=[10, 5], tn=[45, 940]))
     assert not found.disagree
-    assert found.sentences()[0].startswith("keen is ahead in pixel accuracy (98.5 %")
+    assert found.sentences()[0].startswith("keen is ahead in pixel accuracy (98.50 %")
     assert found.silent == ()
 
 

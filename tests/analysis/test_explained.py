@@ -136,8 +136,8 @@ def test_sentence_about_a_rare_class():
     # pole: 12 of 1000 pixels, 1 found, nothing else called pole: IoU 1/12, K = 2.
     counts = Counts(tp=[988, 1], fp=[11, 0], fn=[0, 11], tn=[1, 988])
     assert explain(counts, ["road", "pole"]).sentences()[-1] == (
-        "pole: 1.2 % of pixels; losing it altogether costs 0.1 points of accuracy "
-        "and 4.2 of mean IoU."
+        "pole: 1.20 % of pixels; losing it altogether costs 0.10 points of accuracy "
+        "and 4.17 of mean IoU."
     )
 
 
@@ -163,10 +163,10 @@ def test_majority_counts_keep_images():
 def test_baselines_that_cannot_be_beaten_or_are_not():
     alone = explain(Counts(tp=[5], fp=[0], fn=[0], tn=[0]), ["a"]).sentences()[1]
     assert alone.endswith(
-        "a mean IoU of 100.0 %; where that is perfect, no score of a model says anything."
+        "a mean IoU of 100.00 %; where that is perfect, no score of a model says anything."
     )
     worse = explain(Counts(tp=[1, 0], fp=[4, 5], fn=[5, 4], tn=[0, 1]), ["a", "b"]).sentences()[1]
-    assert "the skill of the model over that is -125.0 % in accuracy" in worse
+    assert "the skill of the model over that is -125.00 % in accuracy" in worse
     assert "(0 % is no better, 100 % perfect)" in worse
 
 
