@@ -19,6 +19,12 @@ from segiou.masks.sources import (
     Source as Source,
     open_source as open_source,
 )
+from segiou.masks.volumes import (
+    Volume as Volume,
+    geometry_difference as geometry_difference,
+    read_volume as read_volume,
+    reoriented as reoriented,
+)
 from segiou.masks.windows import (
     BigMask as BigMask,
     FileMask as FileMask,

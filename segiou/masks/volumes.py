@@ -1,0 +1,387 @@
+"""Label volumes: NIfTI, NRRD and MetaImage files, with the geometry of their voxels."""
+
+from __future__ import annotations
+
+import io
+import math
+import zlib
+from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou._support.arguments import check_kind, check_path
+from segiou._support.files import os_problem
+from segiou.masks.png import MAX_RATIO
+from segiou.masks.read import MaskError
+
+__all__ = [
+    "VOLUME_SUFFIXES",
+    "Volume",
+    "geometry_difference",
+    "is_volume",
+    "read_volume",
+    "reoriented",
+    "volume_from_bytes",
+]
+
+_inflater: Any
+try:
+    from zlib_ng import zlib_ng as _inflater
+except ImportError:
+    _inflater = zlib
+
+#: Endings of volumes, the longest first.
+VOLUME_SUFFIXES = (".nii.gz", ".nrrd", ".nii", ".mha", ".mhd")
+
+_GZIP = b"\x1f\x8b"
+#: Voxels of the largest volume that is read.
+_MOST_VOXELS = 1 << 33
+#: Spacing and affine may differ by so much, as a part of the spacing.
+_TOLERANCE = 1e-3
+_MILLIMETRES = {"meter": 1000.0, "mm": 1.0, "micron": 0.001, "unknown": 1.0}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Volume:
+    """A label array and where its voxels are.
+
+    Attributes
+    ----------
+    values : ndarray of int or bool, shape (X, Y, Z) or (X, Y)
+        Labels as they lie in the file; of NIfTI, in Fortran order.
+    spacing : tuple of float
+        Size of a voxel along each axis of ``values``, in millimetres.
+    affine : ndarray of float64, shape (4, 4)
+        From an index of ``values`` to millimetres to the right, to the front
+        and to the top (RAS+), as nibabel gives it.
+    orientation : str
+        Where each axis of ``values`` leads to, such as ``"RAS"`` or ``"PIR"``.
+    unit : str
+        ``"mm"``; ``"unknown"`` where the file names no unit, which is then
+        taken for millimetres.
+    """
+
+    values: NDArray[np.integer[Any] | np.bool_]
+    spacing: tuple[float, ...]
+    affine: NDArray[np.float64]
+    orientation: str
+    unit: str = "mm"
+
+
+def read_volume(path: str | Path) -> Volume:
+    """Read a label volume with its geometry.
+
+    Parameters
+    ----------
+    path : str or path
+        A ``.nii``, ``.nii.gz``, ``.nrrd``, ``.mha`` or ``.mhd`` file.
+
+    Returns
+    -------
+    Volume
+
+    Raises
+    ------
+    MaskError
+        If the file is damaged, its header contradicts its content or itself,
+        or it holds values that are not integers.
+    ImportError
+        If the extra ``volumes`` is not installed.
+
+    Examples
+    --------
+    >>> volume = read_volume("case.nii.gz")  # doctest: +SKIP
+    >>> volume.spacing, volume.orientation  # doctest: +SKIP
+    ((0.5, 0.5, 3.0), 'PIR')
+    """
+    check_path("path", path)
+    path = Path(path).expanduser()
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise MaskError(path, os_problem(error)) from error
+    return volume_from_bytes(data, path)
+
+
+def is_volume(data: bytes, path: str | Path) -> bool:
+    """Whether the content of a file, or its name, is that of a volume."""
+    if str(path).lower().endswith(VOLUME_SUFFIXES) or data[:4] == b"NRRD":
+        return True
+    return data[344:348] == b"n+1\0" or data[4:8] == b"n+2\0"
+
+
+def volume_from_bytes(data: bytes, path: str | Path) -> Volume:
+    """Read a label volume from the content of its file.
+
+    Raises
+    ------
+    MaskError, ImportError
+        As :func:`read_volume`.
+    """
+    if not data:
+        raise MaskError(path, "is empty (0 bytes)")
+    if str(path).lower().endswith(".mhd"):
+        return _by_simpleitk(path, "MetaImageIO")
+    if data[:4] == b"NRRD":
+        return _by_simpleitk(path, "NrrdImageIO")
+    if str(path).lower().endswith(".mha"):
+        return _by_simpleitk(path, "MetaImageIO")
+    return _from_nifti(data, path)
+
+
+# NIfTI ------------------------------------------------------------------------------------
+
+
+def _from_nifti(data: bytes, path: str | Path) -> Volume:
+    packed = data[:2] == _GZIP
+    head = _head(data, path) if packed else data[:540]
+    header = _nifti_header(head, path)
+    shape = _checked_shape([int(n) for n in header.get_data_shape()], path)
+    dtype = header.get_data_dtype()
+    offset = int(header.get_data_offset())
+    # A header alone may say offset 0; the data never begin within the header.
+    offset = max(offset, 352 if header.sizeof_hdr == 348 else 544)
+    size = offset + math.prod(shape) * dtype.itemsize
+    content = _content(data, size, packed, path)
+    values = np.frombuffer(content, dtype, math.prod(shape), offset).reshape(shape, order="F")
+    slope, intercept = header.get_slope_inter()
+    if slope is not None and (slope, intercept) != (1, 0):
+        values = values.astype(np.float64) * slope + (intercept or 0)
+    space, _ = header.get_xyzt_units()
+    scale = _MILLIMETRES[space]
+    affine = np.diag([scale, scale, scale, 1.0]) @ header.get_best_affine()
+    return _volume(values, affine, path, unit="unknown" if space == "unknown" else "mm")
+
+
+def _nifti_header(head: bytes, path: str | Path) -> Any:
+    nibabel = _needed("nibabel")
+    kinds = {
+        b"n+1\0": (344, nibabel.Nifti1Header),
+        b"n+2\0": (4, nibabel.Nifti2Header),
+    }
+    for magic, (at, kind) in kinds.items():
+        if head[at : at + 4] == magic:
+            try:
+                return kind.from_fileobj(io.BytesIO(head))
+            except Exception as error:
+                raise MaskError(path, f"has a damaged NIfTI header: {error}") from error
+    if head[344:348] == b"ni1\0":
+        raise MaskError(path, "is a NIfTI header whose data lie in another file: save it as .nii")
+    raise MaskError(path, f"is no volume: it begins with {head[:12]!r}")
+
+
+def _checked_shape(shape: list[int], path: str | Path) -> tuple[int, ...]:
+    """Axes of a label volume: two or three; further ones may have one element only."""
+    while len(shape) > 3 and shape[-1] == 1:
+        shape = shape[:-1]
+    if not 2 <= len(shape) <= 3:
+        problem = f"has shape {tuple(shape)}; a label volume has two or three axes"
+        raise MaskError(path, problem)
+    if min(shape) < 1 or math.prod(shape) > _MOST_VOXELS:
+        raise MaskError(path, f"declares a size that no label volume has: {tuple(shape)}")
+    return tuple(shape)
+
+
+def _content(data: bytes, size: int, packed: bool, path: str | Path) -> bytes:
+    """Exactly the bytes that the header declares, refused before memory is taken."""
+    if not packed:
+        if len(data) != size:
+            raise MaskError(path, _length_text(len(data), size))
+        return data
+    if size > MAX_RATIO * len(data) + 1024:
+        problem = f"declares {size} bytes, more than its {len(data)} packed bytes can hold"
+        raise MaskError(path, problem)
+    return _unpacked(data, size, path)
+
+
+def _head(data: bytes, path: str | Path) -> bytes:
+    """The first bytes of a gzip stream."""
+    try:
+        return _inflater.decompressobj(31).decompress(data[:4096], 540)
+    except (_inflater.error, zlib.error) as error:
+        raise MaskError(path, f"is damaged: {error}") from error
+
+
+def _unpacked(data: bytes, size: int, path: str | Path) -> bytes:
+    """What a gzip file of one or more members holds, which must be so many bytes."""
+    parts, left = [], size
+    try:
+        while data[:2] == _GZIP:
+            stream = _inflater.decompressobj(31)
+            # One byte more than declared shows that there are too many.
+            parts.append(stream.decompress(data, left + 1))
+            left -= len(parts[-1])
+            if left < 0:
+                break
+            if not stream.eof:
+                raise MaskError(path, _length_text(size - left, size))
+            data = stream.unused_data
+    except (_inflater.error, zlib.error) as error:
+        raise MaskError(path, f"is damaged: {error}") from error
+    if left:
+        raise MaskError(path, _length_text(size - left, size))
+    if data.strip(b"\0"):
+        raise MaskError(path, "has bytes after its data: it is damaged, or two files were joined")
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _length_text(found: int, declared: int) -> str:
+    if found > declared:
+        return f"holds more than the {declared} bytes that its header declares: it is damaged"
+    return f"is cut off: its header declares {declared} bytes, and it holds {found}"
+
+
+# NRRD and MetaImage -----------------------------------------------------------------------
+
+
+def _by_simpleitk(path: str | Path, image_io: str) -> Volume:
+    itk = _needed("SimpleITK")
+    reader = itk.ImageFileReader()
+    reader.SetImageIO(image_io)
+    reader.SetFileName(str(path))
+    try:
+        reader.ReadImageInformation()
+        if reader.GetNumberOfComponents() != 1:
+            problem = f"has {reader.GetNumberOfComponents()} values a voxel; a label has one"
+            raise MaskError(path, problem)
+        shape = _checked_shape([int(n) for n in reader.GetSize()], path)
+        voxel = itk.Image([1, 1], reader.GetPixelID()).GetSizeOfPixelComponent()
+        _check_bytes(path, math.prod(shape) * voxel)
+        image = reader.Execute()
+    except RuntimeError as error:
+        raise MaskError(path, f"is damaged: {_last_line(error)}") from error
+    # SimpleITK gives the slowest axis first; seen the other way, nothing is copied.
+    values = itk.GetArrayFromImage(image).T.reshape(shape, order="F")
+    axes = len(reader.GetSize())
+    direction = np.array(image.GetDirection()).reshape(axes, axes)
+    affine = np.eye(4)
+    used = min(axes, 3)
+    affine[:used, :used] = (direction * np.array(image.GetSpacing()))[:used, :used]
+    affine[:used, 3] = np.array(image.GetOrigin())[:used]
+    # ITK counts to the left and to the back.
+    return _volume(values, np.diag([-1.0, -1.0, 1.0, 1.0]) @ affine, path)
+
+
+def _check_bytes(path: str | Path, size: int) -> None:
+    """Refuse headers that declare more than any packing of the file could hold."""
+    there = sum(file.stat().st_size for file in _data_files(Path(path)))
+    if size > MAX_RATIO * there + 1024:
+        raise MaskError(path, f"declares {size} bytes, more than its {there} bytes can hold")
+
+
+def _data_files(path: Path) -> list[Path]:
+    """The header's file, and the file of the same name that holds its data, if there is one."""
+    beside = [path.with_suffix(end) for end in (".raw", ".zraw", ".raw.gz", ".img")]
+    return [path, *(file for file in beside if file.is_file())]
+
+
+def _last_line(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[-1] if lines else type(error).__name__
+
+
+# Geometry ---------------------------------------------------------------------------------
+
+
+def _volume(
+    values: NDArray[Any], affine: NDArray[np.float64], path: str | Path, unit: str = "mm"
+) -> Volume:
+    """A volume of whole numbers with a geometry that makes sense."""
+    if not np.isfinite(affine).all() or abs(np.linalg.det(affine[:3, :3])) < 1e-12:
+        raise MaskError(path, f"has an impossible affine: {affine.tolist()}")
+    axes = values.ndim
+    spacing = tuple(float(x) for x in np.sqrt((affine[:3, :3] ** 2).sum(0))[:axes])
+    codes = _needed("nibabel").orientations.aff2axcodes(affine)
+    return Volume(_whole_numbers(values, path), spacing, affine, "".join(codes)[:axes], unit)
+
+
+def _whole_numbers(values: NDArray[Any], path: str | Path) -> NDArray[Any]:
+    if values.dtype.kind in "biu":
+        return values
+    if values.dtype.kind != "f":
+        raise MaskError(path, f"holds {values.dtype}; labels are integers: save them as such")
+    whole = (np.trunc(values) == values) & (np.abs(values) < 2.0**63)
+    if not whole.all():
+        others = values[~whole]
+        problem = (
+            f"holds {others.size} values that are no integers, such as {others[0]}; "
+            "labels are integers: save the label volume, not probabilities"
+        )
+        raise MaskError(path, problem)
+    return values.astype(np.int64)
+
+
+def geometry_difference(truth: Volume, pred: Volume) -> str | None:
+    """What differs between the geometries of two volumes, in words; None if nothing does.
+
+    Spacings, and affines in every element, may differ by a thousandth of the
+    spacing.
+
+    Parameters
+    ----------
+    truth, pred : Volume
+
+    Returns
+    -------
+    str or None
+    """
+    for volume in (truth, pred):
+        check_kind("volume", volume, Volume, "a Volume, such as segiou.masks.read_volume gives")
+    if truth.orientation != pred.orientation:
+        return f"orientation {pred.orientation}, but its truth has {truth.orientation}"
+    if truth.values.shape != pred.values.shape:
+        return f"shape {pred.values.shape}, but its truth has {truth.values.shape}"
+    bound = _TOLERANCE * np.array(truth.spacing)
+    if (np.abs(np.subtract(truth.spacing, pred.spacing)) > bound).any():
+        return f"spacing {_shown(pred.spacing)} mm, but its truth has {_shown(truth.spacing)} mm"
+    # An affine moves the far corner by its error times the number of voxels.
+    bounds = np.append(_TOLERANCE * np.sqrt((truth.affine[:3, :3] ** 2).sum(0)), bound.max())
+    if (np.abs(truth.affine - pred.affine)[:3] > bounds).any():
+        return f"affine {_rows(pred.affine)}, but its truth has {_rows(truth.affine)}"
+    return None
+
+
+def _shown(spacing: tuple[float, ...]) -> str:
+    return " × ".join(f"{size:.6g}" for size in spacing)
+
+
+def _rows(affine: NDArray[np.float64]) -> str:
+    return "[" + "; ".join(" ".join(f"{x:.6g}" for x in row) for row in affine[:3]) + "]"
+
+
+def reoriented(volume: Volume, like: Volume) -> Volume:
+    """The same volume with its axes in the order and direction of another's.
+
+    Axes are only exchanged and turned round; no value is interpolated, and no
+    memory is copied.
+
+    Parameters
+    ----------
+    volume, like : Volume
+
+    Returns
+    -------
+    Volume
+    """
+    orientations = _needed("nibabel").orientations
+    start, end = (orientations.io_orientation(v.affine) for v in (volume, like))
+    change = orientations.ornt_transform(start, end)
+    shape = (*volume.values.shape, *([1] * (3 - volume.values.ndim)))
+    values = orientations.apply_orientation(volume.values.reshape(shape, order="A"), change)
+    affine = volume.affine @ orientations.inv_ornt_aff(change, shape)
+    values = values.reshape([n for n, _ in zip(values.shape, like.spacing, strict=False)])
+    spacing = tuple(float(x) for x in np.sqrt((affine[:3, :3] ** 2).sum(0))[: values.ndim])
+    codes = "".join(orientations.aff2axcodes(affine))[: values.ndim]
+    return replace(volume, values=values, spacing=spacing, affine=affine, orientation=codes)
+
+
+def _needed(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError as error:
+        msg = f"volumes need {name}: pip install 'segiou[volumes]'"
+        raise ImportError(msg) from error

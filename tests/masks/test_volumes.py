@@ -1,0 +1,220 @@
+"""Volumes as nibabel and SimpleITK read them, and what is refused."""
+
+from __future__ import annotations
+
+import gzip
+import importlib
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from segiou.masks.read import MaskError
+from segiou.masks.volumes import geometry_difference, read_volume, reoriented
+
+if os.environ.get("SEGIOU_REQUIRE_EXTRAS") != "1":
+    pytest.importorskip("nibabel")
+    pytest.importorskip("SimpleITK")
+nibabel = importlib.import_module("nibabel")
+itk = importlib.import_module("SimpleITK")
+
+SHARED = Path(__file__).parents[2].parent / "shared" / "data" / "volumes"
+AFFINE = np.array([[0, 0, 2.0, 5], [-0.5, 0, 0, 7], [0, -0.75, 0, -3], [0, 0, 0, 1]])
+
+
+def labels(shape=(5, 4, 3), dtype=np.uint8, seed=0):
+    return np.random.default_rng(seed).integers(0, 7, shape).astype(dtype)
+
+
+def nifti(path, values, affine=AFFINE, kind=nibabel.Nifti1Image, **options):
+    image = kind(values, affine, dtype=options.pop("dtype", values.dtype))
+    for name, value in options.items():
+        image.header[name] = value
+    image.header.set_xyzt_units("mm")
+    image.to_filename(path)
+    return path
+
+
+@pytest.mark.parametrize("ending", [".nii", ".nii.gz"])
+@pytest.mark.parametrize("kind", [nibabel.Nifti1Image, nibabel.Nifti2Image])
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "uint16", "int32", "float32", "float64"])
+def test_nifti_is_read_as_nibabel_reads_it(tmp_path, ending, kind, dtype):
+    values = labels()
+    path = nifti(tmp_path / f"a{ending}", values.astype(dtype), kind=kind)
+    volume = read_volume(path)
+    np.testing.assert_array_equal(volume.values, values)
+    np.testing.assert_allclose(volume.affine, nibabel.load(path).affine)
+    assert volume.spacing == (0.5, 0.75, 2.0)
+    assert volume.orientation == "PIR"
+    assert volume.unit == "mm"
+    assert volume.values.dtype.kind in "iu"
+
+
+def test_values_lie_as_they_lie_in_the_file(tmp_path):
+    assert read_volume(nifti(tmp_path / "a.nii.gz", labels())).values.flags.f_contiguous
+
+
+def test_scale_and_offset_are_honoured(tmp_path):
+    path = nifti(tmp_path / "a.nii", labels(dtype=np.int16), dtype="int16")
+    data = bytearray(path.read_bytes())
+    data[112:120] = np.array([2, 1], "<f4").tobytes()
+    path.write_bytes(data)
+    np.testing.assert_array_equal(read_volume(path).values, 2 * labels().astype(int) + 1)
+    np.testing.assert_array_equal(read_volume(path).values, nibabel.load(path).get_fdata())
+
+
+@pytest.mark.parametrize("unit, scale", [("meter", 1000), ("micron", 0.001), ("unknown", 1)])
+def test_lengths_are_millimetres(tmp_path, unit, scale):
+    image = nibabel.Nifti1Image(labels(), np.diag([2.0, 3, 4, 1]))
+    image.header.set_xyzt_units(unit)
+    image.to_filename(tmp_path / "a.nii")
+    volume = read_volume(tmp_path / "a.nii")
+    assert volume.spacing == pytest.approx((2 * scale, 3 * scale, 4 * scale))
+    assert volume.unit == ("unknown" if unit == "unknown" else "mm")
+
+
+@pytest.mark.parametrize("ending", [".nrrd", ".mha", ".mhd"])
+def test_other_formats_give_what_nifti_gives(tmp_path, ending):
+    reference = nifti(tmp_path / "a.nii.gz", labels(dtype=np.int16))
+    image = itk.ReadImage(str(reference))
+    itk.WriteImage(image, str(tmp_path / f"b{ending}"), useCompression=ending != ".mhd")
+    expected, found = read_volume(reference), read_volume(tmp_path / f"b{ending}")
+    np.testing.assert_array_equal(found.values, expected.values)
+    np.testing.assert_allclose(found.affine, expected.affine, atol=1e-6)
+    assert found.orientation == expected.orientation
+    assert geometry_difference(expected, found) is None
+
+
+def test_two_axes_are_a_volume_too(tmp_path):
+    volume = read_volume(nifti(tmp_path / "a.nii.gz", labels((6, 5)), np.diag([2.0, 3, 1, 1])))
+    assert (volume.values.shape, volume.spacing, volume.orientation) == ((6, 5), (2, 3), "RA")
+
+
+def test_axes_of_one_element_beyond_the_third_go(tmp_path):
+    assert read_volume(nifti(tmp_path / "a.nii", labels((3, 4, 5, 1)))).values.shape == (3, 4, 5)
+
+
+def test_gzip_of_several_members_is_read_whole(tmp_path):
+    data = nifti(tmp_path / "a.nii", labels()).read_bytes()
+    (tmp_path / "b.nii.gz").write_bytes(gzip.compress(data[:360]) + gzip.compress(data[360:]))
+    np.testing.assert_array_equal(read_volume(tmp_path / "b.nii.gz").values, labels())
+
+
+def changed(path, at, value):
+    data = bytearray(path.read_bytes())
+    data[at : at + len(value)] = value
+    return bytes(data)
+
+
+def huge(path):
+    return changed(path, 42, np.full(3, 32767, "<i2").tobytes())
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize(
+    "make, message",
+    [
+        (huge, "declares a size that no label volume has"),
+        (lambda p: changed(p, 42, np.array([2000, 2000, 90], "<i2").tobytes()), "360000352 bytes"),
+        (lambda p: changed(p, 42, np.array([-4], "<i2").tobytes()), "size that no label|damaged"),
+        (lambda p: changed(p, 280, np.array([np.nan], "<f4").tobytes()), "impossible affine"),
+        (lambda p: p.read_bytes()[:-1], "is cut off"),
+        (lambda p: p.read_bytes() + b"\1", "holds more than the 412 bytes"),
+        (lambda p: p.read_bytes()[:200], "is no volume|damaged"),
+        (lambda p: changed(p, 40, np.array([4, 5, 2, 3, 2], "<i2").tobytes()), "two or three axes"),
+        (lambda p: changed(p, 344, b"ni1\0"), "data lie in another file"),
+        (lambda p: changed(p, 70, np.array([32], "<i2").tobytes()), "complex|cut off"),
+    ],
+)
+def test_hostile_nifti_is_refused(tmp_path, packed, make, message):
+    data = make(nifti(tmp_path / "a.nii", labels()))
+    path = tmp_path / ("b.nii.gz" if packed else "b.nii")
+    path.write_bytes(gzip.compress(data) if packed else data)
+    with pytest.raises(MaskError, match=message):
+        read_volume(path)
+
+
+def test_damaged_gzip_is_refused(tmp_path):
+    data = nifti(tmp_path / "a.nii.gz", labels((20, 20, 20))).read_bytes()
+    for found, message in [
+        (data[:-1], "cut off"),
+        (data[: len(data) // 2], "cut off"),
+        (data + b"more", "after its data"),
+        (data[:-6] + bytes([data[-6] ^ 1]) + data[-5:], "damaged"),
+    ]:
+        (tmp_path / "b.nii.gz").write_bytes(found)
+        with pytest.raises(MaskError, match=message):
+            read_volume(tmp_path / "b.nii.gz")
+
+
+@pytest.mark.parametrize("value", [0.5, np.nan, np.inf, 1e300])
+def test_what_is_no_label_is_refused(tmp_path, value):
+    values = labels().astype(np.float64)
+    values[1, 2, 0] = value
+    with pytest.raises(MaskError, match="holds 1 values that are no integers, such as"):
+        read_volume(nifti(tmp_path / "a.nii", values))
+
+
+@pytest.mark.parametrize("ending", [".nrrd", ".mha"])
+def test_hostile_headers_of_other_formats_are_refused(tmp_path, ending):
+    path = tmp_path / f"a{ending}"
+    itk.WriteImage(itk.GetImageFromArray(labels()), str(path))
+    data = path.read_bytes()
+    old = b"sizes: 3 4 5" if ending == ".nrrd" else b"DimSize = 3 4 5"
+    assert old in data
+    for new, message in [
+        (old.replace(b"3 4 5", b"2000 2000 90"), "more than its"),
+        (old.replace(b"3 4 5", b"32767 32767 32767"), "declares a size that no label volume has"),
+        (old.replace(b"3 4 5", b"3 4 6"), "damaged"),
+    ]:
+        path.write_bytes(data.replace(old, new))
+        with pytest.raises(MaskError, match=message):
+            read_volume(path)
+
+
+def test_geometries_are_compared(tmp_path):
+    def volume(name, affine, shape=(5, 4, 3)):
+        return read_volume(nifti(tmp_path / f"{name}.nii", labels(shape), affine))
+
+    truth = volume("truth", AFFINE)
+    near = AFFINE.copy()
+    near[0, 2] += 1e-4
+    assert geometry_difference(truth, volume("near", near)) is None
+    wide = AFFINE.copy()
+    wide[0, 2] = 2.5
+    assert geometry_difference(truth, volume("wide", wide)) == (
+        "spacing 0.5 × 0.75 × 2.5 mm, but its truth has 0.5 × 0.75 × 2 mm"
+    )
+    moved = AFFINE.copy()
+    moved[1, 3] += 1
+    assert "affine [0 0 2 5; -0.5 0 0 8; " in geometry_difference(truth, volume("moved", moved))
+    assert geometry_difference(truth, volume("ras", np.diag([0.5, 0.75, 2, 1]))) == (
+        "orientation RAS, but its truth has PIR"
+    )
+    assert geometry_difference(truth, volume("small", AFFINE, (5, 4, 2))) == (
+        "shape (5, 4, 2), but its truth has (5, 4, 3)"
+    )
+
+
+def test_axes_are_put_into_the_order_of_the_truth(tmp_path):
+    truth = read_volume(nifti(tmp_path / "a.nii", labels()))
+    image = nibabel.as_closest_canonical(nibabel.load(tmp_path / "a.nii"))
+    image.to_filename(tmp_path / "ras.nii")
+    other = read_volume(tmp_path / "ras.nii")
+    assert other.orientation == "RAS"
+    back = reoriented(other, truth)
+    np.testing.assert_array_equal(back.values, truth.values)
+    np.testing.assert_allclose(back.affine, truth.affine)
+    assert geometry_difference(truth, back) is None
+
+
+def test_real_volumes():
+    if not SHARED.is_dir():
+        pytest.skip(f"no volumes at {SHARED}")
+    volume = read_volume(SHARED / "spine" / "ref.nii.gz")
+    assert volume.values.shape == (512, 512, 17)
+    assert volume.orientation == "PIR"
+    assert volume.spacing == pytest.approx((0.58594, 0.58594, 3.3))
+    image = nibabel.load(SHARED / "spine" / "ref.nii.gz")
+    np.testing.assert_array_equal(volume.values, np.asanyarray(image.dataobj))
