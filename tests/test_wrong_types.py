@@ -76,7 +76,7 @@ WRONG_KINDS = [
         "tally must be a segiou.counting.counts.Tally",
     ),
     (lambda: imbalance.prevalence_curve(CM.tally, 0.0), "class_index must be an integer"),
-    (lambda: Tally([[1]], [0], 0).merged_classes([0]), "group 0 must be a sequence of class"),
+    (lambda: Tally([[1]], [0], 0).group_counts([0]), "group 0 must be a sequence of class"),
     (lambda: segiou.score([[[0]]], 3, labels=2), "pred must be images, one an entry, not int"),
     (lambda: segiou.score([[[0]]], [[[0]]], labels=2, ids="0"), "ids must be one name an image"),
     (lambda: folder(workers="2"), r"workers must be an integer, not str \('2'\)"),

@@ -224,36 +224,47 @@ class Tally:
         """Pixels seen, ignored ones included."""
         return self.valid + self.ignored
 
-    def merged_classes(self, groups: Sequence[Sequence[int]]) -> Tally:
-        """Merge rows and columns: the tally of unions of classes.
+    def group_counts(
+        self, groups: Sequence[Sequence[int]], *, grouped_truth_only: bool = False
+    ) -> Counts:
+        """Counts of unions of classes, each against the rest; unions may overlap.
 
-        Confusion within a group becomes correct. A class in no group becomes
-        unassigned where it was predicted; its truth pixels become ignored.
+        Confusion within a group is correct. A prediction of the group is a
+        false positive wherever the truth is of no class of the group.
 
         Parameters
         ----------
         groups : sequence of sequence of int
-            Class indices of each group; a class is in one group at most.
+            Class indices of each of the G groups.
+        grouped_truth_only : bool
+            Whether to leave out the pixels whose truth is in no group.
+
+        Returns
+        -------
+        Counts of shape (..., G)
 
         Raises
         ------
         ValueError
-            If there is no such class, or a class is in more than one group.
+            If there is no such class.
 
         Examples
         --------
-        >>> Tally([[5, 2, 1], [3, 6, 0], [0, 0, 7]], [0, 0, 0], 0).merged_classes([[0, 1], [2]])
-        Tally(matrix=array([[16,  1],
-                            [ 0,  7]]), unassigned=array([0, 0]), ignored=array(0))
+        >>> tally = Tally([[5, 2, 1], [3, 6, 0], [0, 4, 7]], [0, 0, 0], 0)
+        >>> tally.group_counts([[0, 1], [1]])
+        Counts(tp=[16  6], fp=[4 6], fn=[1 3], tn=[ 7 13])
         """
         check_several("groups", groups, "a sequence of sequences of class indices")
         member = _membership([*groups], self.num_classes)
-        rows = np.einsum("...tp,tg->...gp", self.matrix, member)
-        outside = rows @ (1 - member.sum(1))
-        unassigned = np.einsum("...t,tg->...g", self.unassigned, member) + outside
-        matrix = rows @ member
-        kept = matrix.sum((-2, -1)) + unassigned.sum(-1)
-        return Tally(matrix, unassigned, self.pixels - kept)
+        matrix, unassigned = self.matrix, self.unassigned
+        if grouped_truth_only:
+            grouped = member.max(1, initial=0)
+            matrix, unassigned = matrix * grouped[:, None], unassigned * grouped
+        tp = ((matrix @ member) * member).sum(-2)
+        pred = matrix.sum(-2) @ member
+        truth = (matrix.sum(-1) + unassigned) @ member
+        valid = matrix.sum((-2, -1)) + unassigned.sum(-1)
+        return Counts(tp, pred - tp, truth - tp, valid[..., None] - truth - pred + tp)
 
 
 @dataclass(frozen=True, eq=False)
@@ -296,7 +307,12 @@ class ChannelTally:
         """Values seen, ignored ones included."""
         return self.valid + self.ignored
 
-    def merged_classes(self, groups: Sequence[Sequence[int]]) -> NoReturn:
+    def group_counts(
+        self,
+        groups: Sequence[Sequence[int]],
+        *,
+        grouped_truth_only: bool = False,
+    ) -> NoReturn:
         """Refuse: the union of overlapping channels is not a function of their counts."""
         msg = (
             f"{len(groups)} groups of overlapping channels cannot be scored from the counts of "
@@ -315,7 +331,4 @@ def _membership(groups: Sequence[Sequence[int]], num_classes: int) -> NDArray[np
                 msg = f"group {g} names class {index}, but there are 0 to {num_classes - 1}"
                 raise ValueError(msg)
             member[index, g] = 1
-    if (shared := np.flatnonzero(member.sum(1) > 1)).size:
-        msg = f"class {int(shared[0])} is in more than one group"
-        raise ValueError(msg)
     return member

@@ -1,6 +1,7 @@
 from segiou.instances.weighted import (
     CITYSCAPES_INSTANCE_SIZES as CITYSCAPES_INSTANCE_SIZES,
     InstanceCounts as InstanceCounts,
+    cityscapes_iiou as cityscapes_iiou,
     cityscapes_instances as cityscapes_instances,
     count_instances as count_instances,
     instance_weighted_iou as instance_weighted_iou,

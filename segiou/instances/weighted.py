@@ -13,7 +13,7 @@ CVPR 2016, section 4.1.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,11 +22,14 @@ from numpy.typing import NDArray
 
 from segiou.counting.arrays import as_label_array
 from segiou.counting.counts import Counts
+from segiou.counting.encoding import count_pairs
+from segiou.labels.label_files import load_labels
 from segiou.metrics.ratio import Floats
 
 __all__ = [
     "CITYSCAPES_INSTANCE_SIZES",
     "InstanceCounts",
+    "cityscapes_iiou",
     "cityscapes_instances",
     "count_instances",
     "instance_weighted_iou",
@@ -45,6 +48,12 @@ CITYSCAPES_INSTANCE_SIZES: Mapping[int, float] = {
     32: 6298.7200839748,  # motorcycle
     33: 4672.3249222261,  # bicycle
 }
+
+#: Label ids of Cityscapes: 0 to 33.
+_CITYSCAPES_IDS = 34
+#: Predicted ids that stand for a category of objects. The scripts do not evaluate caravans and
+#: trailers (29, 30), but where one is predicted they take it for a vehicle.
+_TAKEN_FOR: Mapping[str, Sequence[int]] = {"human": range(24, 26), "vehicle": range(26, 34)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,3 +221,67 @@ def instance_weighted_iou(
         if values and union:
             scores[k] = tp / union
     return scores
+
+
+def cityscapes_iiou(images: Iterable[tuple[Any, Any]]) -> tuple[dict[str, float], dict[str, float]]:
+    """Score classes and categories by iIoU, as cityscapesScripts does.
+
+    Parameters
+    ----------
+    images : iterable of (instance_ids, pred)
+        The content of each ``*_instanceIds.png`` and the predicted label ids.
+
+    Returns
+    -------
+    classes, categories : dict of str to float
+        iIoU by name; NaN for what has no objects (road, sky) or does not occur.
+        ``numpy.nanmean`` of the values is the mean that the scripts print.
+
+    Raises
+    ------
+    TypeError
+        If an array does not hold integers.
+    ValueError
+        If the shapes of an image differ, or a truth value is no label id.
+
+    Examples
+    --------
+    >>> classes, categories = cityscapes_iiou([([[26000, 26000, 7, 7]], [[26, 27, 26, 7]])])
+    >>> round(classes["car"], 4), round(categories["vehicle"], 4), categories["flat"]
+    (0.5, 0.9999, nan)
+    """
+    labels = load_labels("cityscapes")
+    ids = {c.name: c.values[0] for c in labels.classes}
+    classes = {name: [value] for name, value in ids.items()}
+    categories = {name: [ids[m] for m in members] for name, members in labels.groups.items()}
+    objects_of_class, objects_of_category = [], []
+    matrix = np.zeros((_CITYSCAPES_IDS, _CITYSCAPES_IDS), dtype=np.int64)
+    of_class = {v: [v] for v in ids.values() if v in CITYSCAPES_INSTANCE_SIZES}
+    of_category = {v: _TAKEN_FOR[name] for name in _TAKEN_FOR for v in categories[name]}
+    for instance_ids, pred in images:
+        truth, instances = cityscapes_instances(instance_ids)
+        matrix += count_pairs(
+            truth, pred, _CITYSCAPES_IDS, ignore=labels.ignore, unassigned="count"
+        )[:, :-1]
+        objects_of_class.append(count_instances(truth, instances, pred, of_class))
+        objects_of_category.append(count_instances(truth, instances, pred, of_category))
+    return (
+        _cityscapes_scores(matrix, objects_of_class, classes, classes),
+        _cityscapes_scores(matrix, objects_of_category, categories, {**categories, **_TAKEN_FOR}),
+    )
+
+
+def _cityscapes_scores(
+    matrix: NDArray[np.int64],
+    objects: list[InstanceCounts],
+    truth_ids: Mapping[str, Sequence[int]],
+    pred_ids: Mapping[str, Sequence[int]],
+) -> dict[str, float]:
+    """Score unions of label ids; ``pred_ids`` are those that are taken for each union."""
+    fp = [int(np.delete(matrix, truth_ids[n], axis=0)[:, pred_ids[n]].sum()) for n in truth_ids]
+    zeros, nothing = np.zeros_like(fp), np.zeros(0, dtype=np.int64)
+    members = [set(values) & set(CITYSCAPES_INSTANCE_SIZES) for values in truth_ids.values()]
+    found = sum(objects, InstanceCounts(nothing, nothing, nothing))
+    counts = Counts(tp=zeros, fp=fp, fn=zeros, tn=zeros)
+    scores = instance_weighted_iou(counts, found, members, CITYSCAPES_INSTANCE_SIZES)
+    return dict(zip(truth_ids, scores.tolist(), strict=True))

@@ -24,6 +24,7 @@ __all__ = ["PROTOCOLS", "Mean", "Protocol", "load_protocol"]
 Unit = Literal["dataset", "image", "image-class"]
 Absent = Literal["skip", "zero", "one", "nan"]
 Over = Literal["occurring", "truth"]
+Groups = Literal["all", "grouped"]
 
 _UNIT_WORDS = {
     "dataset": "counts summed over the data set, then divided",
@@ -78,11 +79,14 @@ class Protocol:
     over : {"occurring", "truth"}
         Classes that take part: those in truth or prediction, or only those in
         the truth (of the data set, or of each image).
+    groups : {"all", "grouped"}
+        Pixels that groups of classes are scored over: all valid ones, or those
+        whose truth is in a group.
 
     Raises
     ------
     ValueError
-        If one of the three is not one of its words.
+        If one of these is not one of its words.
 
     Notes
     -----
@@ -105,9 +109,11 @@ class Protocol:
     unit: Unit = "dataset"
     absent: Absent = "skip"
     over: Over = "occurring"
+    groups: Groups = "all"
 
     def __post_init__(self) -> None:
-        for field, words in (("unit", Unit), ("absent", Absent), ("over", Over)):
+        fields = (("unit", Unit), ("absent", Absent), ("over", Over), ("groups", Groups))
+        for field, words in fields:
             check_choice(field, getattr(self, field), get_args(words))
 
     @property
@@ -225,7 +231,7 @@ def _why_skipped(counts: Counts, index: int, included: bool) -> str:
 
 _PRESETS = (
     Protocol("segiou", "segiou's default; data set counts, absent classes skipped"),
-    Protocol("cityscapes", "cityscapesScripts, class IoU"),
+    Protocol("cityscapes", "cityscapesScripts, IoU of classes and categories", groups="grouped"),
     Protocol("mmsegmentation", "mmsegmentation's IoUMetric, mIoU"),
     Protocol("huggingface", "Hugging Face evaluate, mean_iou"),
     Protocol("keras", "Keras MeanIoU"),

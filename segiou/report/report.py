@@ -270,12 +270,14 @@ class Scores:
 
     @cached_property
     def group_rows(self) -> tuple[ClassRow, ...]:
-        """The groups as classes of their own: confusion within a group is correct."""
+        """Each group against the rest: confusion within a group is correct. Groups may overlap."""
         if not self.groups:
             return ()
-        merged = self.tally.merged_classes([members for _, members in self.groups])
-        names = [name for name, _ in self.groups]
-        return class_rows(names, merged.counts, metrics.share(merged.counts))
+        names, members = zip(*self.groups, strict=True)
+        counts = self.tally.group_counts(
+            members, grouped_truth_only=self.protocol.groups == "grouped"
+        )
+        return class_rows(names, counts, ratio(counts.truth, counts.total))
 
     def _shares(self) -> Floats:
         return metrics.share(self.counts)

@@ -226,7 +226,7 @@ def test_groups_of_overlapping_channels_are_refused():
     tally = small().tally
     assert isinstance(tally, ChannelTally)
     with pytest.raises(ValueError, match="1 groups of overlapping channels cannot be scored"):
-        tally.merged_classes([[0, 1]])
+        tally.group_counts([[0, 1]])
 
 
 def test_accuracy_of_sparse_channels_hides_what_iou_shows():

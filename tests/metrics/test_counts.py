@@ -65,48 +65,36 @@ def test_one_class_against_the_rest():
     assert pair == Counts([[1, 6], [0, 7]], [[2, 4], [3, 5]], [[4, 2], [5, 3]], [[6, 1], [7, 0]])
 
 
-def test_merging_classes_is_counting_merged_labels():
+@pytest.mark.parametrize("grouped_truth_only", [False, True])
+def test_a_group_is_counted_as_one_mask_against_the_rest(grouped_truth_only):
     rng = np.random.default_rng(1)
-    truth, pred = rng.integers(0, 5, 400), rng.integers(0, 5, 400)
-    matrix = np.histogram2d(truth, pred, bins=[range(6), range(6)])[0].astype(np.int64)
-    merged = Tally(matrix, np.zeros(5, np.int64), 11).merged_classes([[3, 0], [4]])
-    group = np.array([0, 2, 2, 0, 1])  # 2 stands for: in no group
-    t, p = group[truth], group[pred]
-    assert merged.matrix.tolist() == [
-        [int(((t == a) & (p == b)).sum()) for b in (0, 1)] for a in (0, 1)
-    ]
-    assert merged.unassigned.tolist() == [int(((t == a) & (p == 2)).sum()) for a in (0, 1)]
-    assert merged.ignored == 11 + (t == 2).sum()
-    assert merged.pixels == 411
+    truth, pred = rng.integers(0, 5, 400), rng.integers(0, 6, 400)  # 5 names no class
+    table = np.histogram2d(truth, pred, bins=[range(6), range(7)])[0].astype(np.int64)
+    groups = [[3, 0], [4, 3], [0], []]
+    counts = Tally.of_table(table).group_counts(groups, grouped_truth_only=grouped_truth_only)
+    kept = np.isin(truth, [0, 3, 4]) if grouped_truth_only else np.ones(400, bool)
+    for g, members in enumerate(groups):
+        t, p = np.isin(truth, members)[kept], np.isin(pred, members)[kept]
+        cells = [int(cell.sum()) for cell in (t & p, ~t & p, t & ~p, ~t & ~p)]
+        assert [int(x[g]) for x in (counts.tp, counts.fp, counts.fn, counts.tn)] == cells
 
 
-def test_merging_keeps_what_was_unassigned_and_leading_axes():
-    matrix = np.array([MATRIX, MATRIX])
-    tally = Tally(matrix, np.array([UNASSIGNED] * 2), np.array([4, 0]))
-    merged = tally.merged_classes([[0, 1], [2], []])
-    assert merged.matrix[1].tolist() == [[10, 0, 0], [5, 7, 0], [0, 0, 0]]
-    assert merged.unassigned.tolist() == [[1, 2, 0]] * 2
-    assert merged.ignored.tolist() == [4, 0]
-
-
-def test_merging_every_class_alone_changes_nothing():
-    tally = Tally(MATRIX, UNASSIGNED, 4)
-    again = tally.merged_classes([[0], [1], [2]])
-    assert again.counts == tally.counts
-    assert again.pixels == tally.pixels
+def test_groups_keep_leading_axes_and_single_classes_are_the_classes():
+    tally = Tally(np.array([MATRIX, MATRIX]), np.array([UNASSIGNED] * 2), np.array([4, 0]))
+    assert tally.group_counts([[0], [1], [2]]) == tally.counts
+    assert tally.group_counts([[0, 1]]).tp.tolist() == [[10], [10]]
 
 
 @pytest.mark.parametrize(
     ("groups", "text"),
     [
-        ([[0, 1], [1]], "class 1 is in more than one group"),
         ([[0], [3]], "group 1 names class 3, but there are 0 to 2"),
         ([[-1]], "group 0 names class -1"),
     ],
 )
 def test_bad_groups_are_refused(groups, text):
     with pytest.raises(ValueError, match=text):
-        Tally(MATRIX, UNASSIGNED, 0).merged_classes(groups)
+        Tally(MATRIX, UNASSIGNED, 0).group_counts(groups)
 
 
 @pytest.mark.parametrize(

@@ -119,6 +119,47 @@ def test_groups_are_unions():
     assert "| flat (group) |" in r.to_markdown()
 
 
+def test_a_group_is_charged_for_what_it_takes_from_classes_outside_all_groups():
+    truth, pred = [0] * 90 + [15] * 10, [15] * 100
+    report = ConfusionMatrix("voc2012").update(truth, pred).report()
+    person = next(row for row in report.group_rows if row.name == "person")
+    assert (person.tp, person.fp, person.fn, person.iou, person.share) == (10, 90, 0, 0.1, 0.1)
+    # cityscapesScripts, for which what is in no category is void, does not look at it.
+    report = ConfusionMatrix("voc2012").update(truth, pred).report("cityscapes")
+    person = next(row for row in report.group_rows if row.name == "person")
+    assert (person.tp, person.fp, person.iou, person.share) == (10, 0, 1.0, 1.0)
+
+
+BRATS = {"whole tumor": (1, 2, 4), "tumor core": (1, 4), "enhancing tumor": (4,)}
+
+
+def overlapping_labels(tmp_path):
+    """The regions of BraTS as a file of somebody's own."""
+    path = tmp_path / "mine.toml"
+    text = segiou.load_labels("brats").to_toml().replace('name = "brats"', 'name = "mine"')
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_groups_may_overlap(tmp_path, own):
+    rng = np.random.default_rng(3)
+    truth, pred = rng.choice([0, 1, 2, 4], (2, 4, 50))
+    run = segiou.score(truth, pred, labels=overlapping_labels(tmp_path) if own else "brats")
+    run.save(tmp_path / "run.segiou")
+    for made in (run.report(), segiou.Run.open(tmp_path / "run.segiou").report()):
+        rows = {row.name: row for row in made.group_rows}
+        for name, values in BRATS.items():
+            t, p = np.isin(truth, values), np.isin(pred, values)
+            row = rows[name]
+            assert (row.tp, row.fp, row.fn) == ((t & p).sum(), (~t & p).sum(), (t & ~p).sum())
+            assert row.iou == (t & p).sum() / (t | p).sum()
+            assert row.share == t.mean()
+        assert [group["name"] for group in made.to_dict()["groups"]] == list(BRATS)
+        for text in (made.to_text(width=120), made.to_markdown(), made.to_html()):
+            assert "whole tumor" in text
+
+
 def test_text_is_plain_unless_asked():
     r = report()
     assert "\x1b" not in str(r)
