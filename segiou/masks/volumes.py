@@ -201,7 +201,7 @@ def _content(data: bytes, size: int, packed: bool, path: str | Path) -> bytes:
 def _head(data: bytes, path: str | Path) -> bytes:
     """The first bytes of a gzip stream."""
     try:
-        return _inflater.decompressobj(31).decompress(data[:4096], 540)
+        return bytes(_inflater.decompressobj(31).decompress(data[:4096], 540))
     except (_inflater.error, zlib.error) as error:
         raise MaskError(path, f"is damaged: {error}") from error
 
