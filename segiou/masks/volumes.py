@@ -151,7 +151,10 @@ def _from_nifti(data: bytes, path: str | Path) -> Volume:
     slope, intercept = header.get_slope_inter()
     if slope is not None and (slope, intercept) != (1, 0):
         values = values.astype(np.float64) * slope + (intercept or 0)
-    space, _ = header.get_xyzt_units()
+    try:
+        space, _ = header.get_xyzt_units()
+    except KeyError as error:
+        raise MaskError(path, f"names a unit that NIfTI does not know: {error}") from error
     scale = _MILLIMETRES[space]
     affine = np.diag([scale, scale, scale, 1.0]) @ header.get_best_affine()
     return _volume(values, affine, path, unit="unknown" if space == "unknown" else "mm")
@@ -291,11 +294,13 @@ def _volume(
     values: NDArray[Any], affine: NDArray[np.float64], path: str | Path, unit: str = "mm"
 ) -> Volume:
     """A volume of whole numbers with a geometry that makes sense."""
-    if not np.isfinite(affine).all() or abs(np.linalg.det(affine[:3, :3])) < 1e-12:
+    finite = bool(np.isfinite(affine).all())
+    codes = _needed("nibabel").orientations.aff2axcodes(affine) if finite else (None,)
+    # An axis without a direction has no code.
+    if None in codes:
         raise MaskError(path, f"has an impossible affine: {affine.tolist()}")
     axes = values.ndim
     spacing = tuple(float(x) for x in np.sqrt((affine[:3, :3] ** 2).sum(0))[:axes])
-    codes = _needed("nibabel").orientations.aff2axcodes(affine)
     return Volume(_whole_numbers(values, path), spacing, affine, "".join(codes)[:axes], unit)
 
 

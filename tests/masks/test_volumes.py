@@ -119,6 +119,8 @@ def huge(path):
         (lambda p: changed(p, 42, np.array([2000, 2000, 90], "<i2").tobytes()), "360000352 bytes"),
         (lambda p: changed(p, 42, np.array([-4], "<i2").tobytes()), "size that no label|damaged"),
         (lambda p: changed(p, 280, np.array([np.nan], "<f4").tobytes()), "impossible affine"),
+        (lambda p: changed(p, 280, bytes(48)), "impossible affine"),
+        (lambda p: changed(p, 123, b"\5"), "names a unit that NIfTI does not know: .*5"),
         (lambda p: p.read_bytes()[:-1], "is cut off"),
         (lambda p: p.read_bytes() + b"\1", "holds more than the 412 bytes"),
         (lambda p: p.read_bytes()[:200], "is no volume|damaged"),
