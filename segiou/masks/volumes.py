@@ -124,12 +124,10 @@ def volume_from_bytes(data: bytes, path: str | Path) -> Volume:
     """
     if not data:
         raise MaskError(path, "is empty (0 bytes)")
-    if str(path).lower().endswith(".mhd"):
-        return _by_simpleitk(path, "MetaImageIO")
     if data[:4] == b"NRRD":
-        return _by_simpleitk(path, "NrrdImageIO")
-    if str(path).lower().endswith(".mha"):
-        return _by_simpleitk(path, "MetaImageIO")
+        return _from_nrrd(path)
+    if str(path).lower().endswith((".mha", ".mhd")):
+        return _from_metaimage(data, path)
     return _from_nifti(data, path)
 
 
@@ -195,9 +193,6 @@ def _content(data: bytes, size: int, packed: bool, path: str | Path) -> bytes:
         if len(data) != size:
             raise MaskError(path, _length_text(len(data), size))
         return data
-    if size > MAX_RATIO * len(data) + 1024:
-        problem = f"declares {size} bytes, more than its {len(data)} packed bytes can hold"
-        raise MaskError(path, problem)
     return _unpacked(data, size, path)
 
 
@@ -209,12 +204,16 @@ def _head(data: bytes, path: str | Path) -> bytes:
         raise MaskError(path, f"is damaged: {error}") from error
 
 
-def _unpacked(data: bytes, size: int, path: str | Path) -> bytes:
-    """What a gzip file of one or more members holds, which must be so many bytes."""
-    parts, left = [], size
+def _unpacked(data: bytes, size: int, path: str | Path, wbits: int = 31) -> bytes:
+    """What gzip members, or one zlib stream, hold: exactly so many bytes."""
+    if size > MAX_RATIO * len(data) + 1024:
+        problem = f"declares {size} bytes, more than its {len(data)} packed bytes can hold"
+        raise MaskError(path, problem)
+    parts: list[bytes] = []
+    left = size
     try:
-        while data[:2] == _GZIP:
-            stream = _inflater.decompressobj(31)
+        while not parts or data[:2] == _GZIP:
+            stream = _inflater.decompressobj(wbits)
             # One byte more than declared shows that there are too many.
             parts.append(stream.decompress(data, left + 1))
             left -= len(parts[-1])
@@ -241,39 +240,108 @@ def _length_text(found: int, declared: int) -> str:
 # NRRD and MetaImage -----------------------------------------------------------------------
 
 
-def _by_simpleitk(path: str | Path, image_io: str) -> Volume:
+def _from_nrrd(path: str | Path) -> Volume:
+    reader, shape, voxel = _itk_header(path, "NrrdImageIO")
+    there = sum(file.stat().st_size for file in _data_files(Path(path)))
+    if (size := math.prod(shape) * voxel) > MAX_RATIO * there + 1024:
+        raise MaskError(path, f"declares {size} bytes, more than its {there} bytes can hold")
+    try:
+        image = reader.Execute()
+    except RuntimeError as error:
+        raise MaskError(path, f"is damaged: {_last_line(error)}") from error
+    # SimpleITK gives the slowest axis first; seen the other way, nothing is copied.
+    values = _needed("SimpleITK").GetArrayFromImage(image).T.reshape(shape, order="F")
+    return _volume(values, _itk_affine(reader), path)
+
+
+def _from_metaimage(data: bytes, path: str | Path) -> Volume:
+    # Of data that cannot be unpacked, SimpleITK gives whatever lay in memory: only the
+    # header is left to it.
+    reader, shape, voxel = _itk_header(path, "MetaImageIO")
+    fields, start = _metaimage_fields(data, path)
+    if fields["ElementDataFile"].upper() == "LOCAL":
+        content = data[start:]
+    else:
+        content = _beside(Path(path), fields["ElementDataFile"])
+    dtype = np.dtype(_METAIMAGE_TYPES.get(fields.get("ElementType", ""), "V1"))
+    if dtype.itemsize != voxel or fields.get("BinaryData", "True").lower() != "true":
+        problem = f"holds {fields.get('ElementType')}, or text; labels are binary integers"
+        raise MaskError(path, problem)
+    msb = fields.get("BinaryDataByteOrderMSB", fields.get("ElementByteOrderMSB", "False"))
+    size = math.prod(shape) * dtype.itemsize
+    if fields.get("CompressedData", "False").lower() == "true":
+        content = _unpacked(content, size, path, wbits=47)
+    if len(content) != size:
+        raise MaskError(path, _length_text(len(content), size))
+    values = np.frombuffer(content, dtype.newbyteorder(">" if msb.lower() == "true" else "<"))
+    return _volume(values.reshape(shape, order="F"), _itk_affine(reader), path)
+
+
+_METAIMAGE_TYPES = {
+    "MET_CHAR": "i1",
+    "MET_UCHAR": "u1",
+    "MET_SHORT": "i2",
+    "MET_USHORT": "u2",
+    "MET_INT": "i4",
+    "MET_UINT": "u4",
+    "MET_LONG": "i4",
+    "MET_ULONG": "u4",
+    "MET_LONG_LONG": "i8",
+    "MET_ULONG_LONG": "u8",
+    "MET_FLOAT": "f4",
+    "MET_DOUBLE": "f8",
+}
+
+
+def _metaimage_fields(data: bytes, path: str | Path) -> tuple[dict[str, str], int]:
+    """The header's fields, and where it ends: its last one says where the data are."""
+    fields: dict[str, str] = {}
+    at = 0
+    while "ElementDataFile" not in fields:
+        end = data.find(b"\n", at, at + 4096)
+        if end < 0:
+            raise MaskError(path, "is damaged: its header does not say where the data are")
+        name, _, value = data[at:end].decode("latin-1").partition("=")
+        fields[name.strip()] = value.strip()
+        at = end + 1
+    return fields, at
+
+
+def _beside(path: Path, name: str) -> bytes:
+    if Path(name).name != name or name in ("", "LIST"):
+        raise MaskError(path, f"has its data in {name!r}; only one file beside it is read")
+    try:
+        return path.with_name(name).read_bytes()
+    except OSError as error:
+        raise MaskError(path, f"has its data in {name!r}, which {os_problem(error)}") from error
+
+
+def _itk_header(path: str | Path, image_io: str) -> tuple[Any, tuple[int, ...], int]:
+    """A reader that knows the header, the shape, and the bytes of a voxel."""
     itk = _needed("SimpleITK")
     reader = itk.ImageFileReader()
     reader.SetImageIO(image_io)
     reader.SetFileName(str(path))
     try:
         reader.ReadImageInformation()
-        if reader.GetNumberOfComponents() != 1:
-            problem = f"has {reader.GetNumberOfComponents()} values a voxel; a label has one"
-            raise MaskError(path, problem)
-        shape = _checked_shape([int(n) for n in reader.GetSize()], path)
+        components = reader.GetNumberOfComponents()
         voxel = itk.Image([1, 1], reader.GetPixelID()).GetSizeOfPixelComponent()
-        _check_bytes(path, math.prod(shape) * voxel)
-        image = reader.Execute()
     except RuntimeError as error:
         raise MaskError(path, f"is damaged: {_last_line(error)}") from error
-    # SimpleITK gives the slowest axis first; seen the other way, nothing is copied.
-    values = itk.GetArrayFromImage(image).T.reshape(shape, order="F")
-    axes = len(reader.GetSize())
-    direction = np.array(image.GetDirection()).reshape(axes, axes)
-    affine = np.eye(4)
+    if components != 1:
+        raise MaskError(path, f"has {components} values a voxel; a label has one")
+    return reader, _checked_shape([int(n) for n in reader.GetSize()], path), voxel
+
+
+def _itk_affine(reader: Any) -> NDArray[np.float64]:
+    axes = reader.GetDimension()
+    direction = np.array(reader.GetDirection()).reshape(axes, axes)
     used = min(axes, 3)
-    affine[:used, :used] = (direction * np.array(image.GetSpacing()))[:used, :used]
-    affine[:used, 3] = np.array(image.GetOrigin())[:used]
+    affine = np.eye(4)
+    affine[:used, :used] = (direction * np.array(reader.GetSpacing()))[:used, :used]
+    affine[:used, 3] = np.array(reader.GetOrigin())[:used]
     # ITK counts to the left and to the back.
-    return _volume(values, np.diag([-1.0, -1.0, 1.0, 1.0]) @ affine, path)
-
-
-def _check_bytes(path: str | Path, size: int) -> None:
-    """Refuse headers that declare more than any packing of the file could hold."""
-    there = sum(file.stat().st_size for file in _data_files(Path(path)))
-    if size > MAX_RATIO * there + 1024:
-        raise MaskError(path, f"declares {size} bytes, more than its {there} bytes can hold")
+    return np.asarray(np.diag([-1.0, -1.0, 1.0, 1.0]) @ affine)
 
 
 def _data_files(path: Path) -> list[Path]:
@@ -295,9 +363,9 @@ def _volume(
 ) -> Volume:
     """A volume of whole numbers with a geometry that makes sense."""
     finite = bool(np.isfinite(affine).all())
-    codes = _needed("nibabel").orientations.aff2axcodes(affine) if finite else (None,)
+    codes: Any = _needed("nibabel").orientations.aff2axcodes(affine) if finite else None
     # An axis without a direction has no code.
-    if None in codes:
+    if codes is None or None in codes:
         raise MaskError(path, f"has an impossible affine: {affine.tolist()}")
     axes = values.ndim
     spacing = tuple(float(x) for x in np.sqrt((affine[:3, :3] ** 2).sum(0))[:axes])

@@ -166,9 +166,9 @@ def test_hostile_headers_of_other_formats_are_refused(tmp_path, ending):
     old = b"sizes: 3 4 5" if ending == ".nrrd" else b"DimSize = 3 4 5"
     assert old in data
     for new, message in [
-        (old.replace(b"3 4 5", b"2000 2000 90"), "more than its"),
+        (old.replace(b"3 4 5", b"2000 2000 90"), "more than its|cut off"),
         (old.replace(b"3 4 5", b"32767 32767 32767"), "declares a size that no label volume has"),
-        (old.replace(b"3 4 5", b"3 4 6"), "damaged"),
+        (old.replace(b"3 4 5", b"3 4 6"), "damaged|cut off"),
     ]:
         path.write_bytes(data.replace(old, new))
         with pytest.raises(MaskError, match=message):
@@ -220,3 +220,31 @@ def test_real_volumes():
     assert volume.spacing == pytest.approx((0.58594, 0.58594, 3.3))
     image = nibabel.load(SHARED / "spine" / "ref.nii.gz")
     np.testing.assert_array_equal(volume.values, np.asanyarray(image.dataobj))
+
+
+def test_damaged_data_of_a_metaimage_are_refused(tmp_path):
+    path = tmp_path / "a.mha"
+    itk.WriteImage(itk.GetImageFromArray(labels((9, 9, 9))), str(path), useCompression=True)
+    data = path.read_bytes()
+    for found, message in [
+        (data[:-20], "cut off"),
+        (data[:-20] + bytes([data[-20] ^ 255]) + data[-19:], "damaged"),
+        (data + b"more", "after its data"),
+    ]:
+        path.write_bytes(found)
+        with pytest.raises(MaskError, match=message):
+            read_volume(path)
+
+
+def test_data_beside_a_metaimage(tmp_path):
+    path = tmp_path / "a.mhd"
+    itk.WriteImage(itk.GetImageFromArray(labels()), str(path))
+    (tmp_path / "a.raw").write_bytes(b"short")
+    with pytest.raises(MaskError, match="declares 60 bytes, and it holds 5"):
+        read_volume(path)
+    (tmp_path / "a.raw").unlink()
+    with pytest.raises(MaskError, match=r"has its data in 'a\.raw', which does not exist"):
+        read_volume(path)
+    path.write_bytes(path.read_bytes().replace(b"a.raw", b"../../a.raw"))
+    with pytest.raises(MaskError, match="only one file beside it is read"):
+        read_volume(path)
