@@ -203,7 +203,7 @@ class Accumulator(ABC):
     def mean_iou(self, protocol: Protocol | str = "segiou") -> float:
         """Mean IoU over the classes that are not excluded, by a protocol."""
         rule = load_protocol(protocol)
-        return rule.mean(metrics.iou, self.counts, include=self.include).value
+        return rule.mean(metrics.iou, self.counts, include=rule.include_of(self)).value
 
     def mean_accuracy(self) -> float:
         """Mean recall over the classes that are not excluded."""

@@ -279,12 +279,13 @@ class ConfusionMatrix(Accumulator):
         """All scores, by a protocol, ready to be shown or saved."""
         from segiou.report.report import Report
 
+        protocol = load_protocol(protocol)
         return Report(
             class_names=self.class_names,
             tally=self.tally,
             pairs=self.pairs,
-            protocol=load_protocol(protocol),
-            include=self.options.include,
+            protocol=protocol,
+            include=protocol.include_of(self),
             groups=self.options.groups,
             title=title,
         )

@@ -122,8 +122,8 @@ def mean_terms(
     if protocol.unit == "image":
         shares = ratio(part, part.sum(-1, keepdims=True))
         shares = np.nan_to_num(shares)
-        return Terms(values, ratio(shares, part.any(-1).sum()))
-    return Terms(values, ratio(part, part.sum()))
+        return Terms(values, protocol.divide(shares, part.any(-1).sum()))
+    return Terms(values, protocol.divide(part, part.sum()))
 
 
 @dataclass(frozen=True, slots=True)

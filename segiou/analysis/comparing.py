@@ -67,7 +67,7 @@ def paired_bands(runs: Sequence[PairedRun], names: Sequence[str], protocol: Prot
                 "score both with the same options"
             )
             raise ValueError(msg)
-        parts = (run.class_names, run.include, run.protocol)
+        parts = (run.class_names, protocol.include_of(run), run.protocol)
         bands.append(_Bands(run.name, run.ids, counts, *parts))
     return paired(bands, names=names, protocol=protocol)
 
@@ -188,7 +188,7 @@ def paired(
         tuple(first.ids),
         tuple(first.class_names),
         counts,
-        np.asarray(first.include, dtype=bool),
+        (protocol or first.protocol).include_of(first),
         protocol or first.protocol,
     )
 

@@ -348,11 +348,13 @@ def _explain_scored(
         )
         raise ValueError(msg)
     images = getattr(scored, "per_image", None)  # a report's, where it has them
+    given = getattr(scored, "protocol", None) if protocol is None else protocol
+    rule = load_protocol("segiou" if given is None else given)
     return explain(
         scored.counts if images is None else images,
         scored.class_names if class_names is None else class_names,
-        include=scored.include if include is None else include,
-        protocol=getattr(scored, "protocol", None) if protocol is None else protocol,
+        include=rule.include_of(scored) if include is None else include,
+        protocol=rule,
     )
 
 

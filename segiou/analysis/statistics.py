@@ -264,7 +264,7 @@ def _data_set(
         counts = _unpacked(sums)
         values = function(counts)
         filled, part = rule.values_taken(values, counts.truth > 0, taken)
-        score = ratio(filled.sum(-1), part.sum(-1))
+        score = rule.divide(filled.sum(-1), part.sum(-1))
         return np.concatenate([score[..., None], values], axis=-1)
 
     return evaluate

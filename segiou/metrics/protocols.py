@@ -1,4 +1,4 @@
-"""By which rule classes and images are averaged: one set of masks, several "mIoU".
+"""How classes and images are averaged: one set of masks, several "mIoU".
 
 A :class:`Protocol` says over what ratios are taken (the data set, each image,
 each class in each image), what a class without any pixel counts as, and which
@@ -24,6 +24,8 @@ __all__ = ["PROTOCOLS", "Mean", "Protocol", "load_protocol"]
 Unit = Literal["dataset", "image", "image-class"]
 Absent = Literal["skip", "zero", "one", "nan"]
 Over = Literal["occurring", "truth"]
+Empty = Literal["nan", "zero"]
+Ignored = Literal["keep", "exclude"]
 Groups = Literal["all", "grouped"]
 
 _UNIT_WORDS = {
@@ -32,10 +34,18 @@ _UNIT_WORDS = {
     "image-class": "divided per image and class, averaged over all these pairs",
 }
 _ABSENT_WORDS = {
-    "skip": "a class in neither truth nor prediction is skipped",
-    "zero": "a class in neither truth nor prediction counts 0",
-    "one": "a class in neither truth nor prediction counts 1",
-    "nan": "a class in neither truth nor prediction makes the mean undefined",
+    "skip": "is skipped",
+    "zero": "counts 0",
+    "one": "counts 1",
+    "nan": "makes the mean undefined",
+}
+_CHOICES = {
+    "unit": Unit,
+    "absent": Absent,
+    "over": Over,
+    "empty": Empty,
+    "ignored": Ignored,
+    "groups": Groups,
 }
 _FILL = {"zero": 0.0, "one": 1.0}
 
@@ -64,14 +74,14 @@ class Mean:
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """A rule of averaging.
+    """How a program averages over classes and images.
 
     Attributes
     ----------
     name : str
         Name of the preset, or ``"custom"``.
     whose : str
-        The programs that use this rule.
+        The programs that average so.
     unit : {"dataset", "image", "image-class"}
         Where ratios are taken.
     absent : {"skip", "zero", "one", "nan"}
@@ -79,6 +89,11 @@ class Protocol:
     over : {"occurring", "truth"}
         Classes that take part: those in truth or prediction, or only those in
         the truth (of the data set, or of each image).
+    empty : {"nan", "zero"}
+        Value of a mean in which no class takes part.
+    ignored : {"keep", "exclude"}
+        Whether a declared class takes part whose truth pixels are all ignored.
+        It can still be predicted.
     groups : {"all", "grouped"}
         Pixels that groups of classes are scored over: all valid ones, or those
         whose truth is in a group.
@@ -109,23 +124,37 @@ class Protocol:
     unit: Unit = "dataset"
     absent: Absent = "skip"
     over: Over = "occurring"
+    empty: Empty = "nan"
+    ignored: Ignored = "keep"
     groups: Groups = "all"
 
     def __post_init__(self) -> None:
-        fields = (("unit", Unit), ("absent", Absent), ("over", Over), ("groups", Groups))
-        for field, words in fields:
-            check_choice(field, getattr(self, field), get_args(words))
+        for field, choices in _CHOICES.items():
+            check_choice(field, getattr(self, field), get_args(choices))
 
     @property
-    def rule(self) -> str:
-        """The rule in words."""
-        only = "; only classes in the truth take part" if self.over == "truth" else ""
-        return f"{_UNIT_WORDS[self.unit]}; {_ABSENT_WORDS[self.absent]}{only}"
+    def description(self) -> str:
+        """The protocol in words."""
+        parts = [
+            _UNIT_WORDS[self.unit],
+            f"a class in neither truth nor prediction {_ABSENT_WORDS[self.absent]}",
+            "only classes in the truth take part" if self.over == "truth" else "",
+            "a mean without any class is 0" if self.empty == "zero" else "",
+            "a class that is ignored takes no part" if self.ignored == "exclude" else "",
+        ]
+        return "; ".join(part for part in parts if part)
 
     @property
     def needs_images(self) -> bool:
-        """Whether the rule needs counts per image."""
+        """Whether the protocol needs counts per image."""
         return self.unit != "dataset"
+
+    def include_of(self, scored: Any) -> NDArray[np.bool_]:
+        """Classes of a matrix, run or report that may take part in a mean, (C,)."""
+        include: NDArray[np.bool_] = np.array(scored.include, dtype=bool)
+        if self.ignored == "exclude" and (options := getattr(scored, "options", None)) is not None:
+            include &= [not set(c.values) <= set(options.ignore) for c in options.labels.classes]
+        return include
 
     def mean(
         self,
@@ -135,7 +164,7 @@ class Protocol:
         include: Any = None,
         per_image: Counts | None = None,
     ) -> Mean:
-        """Average a per-class metric by this rule.
+        """Average a per-class metric.
 
         Parameters
         ----------
@@ -151,8 +180,8 @@ class Protocol:
         Raises
         ------
         ValueError
-            If the rule needs counts per image and there are none, or they are
-            not of these classes.
+            If the protocol needs counts per image and there are none, or they
+            are not of these classes.
         """
         check_counts(counts)
         check_callable("metric", metric, "a function of Counts, such as segiou.metrics.iou")
@@ -160,10 +189,8 @@ class Protocol:
         scored = self._images(per_image, num_classes) if self.needs_images else counts
         values, part = self.values_taken(metric(scored), scored.truth > 0, include)
         value, covered = self._mean(values, part)
-        taken = included(include, num_classes)
-        skipped = {
-            c: _why_skipped(counts, c, bool(taken[c])) for c in np.flatnonzero(~covered).tolist()
-        }
+        reasons = _reasons(counts, included(include, num_classes))
+        skipped = {c: str(reasons[c]) for c in np.flatnonzero(~covered).tolist()}
         return Mean(value, int(covered.sum()), skipped)
 
     def _images(self, per_image: Counts | None, num_classes: int) -> Counts:
@@ -181,7 +208,7 @@ class Protocol:
     def values_taken(
         self, values: Floats, in_truth: NDArray[np.bool_], include: Any = None
     ) -> tuple[Floats, NDArray[np.bool_]]:
-        """Values with 0/0 replaced by the rule, and which of them are averaged.
+        """Values with 0/0 replaced by what it counts as, and which of them are averaged.
 
         Parameters
         ----------
@@ -209,24 +236,28 @@ class Protocol:
             part &= ~np.isnan(values)
         return np.where(part, values, 0.0), part
 
+    def divide(self, total: Any, number: Any) -> Floats:
+        """Divide sums of values by how many there are; a mean over nothing is what is said."""
+        means = ratio(total, number)
+        return np.where(np.asarray(number) == 0, 0.0, means) if self.empty == "zero" else means
+
     def _mean(self, values: Floats, part: NDArray[np.bool_]) -> tuple[float, NDArray[np.bool_]]:
         """The mean, and which classes it covers."""
         if self.unit == "dataset":
-            return float(ratio(values.sum(), part.sum())), part
+            return float(self.divide(values.sum(), part.sum())), part
         covered = np.asarray(part.any(0))
         if self.unit == "image-class":
-            return float(ratio(values.sum(), part.sum())), covered
-        images = ratio(values.sum(1), part.sum(1))
-        return float(ratio(images[part.any(1)].sum(), part.any(1).sum())), covered
+            return float(self.divide(values.sum(), part.sum())), covered
+        images = ratio(values.sum(1), part.sum(1))[part.any(1)]
+        return float(self.divide(images.sum(), len(images))), covered
 
 
-def _why_skipped(counts: Counts, index: int, included: bool) -> str:
-    if not included:
-        return "excluded"
-    in_truth, predicted = counts.truth[index] > 0, counts.pred[index] > 0
-    if in_truth and predicted:
-        return "undefined"
-    return "never predicted" if in_truth else "not in truth" if predicted else "absent"
+def _reasons(counts: Counts, taken: NDArray[np.bool_]) -> NDArray[np.str_]:
+    """Why each class would take no part, (C,)."""
+    in_truth, predicted = counts.truth > 0, counts.pred > 0
+    conditions = [~taken, in_truth & predicted, in_truth, predicted]
+    reasons = ["excluded", "undefined", "never predicted", "not in truth"]
+    return np.select(conditions, reasons, "absent")
 
 
 _PRESETS = (
@@ -234,8 +265,8 @@ _PRESETS = (
     Protocol("cityscapes", "cityscapesScripts, IoU of classes and categories", groups="grouped"),
     Protocol("mmsegmentation", "mmsegmentation's IoUMetric, mIoU"),
     Protocol("huggingface", "Hugging Face evaluate, mean_iou"),
-    Protocol("keras", "Keras MeanIoU"),
-    Protocol("torchmetrics", "torchmetrics MulticlassJaccardIndex, macro"),
+    Protocol("keras", "Keras MeanIoU", empty="zero"),
+    Protocol("torchmetrics", "torchmetrics MulticlassJaccardIndex, macro", ignored="exclude"),
     Protocol("torchmetrics-segmentation", "torchmetrics segmentation.MeanIoU", unit="image-class"),
     Protocol("detectron2", "detectron2 SemSegEvaluator", over="truth"),
     Protocol("coco-stuff", "COCO-Stuff evaluation", over="truth"),

@@ -65,7 +65,7 @@ def to_dict(report: Report) -> dict[str, Any]:
         "backend": report.backend,
         "title": report.title,
         "protocol": report.protocol.name,
-        "rule": report.protocol.rule,
+        "rule": report.protocol.description,
         "pairs": report.pairs,
         "left_out": report.left_out,
         "pixels": report.pixels,
@@ -167,7 +167,7 @@ def to_markdown(report: Report, rows: Sequence[ClassRow]) -> str:
     lines += [
         "",
         f"{pairs_text(report)}, {report.pixels} {report.unit}, {report.ignored} ignored. "
-        f"Rule `{report.protocol.name}`: {report.protocol.rule}. "
+        f"Rule `{report.protocol.name}`: {report.protocol.description}. "
         f"Always answering {_cell(called(str(report.majority['class'])))} would score pixel "
         f"accuracy {number(report.majority['pixel_accuracy'])} and mean IoU "
         f"{number(report.majority['mean_iou'])}.",

@@ -167,7 +167,7 @@ def _share(share: float, *, right: bool) -> str:
 def _footer(report: Report) -> str:
     return (
         f'<div style="{MUTED};font-size:90%">Rule {escape(report.protocol.name)}: '
-        f"{escape(report.protocol.rule)}. {pairs_text(report)}, "
+        f"{escape(report.protocol.description)}. {pairs_text(report)}, "
         f"{report.pixels} {report.unit}, {report.ignored} ignored.</div>"
     )
 

@@ -73,7 +73,7 @@ def _facts(report: Report, run: Run | None) -> list[tuple[str, str]]:
     made_from = report.provenance
     share = report.ignored / report.pixels if report.pixels else float("nan")
     facts = [
-        ("Rule", f"{report.protocol.name}: {report.protocol.rule}"),
+        ("Rule", f"{report.protocol.name}: {report.protocol.description}"),
         ("Whose rule", report.protocol.whose),
         ("Pairs", _pairs(report)),
         ("Pixels", f"{count(report.pixels)}, of which {count(report.ignored)} ignored"),

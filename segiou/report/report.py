@@ -511,7 +511,7 @@ def report_of(
         tally=images._total.tally,
         pairs=len(images),
         protocol=rule,
-        include=images.include,
+        include=rule.include_of(images),
         per_image=images.counts if few or rule.needs_images else None,
         groups=images.options.groups,
         title=title or images.name,

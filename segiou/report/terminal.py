@@ -270,7 +270,7 @@ def _footer(report: Report, *, notes: bool) -> list[str]:
     from segiou._support import __version__
 
     share = report.ignored / report.pixels if report.pixels else float("nan")
-    lines = [f"rule {report.protocol.name}: {report.protocol.rule}"]
+    lines = [f"rule {report.protocol.name}: {report.protocol.description}"]
     if report.unassigned.any():
         missed = plural(int(report.unassigned.sum()), "valid pixel")
         lines.append(f"predicted as no class, so missed: {missed}")

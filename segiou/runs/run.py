@@ -467,13 +467,14 @@ class Run(Images):
         counts = self.counts
         if isinstance(metric, str) and metric == "boundary_iou":
             counts, metric = bands_of(self, "the run"), band_iou
+        rule = self._rule(protocol)
         return bootstrap(
             counts,
             metric,
             groups=groups_of(self.ids, groups),
             class_names=self.class_names,
-            include=self.include,
-            protocol=self._rule(protocol),
+            include=rule.include_of(self),
+            protocol=rule,
             **options,
         )
 

@@ -91,6 +91,26 @@ def test_excluded_classes_still_count():
     assert np.isnan(mean(include=[False] * 4, absent="nan").value)
 
 
+def test_a_mean_over_nothing_is_what_the_protocol_says():
+    nothing = Counts([0, 0], [0, 0], [0, 0], [0, 0])
+    for unit in ("dataset", "image", "image-class"):
+        for empty, expected in (("nan", NAN), ("zero", 0.0)):
+            protocol = Protocol("custom", "test", unit=unit, empty=empty)
+            value = protocol.mean(metrics.iou, nothing, per_image=nothing[None]).value
+            np.testing.assert_equal(value, expected)
+    # What is undefined is not nothing.
+    protocol = Protocol("custom", "test", absent="nan", empty="zero")
+    assert np.isnan(protocol.mean(metrics.iou, nothing).value)
+
+
+def test_many_absent_classes_are_each_told():
+    counts = Counts(*np.zeros((4, 30_000), int))
+    counts.tp[7] = 1
+    found = load_protocol("segiou").mean(metrics.iou, counts)
+    assert (found.value, found.classes, len(found.skipped)) == (1.0, 1, 29_999)
+    assert set(found.skipped.values()) == {"absent"}
+
+
 tables = hnp.arrays(np.int64, (3, 4, 5), elements=st.integers(0, 3))
 
 
@@ -158,9 +178,10 @@ def test_presets_are_found_by_name_and_listed_when_not():
 
 
 def test_every_rule_says_what_it_does():
-    rules = {(p.unit, p.absent, p.over): p.rule for p in PROTOCOLS.values()}
-    assert len(set(rules.values())) == len(rules)
-    assert load_protocol("detectron2").rule == (
+    words = ("unit", "absent", "over", "empty", "ignored")
+    found = {tuple(getattr(p, w) for w in words): p.description for p in PROTOCOLS.values()}
+    assert len(set(found.values())) == len(found)
+    assert load_protocol("detectron2").description == (
         "counts summed over the data set, then divided; a class in neither truth nor prediction "
         "is skipped; only classes in the truth take part"
     )

@@ -267,7 +267,7 @@ def test_custom_rules_and_their_words():
     from segiou.metrics.protocols import Protocol
 
     rule = Protocol("custom", "us", unit="image", absent="zero", over="truth")
-    assert rule.rule == (
+    assert rule.description == (
         "divided per image, averaged over its classes, then over images; a class in neither "
         "truth nor prediction counts 0; only classes in the truth take part"
     )

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
+import segiou
 from segiou import metrics
 from segiou.counting.encoding import UndeclaredValuesError, count_pairs
 
@@ -57,6 +58,36 @@ def test_torchmetrics_jaccard(case, peer, how):
         assert ours == pytest.approx(theirs, abs=SINGLE)
 
 
+@pytest.mark.parametrize("ignore", range(5))
+def test_torchmetrics_leaves_an_ignored_class_out_of_the_mean(peer, ignore):
+    torch, classification = peer("torch"), peer("torchmetrics.classification")
+    rng = np.random.default_rng(ignore)
+    for _ in range(20):
+        masks = rng.integers(0, 5, (2, 2, 4))
+        metric = classification.MulticlassJaccardIndex(5, ignore_index=ignore)
+        theirs = float(metric(torch.tensor(masks[1]), torch.tensor(masks[0])))
+        with pytest.warns(UserWarning, match="ignored values belong to the declared class"):
+            run = segiou.score(masks[:1], masks[1:], labels=5, ignore=ignore)
+        for ours in (
+            run.total().mean_iou("torchmetrics"),
+            run.report("torchmetrics").mean_iou,
+            segiou.explain(run, protocol="torchmetrics").mean_iou,
+        ):
+            assert ours == pytest.approx(theirs, abs=SINGLE, nan_ok=True)
+
+
+def test_torchmetrics_leaves_an_ignored_class_out_by_hand():
+    truth, pred = [[3, 1], [0, 3]], [[0, 1], [1, 1]]
+    with pytest.warns(UserWarning, match="ignored values belong to the declared class '0'"):
+        run = segiou.score([truth, [[4, 4], [4, 4]]], [pred, [[4, 1], [4, 4]]], labels=5, ignore=0)
+    # IoU: class 1 is 1 / 3, class 3 is 0, class 4 is 3 / 4; class 0 is ignored, but predicted.
+    assert run.report("torchmetrics").mean_iou == pytest.approx((1 / 3 + 0 + 3 / 4) / 3)
+    assert run.report("torchmetrics").iou_mean.skipped == {0: "excluded", 2: "absent"}
+    assert run.report("segiou").mean_iou == pytest.approx((1 / 3 + 0 + 3 / 4) / 4)
+    interval = run.intervals(protocol="torchmetrics", resamples=100).overall
+    assert interval.value == pytest.approx((1 / 3 + 0 + 3 / 4) / 3)
+
+
 def test_torchmetrics_segmentation_mean_iou(case, peer):
     torch, segmentation = peer("torch"), peer("torchmetrics.segmentation")
     metric = segmentation.MeanIoU(num_classes=case.num_classes, input_format="one-hot")
@@ -88,6 +119,24 @@ def test_monai(case, peer):
 def test_keras(case, keras_mean_iou):
     theirs = keras_mean_iou(case.truth, case.pred, case.num_classes)
     assert case.mean_iou("keras") == pytest.approx(theirs["mean_iou"], abs=SINGLE)
+
+
+def test_keras_with_nothing_valid(keras_mean_iou):
+    void = np.full((1, 4), IGNORED)
+    theirs = keras_mean_iou([void], [np.zeros((1, 4), int)], 3)["mean_iou"]
+    matrix = segiou.ConfusionMatrix(3, ignore=IGNORED).update(void, np.zeros((1, 4), int))
+    assert matrix.mean_iou("keras") == matrix.report("keras").mean_iou == theirs == 0
+    assert np.isnan(matrix.mean_iou())
+
+
+@pytest.mark.parametrize("ignore", range(3))
+def test_keras_keeps_an_ignored_class_in_the_mean(keras_mean_iou, ignore):
+    rng = np.random.default_rng(ignore)
+    truth, pred = rng.integers(0, 3, (2, 1, 30))
+    theirs = keras_mean_iou([np.where(truth == ignore, IGNORED, truth)], [pred], 3)["mean_iou"]
+    with pytest.warns(UserWarning, match="ignored values belong to the declared class"):
+        matrix = segiou.ConfusionMatrix(3, ignore=ignore).update(truth, pred)
+    assert matrix.mean_iou("keras") == pytest.approx(theirs, abs=SINGLE)
 
 
 def test_counts_do_not_wrap_where_those_of_keras_do(keras_mean_iou):

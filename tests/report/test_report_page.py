@@ -77,7 +77,7 @@ def test_numbers_are_those_of_the_report(folders):
         assert f"{value:.4f}" in text
     assert "over 4 of 4 classes" in text
     assert "95 % bootstrap intervals over 5 images" in text
-    assert report.protocol.rule[1:] in text
+    assert report.protocol.description[1:] in text
 
 
 def test_intervals_can_be_left_out(folders):
