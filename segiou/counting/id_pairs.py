@@ -1,0 +1,114 @@
+"""Pairs of object ids → how many pixels have each: what every score of objects is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou._support.compiled import allow_missing
+from segiou.counting.arrays import as_label_array
+
+_id_pairs: Any
+try:
+    from segiou.counting import _id_pairs
+except ImportError as error:
+    allow_missing("counting of id pairs", error)
+    _id_pairs = None
+
+__all__ = ["count_id_pairs"]
+
+Ids = NDArray[np.integer[Any] | np.bool_]
+
+
+def count_id_pairs(
+    truth_ids: Any, pred_ids: Any, *, ignore: Iterable[int] = ()
+) -> tuple[Ids, Ids, NDArray[np.int64]]:
+    """Count how many pixels have truth id *i* and prediction id *j*.
+
+    Parameters
+    ----------
+    truth_ids, pred_ids : array_like of int or bool, equal shapes
+        Any ids up to 64 bits, any number of objects.
+    ignore : iterable of int
+        Truth ids whose pixels are not counted.
+
+    Returns
+    -------
+    truth_ids, pred_ids : ndarray of int, shape (P,)
+        The pairs that occur, in the dtypes of the arguments, sorted by truth
+        id, then by prediction id.
+    pixels : ndarray of int64, shape (P,)
+        Pixels of each pair, at least 1. Memory grows with the number of pairs
+        only.
+
+    Raises
+    ------
+    TypeError
+        If an array does not hold integers.
+    ValueError
+        If the shapes differ.
+
+    Examples
+    --------
+    >>> truth = [[7, 7, 0], [7, 9, 9]]
+    >>> pred = [[1, 1, 0], [2, 2, 2]]
+    >>> for found in count_id_pairs(truth, pred):
+    ...     print(found)
+    [0 7 7 9]
+    [0 1 2 2]
+    [1 2 1 2]
+    """
+    truth = as_label_array(truth_ids, "truth_ids")
+    pred = as_label_array(pred_ids, "pred_ids")
+    if truth.shape != pred.shape:
+        msg = f"truth_ids has shape {truth.shape} but pred_ids has {pred.shape}; they must be equal"
+        raise ValueError(msg)
+    count = _count_by_sorting if _id_pairs is None else _count_runs
+    in_truth, in_pred, pixels = count(*_lines(truth, pred))
+    kept = ~np.isin(in_truth, [*ignore]) if (ignore := [*ignore]) else slice(None)
+    in_truth, in_pred, pixels = in_truth[kept], in_pred[kept], pixels[kept]
+    order = _order(in_truth, in_pred)
+    return in_truth[order], in_pred[order], pixels[order]
+
+
+def _lines(truth: Ids, pred: Ids) -> tuple[Ids, Ids]:
+    """Both as lines of native integers in one order: that of memory, where both agree on it."""
+    order = sorted(range(truth.ndim), key=lambda axis: -abs(truth.strides[axis]))
+    flat = (side.transpose(order).reshape(-1) for side in (truth, pred))
+    first, second = (
+        np.ascontiguousarray(side, dtype=side.dtype.newbyteorder("=")) for side in flat
+    )
+    return first, second
+
+
+def _count_runs(truth: Ids, pred: Ids) -> tuple[Ids, Ids, NDArray[np.int64]]:
+    found = _id_pairs.count_pairs(truth, truth.itemsize, pred, pred.itemsize)
+    table = np.frombuffer(found, dtype=np.uint64).reshape(-1, 3)
+    return (
+        _from_bits(table[:, 0], truth.dtype),
+        _from_bits(table[:, 1], pred.dtype),
+        table[:, 2].astype(np.int64),
+    )
+
+
+def _order(truth: Ids, pred: Ids) -> NDArray[np.intp]:
+    """By truth, then by prediction; one sort where both fit into 64 bits."""
+    if truth.dtype.kind == pred.dtype.kind == "u" and max(truth.itemsize, pred.itemsize) < 8:
+        return np.argsort(truth.astype(np.uint64) << np.uint64(32) | pred)
+    return np.lexsort((pred, truth))
+
+
+def _from_bits(bits: NDArray[np.uint64], dtype: np.dtype[Any]) -> Ids:
+    return bits.astype(f"u{dtype.itemsize}").view(dtype)
+
+
+def _count_by_sorting(truth: Ids, pred: Ids) -> tuple[Ids, Ids, NDArray[np.int64]]:
+    """The same without the compiled routine."""
+    truths, in_truth = np.unique(truth, return_inverse=True)
+    preds, in_pred = np.unique(pred, return_inverse=True)
+    pairs, pixels = np.unique(in_truth * max(1, len(preds)) + in_pred, return_counts=True)
+    first, second = np.divmod(pairs, max(1, len(preds)))
+    return truths[first], preds[second], pixels.astype(np.int64)

@@ -1,0 +1,107 @@
+"""Pairs of ids: by hand, against sorting, and far outside of what fits in a table."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from segiou.counting import count_id_pairs, id_pairs
+
+DTYPES = ["bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64"]
+
+
+@pytest.fixture(params=["c", "numpy"], autouse=True)
+def backend(request, monkeypatch):
+    if request.param == "numpy":
+        monkeypatch.setattr(id_pairs, "_id_pairs", None)
+    elif id_pairs._id_pairs is None:
+        pytest.skip("the compiled routine was not built")
+    return request.param
+
+
+def by_hand(truth, pred):
+    """The definition, pixel by pixel."""
+    counts = {}
+    for pair in zip(np.ravel(truth).tolist(), np.ravel(pred).tolist(), strict=True):
+        counts[pair] = counts.get(pair, 0) + 1
+    return [(*pair, counts[pair]) for pair in sorted(counts)]
+
+
+def rows(found):
+    return list(zip(*(column.tolist() for column in found), strict=True))
+
+
+def test_counted_by_hand():
+    truth = [[7, 7, 0], [7, 9, 9]]
+    pred = [[1, 1, 0], [2, 2, 2]]
+    assert rows(count_id_pairs(truth, pred)) == [(0, 0, 1), (7, 1, 2), (7, 2, 1), (9, 2, 2)]
+    assert rows(count_id_pairs(truth, pred, ignore=[7])) == [(0, 0, 1), (9, 2, 2)]
+
+
+@pytest.mark.parametrize("truth_dtype", DTYPES)
+@pytest.mark.parametrize("pred_dtype", DTYPES)
+def test_every_pair_of_dtypes(truth_dtype, pred_dtype):
+    rng = np.random.default_rng(1)
+    sides = []
+    for dtype in (truth_dtype, pred_dtype):
+        limits = (0, 1) if dtype == "bool" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+        ids = np.array([*limits, 1, 0], dtype=dtype)
+        sides.append(np.repeat(ids[rng.integers(0, 4, 40)], rng.integers(1, 90, 40))[:900])
+    truth, pred = (side[:600] for side in sides)
+    found = count_id_pairs(truth, pred)
+    assert rows(found) == by_hand(truth, pred)
+    assert found[0].dtype == truth.dtype
+    assert found[1].dtype == pred.dtype
+    assert found[2].dtype == np.int64
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    runs=st.lists(
+        st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(1, 70)), min_size=1, max_size=30
+    )
+)
+def test_runs_of_every_length(runs):
+    truth = np.repeat([t for t, _, _ in runs], [n for _, _, n in runs]).astype(np.uint16)
+    pred = np.repeat([p for _, p, _ in runs], [n for _, _, n in runs]).astype(np.uint32)
+    assert rows(count_id_pairs(truth, pred)) == by_hand(truth, pred)
+
+
+def test_the_table_grows():
+    truth = np.arange(5000, dtype=np.uint64) * (2**64 // 5000)
+    pred = np.arange(5000)[::-1] - 2500
+    found = count_id_pairs(truth, pred)
+    assert rows(found) == by_hand(truth, pred)
+
+
+def test_memory_may_lie_in_any_order():
+    truth = np.random.default_rng(0).integers(0, 5, (6, 7, 8))
+    pred = truth[::-1]
+    expected = by_hand(truth, pred)
+    assert rows(count_id_pairs(np.asfortranarray(truth), pred)) == expected
+    assert rows(count_id_pairs(truth.astype(">i4"), pred.astype(">u2"))) == expected
+    both = np.asfortranarray(truth), np.asfortranarray(pred)
+    assert rows(count_id_pairs(*both)) == expected
+
+
+def test_nothing_gives_nothing():
+    found = count_id_pairs(np.zeros((0, 3), np.uint8), np.zeros((0, 3), np.uint8))
+    assert [len(column) for column in found] == [0, 0, 0]
+
+
+def test_wrong_arguments_are_named():
+    with pytest.raises(ValueError, match=r"truth_ids has shape \(2,\) but pred_ids has \(3,\)"):
+        count_id_pairs([1, 2], [1, 2, 3])
+    with pytest.raises(TypeError, match="pred_ids"):
+        count_id_pairs([1, 2], [1.0, 2.0])
+
+
+def test_threads_count_at_the_same_time():
+    rng = np.random.default_rng(3)
+    pairs = [rng.integers(0, 50, (2, 20_000)) for _ in range(16)]
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda pair: count_id_pairs(*pair), pairs))
+    assert [rows(one) for one in found] == [by_hand(*pair) for pair in pairs]
