@@ -11,43 +11,39 @@ from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.arrays import is_on_device, to_host
 from segiou.counting.device_counts import NONE_MET, count_on_device, read_counts, sums_of_table
 from segiou.counting.encoding import Encoding
-from segiou.hooks._scoring import Scoring, rule_for
-
-__all__ = ["TorchCounter"]
+from segiou.hooks._scoring import Scoring
 
 
 class TorchCounter:
     """Counts batches into two tensors: sums, which add, and maxima, of which the largest stays."""
 
-    def __init__(self, scoring: Scoring, axis: int = 1, threshold: float | None = None) -> None:
+    def __init__(self, scoring: Scoring) -> None:
         self.scoring = scoring
-        self.axis = axis
-        self.threshold = threshold
+        self._counting = scoring.empty()
         self._encodings = {
-            decided: Encoding.of_classes(scoring.options, pred_is_index=decided)
-            for decided in (False, True)
+            is_index: Encoding.of_classes(scoring.options, pred_is_index=is_index)
+            for is_index in (False, True)
         }
         self._tables: dict[Any, Any] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Copies build their own tables: these may be on a device that the copy is not on.
-        return (TorchCounter, (self.scoring, self.axis, self.threshold))
+        return (TorchCounter, (self.scoring,))
 
     def empty(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """Nothing counted, nothing met."""
+        """Sums and maxima of no batch."""
         classes = self.scoring.options.num_classes
         sums = torch.zeros((classes + 2) * (classes + 1) + 1, dtype=torch.int64)
         return sums, torch.full((2,), NONE_MET, dtype=torch.int64)
 
     def count(self, truth: Any, pred: Any) -> tuple[Any, Any]:
         """Sums and maxima of a batch; on the device where the batch is."""
-        how = rule_for(truth, pred, self.axis, self.threshold)
+        decision = self.scoring.decision(truth, pred)
         if is_on_device(truth) or is_on_device(pred):
-            self.scoring.options.check_scores(tuple(pred.shape), self.axis if how else None)
-            encoding = self._encodings[bool(how)]
-            counted = count_on_device(encoding, truth, pred, tables=self._tables, **how)
+            encoding = self._encodings[bool(decision)]
+            counted = count_on_device(encoding, truth, pred, tables=self._tables, **decision)
             return counted.sums, counted.maxima
-        sums = sums_of_table(self.scoring.empty().count(truth, pred, **how))
+        sums = sums_of_table(self._counting.count(truth, pred, **decision))
         return torch.from_numpy(sums), self.empty()[1]
 
     def read(self, sums: torch.Tensor, maxima: torch.Tensor, pairs: int) -> ConfusionMatrix:

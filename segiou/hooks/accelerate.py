@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
-
-import numpy as np
+from typing import Any
 
 from segiou.hooks._scoring import missing
 
@@ -15,17 +13,14 @@ try:
 except ImportError as error:
     raise missing("accelerate", "accelerate") from error
 
-from segiou.accumulators.confusion import ConfusionMatrix
-from segiou.hooks._scoring import check_agreement, pack, status, unpack
+from segiou.hooks._processes import Counted, Ints, Processes
 from segiou.hooks.images import ImageCounts
 
 __all__ = ["ImageCounts", "all_reduce"]
 
-Counted = TypeVar("Counted", ConfusionMatrix, ImageCounts)
-
 
 def all_reduce(counted: Counted, accelerator: Accelerator) -> Counted:
-    """Counts of all processes together; each process calls this and gets the same.
+    """Add up the counts of all processes; each process calls this and gets the same.
 
     Parameters
     ----------
@@ -47,23 +42,26 @@ def all_reduce(counted: Counted, accelerator: Accelerator) -> Counted:
         On all processes, if one of them has counted with other classes or
         options, or has met undeclared values.
     """
-    if isinstance(counted, ImageCounts):
-        own, error = status(counted.empty().total())
-        check_agreement(_gathered(own, accelerator), error)
+    return _Accelerated(accelerator).add_up(counted)
+
+
+class _Accelerated(Processes):
+    def __init__(self, accelerator: Accelerator) -> None:
+        self.accelerator = accelerator
+
+    def _tensor(self, numbers: Ints) -> torch.Tensor:
+        return torch.from_numpy(numbers).to(self.accelerator.device)
+
+    def gather(self, numbers: Ints) -> Ints:
+        gathered: Ints = self.accelerator.gather(self._tensor(numbers[None])).cpu().numpy()
+        return gathered
+
+    def sum(self, numbers: Ints) -> Ints:
+        total = self.accelerator.reduce(self._tensor(numbers), reduction="sum")
+        summed: Ints = total.cpu().numpy()
+        return summed
+
+    def gather_objects(self, item: Any) -> list[Any]:
         # A list within a list: gather_object joins the lists of all processes.
-        everyone = gather_object([counted.images])
-        total = counted.empty()
-        for images in everyone:
-            total.merge(images)
-        return total
-    own, error = status(counted)
-    check_agreement(_gathered(own, accelerator), error)
-    tensor = torch.from_numpy(pack(counted)).to(accelerator.device)
-    summed = accelerator.reduce(tensor, reduction="sum")
-    return unpack(counted, summed.cpu().numpy())
-
-
-def _gathered(own: np.ndarray, accelerator: Accelerator) -> np.ndarray:
-    gathered = accelerator.gather(torch.from_numpy(own[None]).to(accelerator.device))
-    array: np.ndarray = gathered.cpu().numpy()
-    return array
+        everyone: list[Any] = gather_object([item])
+        return everyone

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
 from segiou.hooks._scoring import missing
 
@@ -15,17 +12,14 @@ try:
 except ImportError as error:
     raise missing("torch", "torch", module="distributed") from error
 
-from segiou.accumulators.confusion import ConfusionMatrix
-from segiou.hooks._scoring import check_agreement, pack, status, unpack
+from segiou.hooks._processes import Counted, Ints, Processes
 from segiou.hooks.images import ImageCounts
 
 __all__ = ["ImageCounts", "all_reduce"]
 
-Counted = TypeVar("Counted", ConfusionMatrix, ImageCounts)
-
 
 def all_reduce(counted: Counted, group: distributed.ProcessGroup | None = None) -> Counted:
-    """Counts of all processes together; each process calls this and gets the same.
+    """Add up the counts of all processes; each process calls this and gets the same.
 
     Parameters
     ----------
@@ -48,41 +42,37 @@ def all_reduce(counted: Counted, group: distributed.ProcessGroup | None = None) 
     """
     if not (distributed.is_available() and distributed.is_initialized()):
         return counted
-    if isinstance(counted, ImageCounts):
-        return _gather_images(counted, group)
-    own, error = status(counted)
-    check_agreement(_all_gather(own, group), error)
-    total = torch.from_numpy(pack(counted)).to(_device(group))
-    distributed.all_reduce(total, group=group)
-    return unpack(counted, total.cpu().numpy())
+    return _Group(group).add_up(counted)
 
 
-def _gather_images(counted: ImageCounts, group: distributed.ProcessGroup | None) -> ImageCounts:
-    own, error = status(counted.empty().total())
-    check_agreement(_all_gather(own, group), error)
-    everyone: list[tuple[object, ...]] = [()] * distributed.get_world_size(group)
-    distributed.all_gather_object(everyone, counted.images, group=group)
-    total = counted.empty()
-    for images in everyone:
-        total.merge(images)  # type: ignore[arg-type]
-    return total
+class _Group(Processes):
+    def __init__(self, group: distributed.ProcessGroup | None) -> None:
+        self.group = group
+        self.size = distributed.get_world_size(group)
 
+    def gather(self, numbers: Ints) -> Ints:
+        tensor = torch.from_numpy(numbers).to(self._device())
+        everyone = [torch.empty_like(tensor) for _ in range(self.size)]
+        distributed.all_gather(everyone, tensor, group=self.group)
+        gathered: Ints = torch.stack(everyone).cpu().numpy()
+        return gathered
 
-def _all_gather(
-    own: NDArray[np.int64], group: distributed.ProcessGroup | None
-) -> NDArray[np.int64]:
-    tensor = torch.from_numpy(own).to(_device(group))
-    everyone = [torch.empty_like(tensor) for _ in range(distributed.get_world_size(group))]
-    distributed.all_gather(everyone, tensor, group=group)
-    statuses: NDArray[np.int64] = torch.stack(everyone).cpu().numpy()
-    return statuses
+    def sum(self, numbers: Ints) -> Ints:
+        tensor = torch.from_numpy(numbers).to(self._device())
+        distributed.all_reduce(tensor, group=self.group)
+        total: Ints = tensor.cpu().numpy()
+        return total
 
+    def gather_objects(self, item: Any) -> list[Any]:
+        everyone: list[Any] = [None] * self.size
+        distributed.all_gather_object(everyone, item, group=self.group)
+        return everyone
 
-def _device(group: distributed.ProcessGroup | None) -> torch.device:
-    """Where the group's backend wants its tensors."""
-    backend = str(distributed.get_backend(group))
-    if "nccl" in backend and "gloo" not in backend:
-        return torch.device("cuda", torch.cuda.current_device())
-    if "xccl" in backend and "gloo" not in backend:
-        return torch.device("xpu", torch.xpu.current_device())
-    return torch.device("cpu")
+    def _device(self) -> torch.device:
+        """Where the group's backend wants its tensors."""
+        backend = str(distributed.get_backend(self.group))
+        if "nccl" in backend and "gloo" not in backend:
+            return torch.device("cuda", torch.cuda.current_device())
+        if "xccl" in backend and "gloo" not in backend:
+            return torch.device("xpu", torch.xpu.current_device())
+        return torch.device("cpu")

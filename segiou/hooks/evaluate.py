@@ -28,17 +28,17 @@ def mean_iou(
     Parameters
     ----------
     predictions, references : iterable of array_like of int
-        Masks, one truth a prediction; the sizes of pairs may differ.
+        Masks, one reference for each prediction; the sizes of pairs may differ.
     num_labels : int
         C, the number of classes.
     ignore_index : int, optional
-        The reference value, after `label_map` and `reduce_labels`, whose pixels are dropped.
+        Reference pixels of this value, after `label_map` and `reduce_labels`, are dropped.
     nan_to_num : float, optional
-        Stands for undefined scores; otherwise they are NaN.
+        Replaces undefined scores, which otherwise are NaN.
     label_map : mapping of int to int, optional
         New values for reference values, all at once.
     reduce_labels : bool
-        Whether the references count from 1: 0 becomes 255, all else one less.
+        Whether the references count from 1: 0 becomes 255, every other value one less.
 
     Returns
     -------
@@ -77,7 +77,7 @@ def mean_iou(
 def _encoding(
     num_labels: int, ignore_index: int | None, label_map: Mapping[int, int], reduce_labels: bool
 ) -> Encoding:
-    """Which reference values become each class, or the ignored value, in the end."""
+    """Which reference values each class has, and the ignored value, after both mappings."""
     beyond = {255} if ignore_index is None else {255, ignore_index, ignore_index + 1}
     meanings: dict[int, list[int]] = {}
     for value in sorted({*range(num_labels + 1), *beyond, *label_map}):

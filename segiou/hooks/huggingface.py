@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from segiou.hooks._scoring import DEFAULT, Scores, Scoring, missing, rule_for
+from segiou.hooks._scoring import DEFAULT, Scores, Scoring, missing
 
 try:
     import torch
@@ -25,9 +25,9 @@ _PADDING = -100
 
 
 def preprocess_logits_for_metrics(logits: Any, labels: Any) -> torch.Tensor:
-    """Logits, upsampled bilinearly to the labels' size, as class indices of 32 bits.
+    """Upsample logits bilinearly to the labels' size and take argmax: class indices of 32 bits.
 
-    Image by image, so that no upsampled copy of all scores is made.
+    It works on one image after the other, so that no upsampled copy of all logits is made.
     """
     scores = torch.as_tensor(logits[0] if isinstance(logits, (tuple, list)) else logits)
     size = tuple(labels.shape[-2:])
@@ -45,8 +45,8 @@ def preprocess_logits_for_metrics(logits: Any, labels: Any) -> torch.Tensor:
 class ComputeMetrics:
     """``compute_metrics`` of a Trainer, with ``batch_eval_metrics`` and without.
 
-    Each evaluation starts afresh; with ``batch_eval_metrics`` also one that
-    follows an interrupted one, which is known by its other data loader.
+    Each evaluation starts with no counts, also after an evaluation that was
+    interrupted (the hook recognises the new one by its data loader).
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class ComputeMetrics:
     ignore : int, str or iterable of them
         Truth values whose pixels are dropped; the Trainer's padding, -100, always is.
     scores, protocol
-        Which numbers, those of classes as ``iou_road``; the rule of the means.
+        Which scores to give, those of classes as ``iou_road``; the protocol of the means.
 
     Attributes
     ----------
@@ -79,12 +79,12 @@ class ComputeMetrics:
         self._running: Any = None
 
     def __call__(self, eval_pred: EvalPrediction, compute_result: bool = True) -> dict[str, float]:
-        """Count one batch, or all; gives the scores once `compute_result` is true."""
+        """Count one batch, or all; return the scores once `compute_result` is true."""
         loader = GradientState().active_dataloader
         if self._running is None or self._running() is not loader:
             self.counted = self.scoring.empty()
         for truth, pred in _batches(eval_pred):
-            self.counted.update(truth, pred, **rule_for(truth, pred, axis=1))
+            self.counted.update(truth, pred, **self.scoring.decision(truth, pred))
         if not compute_result:
             self._running = (lambda: None) if loader is None else weakref.ref(loader)
             return {}
@@ -95,9 +95,9 @@ class ComputeMetrics:
 def _batches(eval_pred: EvalPrediction) -> Iterator[tuple[Any, Any]]:
     preds: Any = eval_pred.predictions
     truths: Any = eval_pred.label_ids
-    several = isinstance(truths, list)
-    for truth, pred in zip(truths, preds, strict=True) if several else [(truths, preds)]:
-        given = pred[0] if isinstance(pred, (tuple, list)) else pred
-        if given.shape[-2:] != truth.shape[-2:]:
-            given = preprocess_logits_for_metrics(given, truth)
-        yield truth, given
+    pairs = zip(truths, preds, strict=True) if isinstance(truths, list) else [(truths, preds)]
+    for truth, outputs in pairs:
+        pred = outputs[0] if isinstance(outputs, (tuple, list)) else outputs
+        if pred.shape[-2:] != truth.shape[-2:]:
+            pred = preprocess_logits_for_metrics(pred, truth)
+        yield truth, pred

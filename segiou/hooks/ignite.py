@@ -29,10 +29,10 @@ class SegmentationScores(Metric):
     labels, **options
         The classes, ``ignore`` and the other options of :class:`segiou.ConfusionMatrix`.
     scores : str or sequence of str
-        One name gives one number; several give a mapping, which ignite
-        flattens into ``engine.state.metrics``.
+        One name gives one number; several give a mapping, whose entries ignite
+        also puts into ``engine.state.metrics`` one by one.
     protocol : str
-        By which rule the means are made.
+        The protocol of the means.
     axis : int
         The class axis of scores.
     threshold : float, optional
@@ -57,8 +57,9 @@ class SegmentationScores(Metric):
         device: str | torch.device = "cpu",
         **options: Any,
     ) -> None:
+        options |= {"axis": axis, "threshold": threshold}
         self.scoring = Scoring(labels, scores=scores, protocol=protocol, **options)
-        self.counter = TorchCounter(self.scoring, axis, threshold)
+        self.counter = TorchCounter(self.scoring)
         super().__init__(output_transform=output_transform, device=device)
 
     @reinit__is_reduced
@@ -86,4 +87,4 @@ class SegmentationScores(Metric):
     def compute(self) -> float | dict[str, float]:
         """The scores of all processes: one, or a mapping."""
         values = self.scoring.values(self.confusion_matrix())
-        return values[self.scoring.names[0]] if self.scoring.is_one else values
+        return values[self.scoring.only] if self.scoring.only else values

@@ -1,4 +1,4 @@
-"""Counts by image id: what a distributed sampler repeats is counted once."""
+"""Counts by image id: an image that a distributed sampler repeats is counted once."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ Conflict = Literal["error", "first"]
 class ImageCounts:
     """An accumulator that knows which image each count is of.
 
-    Memory grows by the few filled cells of each image, a KiB or so.
+    Memory grows by about a KiB for each image: its filled cells are kept.
 
     Parameters
     ----------
     labels, **options
         As :class:`segiou.ConfusionMatrix`.
     conflict : {"error", "first"}
-        What is done when one image has been counted twice with different
-        results: an error, or the first (of the lowest rank) is kept. Half
-        precision can make such a difference where batches differ in size.
+        What happens if one image is counted twice with different results: an
+        error, or the first result (of the lowest rank) is kept. Half precision
+        can make such a difference where batches differ in size.
 
     Examples
     --------
@@ -75,7 +75,7 @@ class ImageCounts:
         truth, pred, mask, argmax, threshold
             As :meth:`segiou.ConfusionMatrix.update`, for the batch as a whole.
         ids : sequence of str or int, or tensor of them, one an image
-            What tells images apart, over all processes.
+            What distinguishes the images, over all processes.
 
         Raises
         ------

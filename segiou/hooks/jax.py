@@ -18,13 +18,13 @@ import numpy as np
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.device_counts import NONE_MET, CodeTables, read_counts
 from segiou.counting.device_operations import Jax
-from segiou.hooks._scoring import carried, check_size, joined
+from segiou.hooks._split_counts import as_int64, carry, check_pixels
 
 __all__ = ["CountState", "PixelCounter"]
 
 
 class CountState(NamedTuple):
-    """What has been counted: a pytree of arrays of 32-bit integers."""
+    """Counts so far: a pytree of arrays of 32-bit integers."""
 
     low: jax.Array
     high: jax.Array
@@ -48,10 +48,10 @@ class PixelCounter:
         self.options = ConfusionMatrix(labels, **options).options
         operations = Jax("jax", jnp, None)
         self._tables = {
-            decided: CodeTables(
-                operations, Encoding.of_classes(self.options, pred_is_index=decided)
+            is_index: CodeTables(
+                operations, Encoding.of_classes(self.options, pred_is_index=is_index)
             )
-            for decided in (False, True)
+            for is_index in (False, True)
         }
 
     def init(self) -> CountState:
@@ -71,29 +71,29 @@ class PixelCounter:
         threshold: float | None = None,
     ) -> CountState:
         """The state with a batch added; arguments as :meth:`segiou.ConfusionMatrix.update`."""
-        check_size(np.shape(truth))
-        decided = argmax is not None or threshold is not None
-        if decided:
+        check_pixels(np.shape(truth))
+        is_index = argmax is not None or threshold is not None
+        if is_index:
             self.options.check_scores(np.shape(pred), argmax)
-        count = self._tables[decided].count(
+        count = self._tables[is_index].count(
             truth, pred, mask=mask, argmax=argmax, threshold=threshold
         )
-        low, high = carried(state.low + count.sums.astype(jnp.int32), state.high)
+        low, high = carry(state.low + count.sums.astype(jnp.int32), state.high)
         maxima = jnp.maximum(state.maxima, count.maxima.astype(jnp.int32))
         return CountState(low, high, maxima, state.batches + 1)
 
     def merge(self, a: CountState, b: CountState) -> CountState:
-        """Both together."""
-        low, high = carried(a.low + b.low, a.high + b.high)
+        """The counts of two states together."""
+        low, high = carry(a.low + b.low, a.high + b.high)
         return CountState(low, high, jnp.maximum(a.maxima, b.maxima), a.batches + b.batches)
 
     def psum(self, state: CountState, axis_name: Any) -> CountState:
         """The sum over the devices of a mapped axis."""
         low, high, batches = jax.lax.psum((state.low, state.high, state.batches), axis_name)
-        return CountState(*carried(low, high), jax.lax.pmax(state.maxima, axis_name), batches)
+        return CountState(*carry(low, high), jax.lax.pmax(state.maxima, axis_name), batches)
 
     def confusion_matrix(self, state: CountState) -> ConfusionMatrix:
         """The state as segiou's own accumulator, read from the device; checks what was counted."""
-        sums, maxima = joined(state.low, state.high), np.asarray(state.maxima)
+        sums, maxima = as_int64(state.low, state.high), np.asarray(state.maxima)
         count = read_counts(self._tables[False].encoding, sums, maxima)
         return ConfusionMatrix.from_options(self.options).add(count, pairs=int(state.batches))

@@ -10,16 +10,8 @@ from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.device_counts import NONE_MET, CodeTables, read_counts
 from segiou.counting.device_operations import Operations
 from segiou.counting.encoding import Encoding
-from segiou.hooks._scoring import (
-    BASE,
-    Scores,
-    Scoring,
-    carried,
-    check_size,
-    joined,
-    missing,
-    rule_for,
-)
+from segiou.hooks._scoring import Scores, Scoring, missing
+from segiou.hooks._split_counts import BASE, as_int64, carry, check_pixels
 from segiou.labels.class_options import ClassOptions
 
 try:
@@ -28,11 +20,11 @@ try:
 except ImportError as error:
     raise missing("keras and its backend, such as torch or jax", "keras") from error
 
-__all__ = ["KerasOperations", "SegmentationScores", "in_graph_scores"]
+__all__ = ["SegmentationScores"]
 
 
-class KerasOperations(Operations):
-    """Names as NumPy's, where Keras has them."""
+class _Operations(Operations):
+    """Operations of Keras's backend; its names are NumPy's where Keras has them."""
 
     def __init__(self) -> None:
         super().__init__("keras", ops, None)
@@ -76,8 +68,8 @@ class KerasOperations(Operations):
         return ops.segment_sum(ops.ones_like(flat), flat, num_segments=length)
 
 
-def in_graph_scores(low: Any, high: Any, options: ClassOptions) -> dict[str, Any]:
-    """Scores for compiled code, by segiou's own rule; all NaN if a value was no class."""
+def _scores_in_graph(low: Any, high: Any, options: ClassOptions) -> dict[str, Any]:
+    """Scores for compiled code, by segiou's own protocol; all NaN if a value was no class."""
     classes = options.num_classes
     sums = ops.cast(high, "float32") * BASE + ops.cast(low, "float32")
     whole = ops.reshape(sums[:-1], (classes + 2, classes + 1))
@@ -110,9 +102,9 @@ def _mean(values: Any, include: NDArray[Any]) -> Any:
 class SegmentationScores(keras.metrics.Metric):
     """Mean IoU and other scores of everything since the last reset.
 
-    The counts are exact; the logged scores are made of them in float32, inside
-    the compiled step, where nothing can raise: if there were values that are no
-    class, they are NaN, and :meth:`confusion_matrix` says which.
+    The counts are exact. The logged scores are computed from them in float32,
+    inside the compiled step, where nothing can raise: if a value was no class,
+    the scores are NaN, and :meth:`confusion_matrix` says which value.
 
     Parameters
     ----------
@@ -139,11 +131,11 @@ class SegmentationScores(keras.metrics.Metric):
         **options: Any,
     ) -> None:
         super().__init__(name=name)
-        self.scoring = Scoring(labels, scores=scores, protocol="segiou", **options)
-        self.axis, self.threshold = axis, threshold
+        options |= {"axis": axis, "threshold": threshold}
+        self.scoring = Scoring(labels, scores=scores, **options)
         classes = self.scoring.options
-        tables = (Encoding.of_classes(classes, pred_is_index=decided) for decided in (False, True))
-        self._tables = [CodeTables(KerasOperations(), encoding) for encoding in tables]
+        tables = (Encoding.of_classes(classes, pred_is_index=index) for index in (False, True))
+        self._tables = [CodeTables(_Operations(), encoding) for encoding in tables]
         cells = (classes.num_classes + 2) * (classes.num_classes + 1) + 1
         self.low = self.add_variable((cells,), "zeros", dtype="int32", name="low")
         self.high = self.add_variable((cells,), "zeros", dtype="int32", name="high")
@@ -156,12 +148,10 @@ class SegmentationScores(keras.metrics.Metric):
         y_true, y_pred = ops.convert_to_tensor(y_true), ops.convert_to_tensor(y_pred)
         if y_true.shape[-1:] == (1,) and tuple(y_true.shape) != tuple(y_pred.shape):
             y_true = ops.squeeze(y_true, -1)
-        check_size(tuple(size or 1 for size in y_true.shape))
-        how = rule_for(y_true, y_pred, self.axis, self.threshold)
-        if how:
-            self.scoring.options.check_scores(tuple(y_pred.shape), how.get("argmax"))
-        count = self._tables[bool(how)].count(y_true, y_pred, mask=sample_weight, **how)
-        low, high = carried(self.low.value + count.sums, self.high.value)
+        check_pixels(tuple(size or 1 for size in y_true.shape))
+        decision = self.scoring.decision(y_true, y_pred)
+        count = self._tables[bool(decision)].count(y_true, y_pred, mask=sample_weight, **decision)
+        low, high = carry(self.low.value + count.sums, self.high.value)
         self.low.assign(low)
         self.high.assign(high)
         self.maxima.assign(ops.maximum(self.maxima.value, count.maxima))
@@ -169,8 +159,8 @@ class SegmentationScores(keras.metrics.Metric):
 
     def result(self) -> Any:
         """The scores: a scalar, or a dict of scalars; NaN where undefined."""
-        known = in_graph_scores(self.low.value, self.high.value, self.scoring.options)
-        return known[self.scoring.names[0]] if self.scoring.is_one else self.scoring.named(known)
+        known = _scores_in_graph(self.low.value, self.high.value, self.scoring.options)
+        return known[self.scoring.only] if self.scoring.only else self.scoring.named(known)
 
     def reset_state(self) -> None:
         """Forget all counts."""
@@ -181,15 +171,21 @@ class SegmentationScores(keras.metrics.Metric):
     def confusion_matrix(self) -> ConfusionMatrix:
         """The counts themselves, exact; raises if values were no class."""
         low, high, maxima = map(ops.convert_to_numpy, (self.low, self.high, self.maxima))
-        count = read_counts(self._tables[False].encoding, joined(low, high), maxima)
+        count = read_counts(self._tables[False].encoding, as_int64(low, high), maxima)
         return self.scoring.empty().add(count, pairs=int(ops.convert_to_numpy(self.batches)))
 
     def get_config(self) -> dict[str, Any]:
         """What Keras saves with a model."""
-        rule = {"axis": self.axis, "threshold": self.threshold, "name": self.name}
-        return {"scoring": self.scoring.to_dict(), **rule}
+        return {
+            "options": self.scoring.options.to_dict(),
+            "scores": self.scoring.only or list(self.scoring.names),
+            "axis": self.scoring.axis,
+            "threshold": self.scoring.threshold,
+            "name": self.name,
+        }
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> SegmentationScores:
         """Build what :meth:`get_config` described."""
-        return cls(**Scoring.arguments(config.pop("scoring")), **config)
+        options = ClassOptions.from_dict(config.pop("options"))
+        return cls(**vars(options), **config)

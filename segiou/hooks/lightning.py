@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from segiou.accumulators.confusion import ConfusionMatrix
-from segiou.hooks._lightning import Callback
-from segiou.hooks._scoring import DEFAULT, Scores, Scoring, rule_for
+from segiou.hooks._scoring import DEFAULT, Scores, Scoring, missing
 from segiou.hooks.distributed import all_reduce
 from segiou.hooks.images import Conflict, ImageCounts
 from segiou.metrics.protocols import Protocol
@@ -18,21 +19,31 @@ from segiou.report.report import Report
 __all__ = ["SegmentationScores"]
 
 
+def _callback() -> Any:
+    """Lightning's Callback, of whichever of its two packages is in use."""
+    # The classes of the two are not each other's; what is imported already is what is used.
+    packages = ["lightning.pytorch", "pytorch_lightning"]
+    packages.sort(key=lambda name: name not in sys.modules)
+    for name in packages:
+        try:
+            return import_module(name).Callback
+        except ImportError as error:
+            reason = error
+    raise missing("lightning", "lightning") from reason
+
+
+Callback: Any = _callback()
+
+
 def _of_outputs(outputs: Any, batch: Any) -> tuple[Any, Any]:
     return outputs["truth"], outputs["pred"]
-
-
-def _total(counted: ConfusionMatrix | ImageCounts) -> ConfusionMatrix:
-    if isinstance(counted, ImageCounts):
-        return all_reduce(counted).total()
-    return all_reduce(counted)
 
 
 class SegmentationScores(Callback):
     """Logs scores of each validation and test epoch, ``val/mean_iou`` and so on.
 
-    The sanity check is left out. Where there are several dataloaders, each has
-    its own scores under Lightning's own suffix, ``/dataloader_idx_1``.
+    The sanity check is not scored. With several dataloaders each has its own
+    scores, under Lightning's own suffix, ``/dataloader_idx_1``.
 
     On several devices Lightning's sampler repeats images so that each device
     has as many; give `ids`, and such an image is counted once.
@@ -42,20 +53,20 @@ class SegmentationScores(Callback):
     labels, **options
         The classes, ``ignore`` and the other options of :class:`segiou.ConfusionMatrix`.
     pairs : callable
-        ``pairs(outputs, batch) -> (truth, pred)``, of what the step returned
+        ``pairs(outputs, batch) -> (truth, pred)``, from what the step returned
         and its batch; by default ``outputs["truth"], outputs["pred"]``.
     ids : callable, optional
         ``ids(outputs, batch) -> ids``, one an image, as :class:`segiou.hooks.images.ImageCounts`
         takes them. Memory then grows by a KiB or so an image.
     conflict : {"error", "first"}
-        What is done when an id comes with two results.
+        What happens if an id comes with two results.
     scores, protocol
-        Which numbers, those of classes as ``val/iou/road``; the rule of the means.
+        Which scores to give, those of classes as ``val/iou/road``; the protocol of the means.
     report : path or callable, optional
-        Written, or called with the report and the epoch, by the first process
-        after each epoch. The ending tells the format: ``.html`` is a page. ``{epoch}``
-        and ``{stage}`` in the path are filled in; several dataloaders are told
-        apart as in the log, ``_dataloader_idx_1``.
+        A file that the first process writes after each epoch, or a function that
+        it calls with the report and the epoch. The ending tells the format: ``.html``
+        is a page. ``{epoch}`` and ``{stage}`` in the path are filled in; with several
+        dataloaders the name ends in ``_dataloader_idx_1``, as in the log.
     axis, threshold
         The class axis of scores; or the score above which the second of two
         classes is predicted.
@@ -75,10 +86,10 @@ class SegmentationScores(Callback):
         threshold: float | None = None,
         **options: Any,
     ) -> None:
+        options |= {"axis": axis, "threshold": threshold}
         self.scoring = Scoring(labels, scores=scores, protocol=protocol, **options)
         self.pairs, self.ids, self.report = pairs, ids, report
         self.conflict: Conflict = conflict
-        self.axis, self.threshold = axis, threshold
         if isinstance(report, (str, Path)):
             # Better now than after the first epoch.
             format_of(Path(report))
@@ -99,14 +110,16 @@ class SegmentationScores(Callback):
         if trainer.sanity_checking:
             return
         truth, pred = self.pairs(outputs, batch)
-        how = rule_for(truth, pred, self.axis, self.threshold)
+        decision = self.scoring.decision(truth, pred)
         if self.ids is not None:
-            how["ids"] = self.ids(outputs, batch)
-        self.counted.setdefault(loader, self._empty()).update(truth, pred, **how)
+            decision["ids"] = self.ids(outputs, batch)
+        self.counted.setdefault(loader, self._empty()).update(truth, pred, **decision)
 
     def _end(self, trainer: Any, module: Any, stage: str, loaders: int) -> None:
         for loader in range(0 if trainer.sanity_checking else loaders):
-            total = self.counted[loader] = _total(self.counted.get(loader, self._empty()))
+            reduced: Any = all_reduce(self.counted.get(loader, self._empty()))  # type: ignore[type-var]
+            total = reduced.total() if isinstance(reduced, ImageCounts) else reduced
+            self.counted[loader] = total
             place = f"/dataloader_idx_{loader}" if loaders > 1 else ""
             values = self.scoring.values(total)
             logged = {f"{stage}/{name}{place}": value for name, value in values.items()}

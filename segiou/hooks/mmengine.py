@@ -13,8 +13,9 @@ try:
 except ImportError as error:
     raise missing("mmengine", "mmengine") from error
 
+from segiou.counting.encoding import PairCount
 from segiou.metrics.protocols import Protocol
-from segiou.runs.run import ImageCount, Run
+from segiou.runs.image_counts import Columns, ImageCount
 
 __all__ = ["SegmentationScores"]
 
@@ -23,8 +24,8 @@ __all__ = ["SegmentationScores"]
 class SegmentationScores(BaseMetric):
     """Mean IoU and other scores, in [0, 1], of a validation or test set.
 
-    Each sample keeps its own sparse counts, so that what a distributed
-    sampler repeats to fill its last batch is dropped.
+    Each sample keeps its own sparse counts, so that MMEngine can drop the
+    samples that a distributed sampler repeats to fill its last batch.
 
     Parameters
     ----------
@@ -33,11 +34,11 @@ class SegmentationScores(BaseMetric):
     ignore, exclude, pred_labels, unassigned
         As :class:`segiou.ConfusionMatrix`, among `options`.
     scores : sequence of str
-        Which numbers; those of classes are named ``iou/road``.
+        Which scores to give; those of classes are named ``iou/road``.
     protocol : str
-        By which rule the means are made.
+        The protocol of the means.
     truth_key, pred_key : str
-        The data samples' entries whose ``"data"`` are the labels.
+        The entries of a data sample whose ``"data"`` holds the labels.
     collect_device, prefix, collect_dir
         As :class:`mmengine.evaluator.BaseMetric`.
     """
@@ -79,13 +80,11 @@ class SegmentationScores(BaseMetric):
         counting = self.scoring.empty()
         for sample in data_samples:
             truth, pred = (sample[key]["data"].squeeze(0) for key in self.keys)
-            name = str(sample.get("img_path", ""))
-            self.results.append(ImageCount.of(name, counting.count(truth, pred)))
+            self.results.append(ImageCount.of("", counting.count(truth, pred)))
 
     def compute_metrics(self, results: list[ImageCount]) -> dict[str, float]:
-        """The scores of the samples that are left after truncation."""
-        images = tuple(
-            ImageCount(f"{i:09d} {image.id}", image.cells, image.values, image.ignored)
-            for i, image in enumerate(results)
-        )
-        return self.scoring.values(Run(self.scoring.options, images).total())
+        """The scores of the samples that MMEngine has not dropped as repeated."""
+        images = Columns.of(results)
+        table = images.table(self.scoring.options.num_classes)
+        count = PairCount(table, int(images.ignored.sum()))
+        return self.scoring.values(self.scoring.empty().add(count, pairs=len(images)))

@@ -33,7 +33,7 @@ class SegmentationScores(Metric):
         One name gives one number; several, or the name of a per-class score
         such as ``"iou"``, give a dict.
     protocol : str
-        By which rule the means are made.
+        The protocol of the means.
     axis : int
         The class axis of scores.
     threshold : float, optional
@@ -64,8 +64,9 @@ class SegmentationScores(Metric):
         **options: Any,
     ) -> None:
         super().__init__(**(metric_options or {}))
+        options |= {"axis": axis, "threshold": threshold}
         self.scoring = Scoring(labels, scores=scores, protocol=protocol, **options)
-        self.counter = TorchCounter(self.scoring, axis, threshold)
+        self.counter = TorchCounter(self.scoring)
         sums, maxima = self.counter.empty()
         self.add_state("sums", sums, dist_reduce_fx="sum")
         self.add_state("maxima", maxima, dist_reduce_fx="max")
@@ -90,4 +91,4 @@ class SegmentationScores(Metric):
             name: torch.tensor(value, dtype=dtype, device=self.sums.device)
             for name, value in values.items()
         }
-        return tensors[self.scoring.names[0]] if self.scoring.is_one else tensors
+        return tensors[self.scoring.only] if self.scoring.only else tensors
