@@ -14,12 +14,9 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice, refuse_kind
 from segiou.labels.label_files import load_labels
-from segiou.labels.label_set import LabelSet
+from segiou.labels.label_set import LEAST_VALUE, MOST_VALUE, LabelSet
 
 __all__ = ["ClassOptions"]
-
-#: What integers of masks can be.
-_LEAST, _MOST = -(1 << 63), (1 << 64) - 1
 
 Unassigned = Literal["error", "count"]
 Labels = LabelSet | str | Path | Sequence[str] | int
@@ -27,7 +24,7 @@ Labels = LabelSet | str | Path | Sequence[str] | int
 
 @dataclass(frozen=True)
 class ClassOptions:
-    """The classes and everything that decides how pixels are counted for them.
+    """The classes, and all that decides how their pixels are counted.
 
     Attributes
     ----------
@@ -59,7 +56,7 @@ class ClassOptions:
         exclude: int | str | Iterable[int | str] = (),
         unassigned: Unassigned = "error",
     ) -> ClassOptions:
-        """Read what a caller gave; see :class:`segiou.ConfusionMatrix`.
+        """Read a caller's options; they are those of :class:`segiou.ConfusionMatrix`.
 
         Raises
         ------
@@ -204,8 +201,7 @@ def _check_same_classes(truth_set: LabelSet, pred_set: LabelSet) -> None:
 
 
 def _several(name: str, items: int | str | Iterable[int | str]) -> list[int | str]:
-    single = isinstance(items, (int, str)) or not isinstance(items, Iterable)
-    found = [items] if single else list(items)  # type: ignore[arg-type]
+    found = [items] if isinstance(items, str) or not isinstance(items, Iterable) else items
     return [item if isinstance(item, str) else _integer(name, item) for item in found]
 
 
@@ -220,7 +216,7 @@ def _ignored_values(labels: LabelSet, ignore: int | str | Iterable[int | str]) -
     for item in _several("ignore", ignore):
         if isinstance(item, str):
             values += labels.classes[labels.index(item)].values
-        elif not _LEAST <= int(item) <= _MOST:
+        elif not LEAST_VALUE <= item <= MOST_VALUE:
             msg = f"ignore: {item} is no value that a mask can hold; they are integers of 64 bits"
             raise ValueError(msg)
         else:
@@ -242,10 +238,10 @@ def _class_indices(labels: LabelSet, exclude: int | str | Iterable[int | str]) -
 def _label_difference(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> str:
     if mine["name"] != theirs["name"]:
         return f"{mine['name']!r} here and {theirs['name']!r} there"
-    names = [c["name"] for c in mine["classes"]], [c["name"] for c in theirs["classes"]]
-    if len(names[0]) != len(names[1]):
-        return f"{len(names[0])} classes here and {len(names[1])} there"
-    for a, b in zip(mine["classes"], theirs["classes"], strict=True):
+    classes = mine["classes"], theirs["classes"]
+    if len(classes[0]) != len(classes[1]):
+        return f"{len(classes[0])} classes here and {len(classes[1])} there"
+    for a, b in zip(*classes, strict=True):
         if a != b:
             return f"class {a} here and {b} there"
     changed = [key for key in mine if mine[key] != theirs[key]]

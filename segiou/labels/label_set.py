@@ -1,24 +1,35 @@
 """What a class is: its name, the file values and colours that mean it, its group.
 
-A :class:`LabelSet` is data. The presets are TOML files in ``segiou/labelsets``, a
-user's own set is a TOML file of the same form, and ``LabelSet.to_toml`` writes
-one back, so that a preset can be printed, edited and used.
+A :class:`LabelSet` is data. The presets are TOML files, a user's own set is a
+TOML file of the same form, and ``LabelSet.to_toml`` writes one, so that a
+preset can be printed, edited and used.
 """
 
 from __future__ import annotations
 
+import json
+import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from segiou._support.arguments import check_integer, check_kind, check_several
 
-__all__ = ["LabelClass", "LabelSet"]
+__all__ = ["LEAST_VALUE", "MOST_VALUE", "LabelClass", "LabelSet"]
+
+#: What integers of masks can be.
+LEAST_VALUE, MOST_VALUE = -(1 << 63), (1 << 64) - 1
 
 Color = tuple[int, int, int]
+
+_TEXT_KEYS = ("name", "title", "source", "notes")
+_KEYS = {*_TEXT_KEYS, "ignore", "ignore_colors", "classes", "groups"}
+_CLASS_KEYS = {"name", "values", "colors"}
+_HEX = re.compile(r"#?([0-9a-fA-F]{6})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +52,12 @@ class LabelClass:
 
     def __post_init__(self) -> None:
         check_kind("the name of a class", self.name, str, "text")
-        object.__setattr__(self, "values", _integers(f"values of class {self.name!r}", self.values))
+        values = _values(f"values of class {self.name!r}", self.values)
         colors = _colors(f"colors of class {self.name!r}", self.colors)
+        if not values:
+            msg = f"class {self.name!r} has no values; say which file values mean it"
+            raise ValueError(msg)
+        object.__setattr__(self, "values", values)
         object.__setattr__(self, "colors", colors)
 
 
@@ -71,7 +86,7 @@ class LabelSet:
         If a part is of the wrong kind.
     ValueError
         If names, values or colours are not unique, a value is both a class and
-        ignored, or a group names an unknown class.
+        ignored or has more than 64 bits, or a group names an unknown class.
 
     Examples
     --------
@@ -93,9 +108,9 @@ class LabelSet:
         self._check_kinds()
         for name, value in (
             ("classes", tuple(self.classes)),
-            ("ignore", _integers("ignore", self.ignore)),
+            ("ignore", _values("ignore", self.ignore)),
             ("ignore_colors", _colors("ignore_colors", self.ignore_colors)),
-            ("groups", MappingProxyType(dict(self.groups))),
+            ("groups", MappingProxyType({k: tuple(v) for k, v in self.groups.items()})),
         ):
             object.__setattr__(self, name, value)
         if not self.classes:
@@ -110,13 +125,15 @@ class LabelSet:
             raise ValueError(msg)
 
     def _check_kinds(self) -> None:
-        for name in ("name", "title", "source", "notes"):
+        for name in _TEXT_KEYS:
             check_kind(name, getattr(self, name), str, "text")
         wanted = "a sequence of LabelClass; LabelSet.from_names makes them from names"
         check_several("classes", self.classes, wanted)
         for one in self.classes:
             check_kind("classes", one, LabelClass, wanted)
         check_kind("groups", self.groups, Mapping, "a mapping from group to class names")
+        for group, members in self.groups.items():
+            check_several(f"group {group!r}", members, "a list of class names")
 
     def _check_unique(self, what: str, owners: Sequence[Sequence[object]]) -> None:
         seen: dict[object, int] = {}
@@ -205,9 +222,20 @@ class LabelSet:
 
     def to_toml(self) -> str:
         """Return the set as TOML, one class a line, ready to be edited."""
-        from segiou.labels.label_files import dump_label_set
-
-        return dump_label_set(self.to_dict())
+        data = self.to_dict()
+        lines = [f"{key} = {_toml(data[key])}" for key in _TEXT_KEYS if data[key]]
+        lines.append(f"ignore = {_toml(data['ignore'])}")
+        if data["ignore_colors"]:
+            lines.append(f"ignore_colors = {_toml(data['ignore_colors'])}")
+        lines += ["", "classes = ["]
+        for entry in data["classes"]:
+            parts = [f"{key} = {_toml(value)}" for key, value in entry.items() if value != []]
+            lines.append(f"  {{ {', '.join(parts)} }},")
+        lines.append("]")
+        if data["groups"]:
+            lines += ["", "[groups]"]
+            lines += [f"{_toml(name)} = {_toml(group)}" for name, group in data["groups"].items()]
+        return "\n".join(lines) + "\n"
 
     @classmethod
     def from_dict(cls, description: Mapping[str, Any], *, where: str = "label set") -> LabelSet:
@@ -221,11 +249,11 @@ class LabelSet:
             Naming the key that is missing, unknown or of the wrong kind.
         """
         check_kind(where, description, Mapping, "a mapping such as LabelSet.to_dict gives")
-        from segiou.labels.label_files import parse_label_set
-
-        parsed = parse_label_set(description, where)
-        classes = tuple(LabelClass(*entry) for entry in parsed.pop("classes"))
-        return cls(classes=classes, **parsed)
+        try:
+            return cls(**_arguments(description))
+        except (TypeError, ValueError) as error:
+            msg = f"{where}: {error}"
+            raise ValueError(msg) from error
 
     @classmethod
     def from_toml(cls, path: str | Path) -> LabelSet:
@@ -243,11 +271,13 @@ class LabelSet:
             raise ValueError(msg)
         try:
             description = tomllib.loads(path.read_text(encoding="utf-8"))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        except RecursionError:
+            msg = f"{path} is nested too deep for a label set"
+            raise ValueError(msg) from None
+        except ValueError as error:  # no UTF-8, no TOML, or a number of very many digits
             msg = f"{path} is not a TOML file: {error}"
             raise ValueError(msg) from error
-        description.setdefault("name", path.stem)
-        return cls.from_dict(description, where=str(path))
+        return cls.from_dict({"name": path.stem, **description}, where=str(path))
 
     @classmethod
     def from_names(cls, names: Sequence[str], *, ignore: int | Iterable[int] = ()) -> LabelSet:
@@ -273,24 +303,92 @@ class LabelSet:
         return cls.from_names([str(i) for i in range(number)], ignore=ignore)
 
 
+def _arguments(description: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a label set, from the forms that files may use."""
+    _refuse_unknown(description, _KEYS, "")
+    classes = description.get("classes")
+    if not isinstance(classes, list) or not classes:
+        example = '{ name = "sky", values = [0] }'
+        msg = f'"classes" must be a list of classes, such as {example}'
+        raise ValueError(msg)
+    return {
+        "name": "custom",
+        **description,
+        "ignore": _listed(description.get("ignore", [])),
+        "ignore_colors": _read_colors(description.get("ignore_colors", []), "ignore_colors"),
+        "classes": [_read_class(entry, i) for i, entry in enumerate(classes)],
+    }
+
+
+def _refuse_unknown(description: Mapping[str, Any], known: set[str], where: str) -> None:
+    if unknown := sorted(set(description) - known):
+        msg = f"{where}unknown key {', '.join(unknown)}; known are {', '.join(sorted(known))}"
+        raise ValueError(msg)
+
+
+def _read_class(entry: Any, position: int) -> LabelClass:
+    if isinstance(entry, str):
+        return LabelClass(entry, (position,))
+    where = f"class {position}"
+    if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
+        msg = f'{where} must have a name, such as {{ name = "sky", values = [0] }}; got {entry!r}'
+        raise ValueError(msg)
+    _refuse_unknown(entry, _CLASS_KEYS, f"{where} ({entry['name']!r}): ")
+    colors = _read_colors(entry.get("colors", []), f"colors of {where} ({entry['name']!r})")
+    return LabelClass(entry["name"], _listed(entry.get("values", position)), colors)
+
+
+def _listed(value: Any) -> Any:
+    return value if isinstance(value, list) else [value]
+
+
+def _read_colors(value: Any, where: str) -> tuple[Color, ...]:
+    """Colours as text or as three numbers, one alone or several."""
+    is_one = isinstance(value, list) and len(value) == 3 and isinstance(value[0], int)
+    items = [value] if is_one else _listed(value)
+    return tuple(_color(where, _unhex(item)) for item in items)
+
+
+def _unhex(item: Any) -> Any:
+    if not isinstance(item, str):
+        return item
+    if match := _HEX.fullmatch(item):
+        return tuple(bytes.fromhex(match[1]))
+    return [item]
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml, value))}]"
+    # JSON's string escapes are a subset of TOML's basic strings, but for DEL.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
 def _hex(color: Color) -> str:
     return "#{:02x}{:02x}{:02x}".format(*color)
 
 
-def _integers(name: str, values: Iterable[int]) -> tuple[int, ...]:
+def _values(name: str, values: Iterable[int]) -> tuple[int, ...]:
     check_several(name, values, "a sequence of integers")
-    return tuple(check_integer(name, value) for value in values)
+    return tuple(check_integer(name, value, LEAST_VALUE, MOST_VALUE) for value in values)
 
 
 def _colors(name: str, colors: Iterable[Color]) -> tuple[Color, ...]:
-    wanted = "a sequence of colours such as (128, 192, 255)"
-    check_several(name, colors, wanted)
-    read = []
-    for color in colors:
-        check_several(name, color, wanted)
-        red, green, blue = _integers(name, color) if len(color) == 3 else (-1, -1, -1)
-        if not all(0 <= part <= 255 for part in (red, green, blue)):
-            msg = f"{name}: a colour is three numbers from 0 to 255, got {color!r}"
-            raise ValueError(msg)
-        read.append((red, green, blue))
-    return tuple(read)
+    check_several(name, colors, "a sequence of colours such as (128, 192, 255)")
+    return tuple(_color(name, color) for color in colors)
+
+
+def _color(name: str, color: Any) -> Color:
+    check_several(name, color, "a sequence of colours such as (128, 192, 255)")
+    parts = tuple(color)
+    if len(parts) == 3 and all(_is_byte(part) for part in parts):
+        return int(parts[0]), int(parts[1]), int(parts[2])
+    msg = (
+        f"{name}: a colour is three numbers from 0 to 255, or in a file text such as "
+        f'"#80c0ff", got {color!r}'
+    )
+    raise ValueError(msg)
+
+
+def _is_byte(part: object) -> bool:
+    return isinstance(part, Integral) and not isinstance(part, bool) and 0 <= int(part) <= 255

@@ -59,23 +59,36 @@ def test_a_set_survives_pickling_and_hashes():
         ('classes = [{ name = "a", value = 3 }]', "class 0 .'a'.: unknown key value"),
         ("classes = [{ values = 3 }]", "class 0 must have a name"),
         ('classes = [{ name = "a", values = [] }]', "has no values"),
-        ('classes = [{ name = "a", values = [1.5] }]', "must be integers, got 1.5"),
-        ('classes = [{ name = "a", values = true }]', "must be integers, got True"),
-        ('classes = [{ name = "a", colors = ["red"] }]', "a colour is written"),
-        ('classes = [{ name = "a", colors = [[1, 2, 300]] }]', "a colour is written"),
+        (
+            'classes = [{ name = "a", values = [1.5] }]',
+            "values of class 'a' must be an integer, not float .1.5.",
+        ),
+        ('classes = [{ name = "a", values = true }]', "must be an integer, not bool .True."),
+        ('classes = [{ name = "a", colors = ["red"] }]', "a colour is three numbers"),
+        ('classes = [{ name = "a", colors = [[1, 2, 300]] }]', "a colour is three numbers"),
         ('classes = ["a", "a"]', "class name 'a' stands for both class 0"),
         ('classes = ["a", { name = "b", values = 0 }]', "value 0 stands for both"),
         ('classes = ["a"]\nignore = 0', "value 0 stands for both class 0 .'a'. and 'ignore'"),
         ('classes = ["a"]\n[groups]\ng = ["b"]', "group 'g' names unknown classes"),
         ('classes = ["a"]\nignore_colors = ["#000000"]', "ignore_colors need a value in ignore"),
         ("classes = [", "is not a TOML file"),
+        (f'classes = [{{ name = "a", values = {2**64} }}]', "values of class 'a' must be at most"),
+        (f'classes = ["a"]\nignore = [{-(2**63) - 1}]', "ignore must be at least -9223372036854"),
+        (f"classes = {'9' * 5000}", "is not a TOML file: Exceeds the limit"),
+        (f"classes = {'[' * 100_000}", "is nested too deep for a label set"),
+        (f"classes = {'{a=' * 100_000}", "is nested too deep for a label set"),
+        (f"classes = {'[' * 200}{']' * 200}", "class 0 must have a name"),
+        ('classes = ["a"]\nignore = "255"', "ignore must be an integer, not str .'255'."),
+        ('classes = ["a"]\ntitle = 3', "title must be text, not int .3."),
+        ('classes = ["a"]\n[groups]\ng = "a"', "group 'g' must be a list of class names, not str"),
     ],
 )
 def test_a_bad_file_is_refused_with_the_place(tmp_path, text, message):
     path = tmp_path / "bad.toml"
     path.write_text(text)
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=message) as caught:
         load_labels(path)
+    assert str(caught.value).startswith(str(path))
 
 
 def test_an_unknown_name_lists_the_presets():
