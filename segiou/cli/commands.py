@@ -14,8 +14,8 @@ from segiou.cli.checks import (
     check_report,
     wants_intervals,
 )
-from segiou.cli.parsers import EXIT_DATA, labels_argument
-from segiou.cli.terminal import note, noted_warnings, progress_bar, write
+from segiou.cli.console import note, noted_warnings, progress_bar, write
+from segiou.cli.parsers import EXIT_DATA
 
 if TYPE_CHECKING:
     from segiou.runs.run import Run
@@ -62,7 +62,7 @@ def _compared_runs(parsed: argparse.Namespace) -> list[Run]:
 
 
 def explain(parsed: argparse.Namespace) -> int:
-    """Take the gap between pixel accuracy and mean IoU apart."""
+    """Explain the gap between pixel accuracy and mean IoU."""
     from segiou.analysis.imbalance import explain
     from segiou.cli.output import write_findings
     from segiou.report.findings_text import render_imbalance
@@ -103,20 +103,20 @@ def explore(parsed: argparse.Namespace) -> int:
     page = write_whole(path, explorer_page()).resolve()
     write(f"{page}\n")
     if parsed.open and not webbrowser.open(page.as_uri()):
-        note("no browser could be opened; open the file above in one")
+        note("no browser could be opened; open this file in one")
     return 0
 
 
 def inspect(parsed: argparse.Namespace) -> int:
-    """Look at the masks and tell what is in them."""
+    """Show what is in the masks of a folder."""
     from segiou.cli.output import write_findings
     from segiou.labels.label_files import load_labels
     from segiou.scoring.inspection import inspect_folder
 
     check_paths(parsed)
     check_findings(parsed)
-    labels = None if parsed.labels is None else load_labels(labels_argument(parsed.labels))
-    with progress_bar("looking", quiet=parsed.quiet) as progress:
+    labels = None if parsed.labels is None else load_labels(parsed.labels)
+    with progress_bar("reading", quiet=parsed.quiet) as progress:
         found = inspect_folder(
             parsed.folder, labels=labels, workers=parsed.workers, progress=progress
         )
@@ -157,17 +157,17 @@ def merge(parsed: argparse.Namespace) -> int:
 
 def report(parsed: argparse.Namespace) -> int:
     """Show a run again, from its file alone."""
-    from segiou.cli.checks import parse_gates
     from segiou.cli.output import show_run
+    from segiou.cli.thresholds import read_thresholds
     from segiou.runs.run import Run
 
-    gates = parse_gates(parsed.fail_under)
+    thresholds = read_thresholds(parsed.fail_under)
     check_paths(parsed)
     if Path(parsed.run_file).expanduser().is_dir():
         msg = f"{parsed.run_file} is a folder, not a run file; to score it: segiou score"
         raise ValueError(msg)
     run = Run.open(parsed.run_file)
-    check_report(parsed, gates, run.options, boundary=run.boundary_options is not None)
+    check_report(parsed, thresholds, run.options, boundary=run.boundary_options is not None)
     if wants_intervals(parsed):
         check_images(run.ids, parsed)
-    return show_run(run, parsed, gates)
+    return show_run(run, parsed, thresholds)

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
+from segiou.cli.console import stdout_width, wants_color, write
 from segiou.cli.demo_scenes import (
     BICYCLE,
     BUILDING,
@@ -36,7 +37,6 @@ from segiou.cli.demo_scenes import (
     palette,
     smooth_noise,
 )
-from segiou.cli.terminal import stdout_width, wants_color, write
 from segiou.scoring.folder import score_folder
 
 __all__ = ["DemoFolders", "demo", "write_demo"]

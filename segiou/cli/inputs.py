@@ -1,4 +1,4 @@
-"""Runs that commands begin with: from run files, or scored from folders on the spot."""
+"""What commands begin with: options as arguments of the library, and runs from files or folders."""
 
 from __future__ import annotations
 
@@ -6,121 +6,60 @@ import argparse
 import csv
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from segiou.boundary.boundary_options import BoundaryOptions
-from segiou.cli.parsers import class_arguments, option_of, pairing_arguments
-from segiou.cli.terminal import note, progress_bar
+from segiou.cli.console import note, progress_bar
+from segiou.cli.parsers import option_of
 from segiou.runs.run import Run
 from segiou.scoring.folder import score_folder
 
-__all__ = ["groups_argument", "is_run_file", "open_run", "score_now"]
+__all__ = [
+    "boundary_options",
+    "class_options",
+    "groups_argument",
+    "is_run_file",
+    "open_run",
+    "score_now",
+    "scoring_options",
+]
 
-
-#: Options of scoring, which a run file was made with already.
-_SCORING = (
-    "labels",
-    "pred_labels",
-    "ignore",
-    "exclude",
-    "unassigned",
-    "truth_suffix",
-    "pred_suffix",
-    "key",
-    "missing",
-    "extra",
-    "allow_lossy",
-    "resize_pred",
-    "on_error",
-)
+_CLASSES = ("labels", "pred_labels", "ignore", "exclude", "unassigned")
+_PAIRING = ("truth_suffix", "pred_suffix", "key", "missing", "extra")
+_READING = ("allow_lossy", "resize_pred", "on_error")
 _SQLITE = b"SQLite format 3\0"
-_DEFAULTS: tuple[object, ...] = (None, [], False, "error", "stop")
 
 
-def is_run_file(path: str) -> bool:
-    """Whether a path is that of a run file, or of something else in SQLite's format."""
-    try:
-        with Path(path).expanduser().open("rb") as file:
-            return file.read(len(_SQLITE)) == _SQLITE
-    except OSError:
-        return False
-
-
-def open_run(path: str, parsed: argparse.Namespace, *, or_folders: str) -> Run:
-    """Open a run file, and say so if its run is not finished.
-
-    Parameters
-    ----------
-    path : str
-    parsed : argparse.Namespace
-    or_folders : str
-        How the command takes folders instead.
-
-    Raises
-    ------
-    ValueError
-        If it is a folder, or options of scoring are given, which would be
-        passed over.
-    """
-    if Path(path).expanduser().is_dir():
-        msg = f"{path} is a folder, not a run file; for folders: {or_folders}"
-        raise ValueError(msg)
-    run = Run.open(path)
-    given = [name for name in _SCORING if getattr(parsed, name) not in _DEFAULTS]
-    if given:
-        options = ", ".join(map(option_of, given))
-        msg = f"{path} is a run file, scored already: leave out {options}, or score its folders"
-        raise ValueError(msg)
-    if not run.finished and not parsed.quiet:
-        note(f"{path}: the run is not finished: {run.provenance['unfinished']}")
-    return run
-
-
-def score_now(truth: str, pred: str, parsed: argparse.Namespace) -> Run:
-    """Score two folders with the options of the command line.
-
-    Raises
-    ------
-    ValueError
-        If one is a run file, or no label set was given.
-    """
-    for path in (truth, pred):
-        if is_run_file(path):
-            msg = f"{path} is a run file, not masks; give folders of masks only, or run files only"
-            raise ValueError(msg)
+def class_options(parsed: argparse.Namespace) -> dict[str, Any]:
+    """Arguments that say what the classes are; they must be given with folders of masks."""
     if parsed.labels is None:
-        msg = "folders of masks need --labels SET; a run file knows its own"
-        raise ValueError(msg)
-    with progress_bar(f"scoring {pred}", quiet=parsed.quiet) as progress:
-        return score_folder(
-            truth,
-            pred,
-            **class_arguments(parsed),
-            **pairing_arguments(parsed),
-            protocol=parsed.protocol or "segiou",
-            on_error=parsed.on_error,
-            allow_lossy=parsed.allow_lossy,
-            resize_pred=parsed.resize_pred,
-            boundary=_boundary(parsed),
-            workers=parsed.workers,
-            progress=progress,
+        msg = (
+            "folders of masks need --labels SET: a preset, a TOML file or a number of classes; "
+            "segiou inspect DIR shows which presets fit"
         )
+        raise ValueError(msg)
+    return {name: getattr(parsed, name) for name in _CLASSES}
 
 
-def _boundary(parsed: argparse.Namespace) -> BoundaryOptions | None:
-    """What the metric of a comparison needs."""
-    if getattr(parsed, "metric", None) != "boundary_iou":
-        return None
-    return BoundaryOptions(contours=())
+def scoring_options(parsed: argparse.Namespace) -> dict[str, Any]:
+    """Arguments of scoring that every command with masks takes."""
+    others = {name: getattr(parsed, name) for name in (*_PAIRING, *_READING)}
+    protocol = parsed.protocol or "segiou"
+    return class_options(parsed) | others | {"protocol": protocol, "workers": parsed.workers}
+
+
+def boundary_options(parsed: argparse.Namespace) -> BoundaryOptions | None:
+    """What to measure at boundaries, if anything."""
+    if getattr(parsed, "metric", None) == "boundary_iou":
+        return BoundaryOptions(contours=())
+    names = {"widths": "boundary", "tolerances": "boundary_tolerance"}
+    given = {name: getattr(parsed, option, None) for name, option in names.items()}
+    lists = {name: text.split(",") for name, text in given.items() if text is not None}
+    return BoundaryOptions(**lists) if lists else None
 
 
 def groups_argument(text: str | None) -> str | Mapping[str, str] | None:
-    """Groups of images: a regular expression, or a column of a table.
-
-    Raises
-    ------
-    ValueError
-        If there is no such table, or it lacks the column or a column ``id``.
-    """
+    """Groups of images: a regular expression, or a column of a table."""
     if text is None:
         return None
     name, _, column = text.rpartition(":")
@@ -138,3 +77,44 @@ def groups_argument(text: str | None) -> str | Mapping[str, str] | None:
             msg = f"{name}: has no column {missing[0]!r}; its columns are {found}"
             raise ValueError(msg)
         return {row["id"]: row[column] for row in reader}
+
+
+def is_run_file(path: str) -> bool:
+    """Whether a path is that of a run file, or of something else in SQLite's format."""
+    try:
+        with Path(path).expanduser().open("rb") as file:
+            return file.read(len(_SQLITE)) == _SQLITE
+    except OSError:
+        return False
+
+
+def open_run(path: str, parsed: argparse.Namespace, *, or_folders: str) -> Run:
+    """Open a run file; ``or_folders`` says how the command takes folders instead."""
+    if Path(path).expanduser().is_dir():
+        msg = f"{path} is a folder, not a run file; for folders: {or_folders}"
+        raise ValueError(msg)
+    run = Run.open(path)
+    default = parsed.command.get_default
+    names = (*_CLASSES, *_PAIRING, *_READING)
+    given = [name for name in names if getattr(parsed, name) != default(name)]
+    if given:
+        # They would have no effect, and the numbers would not be what was asked for.
+        options = ", ".join(map(option_of, given))
+        msg = f"{path} is a run file, scored already: leave out {options}, or score its folders"
+        raise ValueError(msg)
+    if not run.finished and not parsed.quiet:
+        note(f"{path}: the run is not finished: {run.provenance['unfinished']}")
+    return run
+
+
+def score_now(truth: str, pred: str, parsed: argparse.Namespace) -> Run:
+    """Score two folders with the options of the command line."""
+    for path in (truth, pred):
+        if is_run_file(path):
+            msg = f"{path} is a run file, not masks; give folders of masks only, or run files only"
+            raise ValueError(msg)
+    options = scoring_options(parsed)
+    with progress_bar(f"scoring {pred}", quiet=parsed.quiet) as progress:
+        return score_folder(
+            truth, pred, **options, boundary=boundary_options(parsed), progress=progress
+        )

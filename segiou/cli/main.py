@@ -1,12 +1,12 @@
-"""Commands, options, exit codes."""
+"""The entry point of the command: it runs a command and gives the exit code."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
 
+from segiou.cli.console import EXIT_INTERRUPTED, note
 from segiou.cli.parsers import EXIT_DATA, EXIT_USAGE, check_given, parse
-from segiou.cli.terminal import EXIT_INTERRUPTED, note
 
 __all__ = ["main"]
 
@@ -23,8 +23,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ImportError as error:
         note(str(error))
         return EXIT_USAGE
-    except (ValueError, OSError) as error:
-        return _explain(error)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        note(f"{where}{error.strerror or error}")
+        return EXIT_DATA
+    except ValueError as error:
+        note(str(error))
+        return EXIT_DATA if _is_about_data(error) else EXIT_USAGE
 
 
 def _command(name: str) -> Callable[[argparse.Namespace], int]:
@@ -40,14 +45,10 @@ def _command(name: str) -> Callable[[argparse.Namespace], int]:
     return command
 
 
-def _explain(error: ValueError | OSError) -> int:
+def _is_about_data(error: ValueError) -> bool:
+    """Whether files are wrong, and not the options."""
     from segiou.masks.read import MaskError
     from segiou.runs.database import RunFileError
     from segiou.scoring.pairings import DataError
 
-    if isinstance(error, OSError):
-        where = f"{error.filename}: " if error.filename else ""
-        note(f"{where}{error.strerror or error}")
-        return EXIT_DATA
-    note(str(error))
-    return EXIT_DATA if isinstance(error, (DataError, MaskError, RunFileError)) else EXIT_USAGE
+    return isinstance(error, (DataError, MaskError, RunFileError))

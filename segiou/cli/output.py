@@ -1,4 +1,4 @@
-"""Where the command writes: formats, files, stdout."""
+"""What the command writes: reports, findings, pages, plots, tables."""
 
 from __future__ import annotations
 
@@ -12,58 +12,56 @@ from typing import Any
 from segiou._support.files import problem_lines, write_whole
 from segiou.analysis.bootstrapping import Intervals
 from segiou.analysis.comparison import Comparison
-from segiou.cli.checks import failed_gates, findings_format, report_format, wants_intervals
+from segiou.cli.checks import findings_format, report_format, wants_intervals
+from segiou.cli.console import note, stdout_width, wants_color, write
 from segiou.cli.inputs import groups_argument
-from segiou.cli.parsers import EXIT_DATA, EXIT_GATE
-from segiou.cli.terminal import note, stdout_width, wants_color, write
+from segiou.cli.parsers import EXIT_DATA, EXIT_THRESHOLD
+from segiou.cli.thresholds import Threshold, failed_thresholds
 from segiou.masks.sources import open_source
 from segiou.report.formats import render
 from segiou.report.report import Report
 from segiou.runs.run import Problem, Run
 from segiou.runs.tables import shown
 
-__all__ = [
-    "run_intervals",
-    "show_run",
-    "write_comparison_pages",
-    "write_findings",
-    "write_pages",
-    "write_problems",
-    "write_report",
-    "write_text",
-]
+__all__ = ["show_run", "write_comparison_pages", "write_findings", "write_problems"]
 
 
-def write_report(report: Report, parsed: argparse.Namespace) -> None:
-    """Write a report as the report options say."""
+def show_run(run: Run, parsed: argparse.Namespace, thresholds: Sequence[Threshold]) -> int:
+    """Write the report, the pages and the tables, check the thresholds; gives the exit code."""
+    if not parsed.quiet:
+        for line in problem_lines(run.skipped):
+            note(f"left out: {line}")
+    if not run.finished:
+        note(f"the run is not finished: {run.provenance['unfinished']}")
+    report = run.report(
+        parsed.protocol,
+        intervals=_intervals(run, parsed) if wants_intervals(parsed) else None,
+        worst=parsed.worst or 0,
+        worst_by=parsed.worst_by,
+    )
+    _write_report(report, parsed)
+    _write_pages(run, report, parsed)
+    if parsed.per_image:
+        _write_text(parsed.per_image, run.to_csv())
+    failures = failed_thresholds(report, thresholds)
+    for text in failures:
+        note(text)
+    if failures:
+        return EXIT_THRESHOLD
+    return 0 if run.finished else EXIT_DATA
+
+
+def _write_report(report: Report, parsed: argparse.Namespace) -> None:
     kind = report_format(parsed)
     order = {"sort": parsed.sort, "reverse": parsed.reverse}
-    if parsed.output:
-        write_text(parsed.output, render(report, kind, **order))
-    elif kind == "table":
-        write(report.to_text(width=stdout_width(), color=wants_color(), **order))
+    if kind == "table" and not parsed.output:
+        content = report.to_text(width=stdout_width(), color=wants_color(), **order)
     else:
-        write(render(report, kind, **order))
+        content = render(report, kind, **order)
+    _write_text(parsed.output, content)
 
 
-def write_text(path: str, content: str) -> None:
-    """Write a file, or stdout by its name, whose reader may go away."""
-    if path == "/dev/stdout":
-        write(content)
-    else:
-        write_whole(path, content)
-
-
-def write_problems(path: str, problems: Iterable[Problem]) -> None:
-    """Write all problems as CSV, one a row."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["file", "problem"])
-    writer.writerows((shown(problem.where), shown(problem.text)) for problem in problems)
-    write_text(path, out.getvalue())
-
-
-def write_pages(run: Run, report: Report, parsed: argparse.Namespace) -> None:
+def _write_pages(run: Run, report: Report, parsed: argparse.Namespace) -> None:
     """Write the HTML page and the plots, if they are asked for."""
     if parsed.html:
         from segiou.report.report_page import write_html
@@ -87,11 +85,11 @@ def _page_intervals(run: Run, report: Report, parsed: argparse.Namespace) -> lis
     """The intervals that were asked for, of every score that the page draws one for."""
     if report.intervals is None:
         return None
-    others = [run_intervals(run, parsed, metric=metric) for metric in ("recall", "pixel_accuracy")]
+    others = [_intervals(run, parsed, metric) for metric in ("recall", "pixel_accuracy")]
     return [report.intervals, *others]
 
 
-def run_intervals(run: Run, parsed: argparse.Namespace, metric: str = "iou") -> Intervals:
+def _intervals(run: Run, parsed: argparse.Namespace, metric: str = "iou") -> Intervals:
     """Intervals of a run by the options of the command line."""
     return run.intervals(
         metric,
@@ -137,41 +135,25 @@ def write_findings(
     """Write findings as the output options say: as data, or as text for a width."""
     if findings_format(parsed) == "json":
         content = json.dumps(data(), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+    elif parsed.output:
+        content = text(width=100, color=False)
     else:
-        color = wants_color() and not parsed.output
-        content = text(width=100 if parsed.output else stdout_width(), color=color)
-    if parsed.output:
-        write_text(parsed.output, content)
-    else:
+        content = text(width=stdout_width(), color=wants_color())
+    _write_text(parsed.output, content)
+
+
+def write_problems(path: str, problems: Iterable[Problem]) -> None:
+    """Write all problems as CSV, one a row."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["file", "problem"])
+    writer.writerows((shown(problem.where), shown(problem.text)) for problem in problems)
+    _write_text(path, out.getvalue())
+
+
+def _write_text(path: str | None, content: str) -> None:
+    """Write to a file; to stdout where there is none, or where it is the file."""
+    if path in (None, "/dev/stdout"):
         write(content)
-
-
-def show_run(run: Run, parsed: argparse.Namespace, gates: Sequence[tuple[str, float]]) -> int:
-    """Write the report and the tables, check the gates, and give the exit code."""
-    if not parsed.quiet:
-        for line in problem_lines(run.skipped):
-            note(f"left out: {line}")
-    if not run.finished:
-        note(f"the run is not finished: {run.provenance['unfinished']}")
-    report = run.report(
-        parsed.protocol,
-        intervals=_intervals(run, parsed),
-        worst=parsed.worst or 0,
-        worst_by=parsed.worst_by,
-    )
-    write_report(report, parsed)
-    write_pages(run, report, parsed)
-    if parsed.per_image:
-        write_text(parsed.per_image, run.to_csv())
-    failures = failed_gates(report, gates)
-    for text in failures:
-        note(text)
-    if failures:
-        return EXIT_GATE
-    return 0 if run.finished else EXIT_DATA
-
-
-def _intervals(run: Run, parsed: argparse.Namespace) -> Intervals | None:
-    if not wants_intervals(parsed):
-        return None
-    return run_intervals(run, parsed)
+    else:
+        write_whole(str(path), content)

@@ -123,15 +123,15 @@ def test_per_image_rows(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("gate", "code", "said"),
+    ("threshold", "code", "said"),
     [
         ("miou=0.5", 0, ""),
-        ("miou=0.9", 1, "gate failed: mean_iou is 0.6"),
-        ("iou:pole=0.99", 1, "gate failed: iou:pole is"),
+        ("miou=0.9", 1, "threshold failed: mean_iou is 0.6"),
+        ("iou:pole=0.99", 1, "threshold failed: iou:pole is"),
         ("pixel_accuracy=0.5", 0, ""),
-        ("dice:pole=0.99", 1, "gate failed: dice:pole is 0."),
+        ("dice:pole=0.99", 1, "threshold failed: dice:pole is 0."),
         ("recall:sky=0.5", 0, ""),
-        ("precision:sky=1", 1, "gate failed: precision:sky is 0.9"),
+        ("precision:sky=1", 1, "threshold failed: precision:sky is 0.9"),
         ("speed=3", 2, "write NAME=VALUE with a name of miou"),
         ("miou=70", 2, "no score is above 1; for 70 % write 0.7"),
         ("boundary_iou=0.5", 2, "boundaries are not measured; score with --boundary"),
@@ -140,14 +140,14 @@ def test_per_image_rows(tmp_path):
         ("iou:unicorn=0", 2, "no such class"),
     ],
 )
-def test_gates(gate, code, said):
-    done = segiou(*SCORE, "--fail-under", gate)
+def test_thresholds(threshold, code, said):
+    done = segiou(*SCORE, "--fail-under", threshold)
     assert done.returncode == code
     assert said in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_undefined_scores_fail_a_gate():
+def test_undefined_scores_fail_a_threshold():
     tiny = FIXTURES / "tiny"
     pair = [tiny / "truth" / "all_ignored.png", tiny / "pred" / "all_ignored.png"]
     done = segiou("score", *pair, "--labels", tiny / "labels.toml", "--fail-under", "miou=0")
@@ -167,9 +167,9 @@ def test_every_problem_is_listed_without_a_traceback():
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        ([], 2, "required: COMMAND"),
-        (["scor"], 2, "invalid choice"),
-        (["score", "a", "b"], 2, "--labels"),
+        ([], 2, "usage: segiou"),
+        (["scor"], 2, "no command 'scor'; did you mean score?; there are score, explain"),
+        (["score", "a", "b"], 2, "folders of masks need --labels SET"),
         (["score", "a", "b", "--labels", "camvd"], 2, "no label set 'camvd'"),
         (["score", "a", "b", "--labels", "3"], 3, "a: does not exist"),
         ([*SCORE, "--exclude", "unicorn"], 2, "no class 'unicorn'"),
@@ -339,6 +339,29 @@ def test_colours_and_progress_only_where_a_person_looks():
     assert b"\x1b[3" in output
 
 
+def options_of(text: str) -> set[str]:
+    """The options that a help lists, one a line."""
+    return set(re.findall(r"^  (?:-\w(?: \w+)?, )?(--[a-z-]+)", text, re.MULTILINE))
+
+
+def test_help_of_score_shows_what_matters_and_the_rest_when_asked():
+    short, full = (segiou("score", option) for option in ("--help", "--help-all"))
+    assert (short.returncode, full.returncode, short.stderr, full.stderr) == (0, 0, "", "")
+    assert len(options_of(short.stdout) - {"--help", "--help-all"}) == 10
+    hidden = len(options_of(full.stdout)) - len(options_of(short.stdout))
+    assert f"{hidden} more options: segiou score --help-all" in short.stdout
+    assert "--resamples" in full.stdout and "--resamples" not in short.stdout
+    assert "more options" not in full.stdout
+
+
+@pytest.mark.parametrize(
+    "command", ["score", "explain", "compare", "report", "merge", "inspect", "explore"]
+)
+def test_output_has_the_same_letter_everywhere(command):
+    full = segiou(command, "--help-all" if command in ("score", "explain", "compare") else "-h")
+    assert "-o FILE, --output FILE" in full.stdout
+
+
 def test_help_keeps_the_capitals_of_names():
     assert "print one as TOML." in segiou("labelsets", "--help").stdout
     assert "IoU can be tried" in segiou("explore", "--help").stdout
@@ -373,7 +396,7 @@ def test_an_ascii_terminal_still_gets_its_table():
     assert "?" not in done.stdout
 
 
-def test_a_reader_that_goes_away_does_not_pass_the_gate(tmp_path):
+def test_a_reader_that_goes_away_does_not_pass_the_threshold(tmp_path):
     command = [sys.executable, "-m", "segiou", *SCORE, "--fail-under", "miou=1"]
     files = ["--per-image", tmp_path / "i.csv"]
     read, write = os.pipe()

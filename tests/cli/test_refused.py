@@ -17,7 +17,10 @@ COMPARE = ["compare", "no-a", "no-b"]
 
 def refused(capsys, arguments) -> str:
     """What is said by a command that must end with 2 and print no data."""
-    assert main([str(argument) for argument in arguments]) == 2
+    try:
+        assert main([str(argument) for argument in arguments]) == 2
+    except SystemExit as ended:  # argparse found it
+        assert ended.code == 2
     found = capsys.readouterr()
     assert found.out == ""
     assert found.err.startswith("segiou: ")
@@ -40,7 +43,7 @@ class TestFiles:
     def test_in_a_file(self, capsys, tmp_path, option):
         (tmp_path / "file").touch()
         said = refused(capsys, [*NOWHERE, option, tmp_path / "file" / "f.html"])
-        assert f"the folder {tmp_path}/file is a file; make it, or choose another" in said
+        assert f"the folder {tmp_path}/file is a file; create it, or choose another" in said
 
     def test_that_are_folders(self, capsys, tmp_path, option):
         said = refused(capsys, [*NOWHERE, option, tmp_path])
@@ -64,7 +67,7 @@ class TestFiles:
 
 def test_one_file_for_two_outputs(capsys, tmp_path):
     files = ["--html", tmp_path / "r.html", "--output", tmp_path / "." / "r.html"]
-    assert "over what --output writes" in refused(capsys, [*NOWHERE, *files])
+    assert "would overwrite what --output writes" in refused(capsys, [*NOWHERE, *files])
 
 
 def test_an_output_over_an_input(capsys, tmp_path):
@@ -73,9 +76,9 @@ def test_an_output_over_an_input(capsys, tmp_path):
     run, labels = tmp_path / "run.sqlite", tmp_path / "mine.toml"
     for command in (["report", run], ["explain", run], ["compare", run, "b"]):
         said = refused(capsys, [*command, "--output", run])
-        assert f"would be written over {run}; choose another name" in said
+        assert f"would overwrite {run}; choose another name" in said
     command = ["score", "no-truth", "no-pred", "--labels", labels, "--run", labels]
-    assert f"would be written over {labels}" in refused(capsys, command)
+    assert f"would overwrite {labels}" in refused(capsys, command)
     assert {path.read_text() for path in tmp_path.iterdir()} == {"precious"}
 
 
@@ -86,9 +89,10 @@ def test_plots_where_a_file_is(capsys, tmp_path):
     assert "is a file; name a folder" in said
 
 
-def test_photographs_that_are_no_folder(capsys, tmp_path):
+def test_images_that_are_no_folder(capsys, tmp_path):
     page = ["--html", tmp_path / "r.html", "--images", tmp_path / "no"]
-    assert "no: is no folder" in refused(capsys, [*NOWHERE, *page])
+    said = refused(capsys, [*NOWHERE, *page])
+    assert "no: is not a folder; name the folder that holds the images" in said
 
 
 @pytest.mark.parametrize(
@@ -100,10 +104,10 @@ def test_photographs_that_are_no_folder(capsys, tmp_path):
         (["--fail-under", "dice:=0.5"], "no such class"),
         (["--fail-under", "boundary_iou=0.5"], "score with --boundary"),
         (["--worst", "3", "--worst-by", "iou:unicorn"], "no score 'iou:unicorn'; there are mean"),
-        (["--worst-by", "influence"], "--worst-by says nothing without --worst"),
-        (["--images", "."], "--images says nothing without --html"),
-        (["--examples", "3"], "--examples says nothing without --html"),
-        (["--seed", "1"], "--seed says nothing without --intervals"),
+        (["--worst-by", "influence"], "--worst-by has no effect without --worst"),
+        (["--images", "."], "--images has no effect without --html"),
+        (["--examples", "3"], "--examples has no effect without --html"),
+        (["--seed", "1"], "--seed has no effect without --intervals"),
         (["--intervals", "--level", "95"], "level must be between 0 and 1"),
         (["--intervals", "--resamples", "1"], "--resamples must be at least 2"),
         (["--intervals", "--resamples", "99999999999"], "--resamples must be at most 10000000"),
@@ -203,7 +207,7 @@ def test_findings_take_their_format_from_their_ending(capsys, tmp_path):
             ([*NOWHERE, option, ""], f"{option} is empty; is a variable not set?")
             for option in ("--output", "--html", "--run", "--key", "--group-by", "--ignore")
         ),
-        ([*NOWHERE, "--ignore", ","], "take values or names of classes, got ','"),
+        ([*NOWHERE, "--ignore", ","], "takes values or names of classes, got ','"),
         (["explain", "."], ". is a folder, not a run file; for folders: TRUTH PRED --labels SET"),
         (["compare", ".", "no-b"], "for folders: PRED PRED --truth DIR --labels SET"),
         (["report", "."], ". is a folder, not a run file; to score it: segiou score"),
@@ -218,6 +222,7 @@ def test_arguments_that_are_not_what_was_meant(capsys, arguments, said):
     [
         ([*NOWHERE, "--formt", "json"], "--formt json; did you mean --format?"),
         ([*NOWHERE, "--formt=json"], "--formt=json; did you mean --format?"),
+        (["score", "a", "b", "--lables", "2"], "--lables 2; did you mean --labels?"),
         ([*NOWHERE, "another"], "unrecognized arguments: another\n"),
         (["report", "run", "--labels", "3"], "unrecognized arguments: --labels 3\n"),
     ],

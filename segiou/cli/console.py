@@ -1,4 +1,4 @@
-"""The terminal: what is written and said, colours, progress, and Ctrl-C."""
+"""What the command writes to stdout and stderr: text, notes, progress; and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -34,13 +34,7 @@ EXIT_INTERRUPTED = 130
 
 @contextmanager
 def interruptible(*, kept: bool) -> Iterator[Callable[[], bool]]:
-    """Yield a function that says whether somebody has asked to stop.
-
-    Parameters
-    ----------
-    kept : bool
-        Whether finished pairs are kept in a run file, for what is said.
-    """
+    """A function that says whether Ctrl-C was pressed; ``kept`` where a run file keeps pairs."""
     asked = threading.Event()
 
     def on_signal(number: int, frame: FrameType | None) -> None:
@@ -49,8 +43,8 @@ def interruptible(*, kept: bool) -> Iterator[Callable[[], bool]]:
             sys.stderr.flush()
             os._exit(EXIT_INTERRUPTED)
         asked.set()
-        what = "; then the run file can be gone on with" if kept else ""
-        note(f"finishing what is under way{what}. Ctrl-C again stops at once")
+        what = "; the run file can be continued" if kept else ""
+        note(f"finishing the pairs that are being counted{what}. Ctrl-C again stops at once")
 
     if threading.current_thread() is not threading.main_thread():
         yield asked.is_set
@@ -62,13 +56,13 @@ def interruptible(*, kept: bool) -> Iterator[Callable[[], bool]]:
         signal.signal(signal.SIGINT, before)
 
 
-#: What stands for characters of tables where an encoding lacks them.
+#: Replacements for characters of tables, where an encoding lacks them.
 _PLAIN = str.maketrans(
     {"█": "#", **dict.fromkeys("▏▎▍", ""), **dict.fromkeys("▌▋▊▉", "#")}
     | {**dict.fromkeys("─–−", "-"), "━": "=", "×": "x", "·": "*", "…": "...", "’": "'", "■": "#"}
 )
 
-#: Room is taken from the blanks before it, so that columns stay aligned.
+#: With two of the blanks before it, so that columns stay aligned.
 _INFINITE = re.compile("(?:(?<= ) {2})?∞")
 
 
@@ -91,12 +85,12 @@ def _stdout_is_terminal() -> bool:
 
 
 def note(text: str) -> None:
-    """Say something beside the data, with nothing in it that could move the cursor."""
+    """Write a note to stderr, with nothing in it that could move the cursor."""
     say("\n".join(map(printable, f"segiou: {text}".split("\n"))) + "\n")
 
 
 def say(text: str) -> None:
-    """Write to stderr, if somebody is there to read it."""
+    """Write to stderr; not an error where it is closed."""
     if sys.stderr is None:
         return
     try:
@@ -109,10 +103,7 @@ def say(text: str) -> None:
 def write(text: str) -> None:
     """Write data to stdout, also where its encoding lacks a character.
 
-    Raises
-    ------
-    OSError
-        If stdout is closed or cannot be written; not if its reader has gone.
+    A closed or full stdout is an OSError; a reader that has gone is not.
     """
     if sys.stdout is None:
         raise OSError(errno.EBADF, "is closed", "stdout")
@@ -132,7 +123,7 @@ def write(text: str) -> None:
         sys.stdout.write(text)
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader has gone, as `segiou … | head` does; files and gates are still to come.
+        # The reader has gone, as `segiou … | head` does; files and thresholds are still to come.
         _silence(sys.stdout)
     except OSError as error:
         # What is left in the buffer would fail again at the end of the process.
@@ -146,7 +137,7 @@ def _silence(stream: TextIO) -> None:
 
 @contextmanager
 def noted_warnings(*, quiet: bool) -> Iterator[None]:
-    """Say warnings of the library once each, and not as a program's author sees them."""
+    """Show each warning of the library once, as a note without its place in the code."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         yield
@@ -157,7 +148,7 @@ def noted_warnings(*, quiet: bool) -> Iterator[None]:
 
 @contextmanager
 def progress_bar(what: str, *, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
-    """A bar on stderr while something takes long, if somebody can see it."""
+    """A progress bar on stderr, where that is a terminal."""
     if quiet or sys.stderr is None or not sys.stderr.isatty():
         yield None
         return

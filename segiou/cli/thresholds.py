@@ -1,0 +1,104 @@
+"""Thresholds of scores (``--fail-under``): read, checked against the classes, compared."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from segiou.report.report import Report
+
+__all__ = ["Threshold", "check_thresholds", "failed_thresholds", "read_thresholds"]
+
+_ALIASES = {"miou": "mean_iou"}
+_SCORES = (
+    "mean_iou",
+    "mean_dice",
+    "pixel_accuracy",
+    "mean_accuracy",
+    "frequency_weighted_iou",
+    "cohen_kappa",
+    "boundary_iou",
+)
+_CLASS_SCORES = ("iou", "dice", "precision", "recall")
+
+
+class Threshold(NamedTuple):
+    """The least value that a score may have; ``class_name`` where it is the score of a class."""
+
+    score: str
+    class_name: str | None
+    least: float
+
+    @property
+    def name(self) -> str:
+        """The score as the option names it."""
+        return self.score if self.class_name is None else f"{self.score}:{self.class_name}"
+
+
+def read_thresholds(texts: Sequence[str]) -> list[Threshold]:
+    """Read ``NAME=VALUE`` texts; refuse unknown names, and values that no score reaches."""
+    return [_read(text) for text in texts]
+
+
+def _read(text: str) -> Threshold:
+    name, _, value = text.rpartition("=")
+    name = _ALIASES.get(name.strip(), name.strip())
+    score, colon, class_name = name.partition(":")
+    if name in _SCORES:
+        return Threshold(name, None, _least(text, value))
+    if colon and score in _CLASS_SCORES:
+        return Threshold(score, class_name, _least(text, value))
+    known = ", ".join(("miou", *_SCORES[1:], *(f"{score}:CLASS" for score in _CLASS_SCORES)))
+    msg = f"--fail-under {text!r}: write NAME=VALUE with a name of {known}"
+    raise ValueError(msg)
+
+
+def _least(text: str, value: str) -> float:
+    try:
+        least = float(value)
+    except ValueError:
+        least = math.nan
+    if math.isnan(least):
+        msg = f"--fail-under {text!r}: {value!r} is not a number"
+        raise ValueError(msg)
+    if least > 1:
+        hint = f"; for {least:g} % write {least / 100:g}" if least <= 100 else ""
+        msg = f"--fail-under {text!r}: no score is above 1{hint}"
+        raise ValueError(msg)
+    return least
+
+
+def check_thresholds(
+    thresholds: Sequence[Threshold], class_names: Sequence[str], *, boundary: bool
+) -> None:
+    """Refuse thresholds of scores that a report will not have."""
+    for threshold in thresholds:
+        if threshold.score == "boundary_iou" and not boundary:
+            why = "boundaries are not measured; score with --boundary"
+            msg = f"--fail-under {threshold.name}: {why}"
+            raise ValueError(msg)
+        if threshold.class_name is not None and threshold.class_name not in class_names:
+            known = ", ".join(class_names)
+            msg = f"--fail-under {threshold.name}: no such class; there are {known}"
+            raise ValueError(msg)
+
+
+def failed_thresholds(report: Report, thresholds: Sequence[Threshold]) -> list[str]:
+    """Say which scores of a report are below their thresholds; an undefined score is."""
+    failures = []
+    for threshold in thresholds:
+        value = _value(report, threshold)
+        if not value >= threshold.least:
+            shown = "undefined" if math.isnan(value) else repr(value)
+            failures.append(
+                f"threshold failed: {threshold.name} is {shown}, below {threshold.least}"
+            )
+    return failures
+
+
+def _value(report: Report, threshold: Threshold) -> float:
+    if threshold.class_name is None:
+        return float(getattr(report, threshold.score))
+    row = report.classes[report.class_names.index(threshold.class_name)]
+    return float(getattr(row, threshold.score))
