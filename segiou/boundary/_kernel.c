@@ -1,13 +1,8 @@
-/* The door between Python and the boundary kernel: contiguous buffers in, counts out.
+/* Python's entry point to the boundary kernel: contiguous buffers in, counts out.
  *
  * Everything that could read or write outside a buffer is checked here.
  */
-#include <pyconfig.h>
-#ifndef Py_GIL_DISABLED /* the free-threaded build has no limited API */
-#define Py_LIMITED_API 0x030B0000
-#endif
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "../_support/_python.h"
 
 #include "_kernel.h"
 
@@ -45,7 +40,7 @@ static int has_size(const Py_buffer *view, Py_ssize_t items, size_t itemsize)
  *             inner, trimap, outer, loops=None)
  *
  * loops: "avx512", "avx2" or "portable", by default the best that there are. */
-static PyObject *door_count_bands(PyObject *module, PyObject *args)
+static PyObject *py_count_bands(PyObject *module, PyObject *args)
 {
     Py_buffer views[MAX_BUFFERS];
     Py_ssize_t height, width, num_classes, reach;
@@ -95,7 +90,7 @@ static int are_points(const Py_buffer *points, const Py_buffer *starts)
 }
 
 /* nearest(query, query_starts, target, target_starts, row_step, column_step, squared) */
-static PyObject *door_nearest(PyObject *module, PyObject *args)
+static PyObject *py_nearest(PyObject *module, PyObject *args)
 {
     Py_buffer views[MAX_BUFFERS];
     double row_step, column_step;
@@ -118,7 +113,7 @@ static PyObject *door_nearest(PyObject *module, PyObject *args)
 
 /* encode(truth, pred, ignored, num_classes, truth_codes, pred_codes) -> (truth, pred): whether a
  * label of either side is no class. ignored = -1: no value is */
-static PyObject *door_encode(PyObject *module, PyObject *args)
+static PyObject *py_encode(PyObject *module, PyObject *args)
 {
     Py_buffer views[4];
     Py_ssize_t ignored, num_classes;
@@ -141,7 +136,7 @@ static PyObject *door_encode(PyObject *module, PyObject *args)
 }
 
 /* count_valid(codes) -> pixels that are not ignored */
-static PyObject *door_count_valid(PyObject *module, PyObject *args)
+static PyObject *py_count_valid(PyObject *module, PyObject *args)
 {
     Py_buffer view;
     (void)module;
@@ -153,16 +148,14 @@ static PyObject *door_count_valid(PyObject *module, PyObject *args)
 }
 
 static PyMethodDef methods[] = {
-    {"encode", door_encode, METH_VARARGS, NULL},
-    {"count_valid", door_count_valid, METH_VARARGS, NULL},
-    {"count_bands", door_count_bands, METH_VARARGS, NULL},
-    {"nearest", door_nearest, METH_VARARGS, NULL},
+    {"encode", py_encode, METH_VARARGS, NULL},
+    {"count_valid", py_count_valid, METH_VARARGS, NULL},
+    {"count_bands", py_count_bands, METH_VARARGS, NULL},
+    {"nearest", py_nearest, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 
-static PyModuleDef_Slot slots[] = {
-    {0, NULL},
-};
+static PyModuleDef_Slot slots[] = {SLOTS_WITHOUT_STATE};
 
 static PyModuleDef definition = {
     PyModuleDef_HEAD_INIT, .m_name = "_kernel", .m_methods = methods, .m_slots = slots,

@@ -1,4 +1,4 @@
-/* Counting at boundaries: what the files of the kernel share. None but the door knows Python. */
+/* Counting at boundaries: what the files of the kernel share. Only _kernel.c knows Python. */
 #ifndef SEGIOU_BOUNDARY_KERNEL_H
 #define SEGIOU_BOUNDARY_KERNEL_H
 

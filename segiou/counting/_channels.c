@@ -4,12 +4,7 @@
  * channel j % period. Up to 255 rows are added byte by byte, which cannot overflow and which
  * compilers turn into vector additions; then the columns are folded into 64-bit totals.
  */
-#include <pyconfig.h>
-#ifndef Py_GIL_DISABLED /* the free-threaded build has no limited API */
-#define Py_LIMITED_API 0x030B0000
-#endif
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "../_support/_python.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -156,12 +151,7 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyModuleDef_Slot slots[] = {
-#ifdef Py_mod_gil
-    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
-#endif
-    {0, NULL},
-};
+static PyModuleDef_Slot slots[] = {SLOTS_WITHOUT_STATE};
 
 static struct PyModuleDef module = {
     PyModuleDef_HEAD_INIT, .m_name = "_channels",

@@ -1,25 +1,20 @@
-/* The door between Python and the counting kernel: buffers in, nothing out.
+/* Python's entry point to the counting kernel: buffers in, nothing out.
  *
  * Everything that could write outside the table is checked here: shapes, dtypes, and that every
  * code lies inside. Codes are copied before they are checked, so that no other thread can change
  * them afterwards; the labels themselves may change meanwhile without harm.
  */
-#include <pyconfig.h>
-#ifndef Py_GIL_DISABLED /* the free-threaded build has no limited API */
-#define Py_LIMITED_API 0x030B0000
-#endif
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "../_support/_python.h"
 
 #include "_kernel.h"
 
 #include <string.h>
 
-/* One label array as it came through the door. */
+/* One label array as the caller gave it. */
 typedef struct {
     const char *name;
     Py_buffer view;
-    int is_signed, is_bool;
+    int is_signed;
     Meaning meaning;
     Source source;
 } Labels;
@@ -61,13 +56,11 @@ static int open_labels(Labels *labels, PyObject *object)
                      view->ndim, MAX_AXES);
         return -1;
     }
-    labels->is_bool = format.type == '?';
     labels->is_signed = strchr("bhilqn", format.type) != NULL;
     labels->source.data = view->buf;
     labels->source.itemsize = (int)view->itemsize;
     labels->source.is_swapped = format.is_swapped;
-    for (int axis = 0; axis < view->ndim; axis++)
-        labels->source.strides[axis] = view->strides[axis];
+    labels->source.is_bool = format.type == '?';
     return 0;
 }
 
@@ -187,16 +180,18 @@ static int check_shapes(const Py_buffer *truth, const Py_buffer *pred)
 /* As count_all. */
 static int count_labels(const Loops *loops, Labels *truth, Labels *pred, const Py_buffer *table)
 {
-    int counted = prepare_sources(&truth->source, &truth->meaning, truth->is_bool,
-                                  (uint32_t)table->shape[1], &pred->source, &pred->meaning,
-                                  pred->is_bool);
+    int counted =
+        prepare_sources(&truth->source, &truth->meaning, &pred->source, &pred->meaning);
     if (counted == 0) {
-        ptrdiff_t shape[MAX_AXES];
-        for (int axis = 0; axis < truth->view.ndim; axis++)
-            shape[axis] = truth->view.shape[axis];
+        Axes axes = {.ndim = truth->view.ndim, .arrays = 2};
+        for (int axis = 0; axis < axes.ndim; axis++) {
+            axes.shape[axis] = truth->view.shape[axis];
+            axes.strides[0][axis] = truth->view.strides[axis];
+            axes.strides[1][axis] = pred->view.strides[axis];
+        }
         Py_BEGIN_ALLOW_THREADS
-        counted = count_all(loops, truth->view.ndim, shape, &truth->source, &pred->source,
-                            table->buf, (size_t)table->shape[0], (size_t)table->shape[1]);
+        counted = count_all(loops, &axes, &truth->source, &pred->source, table->buf,
+                            (size_t)table->shape[0], (size_t)table->shape[1]);
         Py_END_ALLOW_THREADS
     }
     if (counted < 0)
@@ -281,13 +276,7 @@ static PyMethodDef methods[] = {
 
 static PyModuleDef_Slot slots[] = {
     {Py_mod_exec, (void *)start},
-#ifdef Py_mod_multiple_interpreters
-    {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
-#endif
-#ifdef Py_mod_gil
-    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
-#endif
-    {0, NULL},
+    SLOTS_WITHOUT_STATE,
 };
 
 static struct PyModuleDef definition = {

@@ -1,21 +1,22 @@
 /* Counting label pairs: what the files of the kernel share.
  *
- * A call goes through three rooms, none of which knows Python:
+ * A call passes three stages, none of which knows Python:
  *
  *   walk     the two arrays, of any strides, as blocks of at most BLOCK pixels
  *   symbols  a block of values, of any integer dtype, as small symbols
- *   runs     two blocks of symbols, counted: runs of equal pairs, or pixel by pixel
+ *   blocks   two blocks of symbols, counted: runs of equal pairs, or pixel by pixel
  *
- * Symbols are what makes a pass over pixels cheap: what a value means is looked up once per
- * run, in `offsets`, and not once per pixel.
+ * Symbols make a pass over pixels cheap: what a value means is looked up once per run, in
+ * `offsets`, and not once per pixel.
  */
 #ifndef SEGIOU_KERNEL_H
 #define SEGIOU_KERNEL_H
 
+#include "_axes.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
-#define MAX_AXES 64
 #define BLOCK 4096       /* pixels of a block; positions in it must fit 16 bits */
 #define OVERRUN 64       /* what a scan may write past the last position */
 #define MAX_CODES 65536  /* codes are 16 bits wide */
@@ -23,19 +24,19 @@
 
 /* What the values of an array mean, as the caller says it. */
 typedef struct {
-    uint16_t *memory;      /* the copied codes; freed by whom allocated them */
+    uint16_t *memory;      /* the copied codes; whoever allocated them frees them */
     const uint16_t *codes; /* of the values first, first + 1, ...; each below states */
     uint64_t length;
     uint64_t first;  /* the low bits of the dtype; higher ones do not matter */
     uint32_t states; /* rows or columns of the table; states - 1 is the code of all other values */
 } Meaning;
 
-/* How the values of one array become symbols. From SYMBOL_IS_SHIFT16 on they have 16 bits, then
- * those of both arrays. */
+/* How the values of one array become symbols. From SYMBOL_IS_SHIFT16 on they have 16 bits, and
+ * those of the other array then have, too. */
 typedef enum {
     SYMBOL_IS_BYTE,  /* 1-byte values: the byte itself, of which there are 256 */
     SYMBOL_IS_SHIFT, /* value - first, where that is < 256, else `outside`; 8 bits */
-    SYMBOL_IS_CODE8,   /* the code itself, looked up per pixel; 8 bits */
+    SYMBOL_IS_CODE8, /* the code itself, looked up per pixel; 8 bits */
     SYMBOL_IS_SHIFT16, /* min(value - first, length), or a byte; 16 bits */
     SYMBOL_IS_CODE16   /* the code itself, looked up per pixel; 16 bits */
 } SymbolKind;
@@ -43,9 +44,8 @@ typedef enum {
 /* One of the two label arrays and what its values mean. */
 typedef struct {
     const char *data;
-    ptrdiff_t strides[MAX_AXES];
     int itemsize; /* 1, 2, 4 or 8 */
-    int is_swapped;
+    int is_swapped, is_bool;
     SymbolKind kind;
     uint64_t first;    /* the smallest value with a code, as the low bits of the dtype */
     uint64_t length;   /* how many values from `first` on have a code */
@@ -55,7 +55,7 @@ typedef struct {
     uint32_t few_offsets[256]; /* what offsets points to where there are no more symbols */
 } Source;
 
-/* Small counters for blocks without runs; see _kernel_noise.c. */
+/* Small counters for blocks without runs; see _kernel_blocks.c. */
 typedef struct {
     uint32_t *few; /* two per cell of the table */
     uint8_t *many; /* one per pair of 8-bit symbols */
@@ -84,6 +84,19 @@ typedef void (*Shift)(const char *values, size_t n, uint64_t first, uint8_t outs
 /* value -> 16-bit symbol of SYMBOL_IS_SHIFT16, likewise. */
 typedef void (*WideShift)(const char *values, size_t n, uint64_t first, uint64_t length,
                           uint16_t *symbols);
+
+/* One of these; compilers turn the loop into vector instructions of the target. */
+#define DEFINE_WIDE_SHIFT(TARGET, NAME, BITS)                                                 \
+    TARGET static void NAME(const char *values, size_t n, uint64_t first, uint64_t length,    \
+                            uint16_t *symbols)                                                \
+    {                                                                                         \
+        uint##BITS##_t value, limit = (uint##BITS##_t)length;                                 \
+        for (size_t i = 0; i < n; i++) {                                                      \
+            memcpy(&value, values + i * sizeof value, sizeof value);                          \
+            uint##BITS##_t index = (uint##BITS##_t)(value - (uint##BITS##_t)first);           \
+            symbols[i] = (uint16_t)(index < limit ? index : limit);                           \
+        }                                                                                     \
+    }
 
 /* Counts pixels into noise->few. */
 typedef void (*CountFew)(const uint8_t *truth, const uint8_t *pred, size_t n,
@@ -117,17 +130,14 @@ extern const Loops avx512_loops;
 #define FETCH_AHEAD(at) __builtin_prefetch((const char *)(at) + AHEAD)
 #define FETCHES_AHEAD (__builtin_cpu_is("intel") != 0)
 #endif
-/* What every set of loops may take over. */
-void wide16_portable(const char *values, size_t n, uint64_t first, uint64_t length,
-                     uint16_t *symbols);
-void wide32_portable(const char *values, size_t n, uint64_t first, uint64_t length,
-                     uint16_t *symbols);
-void wide64_portable(const char *values, size_t n, uint64_t first, uint64_t length,
-                     uint16_t *symbols);
+/* What other sets of loops use as well. */
 size_t scan16_portable(const void *truth_symbols, const void *pred_symbols, size_t n,
                        uint16_t *positions);
+void count_few_portable(const uint8_t *truth, const uint8_t *pred, size_t n,
+                        const Counters *counters);
 /* position_bytes[m] = the bits set in m, ascending, then zeros. */
 extern uint8_t position_bytes[256][8];
+/* Called once, before any loops run. */
 void fill_position_lookup(void);
 /* The loops by name, or the best that this processor can run where name is NULL. */
 const Loops *find_loops(const char *name);
@@ -138,8 +148,8 @@ int list_loops(const char **names);
 void cut_range(Meaning *meaning, uint64_t first, uint64_t missing, uint64_t lowest,
                uint64_t highest);
 /* Returns -1 where memory ran out. */
-int prepare_sources(Source *truth, const Meaning *truth_meaning, int truth_is_bool,
-                    uint32_t columns, Source *pred, const Meaning *pred_meaning, int pred_is_bool);
+int prepare_sources(Source *truth, const Meaning *truth_meaning, Source *pred,
+                    const Meaning *pred_meaning);
 void free_source(Source *source);
 
 /* `into` has room for n symbols. Returns it, or the values themselves where those serve. */
@@ -149,17 +159,13 @@ const void *as_symbols(const Source *source, const Loops *loops, const char *val
 /* n may be 0. positions has room for BLOCK + OVERRUN. */
 void count_block(const Loops *loops, int is_wide, const void *truth, const void *pred, size_t n,
                  const Counters *counters, uint16_t *positions);
-
-void count_noise(const Loops *loops, int is_wide, const void *truth, const void *pred, size_t n,
-                 const Counters *counters);
-void count_few_portable(const uint8_t *truth, const uint8_t *pred, size_t n,
-                        const Counters *counters);
-/* Brings what count_noise counted into the table. */
+/* Brings what the small counters hold into the table. */
 void finish_noise(const Counters *counters);
 
-/* Adds the counts of all pixels to the table. Returns whether its last row or column holds
- * anything now; -1 where memory ran out, with nothing counted. */
-int count_all(const Loops *loops, int ndim, const ptrdiff_t *shape, Source *truth, Source *pred,
-              int64_t *table, size_t rows, size_t cols);
+/* Adds the counts of all pixels to the table; the axes may be reordered and merged. Returns
+ * whether its last row or column holds anything now; -1 where memory ran out, with nothing
+ * counted. */
+int count_all(const Loops *loops, Axes *axes, Source *truth, Source *pred, int64_t *table,
+              size_t rows, size_t cols);
 
 #endif

@@ -4,6 +4,7 @@
 #ifdef HAS_X86_LOOPS
 
 #include <immintrin.h>
+#include <string.h>
 
 #define AVX2 __attribute__((target("avx2,bmi,bmi2,popcnt")))
 
@@ -111,6 +112,10 @@ DEFINE_SHIFT256(16, 64)
 DEFINE_SHIFT256(32, 32)
 DEFINE_SHIFT256(64, 16)
 
+DEFINE_WIDE_SHIFT(AVX2, wide16, 16)
+DEFINE_WIDE_SHIFT(AVX2, wide32, 32)
+DEFINE_WIDE_SHIFT(AVX2, wide64, 64)
+
 const Loops avx2_loops = {
     .name = "c-avx2",
     .is_runnable = has_avx2,
@@ -119,9 +124,9 @@ const Loops avx2_loops = {
     .shift16 = shift16_avx2,
     .shift32 = shift32_avx2,
     .shift64 = shift64_avx2,
-    .wide16 = wide16_portable,
-    .wide32 = wide32_portable,
-    .wide64 = wide64_portable,
+    .wide16 = wide16,
+    .wide32 = wide32,
+    .wide64 = wide64,
     .count_few = count_few_portable,
 };
 

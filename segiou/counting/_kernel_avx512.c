@@ -163,27 +163,9 @@ DEFINE_SHIFT512(16, 32)
 DEFINE_SHIFT512(32, 16)
 DEFINE_SHIFT512(64, 8)
 
-#define DEFINE_WIDE512(BITS, STEP, STORE)                                                     \
-    AVX512 static void wide##BITS##_avx512(const char *values, size_t n, uint64_t first,      \
-                                           uint64_t length, uint16_t *symbols)                \
-    {                                                                                         \
-        __m512i firsts = _mm512_set1_epi##BITS((int##BITS##_t)first);                         \
-        __m512i lengths = _mm512_set1_epi##BITS((int##BITS##_t)length);                       \
-        size_t i = 0;                                                                         \
-        for (; i + STEP <= n; i += STEP) {                                                    \
-            const char *at = values + i * (BITS / 8);                                         \
-            FETCH_AHEAD(at);                                                                  \
-            __m512i index = _mm512_sub_epi##BITS(_mm512_loadu_si512(at), firsts);             \
-            STORE(symbols + i, _mm512_min_epu##BITS(index, lengths));                         \
-        }                                                                                     \
-        wide##BITS##_portable(values + i * (BITS / 8), n - i, first, length, symbols + i);    \
-    }
-
-#define WIDE_STORE32(to, index) _mm256_storeu_si256((__m256i *)(to), _mm512_cvtepi32_epi16(index))
-#define WIDE_STORE64(to, index) _mm_storeu_si128((__m128i *)(to), _mm512_cvtepi64_epi16(index))
-DEFINE_WIDE512(16, 32, _mm512_storeu_si512)
-DEFINE_WIDE512(32, 16, WIDE_STORE32)
-DEFINE_WIDE512(64, 8, WIDE_STORE64)
+DEFINE_WIDE_SHIFT(AVX512, wide16, 16)
+DEFINE_WIDE_SHIFT(AVX512, wide32, 32)
+DEFINE_WIDE_SHIFT(AVX512, wide64, 64)
 
 /* Looks 64 symbols up in a table of 256. */
 AVX512 static inline __m512i look_up(const __m512i *table, __m512i symbols)
@@ -251,9 +233,9 @@ const Loops avx512_loops = {
     .shift16 = shift16_avx512,
     .shift32 = shift32_avx512,
     .shift64 = shift64_avx512,
-    .wide16 = wide16_avx512,
-    .wide32 = wide32_avx512,
-    .wide64 = wide64_avx512,
+    .wide16 = wide16,
+    .wide32 = wide32,
+    .wide64 = wide64,
     .count_few = count_few_avx512,
 };
 

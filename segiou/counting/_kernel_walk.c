@@ -1,6 +1,6 @@
 /* Two strided arrays as a sequence of blocks that fit the first-level cache.
  *
- * Counts do not depend on the order of the pixels, so the axes may be turned round, sorted and
+ * Counts do not depend on the order of the pixels, so the axes may be reversed, sorted and
  * merged: most arrays that are not contiguous, such as transposed or reversed ones, become
  * contiguous that way and are read in place.
  */
@@ -14,14 +14,10 @@
 #define CACHE_LINE 64
 
 typedef struct {
-    int ndim;
-    ptrdiff_t shape[MAX_AXES];
-    Source *truth, *pred;
-} Grid;
-
-typedef struct {
     const Loops *loops;
     const Counters *counters;
+    const Axes *axes;
+    const Source *truth, *pred;
     int is_wide;
     uint16_t *positions;
     char *native;
@@ -29,137 +25,73 @@ typedef struct {
     char *pred_symbols;
 } Workspace;
 
-static ptrdiff_t magnitude(ptrdiff_t stride) { return stride < 0 ? -stride : stride; }
+enum { TRUTH, PRED };
 
-static void reverse_axis(Source *source, int axis, ptrdiff_t length)
-{
-    source->data += (length - 1) * source->strides[axis];
-    source->strides[axis] = -source->strides[axis];
-}
+static size_t magnitude(ptrdiff_t stride) { return (size_t)(stride < 0 ? -stride : stride); }
 
-static void swap_strides(Source *source, int a, int b)
+/* Where both arrays go backwards along an axis, they may as well go forwards. */
+static void reverse_axes(Axes *axes, Source *truth, Source *pred)
 {
-    ptrdiff_t kept = source->strides[a];
-    source->strides[a] = source->strides[b];
-    source->strides[b] = kept;
-}
-
-static int is_before(const Grid *grid, int a, int b)
-{
-    size_t stride_a = (size_t)magnitude(grid->truth->strides[a]) +
-                      (size_t)magnitude(grid->pred->strides[a]);
-    size_t stride_b = (size_t)magnitude(grid->truth->strides[b]) +
-                      (size_t)magnitude(grid->pred->strides[b]);
-    return stride_a > stride_b;
-}
-
-static void drop_single_axes(Grid *grid)
-{
-    int kept = 0;
-    for (int axis = 0; axis < grid->ndim; axis++) {
-        if (grid->shape[axis] == 1)
+    for (int axis = 0; axis < axes->ndim; axis++) {
+        ptrdiff_t *truth_stride = &axes->strides[TRUTH][axis];
+        ptrdiff_t *pred_stride = &axes->strides[PRED][axis];
+        if (*truth_stride > 0 || *pred_stride > 0)
             continue;
-        grid->shape[kept] = grid->shape[axis];
-        grid->truth->strides[kept] = grid->truth->strides[axis];
-        grid->pred->strides[kept] = grid->pred->strides[axis];
-        kept++;
-    }
-    grid->ndim = kept;
-}
-
-static void sort_axes(Grid *grid)
-{
-    for (int axis = 1; axis < grid->ndim; axis++) {
-        for (int b = axis; b > 0 && is_before(grid, b, b - 1); b--) {
-            ptrdiff_t kept = grid->shape[b];
-            grid->shape[b] = grid->shape[b - 1];
-            grid->shape[b - 1] = kept;
-            swap_strides(grid->truth, b, b - 1);
-            swap_strides(grid->pred, b, b - 1);
-        }
+        truth->data += (axes->shape[axis] - 1) * *truth_stride;
+        pred->data += (axes->shape[axis] - 1) * *pred_stride;
+        *truth_stride = -*truth_stride;
+        *pred_stride = -*pred_stride;
     }
 }
 
-static int continues(const Source *source, int outer, int inner, ptrdiff_t inner_length)
+static size_t both_strides(const Axes *axes, int axis)
 {
-    return source->strides[outer] == source->strides[inner] * inner_length;
+    return magnitude(axes->strides[TRUTH][axis]) + magnitude(axes->strides[PRED][axis]);
 }
 
-static void merge_axes(Grid *grid)
+static void swap_axes(Axes *axes, int a, int b)
 {
-    int last = 0;
-    for (int axis = 1; axis < grid->ndim; axis++) {
-        ptrdiff_t length = grid->shape[axis];
-        if (continues(grid->truth, last, axis, length) &&
-            continues(grid->pred, last, axis, length)) {
-            grid->shape[last] *= length;
-        } else {
-            grid->shape[++last] = length;
-        }
-        grid->truth->strides[last] = grid->truth->strides[axis];
-        grid->pred->strides[last] = grid->pred->strides[axis];
-    }
-    grid->ndim = grid->ndim ? last + 1 : 0;
+    ptrdiff_t length = axes->shape[a];
+    ptrdiff_t truth = axes->strides[TRUTH][a], pred = axes->strides[PRED][a];
+    move_axis(axes, b, a);
+    axes->shape[b] = length;
+    axes->strides[TRUTH][b] = truth;
+    axes->strides[PRED][b] = pred;
 }
 
-static void simplify(Grid *grid)
+/* The axis with the longest steps first. */
+static void sort_axes(Axes *axes)
 {
-    drop_single_axes(grid);
-    for (int axis = 0; axis < grid->ndim; axis++) {
-        if (grid->truth->strides[axis] <= 0 && grid->pred->strides[axis] <= 0) {
-            reverse_axis(grid->truth, axis, grid->shape[axis]);
-            reverse_axis(grid->pred, axis, grid->shape[axis]);
-        }
-    }
-    sort_axes(grid);
-    merge_axes(grid);
+    for (int axis = 1; axis < axes->ndim; axis++)
+        for (int b = axis; b > 0 && both_strides(axes, b) > both_strides(axes, b - 1); b--)
+            swap_axes(axes, b, b - 1);
 }
 
-/* Steps to the next row. Returns 0 after the last one. */
-static int next_row(const Grid *grid, ptrdiff_t *index, const char **truth, const char **pred)
+static void count_long_row(const Workspace *work, const char *truth, const char *pred)
 {
-    for (int axis = grid->ndim - 2; axis >= 0; axis--) {
-        ptrdiff_t truth_stride = grid->truth->strides[axis];
-        ptrdiff_t pred_stride = grid->pred->strides[axis];
-        if (++index[axis] < grid->shape[axis]) {
-            *truth += truth_stride;
-            *pred += pred_stride;
-            return 1;
-        }
-        *truth -= truth_stride * (grid->shape[axis] - 1);
-        *pred -= pred_stride * (grid->shape[axis] - 1);
-        index[axis] = 0;
-    }
-    return 0;
-}
-
-static void count_long_row(const Grid *grid, const Workspace *work, const char *truth,
-                           const char *pred)
-{
-    ptrdiff_t length = grid->shape[grid->ndim - 1];
-    ptrdiff_t truth_stride = grid->truth->strides[grid->ndim - 1];
-    ptrdiff_t pred_stride = grid->pred->strides[grid->ndim - 1];
-    int itemsize = grid->truth->itemsize > grid->pred->itemsize ? grid->truth->itemsize
-                                                                : grid->pred->itemsize;
+    ptrdiff_t length = row_length(work->axes);
+    ptrdiff_t truth_stride = row_stride(work->axes, TRUTH);
+    ptrdiff_t pred_stride = row_stride(work->axes, PRED);
+    int is_truth_wider = work->truth->itemsize > work->pred->itemsize;
     /* A page or less of either at once: the memory would idle while more of it is counted. */
-    ptrdiff_t step = BLOCK / itemsize;
+    ptrdiff_t step = BLOCK / (is_truth_wider ? work->truth : work->pred)->itemsize;
     for (ptrdiff_t done = 0; done < length; done += step) {
         size_t n = (size_t)(length - done < step ? length - done : step);
-        const void *t = as_symbols(grid->truth, work->loops, truth + done * truth_stride,
+        const void *t = as_symbols(work->truth, work->loops, truth + done * truth_stride,
                                    truth_stride, n, work->native, work->truth_symbols);
-        const void *p = as_symbols(grid->pred, work->loops, pred + done * pred_stride,
+        const void *p = as_symbols(work->pred, work->loops, pred + done * pred_stride,
                                    pred_stride, n, work->native, work->pred_symbols);
         count_block(work->loops, work->is_wide, t, p, n, work->counters, work->positions);
     }
 }
 
-static void count_long_rows(const Grid *grid, const Workspace *work)
+static void count_long_rows(const Workspace *work)
 {
-    const char *truth = grid->truth->data, *pred = grid->pred->data;
+    const char *rows[] = {work->truth->data, work->pred->data};
     ptrdiff_t index[MAX_AXES] = {0};
     do {
-        count_long_row(grid, work, truth, pred);
-    } while (next_row(grid, index, &truth, &pred));
+        count_long_row(work, rows[TRUTH], rows[PRED]);
+    } while (next_row(work->axes, index, rows));
 }
 
 static void append(const Source *source, const Workspace *work, const char *values,
@@ -172,24 +104,23 @@ static void append(const Source *source, const Workspace *work, const char *valu
         memcpy(into, made, n * width);
 }
 
-static void count_short_rows(const Grid *grid, const Workspace *work)
+static void count_short_rows(const Workspace *work)
 {
-    const char *truth = grid->truth->data, *pred = grid->pred->data;
+    const char *rows[] = {work->truth->data, work->pred->data};
     ptrdiff_t index[MAX_AXES] = {0};
-    size_t n = grid->ndim ? (size_t)grid->shape[grid->ndim - 1] : 1;
-    ptrdiff_t truth_stride = grid->ndim ? grid->truth->strides[grid->ndim - 1] : 0;
-    ptrdiff_t pred_stride = grid->ndim ? grid->pred->strides[grid->ndim - 1] : 0;
-    size_t filled = 0;
+    ptrdiff_t truth_stride = row_stride(work->axes, TRUTH);
+    ptrdiff_t pred_stride = row_stride(work->axes, PRED);
+    size_t n = (size_t)row_length(work->axes), filled = 0;
     do {
         if (filled + n > BLOCK) {
             count_block(work->loops, work->is_wide, work->truth_symbols, work->pred_symbols,
                         filled, work->counters, work->positions);
             filled = 0;
         }
-        append(grid->truth, work, truth, truth_stride, n, work->truth_symbols, filled);
-        append(grid->pred, work, pred, pred_stride, n, work->pred_symbols, filled);
+        append(work->truth, work, rows[TRUTH], truth_stride, n, work->truth_symbols, filled);
+        append(work->pred, work, rows[PRED], pred_stride, n, work->pred_symbols, filled);
         filled += n;
-    } while (next_row(grid, index, &truth, &pred));
+    } while (next_row(work->axes, index, rows));
     count_block(work->loops, work->is_wide, work->truth_symbols, work->pred_symbols, filled,
                 work->counters, work->positions);
 }
@@ -204,16 +135,14 @@ static int has_any_last(const int64_t *table, size_t rows, size_t cols)
     return any != 0;
 }
 
-int count_all(const Loops *loops, int ndim, const ptrdiff_t *shape, Source *truth, Source *pred,
-              int64_t *table, size_t rows, size_t cols)
+int count_all(const Loops *loops, Axes *axes, Source *truth, Source *pred, int64_t *table,
+              size_t rows, size_t cols)
 {
-    Grid grid = {.ndim = ndim, .truth = truth, .pred = pred};
-    for (int axis = 0; axis < ndim; axis++) {
-        if (shape[axis] == 0)
-            return has_any_last(table, rows, cols);
-        grid.shape[axis] = shape[axis];
-    }
-    simplify(&grid);
+    if (is_empty(axes))
+        return has_any_last(table, rows, cols);
+    reverse_axes(axes, truth, pred);
+    sort_axes(axes);
+    merge_axes(axes);
 
     size_t symbols = BLOCK * sizeof(uint16_t), native = BLOCK * sizeof(uint64_t);
     size_t positions = (BLOCK + OVERRUN) * sizeof(uint16_t);
@@ -224,15 +153,16 @@ int count_all(const Loops *loops, int ndim, const ptrdiff_t *shape, Source *trut
     char *memory = allocated + (CACHE_LINE - (uintptr_t)allocated % CACHE_LINE);
     Noise noise = {0};
     Counters counters = {table, rows, cols, truth->offsets, pred->offsets, &noise};
-    Workspace work = {.loops = loops, .counters = &counters, .native = memory};
+    Workspace work = {.loops = loops, .counters = &counters, .axes = axes, .truth = truth,
+                      .pred = pred, .native = memory};
     work.is_wide = truth->kind >= SYMBOL_IS_SHIFT16;
     work.truth_symbols = memory + native;
     work.pred_symbols = work.truth_symbols + symbols;
     work.positions = (uint16_t *)(work.pred_symbols + symbols);
-    if (grid.ndim > 0 && grid.shape[grid.ndim - 1] >= SHORT_ROW)
-        count_long_rows(&grid, &work);
+    if (row_length(axes) >= SHORT_ROW)
+        count_long_rows(&work);
     else
-        count_short_rows(&grid, &work);
+        count_short_rows(&work);
     finish_noise(&counters);
     free(allocated);
     return has_any_last(table, rows, cols);

@@ -1,14 +1,9 @@
-/* The door between Python and the deciding of labels: buffers in, labels out.
+/* Python's entry point to the kernel that makes labels of scores: buffers in, labels out.
  *
  * Scores come as unsigned integers of their width, beside the name of what their bits mean:
  * Python's buffers know no bfloat16.
  */
-#include <pyconfig.h>
-#ifndef Py_GIL_DISABLED /* the free-threaded build has no limited API */
-#define Py_LIMITED_API 0x030B0000
-#endif
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "../_support/_python.h"
 
 #include "_scores.h"
 
@@ -64,10 +59,11 @@ static int read_axes(Scores *scores, const Py_buffer *view, int first, const Py_
         return -1;
     }
     scores->data = view->buf;
-    scores->ndim = ndim;
+    scores->axes.ndim = ndim;
+    scores->axes.arrays = 1;
     for (int axis = 0; axis < ndim; axis++) {
-        scores->shape[axis] = view->shape[first + axis];
-        scores->strides[axis] = view->strides[first + axis];
+        scores->axes.shape[axis] = view->shape[first + axis];
+        scores->axes.strides[0][axis] = view->strides[first + axis];
     }
     return 0;
 }
@@ -97,23 +93,11 @@ static int read_threshold(Scores *scores, PyObject *bits)
     return 0;
 }
 
-/* The best loops that this processor can run, or the portable ones. */
-static const ScoreLoops *find_loops(int is_portable)
-{
-#ifdef HAS_X86_LOOPS
-    __builtin_cpu_init();
-    if (!is_portable && __builtin_cpu_supports("avx2"))
-        return &avx2_score_loops;
-#endif
-    (void)is_portable;
-    return &portable_score_loops;
-}
-
 /* `bits` is NULL where the largest score decides. */
 static PyObject *decide(PyObject *given_scores, const char *kind, PyObject *bits,
                         PyObject *given_labels, int is_portable)
 {
-    const ScoreLoops *loops = find_loops(is_portable);
+    const ScoreLoops *loops = find_score_loops(is_portable);
     Py_buffer view = {0}, labels = {0};
     Scores scores = {0};
     int has_nan = -1;
@@ -168,15 +152,7 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyModuleDef_Slot slots[] = {
-#ifdef Py_mod_multiple_interpreters
-    {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
-#endif
-#ifdef Py_mod_gil
-    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
-#endif
-    {0, NULL},
-};
+static PyModuleDef_Slot slots[] = {SLOTS_WITHOUT_STATE};
 
 static struct PyModuleDef module = {
     PyModuleDef_HEAD_INIT, .m_name = "segiou.counting._scores",

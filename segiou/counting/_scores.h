@@ -1,4 +1,4 @@
-/* Deciding labels from scores: what the files of the kernel share.
+/* Labels from scores: what the files of the kernel share.
  *
  * Scores are compared as integers that sort as they do, so that one set of loops serves every
  * type of one width, and compilers turn all of them into vector instructions. NaN sorts above
@@ -7,12 +7,13 @@
 #ifndef SEGIOU_SCORES_H
 #define SEGIOU_SCORES_H
 
+#include "_axes.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
-#define MAX_AXES 64
 #define MAX_CLASSES 256 /* labels are bytes */
-#define BLOCK 1024      /* pixels that are decided at once: their best scores stay in cache */
+#define BLOCK 1024      /* pixels that are compared at once: their best scores stay in cache */
 #define CHUNK 128       /* of them, for which is fetched ahead at once */
 #define CACHE_LINE 64
 #define WIDTHS 4        /* of 1, 2, 4 and 8 bytes */
@@ -47,29 +48,28 @@ typedef int (*Above)(const char *scores, size_t n, uint64_t infinity, uint64_t t
                      uint8_t *labels);
 
 /* Scores of n pixels, contiguous in each pixel, into planes of `room` pixels. */
-typedef void (*Turn)(const char *scores, ptrdiff_t pixel_stride, size_t classes, size_t n,
+typedef void (*Transpose)(const char *scores, ptrdiff_t pixel_stride, size_t classes, size_t n,
                      char *planes, size_t room);
 
 /* One set of inner loops, each by the width of the scores: portable, or for an instruction set. */
 typedef struct {
     Argmax argmax[2][WIDTHS], argmax_rows[2][WIDTHS]; /* by whether they are floats */
     Above above[WIDTHS];
-    Turn turn[WIDTHS];
+    Transpose transpose[WIDTHS];
 } ScoreLoops;
 
-extern const ScoreLoops portable_score_loops;
 #if defined(__x86_64__) && defined(__GNUC__)
 #define HAS_X86_LOOPS
-extern const ScoreLoops avx2_score_loops;
 #endif
+/* The best loops that this processor can run, or the portable ones. */
+const ScoreLoops *find_score_loops(int is_portable);
 
-/* Scores as they came through the door; the axes of pixels, outermost first. */
+/* Scores as the caller gave them. */
 typedef struct {
     const char *data;
     int width; /* 0 to 3: of 1, 2, 4 or 8 bytes */
     Key key;
-    int ndim;
-    ptrdiff_t shape[MAX_AXES], strides[MAX_AXES];
+    Axes axes; /* of the pixels */
     size_t classes;
     ptrdiff_t class_stride;
     uint64_t threshold;

@@ -1,11 +1,9 @@
-/* Loops over scores of one width: included once for each instruction set and width, with
+/* The loops over scores of one width; included by _scores_widths.h, with
  *
  *   TARGET   the attribute of its functions
  *   NAME(x)  x with its suffix
  *   WIDTH    bits of a score: 8, 16, 32 or 64
  */
-#define PASTE_(a, b, c) a##b##c
-#define PASTE(a, b, c) PASTE_(a, b, c)
 #define INT PASTE(int, WIDTH, _t)
 #define UINT PASTE(uint, WIDTH, _t)
 #define TOP ((UINT)((UINT)1 << (WIDTH - 1)))
@@ -33,7 +31,7 @@ TARGET static inline void NAME(take_one)(const INT *restrict plane, UINT k, size
     }
 }
 
-/* Four planes at once, lest what is kept be loaded and stored for each. */
+/* Four planes at once: then the best so far is loaded and stored once for all four. */
 TARGET static inline void NAME(take_four)(const INT *restrict a, const INT *restrict b,
                                           const INT *restrict c, const INT *restrict d, UINT k,
                                           size_t n, INT *restrict best, UINT *restrict labels,
@@ -54,7 +52,7 @@ TARGET static inline void NAME(take_four)(const INT *restrict a, const INT *rest
     }
 }
 
-/* While these pixels of four planes are decided, those of the next block are fetched: the
+/* While these pixels of four planes are compared, those of the next block are fetched: the
  * processor does not foresee where a short walk through many planes goes on. */
 TARGET static inline void NAME(take_planes)(const char *four, ptrdiff_t stride, UINT k, size_t n,
                                             INT *best, UINT *labels, int is_float, UINT constant)
@@ -143,5 +141,3 @@ TARGET static int NAME(above)(const char *scores, size_t n, uint64_t infinity, u
 #undef TOP
 #undef UINT
 #undef INT
-#undef PASTE
-#undef PASTE_

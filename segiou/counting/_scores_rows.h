@@ -1,7 +1,7 @@
 /* Scores of one width whose classes lie side by side; included by _scores_loops.h.
  *
- * Few classes are turned into planes, squares of a vector's width at a time. Many are folded
- * pixel by pixel, since so many planes would not stay in cache.
+ * Few classes are transposed into planes, squares of a vector's width at a time. Many are
+ * compared pixel by pixel, since so many planes would not stay in cache.
  */
 
 #ifdef HAS_SHUFFLES
@@ -24,7 +24,7 @@ typedef UINT NAME(Vector) __attribute__((vector_size(16)));
 #endif
 
 /* Each round of zipping moves one bit of the column's number into the row's. */
-TARGET static inline void NAME(turn_square)(const char *from, ptrdiff_t from_stride, char *to,
+TARGET static inline void NAME(transpose_square)(const char *from, ptrdiff_t from_stride, char *to,
                                             size_t to_stride)
 {
     NAME(Vector) rows[LANES], zipped[LANES];
@@ -41,8 +41,8 @@ TARGET static inline void NAME(turn_square)(const char *from, ptrdiff_t from_str
         memcpy(to + (size_t)i * to_stride, &rows[i], sizeof rows[i]);
 }
 
-/* Returns how many pixels were turned: as many as make whole squares. */
-TARGET static inline size_t NAME(turn_squares)(const char *scores, ptrdiff_t pixel_stride,
+/* Returns how many pixels were transposed: as many as make whole squares. */
+TARGET static inline size_t NAME(transpose_squares)(const char *scores, ptrdiff_t pixel_stride,
                                                size_t classes, size_t n, char *planes, size_t room)
 {
     size_t i = 0, size = sizeof(UINT);
@@ -50,7 +50,7 @@ TARGET static inline size_t NAME(turn_squares)(const char *scores, ptrdiff_t pix
         for (size_t k = 0; k < classes; k += LANES) {
             /* The last square goes back to where a whole one fits. */
             size_t at = k + LANES <= classes ? k : classes - LANES;
-            NAME(turn_square)(scores + (ptrdiff_t)i * pixel_stride + at * size, pixel_stride,
+            NAME(transpose_square)(scores + (ptrdiff_t)i * pixel_stride + at * size, pixel_stride,
                               planes + (at * room + i) * size, room * size);
         }
     return i;
@@ -61,7 +61,7 @@ TARGET static inline size_t NAME(turn_squares)(const char *scores, ptrdiff_t pix
 #endif
 
 /* `classes` and `stride` are constants wherever that lets compilers see a pattern. */
-TARGET static inline void NAME(turn_pixels)(const char *scores, ptrdiff_t stride, size_t classes,
+TARGET static inline void NAME(transpose_pixels)(const char *scores, ptrdiff_t stride, size_t classes,
                                             size_t n, char *planes, size_t room)
 {
     for (size_t k = 0; k < classes; k++)
@@ -70,19 +70,19 @@ TARGET static inline void NAME(turn_pixels)(const char *scores, ptrdiff_t stride
                    scores + (ptrdiff_t)i * stride + k * sizeof(UINT), sizeof(UINT));
 }
 
-TARGET static void NAME(turn)(const char *scores, ptrdiff_t pixel_stride, size_t classes, size_t n,
+TARGET static void NAME(transpose)(const char *scores, ptrdiff_t pixel_stride, size_t classes, size_t n,
                               char *planes, size_t room)
 {
     ptrdiff_t size = sizeof(UINT);
     size_t done = 0;
     if (classes == 2 && pixel_stride == 2 * size) {
-        NAME(turn_pixels)(scores, 2 * size, 2, n, planes, room);
+        NAME(transpose_pixels)(scores, 2 * size, 2, n, planes, room);
         return;
     }
 #ifdef HAS_SHUFFLES
-    done = NAME(turn_squares)(scores, pixel_stride, classes, n, planes, room);
+    done = NAME(transpose_squares)(scores, pixel_stride, classes, n, planes, room);
 #endif
-    NAME(turn_pixels)(scores + (ptrdiff_t)done * pixel_stride, pixel_stride, classes, n - done,
+    NAME(transpose_pixels)(scores + (ptrdiff_t)done * pixel_stride, pixel_stride, classes, n - done,
                       planes + (ptrdiff_t)done * size, room);
 }
 

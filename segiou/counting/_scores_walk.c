@@ -24,47 +24,13 @@ struct Work {
 
 static ptrdiff_t size_of(const Scores *scores) { return (ptrdiff_t)1 << scores->width; }
 
-static ptrdiff_t pixel_stride(const Scores *scores) { return scores->strides[scores->ndim - 1]; }
-
-/* The last axes as one, where they follow each other without a gap; at least one. */
-static void merge_axes(Scores *scores)
-{
-    if (scores->ndim == 0) {
-        scores->ndim = 1;
-        scores->shape[0] = 1;
-        scores->strides[0] = size_of(scores);
-    }
-    int last = 0;
-    for (int axis = 1; axis < scores->ndim; axis++) {
-        ptrdiff_t length = scores->shape[axis], stride = scores->strides[axis];
-        if (length == 1)
-            continue;
-        if (scores->shape[last] == 1 || scores->strides[last] == stride * length)
-            scores->shape[last] *= length;
-        else
-            scores->shape[++last] = length;
-        scores->strides[last] = stride;
-    }
-    scores->ndim = last + 1;
-}
-
-/* Steps to the next row of pixels. Returns NULL after the last one. */
-static const char *next_row(const Scores *scores, ptrdiff_t *index, const char *row)
-{
-    for (int axis = scores->ndim - 2; axis >= 0; axis--) {
-        if (++index[axis] < scores->shape[axis])
-            return row + scores->strides[axis];
-        row -= scores->strides[axis] * (scores->shape[axis] - 1);
-        index[axis] = 0;
-    }
-    return NULL;
-}
+static ptrdiff_t pixel_stride(const Scores *scores) { return row_stride(&scores->axes, 0); }
 
 static int is_aligned(const Scores *scores)
 {
     uintptr_t all = (uintptr_t)scores->data | (uintptr_t)scores->class_stride;
-    for (int axis = 0; axis < scores->ndim; axis++)
-        all |= (uintptr_t)scores->strides[axis];
+    for (int axis = 0; axis < scores->axes.ndim; axis++)
+        all |= (uintptr_t)scores->axes.strides[0][axis];
     return all % (uintptr_t)size_of(scores) == 0;
 }
 
@@ -90,10 +56,10 @@ static int argmax_buffer(const Work *work, size_t n, uint8_t *labels)
                   scores->key.constant, labels);
 }
 
-static int argmax_turned(const Work *work, const char *from, size_t n, uint8_t *labels)
+static int argmax_transposed(const Work *work, const char *from, size_t n, uint8_t *labels)
 {
     const Scores *scores = work->scores;
-    work->loops->turn[scores->width](from, pixel_stride(scores), scores->classes, n, work->planes,
+    work->loops->transpose[scores->width](from, pixel_stride(scores), scores->classes, n, work->planes,
                                      work->room);
     return argmax_buffer(work, n, labels);
 }
@@ -137,10 +103,11 @@ static int above_gathered(const Work *work, const char *from, size_t n, uint8_t 
 
 static int decide_rows(const Work *work, uint8_t *labels)
 {
-    const Scores *scores = work->scores;
-    size_t length = (size_t)scores->shape[scores->ndim - 1];
-    ptrdiff_t stride = pixel_stride(scores), index[MAX_AXES] = {0};
-    for (const char *row = scores->data; row != NULL; row = next_row(scores, index, row))
+    const Axes *axes = &work->scores->axes;
+    const char *row = work->scores->data;
+    size_t length = (size_t)row_length(axes);
+    ptrdiff_t stride = pixel_stride(work->scores), index[MAX_AXES] = {0};
+    do {
         for (size_t done = 0; done < length;) {
             size_t n = length - done < work->pixels ? length - done : work->pixels;
             if (work->decide(work, row + (ptrdiff_t)done * stride, n, labels))
@@ -148,6 +115,7 @@ static int decide_rows(const Work *work, uint8_t *labels)
             labels += n;
             done += n;
         }
+    } while (next_row(axes, index, &row));
     return 0;
 }
 
@@ -167,19 +135,19 @@ static int decide_buffered(Work *work, uint8_t *labels)
     return has_nan;
 }
 
-static int is_empty(const Scores *scores)
+/* Merges the axes; a single pixel is a row without gaps. */
+static void simplify(Scores *scores)
 {
-    int found = 0;
-    for (int axis = 0; axis < scores->ndim; axis++)
-        found |= scores->shape[axis] == 0;
-    return found;
+    merge_axes(&scores->axes);
+    if (row_length(&scores->axes) == 1)
+        scores->axes.strides[0][0] = size_of(scores);
 }
 
 int argmax_all(const ScoreLoops *loops, Scores *scores, uint8_t *labels)
 {
-    if (is_empty(scores))
+    if (is_empty(&scores->axes))
         return 0;
-    merge_axes(scores);
+    simplify(scores);
     Work work = {.loops = loops, .scores = scores, .decide = argmax_gathered, .pixels = BLOCK};
     int is_row = scores->class_stride == size_of(scores);
     if (is_aligned(scores) && pixel_stride(scores) == size_of(scores))
@@ -187,16 +155,16 @@ int argmax_all(const ScoreLoops *loops, Scores *scores, uint8_t *labels)
     else if (is_row && scores->classes << scores->width >= FEWEST_BYTES_OF_ROW)
         work.decide = argmax_rows;
     else if (is_row)
-        work.decide = argmax_turned;
+        work.decide = argmax_transposed;
     int is_in_place = work.decide == argmax_planes || work.decide == argmax_rows;
     return is_in_place ? decide_rows(&work, labels) : decide_buffered(&work, labels);
 }
 
 int above_all(const ScoreLoops *loops, Scores *scores, uint8_t *labels)
 {
-    if (is_empty(scores))
+    if (is_empty(&scores->axes))
         return 0;
-    merge_axes(scores);
+    simplify(scores);
     Work work = {.loops = loops, .scores = scores, .decide = above_gathered, .pixels = BLOCK};
     if (is_aligned(scores) && pixel_stride(scores) == size_of(scores)) {
         work.decide = above_row;

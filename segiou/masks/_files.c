@@ -1,15 +1,10 @@
-/* Small files in one go, without the interpreter's lock.
+/* Small files, read several at a time without the interpreter's lock.
  *
  * Each call of the operating system that Python makes gives the lock up and asks for it back.
- * Where several threads read small files, waiting for it takes longer than the reading. Whatever
- * is not plain is answered with None: it is for Python to judge.
+ * Where several threads read small files, waiting for it takes longer than the reading. For a
+ * file that is not plain the result is None, and Python reads it.
  */
-#define PY_SSIZE_T_CLEAN
-#include <pyconfig.h>
-#ifndef Py_GIL_DISABLED /* the free-threaded build has no limited API */
-#define Py_LIMITED_API 0x030B0000
-#endif
-#include <Python.h>
+#include "../_support/_python.h"
 
 #if !defined(_WIN32)
 
@@ -176,20 +171,12 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyModuleDef_Slot slots[] = {
-#ifdef Py_mod_multiple_interpreters
-    {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
-#endif
-#ifdef Py_mod_gil
-    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
-#endif
-    {0, NULL},
-};
+static PyModuleDef_Slot slots[] = {SLOTS_WITHOUT_STATE};
 
 static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT,
-    .m_name = "segiou.sources._files",
-    .m_doc = "Small files, read in one go.",
+    .m_name = "segiou.masks._files",
+    .m_doc = "Small files, read without the lock.",
     .m_methods = methods,
     .m_slots = slots,
 };

@@ -1,7 +1,5 @@
-/* The door from Python to the row filters of PNG. */
-#define PY_SSIZE_T_CLEAN
-#define Py_LIMITED_API 0x030B0000
-#include <Python.h>
+/* Python's entry point to the row filters of PNG. */
+#include "../_support/_python.h"
 
 #include "_png_decode.h"
 
@@ -64,10 +62,10 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static struct PyModuleDef_Slot slots[] = {{0, NULL}};
+static struct PyModuleDef_Slot slots[] = {SLOTS_WITHOUT_STATE};
 
 static struct PyModuleDef module = {
-    PyModuleDef_HEAD_INIT, "_png", "The row filters of PNG, undone in C.", 0,
+    PyModuleDef_HEAD_INIT, "segiou.masks._png", "The row filters of PNG, undone in C.", 0,
     methods, slots, NULL, NULL, NULL,
 };
 

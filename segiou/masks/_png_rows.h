@@ -3,7 +3,7 @@
  * A mask is made of runs, so nearly every filtered byte (residual) is zero.
  * Sixteen residuals are looked at together; where they are all zero the row
  * is copied from the row above or filled with the pixel on the left, and only
- * the pixels where something changes are worked out one by one.
+ * the pixels where something changes are computed one by one.
  *
  * Plain C without Python, so that a sanitizer harness can include it. Every
  * function reads and writes only the bytes of the rows that it is given.
@@ -164,11 +164,11 @@ undo_paeth_slowly(const uint8_t *residuals, const uint8_t *above, uint8_t *row,
     }
 }
 
-/* Where residuals are zero, Paeth's choice is settled for whole runs of pixels:
+/* Where residuals are zero, Paeth's choice is the same for whole runs of pixels:
  * left == corner    picks above, after which left == corner again: copy the row above;
  * above == corner   picks left, for as long as the row above is level: repeat left.
  * Both functions write from x on in blocks, the last of which may be wrong behind the
- * run, and return where the run ends: at a pixel that has to be worked out, or where
+ * run, and return where the run ends: at a pixel that has to be computed, or where
  * no whole block is left. */
 static inline size_t
 copy_run(const uint8_t *residuals, const uint8_t *above, uint8_t *row, size_t x, size_t size)

@@ -42,91 +42,68 @@ static SymbolKind choose_kind(const Source *source, const Meaning *meaning)
     return meaning->states <= 256 ? SYMBOL_IS_CODE8 : SYMBOL_IS_CODE16;
 }
 
+/* Likewise, where symbols have 16 bits. */
 static SymbolKind choose_wide_kind(const Source *source, const Meaning *meaning)
 {
     int fits = source->itemsize == 1 || meaning->length < MAX_CODES;
     return fits ? SYMBOL_IS_SHIFT16 : SYMBOL_IS_CODE16;
 }
 
-static uint32_t code_of(const Meaning *meaning, uint64_t index)
+static size_t count_symbols(const Source *source, const Meaning *meaning)
 {
+    if (source->kind == SYMBOL_IS_CODE8 || source->kind == SYMBOL_IS_CODE16)
+        return meaning->states;
+    int is_wide = source->kind == SYMBOL_IS_SHIFT16 && source->itemsize > 1;
+    return is_wide ? (size_t)meaning->length + 1 : 256;
+}
+
+/* The code of a byte, or of the value that is `index` above the first. */
+static uint32_t code_at(const Source *source, const Meaning *meaning, uint64_t index)
+{
+    if (source->itemsize == 1) {
+        /* Any byte that is not zero is True. */
+        uint64_t value = source->is_bool ? index != 0 : index;
+        index = (uint8_t)(value - meaning->first);
+    }
     return index < meaning->length ? meaning->codes[index] : meaning->states - 1;
-}
-
-static uint32_t code_of_byte(const Meaning *meaning, int is_bool, int byte)
-{
-    /* Any byte that is not zero is True. */
-    uint64_t value = (uint64_t)(is_bool ? byte != 0 : byte);
-    return code_of(meaning, (uint8_t)(value - meaning->first));
-}
-
-static void offsets_of_bytes(Source *source, const Meaning *meaning, int is_bool, uint32_t step)
-{
-    for (int byte = 0; byte < 256; byte++)
-        source->offsets[byte] = code_of_byte(meaning, is_bool, byte) * step;
-}
-
-static void offsets_of_shifts(Source *source, const Meaning *meaning, size_t symbols,
-                              uint32_t step)
-{
-    for (size_t symbol = 0; symbol < symbols; symbol++)
-        source->offsets[symbol] = code_of(meaning, symbol) * step;
-}
-
-static void offsets_of_codes(Source *source, const Meaning *meaning, size_t symbols, uint32_t step)
-{
-    for (size_t code = 0; code < symbols; code++)
-        source->offsets[code] = (uint32_t)(code < meaning->states ? code : 0) * step;
 }
 
 static int copy_codes(Source *source, const Meaning *meaning)
 {
-    size_t count = (size_t)meaning->length + 1;
+    size_t count = (size_t)source->length + 1;
     source->codes = malloc(count * sizeof(uint16_t));
     if (source->codes == NULL)
         return -1;
     for (size_t i = 0; i < count; i++) {
+        uint32_t code = code_at(source, meaning, i);
         if (source->kind == SYMBOL_IS_CODE8)
-            ((uint8_t *)source->codes)[i] = (uint8_t)code_of(meaning, i);
+            ((uint8_t *)source->codes)[i] = (uint8_t)code;
         else
-            ((uint16_t *)source->codes)[i] = (uint16_t)code_of(meaning, i);
+            ((uint16_t *)source->codes)[i] = (uint16_t)code;
     }
     return 0;
-}
-
-static size_t count_symbols(const Source *source, const Meaning *meaning)
-{
-    if (source->kind == SYMBOL_IS_SHIFT16 && source->itemsize > 1)
-        return (size_t)meaning->length + 1;
-    return source->kind == SYMBOL_IS_CODE16 ? meaning->states : 256;
 }
 
 /* step: how far apart the counters of neighbouring codes lie. */
-static int prepare(Source *source, const Meaning *meaning, int is_bool, uint32_t step)
+static int prepare(Source *source, const Meaning *meaning, uint32_t step)
 {
+    int is_code = source->kind == SYMBOL_IS_CODE8 || source->kind == SYMBOL_IS_CODE16;
     size_t symbols = count_symbols(source, meaning);
     source->first = meaning->first;
     source->length = meaning->length;
-    source->offsets = source->few_offsets;
-    if (symbols > 256)
-        source->offsets = malloc(symbols * sizeof(uint32_t));
+    source->offsets = symbols > 256 ? malloc(symbols * sizeof(uint32_t)) : source->few_offsets;
     if (source->offsets == NULL)
         return -1;
-    if (source->kind == SYMBOL_IS_CODE8 || source->kind == SYMBOL_IS_CODE16) {
-        offsets_of_codes(source, meaning, symbols, step);
-        return copy_codes(source, meaning);
-    }
-    if (source->itemsize == 1)
-        offsets_of_bytes(source, meaning, is_bool, step);
-    else
-        offsets_of_shifts(source, meaning, symbols, step);
+    for (size_t symbol = 0; symbol < symbols; symbol++)
+        source->offsets[symbol] =
+            (is_code ? (uint32_t)symbol : code_at(source, meaning, symbol)) * step;
     if (source->kind == SYMBOL_IS_SHIFT)
         source->outside = (uint8_t)find_outside(meaning);
-    return 0;
+    return is_code ? copy_codes(source, meaning) : 0;
 }
 
-int prepare_sources(Source *truth, const Meaning *truth_meaning, int truth_is_bool,
-                    uint32_t columns, Source *pred, const Meaning *pred_meaning, int pred_is_bool)
+int prepare_sources(Source *truth, const Meaning *truth_meaning, Source *pred,
+                    const Meaning *pred_meaning)
 {
     truth->kind = choose_kind(truth, truth_meaning);
     pred->kind = choose_kind(pred, pred_meaning);
@@ -134,9 +111,9 @@ int prepare_sources(Source *truth, const Meaning *truth_meaning, int truth_is_bo
         truth->kind = choose_wide_kind(truth, truth_meaning);
         pred->kind = choose_wide_kind(pred, pred_meaning);
     }
-    if (prepare(truth, truth_meaning, truth_is_bool, columns) < 0)
+    if (prepare(truth, truth_meaning, pred_meaning->states) < 0)
         return -1;
-    return prepare(pred, pred_meaning, pred_is_bool, 1);
+    return prepare(pred, pred_meaning, 1);
 }
 
 void free_source(Source *source)

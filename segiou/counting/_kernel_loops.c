@@ -1,15 +1,7 @@
-/* Two blocks of symbols, counted.
- *
- * Label maps are runs: neighbours are mostly equal. The positions at which either symbol changes
- * are collected first, without a branch that depends on the labels, and the runs between them
- * are counted in a second, tight loop. Where most pixels start a run, pixels are counted instead.
- */
+/* The inner loops for any processor, and which loops this processor can run. */
 #include "_kernel.h"
 
 #include <string.h>
-
-#define MIN_RUN 2 /* where runs are shorter on average, counting pixels is faster */
-#define SAMPLE 256
 
 uint8_t position_bytes[256][8];
 /* The same, as wide as portable code has to write them. */
@@ -113,50 +105,6 @@ size_t scan16_portable(const void *truth_symbols, const void *pred_symbols, size
     return found;
 }
 
-#define DEFINE_COUNT_RUNS(WIDTH)                                                              \
-    static void count_runs##WIDTH(const uint##WIDTH##_t *truth, const uint##WIDTH##_t *pred,  \
-                                  const uint16_t *positions, size_t runs,                     \
-                                  const Counters *counters)                                   \
-    {                                                                                         \
-        const uint32_t *rows = counters->truth_offsets, *cols = counters->pred_offsets;       \
-        for (size_t run = 0; run < runs; run++) {                                             \
-            size_t at = positions[run];                                                       \
-            counters->table[(size_t)rows[truth[at]] + cols[pred[at]]] +=                      \
-                positions[run + 1] - positions[run];                                          \
-        }                                                                                     \
-    }
-
-DEFINE_COUNT_RUNS(8)
-DEFINE_COUNT_RUNS(16)
-
-/* Noise goes on as noise mostly: then a look at the first pixels of the next block will do. */
-static int is_noise(const Scan scan, const void *truth, const void *pred, size_t n,
-                    uint16_t *positions)
-{
-    size_t sample = n < SAMPLE ? n : SAMPLE;
-    return scan(truth, pred, sample, positions) > sample / MIN_RUN;
-}
-
-void count_block(const Loops *loops, int is_wide, const void *truth, const void *pred, size_t n,
-                 const Counters *counters, uint16_t *positions)
-{
-    Scan scan = is_wide ? loops->scan16 : loops->scan8;
-    Noise *noise = counters->noise;
-    size_t runs = 0;
-    noise->is_expected = noise->is_expected && is_noise(scan, truth, pred, n, positions);
-    if (!noise->is_expected) {
-        runs = scan(truth, pred, n, positions);
-        positions[runs] = (uint16_t)n;
-        noise->is_expected = runs > n / MIN_RUN;
-    }
-    if (noise->is_expected)
-        count_noise(loops, is_wide, truth, pred, n, counters);
-    else if (is_wide)
-        count_runs16(truth, pred, positions, runs, counters);
-    else
-        count_runs8(truth, pred, positions, runs, counters);
-}
-
 #define DEFINE_SHIFT(BITS)                                                                    \
     static void shift##BITS(const char *values, size_t n, uint64_t first, uint8_t outside,    \
                             uint8_t *symbols)                                                 \
@@ -173,21 +121,23 @@ DEFINE_SHIFT(16)
 DEFINE_SHIFT(32)
 DEFINE_SHIFT(64)
 
-#define DEFINE_WIDE(BITS)                                                                     \
-    void wide##BITS##_portable(const char *values, size_t n, uint64_t first, uint64_t length, \
-                               uint16_t *symbols)                                             \
-    {                                                                                         \
-        uint##BITS##_t value, limit = (uint##BITS##_t)length;                                 \
-        for (size_t i = 0; i < n; i++) {                                                      \
-            memcpy(&value, values + i * sizeof value, sizeof value);                          \
-            uint##BITS##_t index = (uint##BITS##_t)(value - (uint##BITS##_t)first);           \
-            symbols[i] = (uint16_t)(index < limit ? index : limit);                           \
-        }                                                                                     \
-    }
+DEFINE_WIDE_SHIFT(, wide16, 16)
+DEFINE_WIDE_SHIFT(, wide32, 32)
+DEFINE_WIDE_SHIFT(, wide64, 64)
 
-DEFINE_WIDE(16)
-DEFINE_WIDE(32)
-DEFINE_WIDE(64)
+void count_few_portable(const uint8_t *truth, const uint8_t *pred, size_t n,
+                        const Counters *counters)
+{
+    const uint32_t *rows = counters->truth_offsets, *cols = counters->pred_offsets;
+    uint32_t *few = counters->noise->few;
+    size_t i = 0;
+    for (; i + 2 <= n; i += 2) {
+        few[2 * ((size_t)rows[truth[i]] + cols[pred[i]])]++;
+        few[2 * ((size_t)rows[truth[i + 1]] + cols[pred[i + 1]]) + 1]++;
+    }
+    if (i < n)
+        few[2 * ((size_t)rows[truth[i]] + cols[pred[i]])]++;
+}
 
 const Loops portable_loops = {
     .name = "c",
@@ -196,8 +146,42 @@ const Loops portable_loops = {
     .shift16 = shift16,
     .shift32 = shift32,
     .shift64 = shift64,
-    .wide16 = wide16_portable,
-    .wide32 = wide32_portable,
-    .wide64 = wide64_portable,
+    .wide16 = wide16,
+    .wide32 = wide32,
+    .wide64 = wide64,
     .count_few = count_few_portable,
 };
+
+/* The best first. */
+static const Loops *const all_loops[] = {
+#ifdef HAS_X86_LOOPS
+    &avx512_loops,
+    &avx2_loops,
+#endif
+    &portable_loops,
+};
+static const size_t all_count = sizeof all_loops / sizeof all_loops[0];
+
+static int is_runnable(const Loops *loops)
+{
+    return loops->is_runnable == NULL || loops->is_runnable();
+}
+
+const Loops *find_loops(const char *name)
+{
+    for (size_t i = 0; i < all_count; i++) {
+        int is_wanted = name == NULL || strcmp(name, all_loops[i]->name) == 0;
+        if (is_wanted && is_runnable(all_loops[i]))
+            return all_loops[i];
+    }
+    return NULL;
+}
+
+int list_loops(const char **names)
+{
+    int found = 0;
+    for (size_t i = 0; i < all_count; i++)
+        if (is_runnable(all_loops[i]))
+            names[found++] = all_loops[i]->name;
+    return found;
+}

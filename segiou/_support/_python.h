@@ -1,0 +1,24 @@
+/* Python's headers as every extension includes them, and the slots of its module.
+ *
+ * The limited API lets one build serve Python 3.11 and all later versions. Free-threaded builds
+ * of Python have no limited API. */
+#ifndef SEGIOU_PYTHON_H
+#define SEGIOU_PYTHON_H
+
+#include <pyconfig.h>
+#ifndef Py_GIL_DISABLED
+#define Py_LIMITED_API 0x030B0000
+#endif
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+/* No module keeps state that calls change: any thread of any interpreter may use it. */
+#ifdef Py_mod_gil
+#define SLOTS_WITHOUT_STATE                                                                   \
+    {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},                     \
+        {Py_mod_gil, Py_MOD_GIL_NOT_USED}, {0, NULL}
+#else
+#define SLOTS_WITHOUT_STATE {0, NULL}
+#endif
+
+#endif

@@ -1,0 +1,40 @@
+"""The tests of the compiled modules, once more with the C code built under sanitizers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from sanitizer import SOURCES, run_sanitized
+
+TESTS = Path(__file__).parent
+#: Extension, its tests, and options of the compiler.
+CASES = [
+    ("segiou.boundary._kernel", ["boundary/test_kernel.py"], []),
+    ("segiou.counting._channels", ["counting/test_count_channels.py"], []),
+    (
+        "segiou.counting._kernel",
+        ["counting/test_kernel.py", "counting/test_kernel_refused.py"],
+        ["-DFEW_ROOM=5000"],  # small counters are emptied often, so that this happens at all
+    ),
+    ("segiou.counting._scores", ["counting/test_scores.py"], []),
+    ("segiou.masks._files", ["masks/test_local.py"], []),
+    ("segiou.masks._png", ["masks/test_png_rows.py", "masks/test_png_extension.py"], []),
+    ("segiou.masks._png", ["masks/test_png_rows.py"], ["-DSEGIOU_PNG_PORTABLE"]),
+]
+
+pytestmark = pytest.mark.sanitize
+
+
+@pytest.mark.parametrize(("name", "tests", "options"), CASES)
+def test_every_extension_stays_in_bounds(tmp_path, name, tests, options):
+    run_sanitized("bounds", tmp_path, [name], map(TESTS.joinpath, tests), *options)
+
+
+def test_no_two_threads_touch_the_same_memory(tmp_path):
+    tests = [TESTS / "test_threads.py"]
+    run_sanitized("threads", tmp_path, SOURCES, tests)
+
+
+def test_no_extension_is_left_out():
+    assert {name for name, *_ in CASES} == set(SOURCES)

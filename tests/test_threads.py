@@ -1,0 +1,61 @@
+"""Compiled routines in several threads at once, on the same inputs, each with its own results."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from segiou.boundary import measure_boundaries
+from segiou.counting import count_channels, count_pairs, decide
+from segiou.masks import LocalFolder, read_mask
+
+THREADS, ROUNDS = 8, 5
+RNG = np.random.default_rng(0)
+TRUTH = np.kron(RNG.integers(0, 5, (12, 16)), np.ones((8, 8), int)).astype(np.uint8)
+PRED = np.roll(TRUTH, 3, axis=1).astype(np.int32)
+SCORES = RNG.random((5, *TRUTH.shape)).astype(np.float32)
+NOISE = SCORES > 0.5
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    path = tmp_path_factory.mktemp("masks") / "mask.png"
+    Image.fromarray(TRUTH).save(path)
+    os.utime(path, (1e9, 1e9))  # a file that just changed is read with more care
+    return str(path)
+
+
+def boundaries(path):
+    found = measure_boundaries(TRUTH, PRED, 5)
+    return repr(found.counts), found.distances["pixels"].hausdorff().tolist()
+
+
+WORK = {
+    "pairs": lambda path: count_pairs(TRUTH, PRED, 5).tolist(),
+    "pairs without runs": lambda path: count_pairs(NOISE[0], NOISE[1], 2).tolist(),
+    "many classes": lambda path: count_pairs(PRED * 100, PRED, 500)[400].tolist(),
+    "channels": lambda path: repr(count_channels(NOISE, NOISE[::-1], axis=0)),
+    "scores": lambda path: decide(SCORES, argmax=0).tolist(),
+    "boundaries": boundaries,
+    "png": lambda path: read_mask(path).tolist(),
+    "small files": lambda path: LocalFolder("").read_small([path, path]),
+}
+
+
+@pytest.mark.parametrize("name", WORK)
+def test_every_thread_gets_what_one_gets(name, path):
+    work, together = WORK[name], Barrier(THREADS)
+    expected = work(path)
+
+    def repeat(_):
+        together.wait()
+        return [work(path) for _ in range(ROUNDS)]
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        for found in pool.map(repeat, range(THREADS)):
+            assert found == [expected] * ROUNDS
