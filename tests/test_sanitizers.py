@@ -12,6 +12,7 @@ TESTS = Path(__file__).parent
 CASES = [
     ("segiou.boundary._kernel", ["boundary/test_kernel.py"], []),
     ("segiou.counting._channels", ["counting/test_count_channels.py"], []),
+    ("segiou.counting._id_pairs", ["counting/test_id_pairs.py"], []),
     (
         "segiou.counting._kernel",
         ["counting/test_kernel.py", "counting/test_kernel_refused.py"],

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from segiou.boundary import measure_boundaries
-from segiou.counting import count_channels, count_pairs, decide
+from segiou.counting import count_channels, count_id_pairs, count_pairs, decide
 from segiou.masks import LocalFolder, read_mask
 
 THREADS, ROUNDS = 8, 5
@@ -39,6 +39,7 @@ WORK = {
     "pairs": lambda path: count_pairs(TRUTH, PRED, 5).tolist(),
     "pairs without runs": lambda path: count_pairs(NOISE[0], NOISE[1], 2).tolist(),
     "many classes": lambda path: count_pairs(PRED * 100, PRED, 500)[400].tolist(),
+    "id pairs": lambda path: repr(count_id_pairs(PRED, TRUTH)),
     "channels": lambda path: repr(count_channels(NOISE, NOISE[::-1], axis=0)),
     "scores": lambda path: decide(SCORES, argmax=0).tolist(),
     "boundaries": boundaries,

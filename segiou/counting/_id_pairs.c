@@ -4,12 +4,7 @@
  * finding where a run of equal pairs ends. Only then is the table asked. Ids are compared as
  * bits, whatever their sign.
  */
-#include <pyconfig.h>
-#ifndef Py_GIL_DISABLED /* the free-threaded build has no limited API */
-#define Py_LIMITED_API 0x030B0000
-#endif
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "../_support/_python.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -177,12 +172,7 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyModuleDef_Slot slots[] = {
-#ifdef Py_mod_gil
-    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
-#endif
-    {0, NULL},
-};
+static PyModuleDef_Slot slots[] = {SLOTS_WITHOUT_STATE};
 
 static struct PyModuleDef module = {
     PyModuleDef_HEAD_INIT, .m_name = "_id_pairs",

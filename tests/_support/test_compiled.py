@@ -15,6 +15,7 @@ import pytest
 COMPILED = {
     "segiou.boundary._kernel": "counting along boundaries",
     "segiou.counting._channels": "counting of channels",
+    "segiou.counting._id_pairs": "counting of id pairs",
     "segiou.counting._kernel": "counting",
     "segiou.counting._scores": "reading of scores",
     "segiou.masks._png": "reading of PNG masks",
@@ -30,6 +31,7 @@ for name in sys.argv[2:]:
 import numpy as np
 from PIL import Image
 import segiou
+from segiou.counting.id_pairs import count_id_pairs
 from segiou.counting.scores import decide
 
 noise = np.random.default_rng(5)
@@ -47,6 +49,7 @@ print(run.total().matrix.tolist(), run.report().to_dict()["boundary"])
 channels = segiou.ChannelCounts(2)
 channels.update(noise.random((2, 9)) > 0.5, noise.random((2, 9)) > 0.5, axis=0)
 print(channels.counts)
+print(count_id_pairs(noise.integers(0, 3, (5, 7)), noise.integers(0, 3, (5, 7))))
 print(decide(noise.random((3, 5)), argmax=0), decide(noise.random(5), threshold=0.5))
 """
 
