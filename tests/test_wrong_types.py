@@ -31,8 +31,9 @@ def folder(**options):
 
 
 WRONG_KINDS = [
-    (lambda: segiou.bootstrap(RUN), "such as cm.counts or run.counts, not Run"),
+    (lambda: segiou.bootstrap(RUN.total()), "a ConfusionMatrix has no images, only sums over them"),
     (lambda: segiou.bootstrap(RUN.counts, "iou", level="95"), r"level must be a number, not str"),
+    (lambda: segiou.bootstrap("run.sqlite"), "not str .*open a run file with segiou.Run.open"),
     (lambda: segiou.bootstrap(RUN.counts, 3), "metric must be the name of a metric or a function"),
     (lambda: segiou.bootstrap(RUN.counts, groups="drive"), "groups must be a sequence.*not str"),
     (lambda: segiou.compare(RUN, "b.sqlite"), "not str; open a run file with segiou.Run.open"),

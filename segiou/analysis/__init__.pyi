@@ -5,21 +5,12 @@ from segiou.analysis.baselines import (
     random_iou as random_iou,
     skill as skill,
 )
-from segiou.analysis.bootstrapping import (
-    FEW_UNITS as FEW_UNITS,
-    Interval as Interval,
-    Intervals as Intervals,
-    bootstrap as bootstrap,
-)
-from segiou.analysis.comparing import (
-    DifferentImagesError as DifferentImagesError,
-    PairedRun as PairedRun,
-    compare as compare,
-)
+from segiou.analysis.bootstrapping import bootstrap as bootstrap
+from segiou.analysis.comparing import compare as compare
 from segiou.analysis.comparison import (
     Comparison as Comparison,
     Difference as Difference,
-    Mover as Mover,
+    InfluentialImage as InfluentialImage,
     PairComparison as PairComparison,
     Ranked as Ranked,
 )
@@ -32,13 +23,20 @@ from segiou.analysis.imbalance_difference import (
     ImbalanceDifference as ImbalanceDifference,
     explain_difference as explain_difference,
 )
-from segiou.analysis.influence_of_units import Influence as Influence, influence as influence
+from segiou.analysis.intervals import (
+    FEW_UNITS as FEW_UNITS,
+    Interval as Interval,
+    Intervals as Intervals,
+)
+from segiou.analysis.jackknife import Influence as Influence, influence as influence
+from segiou.analysis.paired_runs import DifferentImagesError as DifferentImagesError
 from segiou.analysis.prevalence import (
     Prevalence as Prevalence,
     PrevalenceCurve as PrevalenceCurve,
     at_prevalence as at_prevalence,
     prevalence_curve as prevalence_curve,
 )
+from segiou.analysis.scored_images import Scored as Scored, ScoredRun as ScoredRun
 from segiou.analysis.significance import (
     Power as Power,
     holm as holm,

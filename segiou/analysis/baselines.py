@@ -15,38 +15,17 @@ from segiou.metrics.per_class import iou, share
 from segiou.metrics.protocols import Protocol
 from segiou.metrics.ratio import Floats, ratio
 
-__all__ = [
-    "Baseline",
-    "Case",
-    "Scores",
-    "Terms",
-    "majority_baseline",
-    "majority_class",
-    "majority_counts",
-    "mean_terms",
-    "random_baseline",
-    "random_iou",
-    "skill",
-]
-
 
 class Scores(NamedTuple):
-    """The two scores that are held against each other."""
+    """The two scores that are compared."""
 
     pixel_accuracy: float
     mean_iou: float
 
 
 @dataclass(frozen=True)
-class Case:
-    """Counts and the rule by which they are averaged.
-
-    Attributes
-    ----------
-    images : Counts of shape (N, C)
-    protocol : Protocol
-    include : array_like of bool, shape (C,), or None
-    """
+class AveragedCounts:
+    """Counts of each image (N, C), and how scores of them are averaged."""
 
     images: Counts
     protocol: Protocol
@@ -59,21 +38,17 @@ class Case:
 
     @property
     def scored(self) -> Counts:
-        """The counts that the rule takes ratios of."""
+        """The counts that the protocol takes ratios of."""
         return self.images if self.protocol.needs_images else self.total
 
-    def with_counts(self, images: Counts) -> Case:
-        """Other counts by the same rule."""
-        return replace(self, images=images)
-
-    def terms(self, metric: Callable[[Counts], Floats]) -> Terms:
-        """Write the rule's mean of a metric as a weighted sum."""
+    def mean_of(self, metric: Callable[[Counts], Floats]) -> WeightedMean:
+        """The protocol's mean of a metric."""
         counts = self.scored
-        return mean_terms(self.protocol, metric(counts), counts.truth > 0, self.include)
+        return weighted_mean(self.protocol, metric(counts), counts.truth > 0, self.include)
 
 
-class Terms(NamedTuple):
-    """The terms of a mean: it is the sum of ``values * weights``."""
+class WeightedMean(NamedTuple):
+    """A mean as the sum of ``values * weights``."""
 
     values: Floats
     """(C,) or (N, C); 0 where a value takes no part."""
@@ -81,7 +56,7 @@ class Terms(NamedTuple):
     """Same shape; they sum to 1. NaN where nothing takes part."""
 
     @property
-    def mean(self) -> float:
+    def value(self) -> float:
         """The mean itself."""
         return float((self.values * self.weights).sum())
 
@@ -97,33 +72,21 @@ class Terms(NamedTuple):
         return np.asarray(np.atleast_2d(parts).sum(0))
 
 
-def mean_terms(
+def weighted_mean(
     protocol: Protocol,
     values: Floats,
     in_truth: NDArray[np.bool_],
     include: Any = None,
-) -> Terms:
-    """Write a protocol's mean as a weighted sum of its values.
-
-    Parameters
-    ----------
-    protocol : Protocol
-    values, in_truth, include
-        As for :meth:`segiou.metrics.protocols.Protocol.values_taken`; shape (C,) for a
-        rule over the data set, (N, C) for a rule over images.
-
-    Returns
-    -------
-    Terms
-        Weights 1/K over K classes; 1/(N K_i) for the K_i classes of each of N
-        images; or 1/M over M pairs of image and class.
-    """
+) -> WeightedMean:
+    """A protocol's mean: values (C,) or (N, C) as of ``Protocol.values_taken``, and weights."""
+    # 1/K over K classes; 1/(N K_i) for the K_i classes of each of N images; or 1/M over M pairs
+    # of image and class.
     values, part = protocol.values_taken(values, in_truth, include)
     if protocol.unit == "image":
         shares = ratio(part, part.sum(-1, keepdims=True))
         shares = np.nan_to_num(shares)
-        return Terms(values, protocol.divide(shares, part.any(-1).sum()))
-    return Terms(values, protocol.divide(part, part.sum()))
+        return WeightedMean(values, protocol.divide(shares, part.any(-1).sum()))
+    return WeightedMean(values, protocol.divide(part, part.sum()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +98,9 @@ class Baseline:
     name : str
         ``"majority"`` or ``"random"``.
     answer : str or None
-        The class that the majority predictor answers.
+        The class that the majority baseline predicts.
     pixel_accuracy, mean_iou : float
-        Its scores on the same truth, by the same rule.
+        Its scores on the same truth, by the same protocol.
     mean_iou_classes : int
         How many classes its mean IoU covers.
     accuracy_skill, mean_iou_skill : float
@@ -196,7 +159,7 @@ def majority_class(counts: Counts) -> int:
 
 
 def majority_counts(counts: Counts, majority: int) -> Counts:
-    """Give the counts of the predictor that answers one class everywhere, on the same truth.
+    """Give the counts of the predictor that predicts one class everywhere, on the same truth.
 
     Parameters
     ----------
@@ -248,32 +211,26 @@ def random_iou(shares: Any, prior: Any) -> Floats:
     return ratio(s * q, s + q - s * q)
 
 
-def majority_baseline(case: Case, class_names: tuple[str, ...], model: Scores) -> Baseline:
-    """Score the predictor that always answers the most frequent class.
-
-    Its pixel accuracy is that class's share, and over K classes in the truth
-    its mean IoU is that share / K.
-    """
-    majority = majority_class(case.total)
-    always = case.with_counts(majority_counts(case.images, majority))
-    terms = always.terms(iou)
-    scores = Scores(float(pixel_accuracy(always.total)), terms.mean)
-    return _against("majority", class_names[majority], scores, terms.classes, model)
+def majority_baseline(
+    counts: AveragedCounts, class_names: tuple[str, ...], model: Scores
+) -> Baseline:
+    """Score the predictor that always predicts the most frequent class."""
+    majority = majority_class(counts.total)
+    always = replace(counts, images=majority_counts(counts.images, majority))
+    mean_iou = always.mean_of(iou)
+    scores = Scores(float(pixel_accuracy(always.total)), mean_iou.value)
+    return _baseline("majority", class_names[majority], scores, mean_iou.classes, model)
 
 
-def random_baseline(case: Case, model: Scores) -> Baseline:
-    """Score the predictor that draws each pixel's class with the truth's own shares.
-
-    Its expected pixel accuracy is Σ s², its IoU that of :func:`random_iou`.
-    """
-    prior = share(case.total)
-    shares = share(case.scored)
-    terms = mean_terms(case.protocol, random_iou(shares, prior), shares > 0, case.include)
-    scores = Scores(float((prior * prior).sum()), terms.mean)
-    return _against("random", None, scores, terms.classes, model)
+def random_baseline(counts: AveragedCounts, model: Scores) -> Baseline:
+    """Score the predictor that draws each pixel's class with the truth's own shares."""
+    prior, shares = share(counts.total), share(counts.scored)
+    mean_iou = weighted_mean(counts.protocol, random_iou(shares, prior), shares > 0, counts.include)
+    scores = Scores(float((prior * prior).sum()), mean_iou.value)
+    return _baseline("random", None, scores, mean_iou.classes, model)
 
 
-def _against(
+def _baseline(
     name: str, answer: str | None, scores: Scores, classes: int, model: Scores
 ) -> Baseline:
     above = skill(model, scores)

@@ -1,278 +1,38 @@
-"""Runs by their counts at boundaries, for comparisons of Boundary IoU."""
+"""Compare models on the same images: paired intervals, paired tests, and who is best."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, Protocol as Structure
 
 import numpy as np
-from numpy.typing import NDArray
 
-from segiou._support.arguments import check_integer, read_several
-from segiou.analysis.bootstrapping import (
-    Method,
-    check_method,
-    interval,
-    limits_of,
-    percentile_limits,
-    resampled,
+from segiou._support.arguments import check_integer
+from segiou.analysis.bootstrapping import check_method, intervals_of, percentile_limits, resampled
+from segiou.analysis.comparison import (
+    Comparison,
+    Difference,
+    InfluentialImage,
+    PairComparison,
+    Ranked,
 )
-from segiou.analysis.comparison import Comparison, Difference, Mover, PairComparison, Ranked
 from segiou.analysis.imbalance_difference import ImbalanceDifference, explain_difference
+from segiou.analysis.intervals import Method
+from segiou.analysis.paired_runs import PairedRuns, paired_runs, with_band_counts
+from segiou.analysis.scored_images import ScoredRun
 from segiou.analysis.significance import holm, permutation_p, power
 from segiou.analysis.statistics import Aggregate, Metric, Statistic, statistic
 from segiou.analysis.units import Groups, Units, groups_of, units_of
 from segiou.boundary.measures import band_iou
-from segiou.counting.counts import Counts
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.metrics.ratio import Floats, ratio
 
-__all__ = [
-    "DifferentImagesError",
-    "Paired",
-    "PairedRun",
-    "bands_of",
-    "compare",
-    "paired",
-    "paired_bands",
-]
-
-
-@dataclass(frozen=True, eq=False)
-class _Bands:
-    name: str
-    ids: tuple[str, ...]
-    counts: Counts
-    class_names: tuple[str, ...]
-    include: NDArray[np.bool_]
-    protocol: Protocol
-
-
-def paired_bands(runs: Sequence[PairedRun], names: Sequence[str], protocol: Protocol) -> Paired:
-    """Bring the band counts of runs, at their first width, to the same images.
-
-    Raises
-    ------
-    ValueError
-        If a run has none, or they are of different bands.
-    """
-    bands = []
-    for run, name in zip(runs, names, strict=True):
-        counts = bands_of(run, name)
-        if (found := _band(run)) != (first := _band(runs[0])):
-            msg = (
-                f"Boundary IoU is measured at {first} in {names[0]} and at {found} in {name}; "
-                "score both with the same options"
-            )
-            raise ValueError(msg)
-        parts = (run.class_names, protocol.include_of(run), run.protocol)
-        bands.append(_Bands(run.name, run.ids, counts, *parts))
-    return paired(bands, names=names, protocol=protocol)
-
-
-def _band(run: Any) -> str:
-    options = run.boundary_options
-    border = "" if options.band_border else ", the image border no boundary"
-    return f"{options.widths[0]}{border}"
-
-
-def bands_of(run: Any, name: str) -> Counts:
-    """Counts of Boundary IoU of a run, (N, C).
-
-    Raises
-    ------
-    ValueError
-        If it has none.
-    """
-    found: Counts | None = getattr(run, "band_counts", None)
-    if found is None:
-        msg = f"{name} has no boundary counts; score it again with boundary=True (--boundary)"
-        raise ValueError(msg)
-    return found
-
-
-class PairedRun(Structure):
-    """What a comparison needs of a run; :class:`segiou.Run` has it."""
-
-    @property
-    def name(self) -> str: ...  # noqa: D102
-    @property
-    def ids(self) -> tuple[str, ...]: ...  # noqa: D102
-    @property
-    def counts(self) -> Counts: ...  # noqa: D102
-    @property
-    def class_names(self) -> tuple[str, ...]: ...  # noqa: D102
-    @property
-    def include(self) -> NDArray[np.bool_]: ...  # noqa: D102
-    @property
-    def protocol(self) -> Protocol: ...  # noqa: D102
-
-
-class DifferentImagesError(ValueError):
-    """Runs that were not scored on the same images.
-
-    Attributes
-    ----------
-    only : mapping of str to tuple of str
-        Run name → ids that it has and another one has not.
-    """
-
-    def __init__(self, only: Mapping[str, Sequence[str]]) -> None:
-        self.only = {name: tuple(ids) for name, ids in only.items()}
-        shown = "; ".join(f"only in {name}: {_some(ids)}" for name, ids in self.only.items() if ids)
-        super().__init__(
-            f"the runs were scored on different images, and a paired comparison needs the same: "
-            f"{shown}; score all models on the same images"
-        )
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (DifferentImagesError, (self.only,))
-
-
-@dataclass(frozen=True, eq=False)
-class Paired:
-    """Runs on the same images, in the order of the first.
-
-    Attributes
-    ----------
-    names, ids, class_names : tuple of str
-    counts : tuple of Counts of shape (N, C)
-        One per run.
-    include : ndarray of bool, shape (C,)
-    protocol : Protocol
-    """
-
-    names: tuple[str, ...]
-    ids: tuple[str, ...]
-    class_names: tuple[str, ...]
-    counts: tuple[Counts, ...]
-    include: NDArray[np.bool_]
-    protocol: Protocol
-
-
-def paired(
-    runs: Sequence[PairedRun],
-    *,
-    names: Sequence[str] | None = None,
-    protocol: Protocol | None = None,
-) -> Paired:
-    """Bring runs to the same images, and refuse what cannot be compared.
-
-    Raises
-    ------
-    DifferentImagesError
-        If the runs have different images; they are named.
-    ValueError
-        If ids are not unique, classes, excluded classes or protocols differ,
-        or an image has other truth pixels in one run than in another.
-    """
-    called = _names(runs, names)
-    for name, run in zip(called, runs, strict=True):
-        _check_unique(name, run.ids)
-    first = runs[0]
-    for name, run in zip(called[1:], runs[1:], strict=True):
-        _check_classes(first, run, called[0], name)
-        if protocol is None and run.protocol != first.protocol:
-            msg = (
-                f"{called[0]} was scored by protocol {first.protocol.name!r} and {name} by "
-                f"{run.protocol.name!r}; say which to compare by: protocol=..."
-            )
-            raise ValueError(msg)
-    counts = _same_order(runs, called)
-    for name, other in zip(called[1:], counts[1:], strict=True):
-        _check_truth(first, counts[0], other, called[0], name)
-    return Paired(
-        called,
-        tuple(first.ids),
-        tuple(first.class_names),
-        counts,
-        (protocol or first.protocol).include_of(first),
-        protocol or first.protocol,
-    )
-
-
-def _some(ids: Sequence[str]) -> str:
-    more = f" and {len(ids) - 3} more" if len(ids) > 3 else ""
-    return f"{', '.join(ids[:3])}{more}"
-
-
-def _names(runs: Sequence[PairedRun], names: Sequence[str] | None) -> tuple[str, ...]:
-    letters = [chr(ord("A") + i) if i < 26 else f"run {i + 1}" for i in range(len(runs))]
-    if names is not None:
-        given = read_several("names", names, "a sequence of names, one a run")
-        if len(given) != len(runs) or len(set(given)) != len(runs):
-            msg = f"names must be {len(runs)} different ones, one per run, got {given}"
-            raise ValueError(msg)
-        return tuple(given)
-    own = [run.name or letter for run, letter in zip(runs, letters, strict=True)]
-    return tuple(
-        f"{name} ({letter})" if own.count(name) > 1 else name
-        for name, letter in zip(own, letters, strict=True)
-    )
-
-
-def _check_unique(name: str, ids: Sequence[str]) -> None:
-    if len(set(ids)) < len(ids):
-        twice = [i for i in dict.fromkeys(ids) if list(ids).count(i) > 1]
-        msg = f"{name} has several images of one id: {_some(twice)}; ids tell images apart"
-        raise ValueError(msg)
-
-
-def _check_classes(a: PairedRun, b: PairedRun, name_a: str, name_b: str) -> None:
-    if tuple(a.class_names) != tuple(b.class_names):
-        only_a = [c for c in a.class_names if c not in b.class_names]
-        only_b = [c for c in b.class_names if c not in a.class_names]
-        what = "; ".join(
-            f"only in {name}: {_some(only)}"
-            for name, only in ((name_a, only_a), (name_b, only_b))
-            if only
-        )
-        msg = f"{name_a} and {name_b} have different classes: {what or 'the order differs'}"
-        raise ValueError(msg)
-    differ = np.flatnonzero(np.asarray(a.include) != np.asarray(b.include)).tolist()
-    if differ:
-        msg = (
-            f"{name_a} and {name_b} leave different classes out of their means: "
-            f"{_some([a.class_names[c] for c in differ])}; exclude the same from both"
-        )
-        raise ValueError(msg)
-
-
-def _same_order(runs: Sequence[PairedRun], names: Sequence[str]) -> tuple[Counts, ...]:
-    common = set(runs[0].ids).intersection(*(run.ids for run in runs[1:]))
-    only = {
-        name: [i for i in run.ids if i not in common] for name, run in zip(names, runs, strict=True)
-    }
-    if any(only.values()):
-        raise DifferentImagesError(only)
-    found = [runs[0].counts]
-    for run in runs[1:]:
-        place = {name: i for i, name in enumerate(run.ids)}
-        found.append(run.counts[np.array([place[name] for name in runs[0].ids], dtype=np.intp)])
-    return tuple(found)
-
-
-def _check_truth(first: PairedRun, a: Counts, b: Counts, name_a: str, name_b: str) -> None:
-    rows = np.flatnonzero((a.truth != b.truth).any(-1))
-    if not len(rows):
-        return
-    i = int(rows[0])
-    c = int(np.flatnonzero(a.truth[i] != b.truth[i])[0])
-    more = f", and {len(rows) - 1} more images" if len(rows) > 1 else ""
-    msg = (
-        f"{name_a} and {name_b} were scored against different truths: image {first.ids[i]} has "
-        f"{a.truth[i, c]} pixels of {first.class_names[c]} in one and {b.truth[i, c]} in the "
-        f"other{more}; score both against the same masks with the same ignored values"
-    )
-    raise ValueError(msg)
-
 
 def compare(
-    run_a: PairedRun,
-    run_b: PairedRun,
-    *more: PairedRun,
+    run_a: ScoredRun,
+    run_b: ScoredRun,
+    *more: ScoredRun,
     metric: Metric = "iou",
     aggregate: Aggregate | None = None,
     protocol: Protocol | str | None = None,
@@ -283,7 +43,7 @@ def compare(
     level: float = 0.95,
     method: Method = "percentile",
     names: Sequence[str] | None = None,
-    movers: int = 5,
+    influential: int = 5,
 ) -> Comparison:
     """Compare two or more models, image by image.
 
@@ -315,7 +75,7 @@ def compare(
     method : {"percentile", "bca"}
     names : sequence of str, optional
         What to call the models; the runs' names by default.
-    movers : int
+    influential : int
         Images to list on either side.
 
     Returns
@@ -345,7 +105,8 @@ def compare(
     >>> round(pair.overall.delta, 4), pair.overall.p, pair.exact
     (0.5048, 0.125, True)
     """
-    for run in (run_a, run_b, *more):
+    runs = (run_a, run_b, *more)
+    for run in runs:
         if not (hasattr(run, "counts") and hasattr(run, "ids")):
             hint = "; open a run file with segiou.Run.open" if isinstance(run, str) else ""
             msg = f"compare takes runs, not {type(run).__name__}{hint}"
@@ -353,26 +114,24 @@ def compare(
     check_integer("resamples", resamples, 2)
     check_integer("permutations", permutations, 1)
     check_integer("seed", seed, 0)
-    check_integer("movers", movers, 0)
+    check_integer("influential", influential, 0)
     check_method(method, level)
-    rule = None if protocol is None else load_protocol(protocol)
-    runs = (run_a, run_b, *more)
-    same = paired(runs, names=names, protocol=rule)
+    same = paired_runs(runs, names, None if protocol is None else load_protocol(protocol))
     units = units_of(len(same.ids), groups_of(same.ids, groups), same.ids)
-    scored = same
-    if isinstance(metric, str) and metric == "boundary_iou":
-        scored, metric = paired_bands(runs, same.names, same.protocol), band_iou
-    scores = _statistics(scored, metric, aggregate, units)
-    work = _Work(
+    scored, of_counts = same, metric
+    if metric == "boundary_iou":
+        scored, of_counts = with_band_counts(same, runs), band_iou
+    scores = _statistics(scored, of_counts, aggregate, units)
+    resampling = _Resampling(
         same=same,
         scores=scores,
-        alone=_statistics(scored, metric, aggregate, units_of(len(same.ids), None, same.ids)),
+        alone=_statistics(scored, of_counts, aggregate, units_of(len(same.ids), None, same.ids)),
         values=resampled(scores, resamples, seed),
         level=level,
         method=method,
         permutations=permutations,
         seed=seed,
-        movers=movers,
+        influential=influential,
     )
     return Comparison(
         metric=scores[0].metric,
@@ -386,37 +145,33 @@ def compare(
         method=method,
         resamples=resamples,
         seed=seed,
-        ranking=work.ranking(),
-        pairs=work.pairs(),
+        ranking=resampling.ranking(),
+        pairs=resampling.pairs(),
     )
 
 
 def _statistics(
-    same: Paired, metric: Metric, aggregate: Aggregate | None, units: Units
+    runs: PairedRuns, metric: Metric, aggregate: Aggregate | None, units: Units
 ) -> tuple[Statistic, ...]:
     return tuple(
         statistic(
             counts,
             metric,
             units=units,
-            class_names=same.class_names,
-            include=same.include,
-            protocol=same.protocol,
+            class_names=runs.class_names,
+            include=runs.include,
+            protocol=runs.protocol,
             aggregate=aggregate,
         )
-        for counts in same.counts
+        for counts in runs.counts
     )
 
 
 @dataclass(frozen=True, eq=False)
-class _Work:
-    """Resampled scores of all models, and what is made of them.
+class _Resampling:
+    """Scores of all models over the units, over single images, and resampled (B, 1 + C)."""
 
-    ``scores`` are over the units that are resampled, ``alone`` over the images,
-    ``values`` are the resampled scores, (B, 1 + C) per model.
-    """
-
-    same: Paired
+    same: PairedRuns
     scores: tuple[Statistic, ...]
     alone: tuple[Statistic, ...]
     values: list[Floats]
@@ -424,7 +179,7 @@ class _Work:
     method: Method
     permutations: int
     seed: int
-    movers: int
+    influential: int
 
     def ranking(self) -> tuple[Ranked, ...]:
         """Models by score, with the share of resamples in which each is best."""
@@ -432,16 +187,12 @@ class _Work:
         resamples = resamples[:, ~np.isnan(resamples).any(0)]
         top = resamples == resamples.max(0, initial=-np.inf)
         best = ratio((top / np.maximum(top.sum(0), 1)).sum(1), resamples.shape[1])
+        columns = zip(self.same.names, self.scores, self.values, best.tolist(), strict=True)
         found = [
             Ranked(
-                name,
-                float(score.values[0]),
-                *percentile_limits(values[:, 0], self.level),
-                float(share),
+                name, float(score.values[0]), *percentile_limits(values[:, 0], self.level), share
             )
-            for name, score, values, share in zip(
-                self.same.names, self.scores, self.values, best, strict=True
-            )
+            for name, score, values, share in columns
         ]
         return tuple(sorted(found, key=lambda r: (np.isnan(r.value), -r.value)))
 
@@ -458,11 +209,9 @@ class _Work:
         a, b = self.scores[i], self.scores[j]
         permuted = permutation_p(a, b, self.permutations, self.seed)
         overall, *classes = self._differences(i, j, permuted.p)
-        for_a, for_b = self._movers(self.alone[i], self.alone[j])
-        defined = ~np.isnan(np.stack([a.values, b.values])[:, 1:])
-        one_sided = np.flatnonzero(
-            (defined[0] != defined[1]) & self.same.include[: defined.shape[1]]
-        )
+        for_a, for_b = _influential_images(self.alone[i], self.alone[j], self.influential)
+        undefined = np.isnan([a.values[1:], b.values[1:]])
+        one_sided = (undefined[0] != undefined[1]) & self.same.include[: undefined.shape[1]]
         return PairComparison(
             a=self.same.names[i],
             b=self.same.names[j],
@@ -473,7 +222,7 @@ class _Work:
             for_a=for_a,
             for_b=for_b,
             power=power(a, b, level=self.level, seed=self.seed),
-            one_sided=tuple(a.names[1 + c] for c in one_sided.tolist()),
+            one_sided=tuple(a.names[1 + c] for c in np.flatnonzero(one_sided).tolist()),
             imbalance=self._imbalance(i, j),
         )
 
@@ -492,39 +241,45 @@ class _Work:
         """The score and every class of one pair."""
         a, b = self.scores[i], self.scores[j]
         values, points = self.values[j] - self.values[i], b.values - a.values
-        limits = limits_of(values, points, lambda: b.left_out - a.left_out, self.level, self.method)
+        spreads = intervals_of(
+            a, values, points, lambda: b.left_out - a.left_out, self.level, self.method
+        )
         adjusted = np.concatenate([p[:1], holm(p[1:])])
-        found = []
-        for k, name in enumerate(a.names):
-            spread = interval(name, float(points[k]), values[:, k], limits[k], int(a.seen[k]))
-            found.append(
-                Difference(
-                    name=name,
-                    a=float(a.values[k]),
-                    b=float(b.values[k]),
-                    delta=spread.value,
-                    low=spread.low,
-                    high=spread.high,
-                    standard_error=spread.standard_error,
-                    p=float(p[k]),
-                    p_holm=float(adjusted[k]),
-                    units=spread.units,
-                    vanished=spread.vanished,
-                )
+        columns = zip(spreads, a.values, b.values, p, adjusted, strict=True)
+        return [
+            Difference(
+                name=spread.name,
+                a=float(score_a),
+                b=float(score_b),
+                delta=spread.value,
+                low=spread.low,
+                high=spread.high,
+                standard_error=spread.standard_error,
+                p=float(p_own),
+                p_holm=float(p_holm),
+                units=spread.units,
+                undefined_share=spread.undefined_share,
             )
-        return found
+            for spread, score_a, score_b, p_own, p_holm in columns
+        ]
 
-    def _movers(self, a: Statistic, b: Statistic) -> tuple[tuple[Mover, ...], tuple[Mover, ...]]:
-        """Images without which the difference would change most, either way."""
-        without = b.left_out[:, 0] - a.left_out[:, 0]
-        effect = b.values[0] - a.values[0] - without
-        single_a, single_b = a.evaluate(a.sums)[:, 0], b.evaluate(b.sums)[:, 0]
-        order = np.argsort(effect, kind="stable")
-        order = order[~np.isnan(effect[order])]
 
-        def mover(k: int) -> Mover:
-            return Mover(a.units.names[k], float(effect[k]), float(single_a[k]), float(single_b[k]))
-
-        for_a = tuple(mover(k) for k in order[: self.movers].tolist() if effect[k] < 0)
-        backwards = order[::-1][: self.movers].tolist()
-        return for_a, tuple(mover(k) for k in backwards if effect[k] > 0)
+def _influential_images(
+    a: Statistic, b: Statistic, number: int
+) -> tuple[tuple[InfluentialImage, ...], tuple[InfluentialImage, ...]]:
+    """Images without which the difference would change most, towards each model."""
+    without = b.left_out[:, 0] - a.left_out[:, 0]
+    effect = b.values[0] - a.values[0] - without
+    columns = zip(
+        a.units.names,
+        effect.tolist(),
+        a.evaluate(a.sums)[:, 0].tolist(),
+        b.evaluate(b.sums)[:, 0].tolist(),
+        strict=True,
+    )
+    images = [InfluentialImage(*column) for column in columns]
+    order = np.argsort(effect, kind="stable")
+    order = order[~np.isnan(effect[order])]
+    for_a = [images[k] for k in order[:number] if effect[k] < 0]
+    for_b = [images[k] for k in order[::-1][:number] if effect[k] > 0]
+    return tuple(for_a), tuple(for_b)

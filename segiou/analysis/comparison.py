@@ -8,11 +8,9 @@ from typing import Any
 from segiou._support.arguments import check_integer
 from segiou._support.text import plain
 from segiou.analysis import comparison_words as words
-from segiou.analysis.bootstrapping import FEW_UNITS
 from segiou.analysis.imbalance_difference import ImbalanceDifference
+from segiou.analysis.intervals import FEW_UNITS
 from segiou.analysis.significance import Power
-
-__all__ = ["Comparison", "Difference", "Mover", "PairComparison", "Ranked"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +36,7 @@ class Difference:
         pairs of models.
     units : int
         Units whose truth has the class; for the score all units.
-    vanished : float
+    undefined_share : float
         Share of the resamples in which delta had no value.
     """
 
@@ -52,7 +50,7 @@ class Difference:
     p: float
     p_holm: float
     units: int
-    vanished: float
+    undefined_share: float
 
     @property
     def few(self) -> bool:
@@ -65,7 +63,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Mover:
+class InfluentialImage:
     """An image that moves the difference.
 
     Attributes
@@ -99,7 +97,7 @@ class PairComparison:
         Swaps looked at.
     exact : bool
         Whether these were all there are.
-    for_a, for_b : tuple of Mover
+    for_a, for_b : tuple of InfluentialImage
         Images that move the difference most towards each model, the strongest
         first.
     power : Power
@@ -116,8 +114,8 @@ class PairComparison:
     classes: tuple[Difference, ...]
     permutations: int
     exact: bool
-    for_a: tuple[Mover, ...]
-    for_b: tuple[Mover, ...]
+    for_a: tuple[InfluentialImage, ...]
+    for_b: tuple[InfluentialImage, ...]
     power: Power
     one_sided: tuple[str, ...]
     imbalance: ImbalanceDifference
@@ -190,7 +188,7 @@ class Comparison:
     pairs: tuple[PairComparison, ...]
 
     def sentences(self) -> list[str]:
-        """Say it in words, rounded to a tenth of a point."""
+        """Say it in words, rounded to a hundredth of a point."""
         return words.sentences(self)
 
     def ranking_sentences(self) -> list[str]:
@@ -218,6 +216,9 @@ class Comparison:
     def to_dict(self) -> dict[str, Any]:
         """Plain values, unrounded; None where undefined."""
         found: dict[str, Any] = plain(self)
+        for pair in found["pairs"]:
+            for row in (pair["overall"], *pair["classes"]):
+                row["vanished"] = row.pop("undefined_share")
         found["sentences"] = self.sentences()
         return found
 

@@ -15,14 +15,13 @@ from segiou._support.text import (
     plural,
     points,
     roughly,
+    signed_points,
     wrapped,
 )
-from segiou.analysis.bootstrapping import FEW_UNITS
+from segiou.analysis.intervals import FEW_UNITS
 
 if TYPE_CHECKING:
-    from segiou.analysis.comparison import Comparison, Difference, Mover, PairComparison
-
-__all__ = ["closing_sentences", "pair_sentences", "ranking_sentences", "sentences", "text"]
+    from segiou.analysis.comparison import Comparison, Difference, InfluentialImage, PairComparison
 
 
 def sentences(found: Comparison) -> list[str]:
@@ -118,9 +117,7 @@ def _verdict_sentence(found: Comparison, pair: PairComparison) -> str:
             f"{first} would probably be ahead again."
         )
     if outside or unlikely:
-        return (
-            f"Borderline: interval and test disagree on whether {first} would be ahead on {others}."
-        )
+        return f"Borderline: interval and test disagree on whether {first} is ahead on {others}."
     return (
         f"The difference may be one of {found.unit}s, not of models: on {others} it could well "
         "be gone or reversed."
@@ -145,7 +142,7 @@ def _power_sentence(pair: PairComparison) -> str:
 
 
 def _classes_sentence(found: Comparison, pair: PairComparison) -> str:
-    shown = [f"{called(c.name)} {100 * c.delta:+.1f}" for c in pair.different(found.level)]
+    shown = [f"{called(c.name)} {signed_points(c.delta)}" for c in pair.different(found.level)]
     head = "The class that differs" if len(shown) == 1 else "Classes that differ"
     if not shown:
         return f"No single class differs between {pair.a} and {pair.b} after Holm's correction."
@@ -171,7 +168,7 @@ def text(found: Comparison, width: int) -> str:
         parts.append(_table(("model", "%", "interval", "best %"), rows))
     for pair in found.pairs:
         parts.append(_pair_table(pair))
-        parts.append(_movers_table(pair))
+        parts.append(_influential_table(pair))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -186,7 +183,7 @@ def _row(d: Difference) -> tuple[str, ...]:
         d.name,
         _cell(d.a),
         _cell(d.b),
-        "–" if math.isnan(d.delta) else f"{100 * d.delta:+.1f}",
+        signed_points(d.delta),
         _range(d.low, d.high),
         p_text(d.p),
         p_text(d.p_holm),
@@ -194,27 +191,27 @@ def _row(d: Difference) -> tuple[str, ...]:
     )
 
 
-def _movers_table(pair: PairComparison) -> str:
-    rows = [_mover(m, towards) for towards, ms in _sides(pair) for m in ms]
+def _influential_table(pair: PairComparison) -> str:
+    rows = [_influential_row(m, towards) for towards, ms in _sides(pair) for m in ms]
     if not rows:
         return ""
     return _table(("image", "moves it to", "by points", pair.a, pair.b), rows)
 
 
-def _sides(pair: PairComparison) -> tuple[tuple[str, tuple[Mover, ...]], ...]:
+def _sides(pair: PairComparison) -> tuple[tuple[str, tuple[InfluentialImage, ...]], ...]:
     return ((pair.b, pair.for_b), (pair.a, pair.for_a))
 
 
-def _mover(m: Mover, towards: str) -> tuple[str, ...]:
-    return (m.id, towards, f"{100 * m.effect:+.2f}", _cell(m.a), _cell(m.b))
+def _influential_row(m: InfluentialImage, towards: str) -> tuple[str, ...]:
+    return (m.id, towards, signed_points(m.effect), _cell(m.a), _cell(m.b))
 
 
 def _cell(value: float) -> str:
-    return "–" if math.isnan(value) else f"{100 * value:.1f}"
+    return "–" if math.isnan(value) else points(value)
 
 
 def _range(low: float, high: float) -> str:
-    return "–" if math.isnan(low) else f"{100 * low:+.1f} to {100 * high:+.1f}"
+    return "–" if math.isnan(low) else f"{signed_points(low)} to {signed_points(high)}"
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-import typing
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support import text
@@ -16,24 +14,19 @@ from segiou._support.arguments import read_several, refuse_kind
 from segiou._support.html import sentence_list
 from segiou._support.text import plain
 from segiou.analysis.baselines import (
+    AveragedCounts,
     Baseline,
-    Case,
     Scores,
-    Terms,
+    WeightedMean,
     majority_baseline,
     random_baseline,
 )
+from segiou.analysis.scored_images import Scored
 from segiou.counting.counts import ChannelTally, Counts
 from segiou.metrics.overall import pixel_accuracy
 from segiou.metrics.per_class import iou, recall, share
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.metrics.ratio import included, ratio
-
-__all__ = [
-    "ClassBalance",
-    "Imbalance",
-    "explain",
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +73,12 @@ class ClassBalance:
 
     @property
     def never_predicted(self) -> bool:
-        """In the truth, but answered on no pixel."""
+        """In the truth, but predicted on no pixel."""
         return self.share > 0 and self.predicted_share == 0
 
     @property
     def predicted_only(self) -> bool:
-        """Answered, but not in the truth: nothing but false positives."""
+        """Predicted, but not in the truth: nothing but false positives."""
         return self.share == 0 and self.predicted_share > 0
 
 
@@ -96,7 +89,7 @@ class Imbalance:
     Attributes
     ----------
     protocol : str
-        The rule of both means.
+        How both means are made.
     pixels : int
         Valid pixels.
     pixel_accuracy, mean_accuracy, mean_iou : float
@@ -112,7 +105,7 @@ class Imbalance:
         classes that are only predicted included.
     classes : tuple of ClassBalance
     majority, random : Baseline
-        Answering the most frequent class everywhere; drawing each pixel's
+        Predicting the most frequent class everywhere; drawing each pixel's
         class with the truth's own shares.
     """
 
@@ -132,12 +125,12 @@ class Imbalance:
 
     @property
     def never_predicted(self) -> tuple[str, ...]:
-        """Classes of the truth that the model answers nowhere."""
+        """Classes of the truth that the model never predicts."""
         return tuple(c.name for c in self.classes if c.never_predicted)
 
     @property
     def predicted_only(self) -> tuple[str, ...]:
-        """Classes that the model answers though the truth has none of them."""
+        """Classes that the model predicts although the truth has none of them."""
         return tuple(c.name for c in self.classes if c.predicted_only)
 
     def to_dict(self) -> dict[str, Any]:
@@ -154,7 +147,7 @@ class Imbalance:
         return f'<div class="segiou-imbalance">{sentence_list(self.sentences())}</div>'
 
     def sentences(self) -> list[str]:
-        """Say it in words, rounded to a tenth of a point."""
+        """Say it in words, rounded to a hundredth of a point."""
         if not self.pixels:
             return ["There are no valid pixels, so there is nothing to explain."]
         said = [_gap_sentence(self), _baseline_sentence(self)]
@@ -162,7 +155,7 @@ class Imbalance:
             said.append(_never_sentence(self))
         if self.predicted_only:
             said.append(_only_sentence(self))
-        return said + [_class_sentence(c) for c in _telling(self)]
+        return said + [_class_sentence(c) for c in _undervalued(self)]
 
 
 def _gap_sentence(found: Imbalance) -> str:
@@ -179,8 +172,8 @@ def _gap_sentence(found: Imbalance) -> str:
 def _baseline_sentence(found: Imbalance) -> str:
     majority = found.majority
     return (
-        f"Answering {text.called(str(majority.answer))} everywhere would give a pixel accuracy "
-        f"of {text.percent(majority.pixel_accuracy)} and a mean IoU of "
+        f"The majority baseline predicts {text.called(str(majority.answer))} everywhere and has a "
+        f"pixel accuracy of {text.percent(majority.pixel_accuracy)} and a mean IoU of "
         f"{text.percent(majority.mean_iou)}; {_skill_clause(majority)}."
     )
 
@@ -189,11 +182,11 @@ def _skill_clause(majority: Baseline) -> str:
     skills = majority.accuracy_skill, majority.mean_iou_skill
     in_accuracy, in_iou = map(text.percent, skills)
     if any(map(math.isnan, skills)):
-        return "where that is perfect, no score of a model says anything"
+        return "where the baseline is perfect, a score of a model says nothing"
     if min(skills) < 0:
         return (
-            f"the skill of the model over that is {in_accuracy} in accuracy and {in_iou} in mean "
-            "IoU (0 % is no better, 100 % perfect)"
+            f"the skill of the model over it is {in_accuracy} in accuracy and {in_iou} in mean "
+            "IoU (0 % is no better than the baseline, 100 % is perfect)"
         )
     return (
         f"from there to a perfect score the model has come {in_accuracy} of the way in accuracy "
@@ -204,14 +197,12 @@ def _skill_clause(majority: Baseline) -> str:
 def _never_sentence(found: Imbalance) -> str:
     never = [c for c in found.classes if c.never_predicted]
     counted = sum(c.mean_iou_lost > 0 for c in never)
-    lost_accuracy = sum(c.accuracy_lost for c in never)
-    lost_iou = sum(c.mean_iou_lost for c in never)
     return (
-        f"The model never predicts {text.classes(found.never_predicted)}. "
-        f"That is {text.percent(sum(c.share for c in never))} of the pixels, so pixel "
-        f"accuracy loses {text.points(lost_accuracy)} points, but {counted} of "
+        f"The model never predicts {text.classes(found.never_predicted)}. That is "
+        f"{text.percent(sum(c.share for c in never))} of the pixels, so pixel accuracy loses "
+        f"{text.points(sum(c.accuracy_lost for c in never))} points, but {counted} of "
         f"{text.plural(found.mean_iou_classes, 'class', 'classes')}, so mean IoU loses "
-        f"{text.points(lost_iou)} points."
+        f"{text.points(sum(c.mean_iou_lost for c in never))} points."
     )
 
 
@@ -219,7 +210,7 @@ def _only_sentence(found: Imbalance) -> str:
     names = found.predicted_only
     them = "it has" if len(names) == 1 else "they have"
     return (
-        f"The truth has no pixel of {text.classes(names)}, but the model answers "
+        f"The truth has no pixel of {text.classes(names)}, but the model predicts "
         f"{'it' if len(names) == 1 else 'them'}: {them} an IoU of 0 and no recall, so mean IoU "
         f"covers {text.plural(found.mean_iou_classes, 'class', 'classes')} and mean accuracy "
         f"{found.mean_accuracy_classes}."
@@ -235,7 +226,7 @@ def _class_sentence(balance: ClassBalance) -> str:
     )
 
 
-def _telling(found: Imbalance) -> list[ClassBalance]:
+def _undervalued(found: Imbalance) -> list[ClassBalance]:
     """Up to six predicted classes with the widest step from cost in PA to cost in mIoU."""
     shown = [
         c
@@ -243,17 +234,6 @@ def _telling(found: Imbalance) -> list[ClassBalance]:
         if c.mean_iou_cost > c.accuracy_cost and not c.never_predicted and c.share > 0
     ]
     return sorted(shown, key=lambda c: c.accuracy_cost - c.mean_iou_cost)[:6]
-
-
-class Scored(typing.Protocol):
-    """What an explanation needs of a run, a confusion matrix or a report."""
-
-    @property
-    def counts(self) -> Counts: ...
-    @property
-    def class_names(self) -> tuple[str, ...]: ...
-    @property
-    def include(self) -> NDArray[np.bool_]: ...
 
 
 def explain(
@@ -281,7 +261,7 @@ def explain(
     include : array_like of bool, shape (C,), optional
         Classes that take part in the means; pixel accuracy has them all.
     protocol : Protocol or str, optional
-        Rule of the means; by default that of the run or report, or ``"segiou"``.
+        How the means are made; by default that of the run or report, or ``"segiou"``.
 
     Raises
     ------
@@ -311,25 +291,25 @@ def explain(
     if class_names is None:
         raise refuse_kind("class_names", None, "given with counts, one a class")
     names = tuple(read_several("class_names", class_names, "a sequence of names, one a class"))
-    rule = load_protocol("segiou" if protocol is None else protocol)
-    case = Case(_as_images(counts, len(names), rule), rule, include)
-    total, ious, recalls = case.total, case.terms(iou), case.terms(recall)
+    protocol = load_protocol("segiou" if protocol is None else protocol)
+    averaged = AveragedCounts(_as_images(counts, len(names), protocol), protocol, include)
+    total, ious, recalls = averaged.total, averaged.mean_of(iou), averaged.mean_of(recall)
     accuracy = float(pixel_accuracy(total))
-    model = Scores(accuracy, ious.mean)
+    model = Scores(accuracy, ious.value)
     return Imbalance(
-        protocol=rule.name,
+        protocol=protocol.name,
         pixels=int(total.truth.sum()),
         pixel_accuracy=accuracy,
-        mean_accuracy=recalls.mean,
-        mean_iou=ious.mean,
+        mean_accuracy=recalls.value,
+        mean_iou=ious.value,
         mean_accuracy_classes=recalls.classes,
         mean_iou_classes=ious.classes,
-        gap=accuracy - ious.mean,
-        gap_imbalance=accuracy - recalls.mean,
-        gap_false_positives=recalls.mean - ious.mean,
-        classes=_classes(case, names, ious, recalls),
-        majority=majority_baseline(case, names, model),
-        random=random_baseline(case, model),
+        gap=accuracy - ious.value,
+        gap_imbalance=accuracy - recalls.value,
+        gap_false_positives=recalls.value - ious.value,
+        classes=_classes(averaged, names, ious, recalls),
+        majority=majority_baseline(averaged, names, model),
+        random=random_baseline(averaged, model),
     )
 
 
@@ -348,24 +328,23 @@ def _explain_scored(
         )
         raise ValueError(msg)
     images = getattr(scored, "per_image", None)  # a report's, where it has them
-    given = getattr(scored, "protocol", None) if protocol is None else protocol
-    rule = load_protocol("segiou" if given is None else given)
+    protocol = load_protocol(protocol or getattr(scored, "protocol", None) or "segiou")
     return explain(
         scored.counts if images is None else images,
         scored.class_names if class_names is None else class_names,
-        include=rule.include_of(scored) if include is None else include,
-        protocol=rule,
+        include=protocol.include_of(scored) if include is None else include,
+        protocol=protocol,
     )
 
 
-def _as_images(counts: Counts, num_names: int, rule: Protocol) -> Counts:
+def _as_images(counts: Counts, num_names: int, protocol: Protocol) -> Counts:
     shape = counts.tp.shape
     if shape[-1:] != (num_names,) or len(shape) > 2:
         msg = f"counts have shape {shape}, but there are {num_names} class names"
         raise ValueError(msg)
-    if len(shape) == 1 and rule.needs_images:
+    if len(shape) == 1 and protocol.needs_images:
         msg = (
-            f"protocol {rule.name!r} averages over images and needs their counts, "
+            f"protocol {protocol.name!r} averages over images and needs their counts, "
             "shape (N, C); the counts given are those of the whole data set"
         )
         raise ValueError(msg)
@@ -373,11 +352,11 @@ def _as_images(counts: Counts, num_names: int, rule: Protocol) -> Counts:
 
 
 def _classes(
-    case: Case, names: tuple[str, ...], ious: Terms, recalls: Terms
+    averaged: AveragedCounts, names: tuple[str, ...], ious: WeightedMean, recalls: WeightedMean
 ) -> tuple[ClassBalance, ...]:
-    total = case.total
+    total = averaged.total
     pixels = total.truth.sum()
-    taken = included(case.include, len(names))
+    taken = included(averaged.include, len(names))
     accuracy_lost = ratio(total.fn, pixels)
     mean_iou_lost = ious.per_class(1 - ious.values)
     mean_accuracy_lost = recalls.per_class(1 - recalls.values)

@@ -15,12 +15,10 @@ from segiou.analysis.imbalance import Imbalance, explain
 from segiou.counting.counts import Counts, check_counts
 from segiou.metrics.protocols import Protocol
 
-__all__ = ["ImbalanceDifference", "explain_difference"]
-
 
 @dataclass(frozen=True, slots=True)
 class ImbalanceDifference:
-    """Two models' scores held against each other, class by class.
+    """The scores of two models compared, with what each class adds to the differences.
 
     Attributes
     ----------
@@ -36,14 +34,14 @@ class ImbalanceDifference:
         Classes of the truth that the model ahead in pixel accuracy never
         predicts, though the other model does. Empty where accuracies are equal.
     silent_false_alarms : float
-        Pixels, as a share of all, that the other model wrongly gives to them.
+        False positives of the other model on them, as a share of all pixels.
     silent_hits : float
-        Pixels, as a share of all, of theirs that the other model finds.
+        True positives of the other model on them, as a share of all pixels.
     wins_by_silence : bool
         Whether the model ahead in pixel accuracy is so only by leaving classes
         out: it is behind in mean IoU, and its lead in accuracy is no more than
-        what trying the silent classes cost the other model, its false alarms
-        less its hits.
+        what predicting the silent classes cost the other model: its false
+        positives on them less its true positives.
     """
 
     names: tuple[str, str]
@@ -70,7 +68,7 @@ class ImbalanceDifference:
         return found
 
     def sentences(self) -> list[str]:
-        """Say it in words, rounded to a tenth of a point."""
+        """Say it in words, rounded to a hundredth of a point."""
         said = [_order_sentence(self)]
         if self.wins_by_silence:
             said.append(_silence_sentence(self))
@@ -208,11 +206,11 @@ def _silence_sentence(found: ImbalanceDifference) -> str:
     them = "it" if len(found.silent) == 1 else "them"
     price = found.silent_false_alarms - found.silent_hits
     return (
-        f"{ahead} wins on accuracy only by never predicting "
-        f"{_rare(found)}: {text.classes(found.silent)}. {other} tries {them}, rightly on "
-        f"{text.percent(found.silent_hits)} of all pixels and wrongly on "
-        f"{text.percent(found.silent_false_alarms)}: {text.points(price)} points of "
-        f"accuracy paid for trying, no less than {ahead}'s lead of "
+        f"{ahead} wins on accuracy only because it never predicts {_rare(found)}: "
+        f"{text.classes(found.silent)}. {other} predicts {them}, correctly on "
+        f"{text.percent(found.silent_hits)} of all pixels and as false positives on "
+        f"{text.percent(found.silent_false_alarms)}. That costs {other} {text.points(price)} "
+        f"points of accuracy, no less than the lead of {ahead}, "
         f"{text.points(abs(found.accuracy_difference))}."
     )
 
@@ -240,7 +238,8 @@ def _rare(found: ImbalanceDifference) -> str:
 def _parts_sentence(found: ImbalanceDifference) -> str:
     ranked = sorted(found.mean_iou_parts.items(), key=lambda item: -abs(item[1]))[:3]
     shown = [
-        f"{text.called(name)} {_signed(part)} (accuracy {_signed(found.accuracy_parts[name])})"
+        f"{text.called(name)} {text.signed_points(part)} "
+        f"(accuracy {text.signed_points(found.accuracy_parts[name])})"
         for name, part in ranked
         if part
     ]
@@ -248,9 +247,5 @@ def _parts_sentence(found: ImbalanceDifference) -> str:
         return "No class differs between them."
     return (
         f"Most of the difference in mean IoU ({found.names[1]} minus {found.names[0]}, "
-        f"{_signed(found.mean_iou_difference)} points) comes from {text.listed(shown)}."
+        f"{text.signed_points(found.mean_iou_difference)} points) comes from {text.listed(shown)}."
     )
-
-
-def _signed(value: float) -> str:
-    return f"{100 * value:+.1f}"

@@ -14,8 +14,6 @@ from segiou.counting.counts import Tally
 from segiou.metrics.overall import mean
 from segiou.metrics.ratio import Floats, included, ratio
 
-__all__ = ["Prevalence", "PrevalenceCurve", "at_prevalence", "prevalence_curve"]
-
 _TALLY = "a segiou.counting.counts.Tally, such as the tally of a ConfusionMatrix or a Report"
 
 
@@ -28,7 +26,7 @@ class Prevalence:
     shares : ndarray of float, shape (C,)
         Share of each class in the truth; they sum to 1.
     matrix : ndarray of float, shape (C, C + 1)
-        Share of the pixels of truth ``t`` answered ``p``; last column
+        Share of the pixels of truth ``t`` predicted ``p``; last column
         unassigned. It sums to 1.
     iou, recall : ndarray of float, shape (C,)
     pixel_accuracy, mean_accuracy, mean_iou : float

@@ -16,8 +16,6 @@ from segiou.analysis.bootstrapping import batches
 from segiou.analysis.statistics import Statistic
 from segiou.metrics.ratio import Floats
 
-__all__ = ["Permuted", "Power", "holm", "permutation_p", "power"]
-
 # Scores are near 1 at most, so two differences closer than this are equal but for rounding.
 _TIE = 1e-12
 

@@ -23,8 +23,6 @@ from segiou.metrics.per_class import METRICS
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.metrics.ratio import Floats, included, ratio
 
-__all__ = ["OVERALL_METRICS", "Aggregate", "Metric", "Statistic", "metric_label", "statistic"]
-
 Aggregate = Literal["D", "I", "C"]
 Metric = str | Callable[[Counts], Floats]
 
@@ -53,7 +51,7 @@ class Statistic:
     ----------
     metric : str
     aggregate : str
-        ``"D"``, ``"I"``, ``"C"``, or the unit of the protocol's rule.
+        ``"D"``, ``"I"``, ``"C"``, or where the protocol takes its ratios.
     protocol : str
     names : tuple of str
         What :attr:`evaluate` returns: the score, then the classes if it has any.
@@ -136,7 +134,7 @@ def statistic(
     include : array_like of bool, shape (C,), optional
         Classes that take part in the mean.
     protocol : Protocol or str
-        Rule of the mean.
+        How the mean is made.
     aggregate : {"D", "I", "C"}, optional
         Overrides where the protocol takes its ratios. D: sum counts over the
         data set, then divide. I: mean over images of the mean over the classes
@@ -154,28 +152,26 @@ def statistic(
     if aggregate is not None:
         check_choice("aggregate", aggregate, get_args(Aggregate))
     names = _names(counts, units, class_names)
-    rule = load_protocol(protocol)
     label, function, per_class = _resolved(metric, counts)
-    if not per_class:
-        return _overall(counts, label, function, units, aggregate)
-    rule = _with_aggregate(rule, aggregate)
-    taken = included(include, len(names))
-    if not rule.needs_images:
-        sums = units.sums(_packed(counts))
-        evaluate = _data_set(function, rule, taken)
+    if per_class:
+        averaged = _with_aggregate(load_protocol(protocol), aggregate)
+        sums, evaluate = _class_sums(counts, function, averaged, included(include, len(names)))
+        if aggregate == "C":
+            evaluate = _class_means(included(include, len(names)))
+        seen = (units.sums((counts.truth > 0).astype(np.int64)) > 0).sum(0)
+        unit, name = averaged.unit if averaged.needs_images else "D", averaged.name
     else:
-        sums = units.sums(_image_sums(counts, function, rule, taken))
-        evaluate = _class_means(taken) if aggregate == "C" else _ratios
-    seen = (units.sums((counts.truth > 0).astype(np.int64)) > 0).sum(0)
+        sums, evaluate = _overall_sums(counts, label, function, aggregate)
+        names, seen, unit, name = (), np.zeros(0, np.int64), "D", ""
     return Statistic(
-        label,
-        aggregate or ("D" if not rule.needs_images else rule.unit),
-        rule.name,
-        (f"mean {metric_label(label)}", *names),
-        units,
-        sums,
-        evaluate,
-        np.concatenate([[len(units)], seen]),
+        metric=label,
+        aggregate=aggregate or unit,
+        protocol=name,
+        names=(f"mean {metric_label(label)}" if per_class else metric_label(label), *names),
+        units=units,
+        sums=units.sums(sums),
+        evaluate=evaluate,
+        seen=np.concatenate([[len(units)], seen]),
     )
 
 
@@ -214,73 +210,84 @@ def _resolved(metric: Metric, counts: Counts) -> tuple[str, Callable[[Counts], F
     raise ValueError(msg)
 
 
-def _with_aggregate(rule: Protocol, aggregate: Aggregate | None) -> Protocol:
+def _with_aggregate(protocol: Protocol, aggregate: Aggregate | None) -> Protocol:
     if aggregate is None:
-        return rule
+        return protocol
     if aggregate == "D":
-        return replace(rule, unit="dataset")
-    return replace(rule, unit="image", over="truth", absent="skip")
+        return replace(protocol, unit="dataset")
+    return replace(protocol, unit="image", over="truth", absent="skip")
 
 
-def _overall(
+Sums = tuple[NDArray[Any], Callable[[NDArray[Any]], Floats]]
+
+
+def _overall_sums(
     counts: Counts,
     label: str,
     function: Callable[[Counts], Floats],
-    units: Units,
     aggregate: Aggregate | None,
-) -> Statistic:
+) -> Sums:
+    """What adds up of a metric of all classes at once, and the metric of it."""
     if aggregate == "C":
         msg = f"{label} has no value per class; aggregate must be 'D' or 'I'"
         raise ValueError(msg)
-    evaluate: Callable[[NDArray[Any]], Floats]
     if aggregate == "I":
         values = function(counts)
         parts = np.stack([np.nan_to_num(values), ~np.isnan(values)], axis=-1)
-        sums, evaluate = units.sums(parts.astype(np.float64)), _ratios
-    else:
-        sums = units.sums(_packed(counts))
+        return parts.astype(np.float64), _ratios
 
-        def evaluate(sums: NDArray[Any]) -> Floats:
-            return function(_unpacked(sums))[..., None]
+    def evaluate(sums: NDArray[Any]) -> Floats:
+        return function(_unpacked(sums, num_classes))[..., None]
 
-    seen = np.array([len(units)], dtype=np.int64)
-    name = metric_label(label)
-    return Statistic(label, aggregate or "D", "", (name,), units, sums, evaluate, seen)
+    num_classes = counts.tp.shape[1]
+    return _packed(counts), evaluate
+
+
+def _class_sums(
+    counts: Counts,
+    function: Callable[[Counts], Floats],
+    protocol: Protocol,
+    taken: NDArray[np.bool_],
+) -> Sums:
+    """What adds up of a metric per class, and the mean and the classes of it."""
+    if protocol.needs_images:
+        return _image_sums(counts, function, protocol, taken), _ratios
+
+    def evaluate(sums: NDArray[Any]) -> Floats:
+        found = _unpacked(sums, len(taken))
+        values = function(found)
+        filled, part = protocol.values_taken(values, found.truth > 0, taken)
+        score = protocol.divide(filled.sum(-1), part.sum(-1))
+        return np.concatenate([score[..., None], values], axis=-1)
+
+    return _packed(counts), evaluate
 
 
 def _packed(counts: Counts) -> NDArray[np.int64]:
-    return np.concatenate([counts.tp, counts.fp, counts.fn, counts.tn], axis=-1)
+    """Counts as columns (N, 3 C + 1), or (N, 4 C) where classes have different valid pixels."""
+    valid = counts.total
+    if (valid == valid[:, :1]).all():
+        valid = valid[:, :1]
+    return np.concatenate([counts.tp, counts.fp, counts.fn, valid], axis=-1)
 
 
-def _unpacked(sums: NDArray[Any]) -> Counts:
-    parts = sums.astype(np.int64).reshape(*sums.shape[:-1], 4, -1)
-    return Counts(*(parts[..., i, :] for i in range(4)))
-
-
-def _data_set(
-    function: Callable[[Counts], Floats], rule: Protocol, taken: NDArray[np.bool_]
-) -> Callable[[NDArray[Any]], Floats]:
-    def evaluate(sums: NDArray[Any]) -> Floats:
-        counts = _unpacked(sums)
-        values = function(counts)
-        filled, part = rule.values_taken(values, counts.truth > 0, taken)
-        score = rule.divide(filled.sum(-1), part.sum(-1))
-        return np.concatenate([score[..., None], values], axis=-1)
-
-    return evaluate
+def _unpacked(sums: NDArray[Any], num_classes: int) -> Counts:
+    ends = [num_classes, 2 * num_classes, 3 * num_classes]
+    tp, fp, fn, valid = np.split(sums.astype(np.int64), ends, axis=-1)
+    return Counts(tp, fp, fn, valid - tp - fp - fn)
 
 
 def _image_sums(
     counts: Counts,
     function: Callable[[Counts], Floats],
-    rule: Protocol,
+    protocol: Protocol,
     taken: NDArray[np.bool_],
 ) -> Floats:
     """Numerators of the score and the classes, then their denominators, per image."""
-    filled, part = rule.values_taken(function(counts), counts.truth > 0)
+    filled, part = protocol.values_taken(function(counts), counts.truth > 0)
     top = np.where(taken, filled, 0.0).sum(-1)
     bottom = (part & taken).sum(-1).astype(np.float64)
-    if rule.unit == "image":
+    if protocol.unit == "image":
         top, bottom = np.nan_to_num(ratio(top, bottom)), (bottom > 0).astype(np.float64)
     return np.concatenate([top[:, None], filled, bottom[:, None], part], axis=-1)
 

@@ -1,4 +1,4 @@
-"""Resamples as weights, drawn in batches of bounded memory."""
+"""The units of a test set: images, groups of images that belong together, or stretches of them."""
 
 from __future__ import annotations
 
@@ -11,15 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_kind, read_several
-
-__all__ = [
-    "Groups",
-    "Units",
-    "group_by_pattern",
-    "groups_of",
-    "units_of",
-]
-
 
 T = TypeVar("T")
 
@@ -83,10 +74,11 @@ def units_of(
     >>> found.names, found.index
     (('drive 2', 'drive 1'), array([0, 1, 0, 0]))
     """
-    groups, ids = _one_an_image("group", groups, num_images), _one_an_image("id", ids, num_images)
+    groups = _one_per_image("group", groups, num_images)
+    ids = _one_per_image("id", ids, num_images)
     if groups is None:
-        names = [str(i) for i in range(num_images)] if ids is None else [str(i) for i in ids]
-        units = Units("image", tuple(names), np.arange(num_images))
+        names = range(num_images) if ids is None else ids
+        units = Units("image", tuple(str(name) for name in names), np.arange(num_images))
     else:
         places = {group: place for place, group in enumerate(dict.fromkeys(groups))}
         index = np.fromiter((places[group] for group in groups), np.intp, num_images)
@@ -94,13 +86,13 @@ def units_of(
     if len(units) < 2:
         msg = (
             f"there is {len(units)} {units.kind} to resample and at least 2 are needed; "
-            "spread over units cannot be seen in one"
+            "one unit does not show how much units differ"
         )
         raise ValueError(msg)
     return units
 
 
-def _one_an_image(what: str, given: Iterable[T] | None, num_images: int) -> list[T] | None:
+def _one_per_image(what: str, given: Iterable[T] | None, num_images: int) -> list[T] | None:
     if given is None:
         return None
     found = read_several(f"{what}s", given, f"a sequence, one {what} an image")
@@ -148,10 +140,7 @@ def group_by_pattern(ids: Sequence[str], pattern: str) -> tuple[str, ...]:
     found = [searched.search(name) for name in ids]
     missing = [name for name, match in zip(ids, found, strict=True) if match is None]
     if missing:
-        more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
-        msg = (
-            f"{pattern!r} is not found in {', '.join(missing[:3])}{more}; every image needs a group"
-        )
+        msg = f"{pattern!r} is not found in {some_of(missing)}; every image needs a group"
         raise ValueError(msg)
     return tuple(
         "/".join(part or "" for part in match.groups()) if searched.groups else match.group()
@@ -183,11 +172,15 @@ def groups_of(ids: Sequence[str], groups: Groups | None) -> Sequence[Hashable] |
     if callable(groups):
         return [groups(name) for name in ids]
     if isinstance(groups, Mapping):
-        missing = [name for name in ids if name not in groups]
-        if missing:
-            more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
-            msg = f"no group is given for {', '.join(missing[:3])}{more}"
+        if missing := [name for name in ids if name not in groups]:
+            msg = f"no group is given for {some_of(missing)}"
             raise ValueError(msg)
         return [groups[name] for name in ids]
     wanted = "a regular expression, a mapping, a function or a sequence"
     return read_several("groups", groups, wanted)
+
+
+def some_of(names: Sequence[str]) -> str:
+    """Name the first three of several."""
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return f"{', '.join(names[:3])}{more}"

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from segiou._support.files import problem_lines, write_whole
-from segiou.analysis.bootstrapping import Intervals
 from segiou.analysis.comparison import Comparison
+from segiou.analysis.intervals import Intervals
 from segiou.cli.checks import findings_format, report_format, wants_intervals
 from segiou.cli.console import note, stdout_width, wants_color, write
 from segiou.cli.inputs import groups_argument

@@ -190,7 +190,7 @@ def image_influence(
 
     The mean with all images minus the mean without this one: negative where the
     image drags the score down. Exact, since the counts without an image are a
-    subtraction of integers. :func:`segiou.analysis.influence_of_units.influence` does the same
+    subtraction of integers. :func:`segiou.analysis.jackknife.influence` does the same
     for groups, other averages and each class.
 
     Parameters

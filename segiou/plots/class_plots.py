@@ -15,7 +15,7 @@ from segiou.plots.style import IOU, MUTED, OTHER, drawing, name_rows, report_of,
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from segiou.analysis.bootstrapping import Intervals
+    from segiou.analysis.intervals import Intervals
     from segiou.report.report import ClassRow, Report
 
 __all__ = [

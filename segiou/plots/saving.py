@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from segiou.analysis.bootstrapping import Intervals
     from segiou.analysis.comparison import Comparison
+    from segiou.analysis.intervals import Intervals
     from segiou.report.report import Report
 
 __all__ = [

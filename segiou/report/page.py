@@ -20,7 +20,7 @@ from segiou.report.formats import number, percent
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-    from segiou.analysis.bootstrapping import Interval, Intervals
+    from segiou.analysis.intervals import Interval, Intervals
 
 __all__ = [
     "IGNORED_COLOR",

@@ -15,8 +15,8 @@ from segiou import metrics
 from segiou._support.arguments import check_integer, check_kind, check_path
 from segiou._support.text import plural
 from segiou.analysis.baselines import majority_class, majority_counts
-from segiou.analysis.bootstrapping import Intervals
 from segiou.analysis.imbalance import Imbalance, explain
+from segiou.analysis.intervals import Intervals
 from segiou.boundary.measures import boundary_rows
 from segiou.counting.channels import CHANNELS_BACKEND
 from segiou.counting.counts import ChannelTally, Counts, Tally
@@ -138,6 +138,7 @@ class Scores:
     boundary_options: Mapping[str, Any] | None = None
     worst_images: WorstImages | None = None
     left_out: int = 0
+    ids: tuple[str, ...] = ()
 
     @cached_property
     def counts(self) -> Counts:
@@ -330,6 +331,8 @@ class Report(Scores):
         Images with the lowest scores, to be listed too.
     left_out : int
         Pairs and files that could not be scored, or lacked their counterpart.
+    ids : tuple of str
+        Names of the images of ``per_image``.
     """
 
     def to_dict(self) -> dict[str, Any]:
@@ -513,6 +516,7 @@ def report_of(
         protocol=rule,
         include=rule.include_of(images),
         per_image=images.counts if few or rule.needs_images else None,
+        ids=images.ids if few or rule.needs_images else (),
         groups=images.options.groups,
         title=title or images.name,
         provenance=images.provenance,

@@ -38,8 +38,8 @@ from segiou.report.provenance import making
 from segiou.report.report import ClassRow, Report
 
 if TYPE_CHECKING:
-    from segiou.analysis.bootstrapping import Intervals
     from segiou.analysis.imbalance import Imbalance
+    from segiou.analysis.intervals import Intervals
     from segiou.report.report import Report
     from segiou.runs.run import Run
 
@@ -411,16 +411,7 @@ def _intervals(report: Report) -> list[Intervals]:
         return []
     # The pixel accuracy of overlapping channels is that of yes and no, another one.
     metrics = ("iou", "recall", *(["pixel_accuracy"] if isinstance(report.tally, Tally) else []))
-    return [
-        bootstrap(
-            counts,
-            metric,
-            class_names=report.class_names,
-            include=report.include,
-            protocol=report.protocol,
-        )
-        for metric in metrics
-    ]
+    return [bootstrap(report, metric) for metric in metrics]
 
 
 def _explained(report: Report) -> list[str]:

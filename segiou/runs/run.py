@@ -23,13 +23,12 @@ from segiou._support.arguments import (
 from segiou._support.files import Problem
 from segiou._support.text import plural
 from segiou.accumulators.confusion import ConfusionMatrix
-from segiou.analysis.bootstrapping import Intervals, bootstrap
-from segiou.analysis.comparing import bands_of
+from segiou.analysis.bootstrapping import bootstrap
+from segiou.analysis.intervals import Intervals
 from segiou.analysis.statistics import Metric
-from segiou.analysis.units import Groups, groups_of
+from segiou.analysis.units import Groups
 from segiou.boundary.boundary_options import BoundaryOptions
 from segiou.boundary.boundary_sums import BoundaryCounts
-from segiou.boundary.measures import band_iou
 from segiou.counting.counts import Counts, Tally
 from segiou.counting.encoding import PairCount
 from segiou.labels.class_options import ClassOptions
@@ -464,19 +463,7 @@ class Run(Images):
             Others of :func:`segiou.bootstrap`: resamples, seed, level, method,
             aggregate.
         """
-        counts = self.counts
-        if isinstance(metric, str) and metric == "boundary_iou":
-            counts, metric = bands_of(self, "the run"), band_iou
-        rule = self._rule(protocol)
-        return bootstrap(
-            counts,
-            metric,
-            groups=groups_of(self.ids, groups),
-            class_names=self.class_names,
-            include=rule.include_of(self),
-            protocol=rule,
-            **options,
-        )
+        return bootstrap(self, metric, groups=groups, protocol=protocol, **options)
 
     def report(
         self,

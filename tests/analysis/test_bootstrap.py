@@ -1,9 +1,11 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import stats
 
+from segiou import score
 from segiou.analysis import bootstrapping
 from segiou.analysis.bootstrapping import (
     batches,
@@ -115,9 +117,9 @@ def test_a_class_that_vanishes_is_skipped_and_reported():
     )  # fmt: skip
     found = bootstrap(counts, resamples=20_000, class_names=["road", "cat"])
     cat = found.classes[1]
-    assert cat.vanished == pytest.approx(0.75**4, abs=0.012)
+    assert cat.undefined_share == pytest.approx(0.75**4, abs=0.012)
     assert (cat.value, cat.low, cat.high) == (0.75, 0.75, 0.75)
-    assert (cat.units, cat.few, found.overall.vanished) == (1, True, 0.0)
+    assert (cat.units, cat.few, found.overall.undefined_share) == (1, True, 0.0)
     assert found.few == ("road", "cat")
     assert "Without a value in some resamples: cat (31" in " ".join(found.sentences())
 
@@ -142,7 +144,7 @@ def test_absent_class_has_no_interval():
     found = bootstrap(counts, resamples=20)
     absent = found.classes[1]
     assert np.isnan([absent.value, absent.low, absent.high, absent.standard_error]).all()
-    assert absent.vanished == 1.0
+    assert absent.undefined_share == 1.0
     assert found.few == ("0",)
 
 
@@ -177,6 +179,35 @@ def test_to_dict_and_sentences():
     sentence = found.sentences()[0]
     assert sentence.startswith("Mean IoU is ")
     assert "95 % percentile bootstrap interval over images, 50 resamples, seed 0" in sentence
+
+
+def test_a_run_and_its_report_give_what_their_counts_give():
+    truths = [[[0, 0, 1, 1]], [[0, 1, 1, 1]], [[1, 1, 0, 0]], [[0, 2, 2, 1]]]
+    preds = [[[0, 0, 0, 1]], [[0, 1, 1, 1]], [[1, 0, 0, 0]], [[0, 2, 1, 1]]]
+    run = score(truths, preds, labels=["a", "b", "c"], exclude=["c"], protocol="detectron2")
+    same = {"class_names": run.class_names, "include": run.include, "protocol": "detectron2"}
+    bare = bootstrap(run.counts, resamples=50, **same)
+    assert bare.protocol == "detectron2"
+    assert bootstrap(run, resamples=50) == bare
+    assert bootstrap(run.report(), resamples=50) == bare
+    assert run.intervals(resamples=50) == bare
+    grouped = bootstrap(run, groups=r"[01]|[23]", resamples=50)
+    assert (grouped.units, bootstrap(run.counts, ids=run.ids, groups=".", resamples=9).units) == (
+        4,
+        4,
+    )
+    assert bootstrap(run, "dice", protocol="segiou", resamples=9).protocol == "segiou"
+
+
+def test_sums_over_images_have_no_interval():
+    run = score([[[0, 1]], [[0, 1]]], [[[0, 1]], [[1, 1]]], labels=2)
+    with pytest.raises(TypeError, match="a ConfusionMatrix has no images, only sums over them"):
+        bootstrap(run.total())
+    without = replace(run.report(), per_image=None)
+    with pytest.raises(ValueError, match="the report has no counts of its images; give the run"):
+        bootstrap(without)
+    with pytest.raises(ValueError, match="the run has no boundary counts"):
+        bootstrap(run, "boundary_iou")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ import pytest
 
 from segiou import score
 from segiou.analysis.bootstrapping import bootstrap
-from segiou.analysis.comparing import DifferentImagesError, compare
+from segiou.analysis.comparing import compare
+from segiou.analysis.paired_runs import DifferentImagesError
 from segiou.counting.counts import Counts, Tally
 from segiou.metrics.overall import mean_iou
 from segiou.metrics.per_class import iou
@@ -88,16 +89,16 @@ def test_order_of_the_images_does_not_matter():
     assert compare(a, mixed, **FEW) == compare(a, b, **FEW)
 
 
-def test_movers_are_leave_one_out():
+def test_influential_are_leave_one_out():
     a, b = models(images=12)
-    pair = compare(a, b, movers=3, **FEW).pairs[0]
+    pair = compare(a, b, influential=3, **FEW).pairs[0]
     whole = float(mean_iou(b.counts.summed()) - mean_iou(a.counts.summed()))
-    for mover in (*pair.for_a, *pair.for_b):
-        i = a.ids.index(mover.id)
+    for image in (*pair.for_a, *pair.for_b):
+        i = a.ids.index(image.id)
         kept = np.arange(12) != i
         without = mean_iou(b.counts[kept].summed()) - mean_iou(a.counts[kept].summed())
-        assert mover.effect == pytest.approx(whole - float(without))
-        assert mover.a == pytest.approx(float(mean_iou(a.counts[i])))
+        assert image.effect == pytest.approx(whole - float(without))
+        assert image.a == pytest.approx(float(mean_iou(a.counts[i])))
     assert len(pair.for_b) == 3
     effects = [m.effect for m in pair.for_b]
     assert effects == sorted(effects, reverse=True)
@@ -176,7 +177,7 @@ def test_text_says_what_was_found():
     assert "The difference is unlikely to be one of these images alone" in text.replace("\n", " ")
     assert "four times in five takes about" in text.replace("\n", " ")
     row = next(line for line in text.splitlines() if line.startswith("pole"))
-    assert f"{100 * found.pairs[0].classes[2].delta:+.1f}" in row
+    assert f"{100 * found.pairs[0].classes[2].delta:+.2f}" in row
     assert all(len(line) <= 80 for line in text.split("\n\n")[0].splitlines())
 
 
@@ -271,7 +272,7 @@ def test_a_given_protocol_settles_it():
         ({"names": ["same", "same"]}, ValueError, "names must be 2 different ones"),
         ({"groups": {"000": 1}}, ValueError, "no group is given for 001, 002, 003 and 26 more"),
         ({"groups": "x"}, ValueError, "not found in"),
-        ({"movers": -1}, ValueError, "movers must be at least 0"),
+        ({"influential": -1}, ValueError, "influential must be at least 0"),
     ],
 )
 def test_bad_options(options, error, message):

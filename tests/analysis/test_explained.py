@@ -6,7 +6,7 @@ from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
 
 from segiou import ChannelCounts
-from segiou.analysis.baselines import majority_counts, mean_terms, random_iou, skill
+from segiou.analysis.baselines import majority_counts, random_iou, skill, weighted_mean
 from segiou.analysis.imbalance import explain
 from segiou.counting.counts import Counts, Tally
 from segiou.metrics.overall import mean_accuracy, mean_iou, pixel_accuracy
@@ -79,13 +79,13 @@ def test_parts_sum_to_the_gap(tally):
 
 @settings(max_examples=15, deadline=None)
 @given(tallies(), st.sampled_from(sorted(PROTOCOLS)), st.sampled_from([None, [True, False, True]]))
-def test_terms_give_every_protocols_mean(tally, name, include):
+def test_weighted_mean_gives_every_protocols_mean(tally, name, include):
     images, total, protocol = tally.counts, tally.counts.summed(), PROTOCOLS[name]
     counts = images if protocol.needs_images else total
     for metric in (iou, recall):
-        terms = mean_terms(protocol, metric(counts), counts.truth > 0, include)
+        averaged = weighted_mean(protocol, metric(counts), counts.truth > 0, include)
         expected = protocol.mean(metric, total, include=include, per_image=images).value
-        assert terms.mean == pytest.approx(expected, nan_ok=True)
+        assert averaged.value == pytest.approx(expected, nan_ok=True)
 
 
 @pytest.mark.parametrize("name", ["monai", "torchmetrics-segmentation", "ade20k", "detectron2"])
@@ -163,11 +163,11 @@ def test_majority_counts_keep_images():
 def test_baselines_that_cannot_be_beaten_or_are_not():
     alone = explain(Counts(tp=[5], fp=[0], fn=[0], tn=[0]), ["a"]).sentences()[1]
     assert alone.endswith(
-        "a mean IoU of 100.00 %; where that is perfect, no score of a model says anything."
+        "a mean IoU of 100.00 %; where the baseline is perfect, a score of a model says nothing."
     )
     worse = explain(Counts(tp=[1, 0], fp=[4, 5], fn=[5, 4], tn=[0, 1]), ["a", "b"]).sentences()[1]
-    assert "the skill of the model over that is -125.00 % in accuracy" in worse
-    assert "(0 % is no better, 100 % perfect)" in worse
+    assert "the skill of the model over it is -125.00 % in accuracy" in worse
+    assert "(0 % is no better than the baseline, 100 % is perfect)" in worse
 
 
 def test_overlapping_channels_have_no_such_gap():

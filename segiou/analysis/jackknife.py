@@ -15,11 +15,6 @@ from segiou.counting.counts import Counts, check_counts
 from segiou.metrics.protocols import Protocol
 from segiou.metrics.ratio import Floats
 
-__all__ = [
-    "Influence",
-    "influence",
-]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Influence:

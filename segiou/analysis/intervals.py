@@ -1,0 +1,167 @@
+"""Bootstrap intervals of a score and its classes, and what they say in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import escape
+from typing import Any, Literal
+
+import numpy as np
+
+from segiou._support import text
+from segiou._support.html import sentence_list, table
+from segiou._support.text import plain
+
+Method = Literal["percentile", "bca"]
+
+#: A class in the truth of fewer units than this is flagged.
+FEW_UNITS = 10
+_METHOD_WORDS = {"percentile": "percentile", "bca": "BCa"}
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A score and how far it could have come out otherwise.
+
+    Attributes
+    ----------
+    name : str
+        Of the class, or of the score over all classes.
+    value : float
+        On the data itself.
+    low, high : float
+        Ends of the interval; NaN where undefined.
+    standard_error : float
+        Standard deviation over the resamples.
+    units : int
+        Units whose truth has the class; for the score all units.
+    undefined_share : float
+        Share of the resamples in which there was no value, because the class
+        was in no image drawn. They are left out of everything else.
+    """
+
+    name: str
+    value: float
+    low: float
+    high: float
+    standard_error: float
+    units: int
+    undefined_share: float
+
+    @property
+    def few(self) -> bool:
+        """Seen in fewer than :data:`FEW_UNITS` units, so not to be relied on."""
+        return self.units < FEW_UNITS
+
+
+@dataclass(frozen=True, slots=True)
+class Intervals:
+    """Bootstrap intervals of a score and of its classes.
+
+    Attributes
+    ----------
+    metric, aggregate, protocol : str
+        What was averaged, and how.
+    level : float
+    method : {"percentile", "bca"}
+    resamples, seed : int
+    unit : {"image", "group"}
+        What was resampled.
+    units : int
+        How many there are.
+    overall : Interval
+    classes : tuple of Interval
+        Empty for a metric of all classes at once.
+    """
+
+    metric: str
+    aggregate: str
+    protocol: str
+    level: float
+    method: Method
+    resamples: int
+    seed: int
+    unit: str
+    units: int
+    overall: Interval
+    classes: tuple[Interval, ...]
+
+    def __iter__(self) -> Iterator[Interval]:
+        yield self.overall
+        yield from self.classes
+
+    @property
+    def few(self) -> tuple[str, ...]:
+        """Classes in the truth of at least one and fewer than :data:`FEW_UNITS` units."""
+        return tuple(c.name for c in self.classes if c.few and c.units)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, unrounded; None where undefined."""
+        found: dict[str, Any] = plain(self)
+        for row in (found["overall"], *found["classes"]):
+            row["vanished"] = row.pop("undefined_share")
+        found["few"] = list(self.few)
+        return found
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences())
+
+    def _repr_html_(self) -> str:
+        heads = ("", "score", f"{100 * self.level:g} % interval", f"{self.unit}s")
+        rows = table(heads, [_cells(self.overall)], [_cells(c) for c in self.classes])
+        return f'<div class="segiou-intervals">{sentence_list(self.sentences())}{rows}</div>'
+
+    def sentences(self) -> list[str]:
+        """Say it in words, rounded to a hundredth of a point."""
+        return [_overall_sentence(self), *self.cautions()]
+
+    def cautions(self) -> list[str]:
+        """Say what makes the intervals unsafe, if anything does."""
+        said = []
+        if self.units < FEW_UNITS:
+            said.append(
+                f"{text.plural(self.units, self.unit)} are few: the interval is only a hint "
+                "and more likely too narrow than too wide."
+            )
+        elif self.few:
+            said.append(
+                f"Seen in fewer than {FEW_UNITS} {self.unit}s, so do not rely on the intervals "
+                f"of: {text.classes(self.few)}."
+            )
+        gone = [
+            f"{text.called(c.name)} ({text.percent(c.undefined_share)})"
+            for c in self.classes
+            if 0 < c.undefined_share < 1
+        ]
+        if gone:
+            said.append(f"Without a value in some resamples: {text.listed(gone)}.")
+        return said
+
+
+def _cells(found: Interval) -> tuple[str, ...]:
+    number = "–" if np.isnan(found.value) else f"{found.value:.4f}"
+    ends = "–" if np.isnan(found.low) else f"{found.low:.4f} to {found.high:.4f}"
+    return escape(found.name), number, ends, f"{found.units}{' (few)' if found.few else ''}"
+
+
+def _overall_sentence(found: Intervals) -> str:
+    score = found.overall
+    start = (
+        f"{score.name[:1].upper()}{score.name[1:]} is {text.percent(score.value)} over "
+        f"{text.plural(found.units, found.unit)}"
+    )
+    if np.isnan(score.low):
+        return f"{start}; its interval is undefined."
+    if score.low == score.high:
+        return (
+            f"{start}, and in each of {found.resamples} resamples of these {found.unit}s: an "
+            f"interval of no width, which does not show that other {found.unit}s would give the "
+            "same."
+        )
+    return (
+        f"{start}; over all {found.unit}s of this kind it is plausibly between "
+        f"{text.points(score.low)} and {text.percent(score.high)} "
+        f"({100 * found.level:g} % {_METHOD_WORDS[found.method]} bootstrap interval over "
+        f"{found.unit}s, {found.resamples} resamples, seed {found.seed})."
+    )
