@@ -23,7 +23,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any, Protocol
 
 from segiou._support.files import Stamp, os_problem
-from segiou.masks.pairing import MASK_SUFFIXES
+from segiou.masks.pairing import MASK_SUFFIXES, split_ending
 from segiou.masks.read import MaskError
 
 __all__ = ["ARCHIVE_SUFFIXES", "ArchiveFolder", "relative_names"]
@@ -176,7 +176,8 @@ def relative_names(names: list[str]) -> list[str]:
 def _is_mask(name: str) -> bool:
     path = PurePosixPath(name)
     hidden = any(part.startswith(".") and part not in (".", "..") for part in path.parts)
-    return path.suffix.lower() in MASK_SUFFIXES and not hidden and "__MACOSX" not in path.parts
+    is_mask = split_ending(path.name)[1].lower() in MASK_SUFFIXES
+    return is_mask and not hidden and "__MACOSX" not in path.parts
 
 
 def _version(archive: str) -> tuple[int, ...]:

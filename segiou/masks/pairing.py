@@ -29,6 +29,7 @@ __all__ = [
     "pattern_of",
     "proposals",
     "rule_text",
+    "split_ending",
     "stem_of",
 ]
 
@@ -61,7 +62,7 @@ class Key:
     def of(self, relative: str) -> str | None:
         """The key of a file; None if it has none."""
         folder, _, name = relative.rpartition("/")
-        stem, ending = splitext(name)
+        stem, ending = split_ending(name)
         if self.ending and ending.lower() != self.ending:
             return None
         if self.suffix and stem.endswith(self.suffix):
@@ -73,9 +74,17 @@ class Key:
         return (f"{folder}/{stem}" if folder else stem) if stem else None
 
 
+def split_ending(name: str) -> tuple[str, str]:
+    """A name and its ending; that of a packed volume is ``.nii.gz``."""
+    stem, ending = splitext(name)
+    if ending.lower() == ".gz" and stem.lower().endswith(".nii"):
+        return stem[:-4], f"{stem[-4:]}{ending}"
+    return stem, ending
+
+
 def stem_of(relative: str) -> str:
     """A file's name without folders and ending."""
-    return splitext(relative.rpartition("/")[2])[0]
+    return split_ending(relative.rpartition("/")[2])[0]
 
 
 def keys_by(rule: Key, files: Mapping[str, str]) -> Keys:
@@ -209,7 +218,7 @@ def proposals(truth: Mapping[str, str], pred: Mapping[str, str], pairs: int) -> 
 
 
 def _stems(files: Iterable[str]) -> list[str]:
-    return [splitext(path)[0] for path in files]
+    return [split_ending(path)[0] for path in files]
 
 
 def _words(count: int, options: Mapping[str, str]) -> str:
@@ -326,6 +335,7 @@ def _same_number(truth: Iterable[str], pred: Iterable[str], key: str) -> int:
 MASK_SUFFIXES = frozenset(
     {".png", ".tif", ".tiff", ".npy", ".npz", ".bmp", ".gif", ".pgm", ".ppm", ".pbm", ".pnm"}
     | {".jpg", ".jpeg", ".jp2", ".webp", ".avif"}
+    | {".nii", ".nii.gz", ".nrrd", ".mha", ".mhd"}
 )
 #: What is wrong with a file in the place of a folder.
 IS_A_FILE = "is a file, not a folder"
@@ -354,7 +364,7 @@ def find_masks(folder: str | os.PathLike[str]) -> dict[str, str]:
         inside = (Path(base).relative_to(root) / "x").as_posix()[:-1]
         outside = str(Path(base) / "x")[:-1]
         for name in sorted(files):
-            if splitext(name)[1].lower() in MASK_SUFFIXES and not name.startswith("."):
+            if split_ending(name)[1].lower() in MASK_SUFFIXES and not name.startswith("."):
                 found[f"{inside}{name}"] = f"{outside}{name}"
     if not found:
         msg = f"{root}: holds no mask files ({', '.join(sorted(MASK_SUFFIXES))})"

@@ -8,7 +8,7 @@ import zlib
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,11 @@ from segiou._support.files import os_problem
 from segiou.labels.label_set import LabelSet
 from segiou.masks.png import SIGNATURE, Scratch, read_png
 
+if TYPE_CHECKING:
+    from segiou.masks.volumes import Volume
+
 __all__ = [
+    "VOLUME_SUFFIXES",
     "LossyMaskError",
     "MaskError",
     "RawMask",
@@ -33,6 +37,8 @@ __all__ = [
 ]
 
 
+#: Endings of label volumes.
+VOLUME_SUFFIXES = (".nii.gz", ".nii", ".nrrd", ".mha", ".mhd")
 _LOSSY = {"JPEG", "JPEG2000", "MPO", "WEBP", "AVIF", "HEIF"}
 _LABEL_MODES = {"1", "L", "P", "I", "I;16", "I;16B", "I;16L"}
 
@@ -220,12 +226,15 @@ class RawMask:
         Name of the file format, such as ``"PNG"``.
     lossy : bool
         Whether the format may have changed values when it was saved.
+    volume : Volume, optional
+        The same values with their geometry, of a format that has one.
     """
 
     values: NDArray[Any]
     mode: str
     kind: str
     lossy: bool = False
+    volume: Volume | None = None
 
     @property
     def is_color(self) -> bool:
@@ -236,8 +245,8 @@ class RawMask:
 def open_mask(path: str | Path) -> RawMask:
     """Read what a mask file holds.
 
-    PNG, TIFF, NumPy files and what Pillow reads. Palette images give their
-    indices, never their colours.
+    PNG, TIFF, NumPy files, label volumes (NIfTI, NRRD, MetaImage) and what
+    Pillow reads. Palette images give their indices, never their colours.
 
     Raises
     ------
@@ -286,6 +295,11 @@ def from_bytes(data: bytes, path: str | Path, scratch: Scratch | None = None) ->
         from segiou.masks.tiff import from_tiff
 
         return from_tiff(data, path)
+    if str(path).lower().endswith(VOLUME_SUFFIXES):
+        from segiou.masks.volumes import volume_from_bytes
+
+        volume = volume_from_bytes(data, path)
+        return RawMask(volume.values, "volume", "volume", volume=volume)
 
     return from_image(data, path, scratch)
 

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from segiou._support.files import Stamp
-from segiou.masks.pairing import MASK_SUFFIXES
+from segiou.masks.pairing import MASK_SUFFIXES, split_ending
 from segiou.masks.read import MaskError
 
 __all__ = ["RemoteFolder"]
@@ -143,4 +143,4 @@ def _stamp(info: Mapping[str, Any]) -> Stamp:
 def _is_mask(relative: str) -> bool:
     path = PurePosixPath(relative)
     hidden = any(part.startswith(".") for part in path.parts)
-    return path.suffix.lower() in MASK_SUFFIXES and not hidden
+    return split_ending(path.name)[1].lower() in MASK_SUFFIXES and not hidden

@@ -5,9 +5,12 @@ from __future__ import annotations
 import io
 import math
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -19,10 +22,8 @@ from segiou.masks.png import MAX_RATIO
 from segiou.masks.read import MaskError
 
 __all__ = [
-    "VOLUME_SUFFIXES",
     "Volume",
     "geometry_difference",
-    "is_volume",
     "read_volume",
     "reoriented",
     "volume_from_bytes",
@@ -33,9 +34,6 @@ try:
     from zlib_ng import zlib_ng as _inflater
 except ImportError:
     _inflater = zlib
-
-#: Endings of volumes, the longest first.
-VOLUME_SUFFIXES = (".nii.gz", ".nrrd", ".nii", ".mha", ".mhd")
 
 _GZIP = b"\x1f\x8b"
 #: Voxels of the largest volume that is read.
@@ -107,13 +105,6 @@ def read_volume(path: str | Path) -> Volume:
     return volume_from_bytes(data, path)
 
 
-def is_volume(data: bytes, path: str | Path) -> bool:
-    """Whether the content of a file, or its name, is that of a volume."""
-    if str(path).lower().endswith(VOLUME_SUFFIXES) or data[:4] == b"NRRD":
-        return True
-    return data[344:348] == b"n+1\0" or data[4:8] == b"n+2\0"
-
-
 def volume_from_bytes(data: bytes, path: str | Path) -> Volume:
     """Read a label volume from the content of its file.
 
@@ -125,7 +116,7 @@ def volume_from_bytes(data: bytes, path: str | Path) -> Volume:
     if not data:
         raise MaskError(path, "is empty (0 bytes)")
     if data[:4] == b"NRRD":
-        return _from_nrrd(path)
+        return _from_nrrd(data, path)
     if str(path).lower().endswith((".mha", ".mhd")):
         return _from_metaimage(data, path)
     return _from_nifti(data, path)
@@ -240,29 +231,29 @@ def _length_text(found: int, declared: int) -> str:
 # NRRD and MetaImage -----------------------------------------------------------------------
 
 
-def _from_nrrd(path: str | Path) -> Volume:
-    reader, shape, voxel = _itk_header(path, "NrrdImageIO")
-    there = sum(file.stat().st_size for file in _data_files(Path(path)))
-    if (size := math.prod(shape) * voxel) > MAX_RATIO * there + 1024:
-        raise MaskError(path, f"declares {size} bytes, more than its {there} bytes can hold")
-    try:
-        image = reader.Execute()
-    except RuntimeError as error:
-        raise MaskError(path, f"is damaged: {_last_line(error)}") from error
-    # SimpleITK gives the slowest axis first; seen the other way, nothing is copied.
-    values = _needed("SimpleITK").GetArrayFromImage(image).T.reshape(shape, order="F")
-    return _volume(values, _itk_affine(reader), path)
+def _from_nrrd(data: bytes, path: str | Path) -> Volume:
+    with _itk_reader(data, ".nrrd", "NrrdImageIO", path) as reader:
+        shape, voxel = _itk_shape(reader, path)
+        if (size := math.prod(shape) * voxel) > MAX_RATIO * len(data) + 1024:
+            raise MaskError(path, f"declares {size} bytes, more than its {len(data)} can hold")
+        try:
+            image = reader.Execute()
+        except RuntimeError as error:
+            raise MaskError(path, f"is damaged: {_last_line(error)}") from error
+        # SimpleITK gives the slowest axis first; seen the other way, nothing is copied.
+        values = _needed("SimpleITK").GetArrayFromImage(image).T.reshape(shape, order="F")
+        return _volume(values, _itk_affine(reader), path)
 
 
 def _from_metaimage(data: bytes, path: str | Path) -> Volume:
     # Of data that cannot be unpacked, SimpleITK gives whatever lay in memory: only the
     # header is left to it.
-    reader, shape, voxel = _itk_header(path, "MetaImageIO")
     fields, start = _metaimage_fields(data, path)
-    if fields["ElementDataFile"].upper() == "LOCAL":
-        content = data[start:]
-    else:
-        content = _beside(Path(path), fields["ElementDataFile"])
+    with _itk_reader(data[:start], ".mha", "MetaImageIO", path) as reader:
+        shape, voxel = _itk_shape(reader, path)
+        affine = _itk_affine(reader)
+    name = fields["ElementDataFile"]
+    content = data[start:] if name.upper() == "LOCAL" else _beside(Path(path), name)
     dtype = np.dtype(_METAIMAGE_TYPES.get(fields.get("ElementType", ""), "V1"))
     if dtype.itemsize != voxel or fields.get("BinaryData", "True").lower() != "true":
         problem = f"holds {fields.get('ElementType')}, or text; labels are binary integers"
@@ -274,7 +265,7 @@ def _from_metaimage(data: bytes, path: str | Path) -> Volume:
     if len(content) != size:
         raise MaskError(path, _length_text(len(content), size))
     values = np.frombuffer(content, dtype.newbyteorder(">" if msb.lower() == "true" else "<"))
-    return _volume(values.reshape(shape, order="F"), _itk_affine(reader), path)
+    return _volume(values.reshape(shape, order="F"), affine, path)
 
 
 _METAIMAGE_TYPES = {
@@ -316,21 +307,31 @@ def _beside(path: Path, name: str) -> bytes:
         raise MaskError(path, f"has its data in {name!r}, which {os_problem(error)}") from error
 
 
-def _itk_header(path: str | Path, image_io: str) -> tuple[Any, tuple[int, ...], int]:
-    """A reader that knows the header, the shape, and the bytes of a voxel."""
+@contextmanager
+def _itk_reader(data: bytes, ending: str, image_io: str, path: str | Path) -> Iterator[Any]:
+    """A reader that knows the header; SimpleITK reads files only."""
     itk = _needed("SimpleITK")
-    reader = itk.ImageFileReader()
-    reader.SetImageIO(image_io)
-    reader.SetFileName(str(path))
-    try:
-        reader.ReadImageInformation()
-        components = reader.GetNumberOfComponents()
-        voxel = itk.Image([1, 1], reader.GetPixelID()).GetSizeOfPixelComponent()
-    except RuntimeError as error:
-        raise MaskError(path, f"is damaged: {_last_line(error)}") from error
+    with TemporaryDirectory(prefix="segiou-") as folder:
+        file = Path(folder) / f"volume{ending}"
+        file.write_bytes(data)
+        reader = itk.ImageFileReader()
+        reader.SetImageIO(image_io)
+        reader.SetFileName(str(file))
+        try:
+            reader.ReadImageInformation()
+        except RuntimeError as error:
+            raise MaskError(path, f"is damaged: {_last_line(error)}") from error
+        yield reader
+
+
+def _itk_shape(reader: Any, path: str | Path) -> tuple[tuple[int, ...], int]:
+    """The shape, and the bytes of a voxel."""
+    components = reader.GetNumberOfComponents()
     if components != 1:
         raise MaskError(path, f"has {components} values a voxel; a label has one")
-    return reader, _checked_shape([int(n) for n in reader.GetSize()], path), voxel
+    kind = _needed("SimpleITK").Image([1, 1], reader.GetPixelID())
+    shape = _checked_shape([int(n) for n in reader.GetSize()], path)
+    return shape, int(kind.GetSizeOfPixelComponent())
 
 
 def _itk_affine(reader: Any) -> NDArray[np.float64]:
@@ -342,12 +343,6 @@ def _itk_affine(reader: Any) -> NDArray[np.float64]:
     affine[:used, 3] = np.array(reader.GetOrigin())[:used]
     # ITK counts to the left and to the back.
     return np.asarray(np.diag([-1.0, -1.0, 1.0, 1.0]) @ affine)
-
-
-def _data_files(path: Path) -> list[Path]:
-    """The header's file, and the file of the same name that holds its data, if there is one."""
-    beside = [path.with_suffix(end) for end in (".raw", ".zraw", ".raw.gz", ".img")]
-    return [path, *(file for file in beside if file.is_file())]
 
 
 def _last_line(error: Exception) -> str:

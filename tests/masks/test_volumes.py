@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from segiou.masks.read import MaskError
+from segiou.masks.pairing import find_masks, pair_folders
+from segiou.masks.read import MaskError, read_mask
 from segiou.masks.volumes import geometry_difference, read_volume, reoriented
 
 if os.environ.get("SEGIOU_REQUIRE_EXTRAS") != "1":
@@ -248,3 +249,10 @@ def test_data_beside_a_metaimage(tmp_path):
     path.write_bytes(path.read_bytes().replace(b"a.raw", b"../../a.raw"))
     with pytest.raises(MaskError, match="only one file beside it is read"):
         read_volume(path)
+
+
+def test_masks_are_read_from_volumes(tmp_path):
+    path = nifti(tmp_path / "a.nii.gz", labels())
+    np.testing.assert_array_equal(read_mask(path), labels())
+    assert find_masks(tmp_path) == {"a.nii.gz": str(path)}
+    assert [pair.id for pair in pair_folders(*[find_masks(tmp_path)] * 2).pairs] == ["a"]
