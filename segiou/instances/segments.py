@@ -65,7 +65,7 @@ class PanopticProtocol:
 PROTOCOLS = {
     protocol.name: protocol
     for protocol in (
-        PanopticProtocol("coco", "panopticapi and cityscapesScripts: void in the truth is forgiven"),
+        PanopticProtocol("coco", "panopticapi, cityscapesScripts: void in the truth is forgiven"),
         PanopticProtocol(
             "torchmetrics",
             "torchmetrics PanopticQuality: void is forgiven in the truth and in the prediction",
@@ -114,7 +114,7 @@ class _Side:
 
     @property
     def is_void(self) -> NDArray[np.bool_]:
-        return self.classes == VOID
+        return np.equal(self.classes, VOID)
 
 
 def match_segments(
@@ -137,12 +137,10 @@ def match_segments(
         msg = f"truth has shape {codes[0].shape} but pred has {codes[1].shape}; they must be equal"
         raise ValueError(msg)
     in_truth, in_pred, pixels = count_id_pairs(*codes)
-    sides = [
-        _segments(pairs, indices, things, name)
-        for pairs, indices, name in zip(
-            (in_truth, in_pred), class_indices, ("truth", "pred"), strict=True
-        )
-    ]
+    sides = (
+        _segments(in_truth, class_indices[0], things, "truth"),
+        _segments(in_pred, class_indices[1], things, "pred"),
+    )
     if protocol.void == "drop":
         pixels = np.where(sides[0].is_void[sides[0].of_pair], 0, pixels)
     return _matched(*sides, pixels, num_classes, things, protocol, np.array([*crowd], np.int64))
@@ -159,7 +157,7 @@ def _packed(classes: Any, ids: Any, side: str) -> Ints:
         (f"{side}_classes", values, -(2**31), 2**31 - 1),
         (f"{side}_ids", objects, 0, 2**_ID_BITS - 1),
     ):
-        if array.size and array.dtype.itemsize > 2 or array.dtype.kind == "i":
+        if (array.size and array.dtype.itemsize > 2) or array.dtype.kind == "i":
             least, most = (int(array.min()), int(array.max())) if array.size else (0, 0)
             if least < low or most > high:
                 far = least if least < low else most
@@ -176,9 +174,8 @@ def _segments(
     unknown = sorted({*values.tolist()} - indices.keys())
     if unknown:
         shown = ", ".join(map(str, unknown[:6]))
-        msg = (
-            f"{side}_classes has values that are no class: {shown}; declare them, or "
-            + ("ignore them: ignore=…" if side == "truth" else "count them as void: unassigned='count'")
+        msg = f"{side}_classes has values that are no class: {shown}; declare them, or " + (
+            "ignore them: ignore=…" if side == "truth" else "count them as void: unassigned='count'"
         )
         raise ValueError(msg)
     classes = np.array([indices[value] for value in values.tolist()], dtype=np.int64)
