@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import operator
 import os
 import re
 import shlex
@@ -15,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
+from segiou._support.arguments import check_integer
 from segiou.cli.console import stdout_width, wants_color, write
 from segiou.cli.demo_scenes import (
     BICYCLE,
@@ -44,122 +44,30 @@ __all__ = ["DemoFolders", "demo", "write_demo"]
 Mask = npt.NDArray[np.uint8]
 
 
-def predict_smooth(truth: Mask, rng: np.random.Generator) -> Mask:
-    """Predict as a model that paints broad areas well and never a rare class.
-
-    Parameters
-    ----------
-    truth : ndarray of uint8, shape (H, W)
-        Class values of a scene.
-    rng : numpy.random.Generator
-        Decides where the borders wander.
-
-    Returns
-    -------
-    ndarray of uint8, shape (H, W)
-        Common classes only; none is void.
-    """
-    pred = absorb(truth, (*RARE, VOID))
-    pred = _wander(pred, rng, cell=20, reach=1)
-    for source, target, percent in ((TREE, BUILDING, 5), (PAVEMENT, ROAD, 3), (CAR, ROAD, 4)):
-        pred = _confuse(pred, rng, source, target, percent, cell=20)
-    return _majority(pred, radius=2)
-
-
-def predict_detailed(truth: Mask, rng: np.random.Generator) -> Mask:
-    """Predict as a model that finds the rare classes, too large, and frays at the borders.
-
-    Parameters
-    ----------
-    truth : ndarray of uint8, shape (H, W)
-        Class values of a scene.
-    rng : numpy.random.Generator
-        Decides what is missed, invented and frayed.
-
-    Returns
-    -------
-    ndarray of uint8, shape (H, W)
-        Any declared class; none is void.
-    """
-    pred = absorb(truth, (*RARE, VOID))
-    confusions = (
-        (BUILDING, TREE, 5),
-        (TREE, BUILDING, 8),
-        (ROAD, PAVEMENT, 2),
-        (PAVEMENT, ROAD, 8),
-        (SKY, BUILDING, 1),
-        (CAR, ROAD, 6),
+def demo(parsed: argparse.Namespace) -> int:
+    """Write the scenes, score both models, show the commands."""
+    folders = write_demo(parsed.folder)
+    truth, model_a, model_b = folders.truth, folders.model_a, folders.model_b
+    labels = ("--labels", folders.labels)
+    write(f"Drawn street scenes and two models' predictions are in {parsed.folder}/\n")
+    for pred in (model_a, model_b):
+        write("\n")
+        _show_command("score", truth, pred, *labels)
+        report = score_folder(truth, pred, labels=folders.labels).report()
+        write(f"\n{report.to_text(width=stdout_width(), color=wants_color())}")
+    write(
+        "\nPixel accuracy prefers one model and mean IoU the other: the first never finds the\n"
+        "rare thin classes, which are too few pixels for accuracy to notice. Continue with\n\n"
     )
-    for source, target, percent in confusions:
-        pred = _confuse(pred, rng, source, target, percent, cell=16)
-    pred = _wander(pred, rng, cell=8, reach=4)
-    _invent(pred, rng)
-    for value in (POLE, SIGN, BICYCLE, PERSON):
-        found = (truth == value) & (smooth_noise(rng, truth.shape, 24) > -350)
-        grown = box_sum(found, 1) > (smooth_noise(rng, truth.shape, 6) > 120)
-        pred[grown] = value
-    return _wander(pred, rng, cell=12, reach=1)
+    page = ("--html", "report.html", "--images", folders.images)
+    _show_command("explain", truth, model_a, *labels)
+    _show_command("compare", model_a, model_b, "--truth", truth, *labels)
+    _show_command("score", truth, model_b, *labels, "--intervals", *page)
+    return 0
 
 
-def absorb(labels: Mask, values: Sequence[int]) -> Mask:
-    """Give the pixels of `values` to whichever common class surrounds them most."""
-    result = labels.copy()
-    open_pixels = np.isin(labels, values)
-    radius = 3
-    while open_pixels.any():
-        votes = np.stack([box_sum(result == value, radius) for value in COMMON])
-        decided = open_pixels & votes.any(axis=0)
-        result[decided] = np.array(COMMON, np.uint8)[votes.argmax(axis=0)][decided]
-        open_pixels &= ~decided
-        radius *= 2
-    return result
-
-
-def _majority(labels: Mask, radius: int) -> Mask:
-    votes = np.stack([box_sum(labels == value, radius) for value in COMMON])
-    winners: Mask = np.array(COMMON, np.uint8)[votes.argmax(axis=0)]
-    return winners
-
-
-def _wander(labels: Mask, rng: np.random.Generator, cell: int, reach: int) -> Mask:
-    """Shift every pixel by a smooth field of typically under `reach` pixels."""
-    height, width = labels.shape
-    down, across = ((smooth_noise(rng, labels.shape, cell) * reach + 256) // 512 for _ in range(2))
-    rows = np.clip(np.arange(height)[:, None] + down, 0, height - 1)
-    columns = np.clip(np.arange(width) + across, 0, width - 1)
-    shifted: Mask = labels[rows, columns]
-    return shifted
-
-
-def _confuse(
-    labels: Mask, rng: np.random.Generator, source: int, target: int, percent: int, cell: int
-) -> Mask:
-    """Turn blobs, about `percent` of the source class, into the target: most where it is near."""
-    nearness = box_sum(labels == target, cell) * 1500 // (2 * cell + 1) ** 2
-    field = smooth_noise(rng, labels.shape, cell) + nearness
-    candidates = np.sort(field[labels == source])
-    if not candidates.size:
-        return labels
-    cut = candidates[len(candidates) * (100 - percent) // 100]
-    return np.where((labels == source) & (field >= cut), np.uint8(target), labels)
-
-
-def _invent(labels: Mask, rng: np.random.Generator) -> None:
-    """Add a few poles, signs, people and bicycles where there are none."""
-    height, width = labels.shape
-    middle = height // 2
-    shapes = (
-        (POLE, 3, 40, 1),
-        (POLE, 3, 26, 2),
-        (SIGN, 7, 7, 1),
-        (PERSON, 5, 16, 2),
-        (BICYCLE, 12, 8, 1),
-    )
-    for value, across, down, most in shapes:
-        for _ in range(int(rng.integers(0, most + 1))):
-            column = int(rng.integers(8, width - 8 - across))
-            row = middle - down + int(rng.integers(-6, 18))
-            labels[row : row + down, column : column + across] = value
+def _show_command(*words: str | Path) -> None:
+    write(f"$ {shlex.join(['segiou', *map(str, words)])}\n")
 
 
 _DRIVES = ("north", "south")
@@ -176,7 +84,7 @@ class DemoFolders:
         Folders of masks: PNG files in palette mode, whose indices are the class values.
         ``model_a`` is the tidy model that misses the rare classes, ``model_b`` the other.
     images : pathlib.Path
-        Folder of the photographs: JPEG files of the same stems.
+        Folder of the images: JPEG files of the same stems.
     labels : pathlib.Path
         The label set, a TOML file.
     """
@@ -226,30 +134,16 @@ def write_demo(
     ...     sorted(path.name for path in folders.truth.iterdir())
     ['north_0001.png', 'south_0001.png']
     """
-    scenes, seed = _integer("scenes", scenes), _integer("seed", seed)
-    if not 1 <= scenes <= 9999:
-        msg = f"scenes must be 1 to 9999, not {scenes}"
-        raise ValueError(msg)
-    if seed < 0:
-        msg = f"seed must be at least 0, not {seed}"
-        raise ValueError(msg)
+    scenes, seed = check_integer("scenes", scenes, 1, 9999), check_integer("seed", seed, 0)
     folders = _prepare(Path(directory))
     for index, (drive, stem) in enumerate(_names(scenes)):
         rng = np.random.default_rng([seed, index])
         scene = draw_scene(rng, dusk=drive == 1, crowded=stem.endswith("0001"))
         _save_mask(folders.truth, stem, scene.truth)
-        _save_mask(folders.model_a, stem, predict_smooth(scene.truth, rng))
-        _save_mask(folders.model_b, stem, predict_detailed(scene.truth, rng))
-        Image.fromarray(scene.photograph).save(folders.images / f"{stem}.jpg", quality=88)
+        _save_mask(folders.model_a, stem, _predict_smooth(scene.truth, rng))
+        _save_mask(folders.model_b, stem, _predict_detailed(scene.truth, rng))
+        Image.fromarray(scene.image).save(folders.images / f"{stem}.jpg", quality=88)
     return folders
-
-
-def _integer(name: str, value: int) -> int:
-    try:
-        return operator.index(value)
-    except TypeError:
-        msg = f"{name} must be an integer, not {value!r}"
-        raise TypeError(msg) from None
 
 
 def _names(scenes: int) -> Iterator[tuple[int, str]]:
@@ -297,38 +191,94 @@ def _save_mask(folder: Path, stem: str, labels: npt.NDArray[np.uint8]) -> None:
     image.save(folder / f"{stem}.png", optimize=True)
 
 
-def demo(parsed: argparse.Namespace) -> int:
-    """Write the scenes, score both models, show the commands."""
-    folders = write_demo(parsed.folder)
-    write(f"Drawn street scenes and two models' predictions are in {parsed.folder}/\n")
-    for pred in (folders.model_a, folders.model_b):
-        command = [
-            "segiou",
-            "score",
-            str(folders.truth),
-            str(pred),
-            "--labels",
-            str(folders.labels),
-        ]
-        write(f"\n$ {shlex.join(command)}\n\n")
-        report = score_folder(folders.truth, pred, labels=folders.labels).report()
-        write(report.to_text(width=stdout_width(), color=wants_color()))
-    write(
-        "\nPixel accuracy prefers one model and mean IoU the other: the first never finds the\n"
-        "rare thin classes, which are too few pixels for accuracy to notice. Go on with\n\n"
+def _predict_smooth(truth: Mask, rng: np.random.Generator) -> Mask:
+    """Predict as a model that paints broad areas well and never a rare class."""
+    pred = _absorb(truth, (*RARE, VOID))
+    pred = _wander(pred, rng, cell=20, reach=1)
+    for source, target, percent in ((TREE, BUILDING, 5), (PAVEMENT, ROAD, 3), (CAR, ROAD, 4)):
+        pred = _confuse(pred, rng, source, target, percent, cell=20)
+    return _majority(pred, radius=2)[0]
+
+
+def _predict_detailed(truth: Mask, rng: np.random.Generator) -> Mask:
+    """Predict as a model that finds the rare classes, too large, and frays at the borders."""
+    pred = _absorb(truth, (*RARE, VOID))
+    confusions = (
+        (BUILDING, TREE, 5),
+        (TREE, BUILDING, 8),
+        (ROAD, PAVEMENT, 2),
+        (PAVEMENT, ROAD, 8),
+        (SKY, BUILDING, 1),
+        (CAR, ROAD, 6),
     )
-    for words in _next_steps(folders):
-        write(f"$ {shlex.join(map(str, words))}\n")
-    return 0
+    for source, target, percent in confusions:
+        pred = _confuse(pred, rng, source, target, percent, cell=16)
+    pred = _wander(pred, rng, cell=8, reach=4)
+    _invent(pred, rng)
+    for value in (POLE, SIGN, BICYCLE, PERSON):
+        found = (truth == value) & (smooth_noise(rng, truth.shape, 24) > -350)
+        grown = box_sum(found, 1) > (smooth_noise(rng, truth.shape, 6) > 120)
+        pred[grown] = value
+    return _wander(pred, rng, cell=12, reach=1)
 
 
-def _next_steps(folders: DemoFolders) -> list[list[object]]:
-    """Commands that a newcomer may want to try on the scenes."""
-    labels: list[object] = ["--labels", folders.labels]
-    page: list[object] = ["--html", "report.html", "--images", folders.images]
-    models: list[object] = [folders.model_a, folders.model_b]
-    return [
-        ["segiou", "explain", folders.truth, folders.model_a, *labels],
-        ["segiou", "compare", *models, "--truth", folders.truth, *labels],
-        ["segiou", "score", folders.truth, folders.model_b, *labels, "--intervals", *page],
-    ]
+def _absorb(labels: Mask, values: Sequence[int]) -> Mask:
+    """Give the pixels of `values` to whichever common class surrounds them most."""
+    result = labels.copy()
+    open_pixels = np.isin(labels, values)
+    radius = 3
+    while open_pixels.any():
+        winners, found = _majority(result, radius)
+        decided = open_pixels & found
+        result[decided] = winners[decided]
+        open_pixels &= ~decided
+        radius *= 2
+    return result
+
+
+def _majority(labels: Mask, radius: int) -> tuple[Mask, npt.NDArray[np.bool_]]:
+    """The most frequent common class around each pixel, and whether there is one."""
+    votes = np.stack([box_sum(labels == value, radius) for value in COMMON])
+    winners: Mask = np.array(COMMON, np.uint8)[votes.argmax(axis=0)]
+    return winners, votes.max(axis=0) > 0
+
+
+def _wander(labels: Mask, rng: np.random.Generator, cell: int, reach: int) -> Mask:
+    """Shift every pixel by a smooth field of typically under `reach` pixels."""
+    height, width = labels.shape
+    down, across = ((smooth_noise(rng, labels.shape, cell) * reach + 256) // 512 for _ in range(2))
+    rows = np.clip(np.arange(height)[:, None] + down, 0, height - 1)
+    columns = np.clip(np.arange(width) + across, 0, width - 1)
+    shifted: Mask = labels[rows, columns]
+    return shifted
+
+
+def _confuse(
+    labels: Mask, rng: np.random.Generator, source: int, target: int, percent: int, cell: int
+) -> Mask:
+    """Turn blobs, about `percent` of the source class, into the target: most where it is near."""
+    nearness = box_sum(labels == target, cell) * 1500 // (2 * cell + 1) ** 2
+    field = smooth_noise(rng, labels.shape, cell) + nearness
+    candidates = np.sort(field[labels == source])
+    if not candidates.size:
+        return labels
+    cut = candidates[len(candidates) * (100 - percent) // 100]
+    return np.where((labels == source) & (field >= cut), np.uint8(target), labels)
+
+
+def _invent(labels: Mask, rng: np.random.Generator) -> None:
+    """Add a few poles, signs, people and bicycles where there are none."""
+    height, width = labels.shape
+    middle = height // 2
+    shapes = (
+        (POLE, 3, 40, 1),
+        (POLE, 3, 26, 2),
+        (SIGN, 7, 7, 1),
+        (PERSON, 5, 16, 2),
+        (BICYCLE, 12, 8, 1),
+    )
+    for value, across, down, most in shapes:
+        for _ in range(int(rng.integers(0, most + 1))):
+            column = int(rng.integers(8, width - 8 - across))
+            row = middle - down + int(rng.integers(-6, 18))
+            labels[row : row + down, column : column + across] = value

@@ -76,8 +76,8 @@ def test_names_sizes_and_partners(demo):
     for folder in (demo.truth, demo.model_a, demo.model_b):
         assert sorted(path.name for path in folder.iterdir()) == [f"{n}.png" for n in names]
     assert sorted(path.name for path in demo.images.iterdir()) == [f"{n}.jpg" for n in names]
-    with Image.open(demo.images / "south_0003.jpg") as photograph:
-        assert (photograph.mode, photograph.size) == ("RGB", (320, 192))
+    with Image.open(demo.images / "south_0003.jpg") as image:
+        assert (image.mode, image.size) == ("RGB", (320, 192))
     root = demo.labels.parent
     assert [demo.truth, demo.model_a, demo.model_b, demo.images, demo.labels] == [
         root / name for name in ("truth", "model_a", "model_b", "images", "labels.toml")
@@ -162,11 +162,11 @@ def test_refuses_a_file(tmp_path):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"scenes": 0}, ValueError, "scenes must be 1 to 9999, not 0"),
-        ({"scenes": 10000}, ValueError, "not 10000"),
-        ({"scenes": 2.5}, TypeError, "scenes must be an integer, not 2.5"),
-        ({"seed": -1}, ValueError, "seed must be at least 0, not -1"),
-        ({"seed": "a"}, TypeError, "seed must be an integer, not 'a'"),
+        ({"scenes": 0}, ValueError, "scenes must be at least 1, got 0"),
+        ({"scenes": 10000}, ValueError, "scenes must be at most 9999, got 10000"),
+        ({"scenes": 2.5}, TypeError, "scenes must be an integer, not float"),
+        ({"seed": -1}, ValueError, "seed must be at least 0, got -1"),
+        ({"seed": "a"}, TypeError, "seed must be an integer, not str"),
     ],
 )
 def test_bad_numbers(tmp_path, options, error, message):
