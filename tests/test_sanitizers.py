@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from sanitizer import SOURCES, run_sanitized
+from sanitizer import SOURCES, run_rebuilt
 
 TESTS = Path(__file__).parent
 #: Extension, its tests, and options of the compiler.
@@ -29,12 +29,12 @@ pytestmark = pytest.mark.sanitize
 
 @pytest.mark.parametrize(("name", "tests", "options"), CASES)
 def test_every_extension_stays_in_bounds(tmp_path, name, tests, options):
-    run_sanitized("bounds", tmp_path, [name], map(TESTS.joinpath, tests), *options)
+    run_rebuilt("bounds", tmp_path, [name], map(TESTS.joinpath, tests), *options)
 
 
 def test_no_two_threads_touch_the_same_memory(tmp_path):
     tests = [TESTS / "test_threads.py"]
-    run_sanitized("threads", tmp_path, SOURCES, tests)
+    run_rebuilt("threads", tmp_path, SOURCES, tests)
 
 
 def test_no_extension_is_left_out():

@@ -1,4 +1,4 @@
-"""Tests run once more, with the C code of some extensions built under a sanitizer."""
+"""Tests run once more, with the C code of some extensions built in another way."""
 
 from __future__ import annotations
 
@@ -25,10 +25,15 @@ SOURCES = {
     module["name"]: [ROOT / name for name in module["sources"]]
     for module in PROJECT["tool"]["setuptools"]["ext-modules"]
 }
-#: What the compiler is told, and the libraries that must be in the process before anything else.
-SANITIZERS = {
-    "bounds": (["address", "undefined"], ["libasan.so", "libubsan.so"]),
-    "threads": (["thread"], ["libtsan.so"]),
+#: Compiler, options, and the libraries that must be in the process before anything else.
+BUILDS = {
+    "bounds": (
+        "gcc",
+        ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"],
+        ["libasan.so", "libubsan.so"],
+    ),
+    "threads": ("gcc", ["-fsanitize=thread"], ["libtsan.so"]),
+    "clang": ("clang", ["-O3", "-ffp-contract=off"], []),
 }
 OPTIONS = ["-std=c11", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Wextra", "-Werror"]
 # What was built here takes the place of what is installed, before anything imports that.
@@ -46,19 +51,19 @@ sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", *sys.argv[2:]]))
 """
 
 
-def run_sanitized(
-    sanitizer: str, folder: Path, names: Iterable[str], tests: Iterable[Path], *options: str
+def run_rebuilt(
+    build: str, folder: Path, names: Iterable[str], tests: Iterable[Path], *options: str
 ) -> None:
-    """Build the extensions and run the tests with them; fail where the sanitizer finds something.
+    """Build extensions and run tests with them; fail where one fails or a sanitizer speaks.
 
-    ``sanitizer`` is "bounds" or "threads"; ``options`` are more options of the compiler.
+    ``build`` is one of BUILDS; ``options`` are more options of the compiler.
     """
-    kinds, libraries = SANITIZERS[sanitizer]
-    flags = ["-fsanitize=" + ",".join(kinds), "-fno-sanitize-recover=all"]
-    _skip_without_compiler(folder, flags)
-    built = {name: str(_built(folder, name, [*flags, *options])) for name in names}
+    compiler, flags, libraries = BUILDS[build]
+    command = [compiler, *OPTIONS, *flags, *options, f"-I{include_folder()}", "-shared", "-fPIC"]
+    _skip_without_compiler(folder, command)
+    built = {name: str(_built(folder, name, command)) for name in names}
     environment = os.environ | {
-        "LD_PRELOAD": " ".join(map(_library, libraries)),
+        "LD_PRELOAD": " ".join(_library(compiler, name) for name in libraries),
         # Python itself keeps memory to the end; and its pools would hide overruns.
         "ASAN_OPTIONS": "detect_leaks=0",
         "PYTHONMALLOC": "malloc",
@@ -76,9 +81,9 @@ def run_sanitized(
     assert " skipped" not in done.stdout
 
 
-def skip_unless_required(why: str) -> None:
+def skip_unless_required(why: str, variable: str = "SEGIOU_REQUIRE_KERNEL") -> None:
     """Skip the test; fail it where the environment asks for compiled modules."""
-    if os.environ.get("SEGIOU_REQUIRE_KERNEL") == "1":
+    if os.environ.get(variable) == "1":
         pytest.fail(why)
     pytest.skip(why)
 
@@ -88,30 +93,30 @@ def include_folder() -> Path:
     return Path(sysconfig.get_paths()["include"])
 
 
-def _skip_without_compiler(folder: Path, flags: list[str]) -> None:
-    if not (shutil.which("gcc") and (include_folder() / "Python.h").is_file()):
-        skip_unless_required("needs gcc and Python's headers")
+def _skip_without_compiler(folder: Path, command: list[str]) -> None:
+    if not (shutil.which(command[0]) and (include_folder() / "Python.h").is_file()):
+        skip_unless_required(f"needs {command[0]} and Python's headers")
     probe = folder / "probe.c"
     probe.write_text("int one(void) { return 1; }\n")
-    if _compiled([probe], folder / "probe.so", flags).returncode:
-        skip_unless_required(f"this compiler has no {flags[0]}")
+    done = _compiled(command, [probe], folder / "probe.so")
+    if done.returncode:
+        skip_unless_required(f"this {command[0]} cannot do it: {done.stderr}")
 
 
-def _built(folder: Path, name: str, flags: list[str]) -> Path:
+def _built(folder: Path, name: str, command: list[str]) -> Path:
     target = folder / f"{name}.so"
-    options = [*flags, *OPTIONS, f"-I{include_folder()}"]
-    built = _compiled(SOURCES[name], target, options)
+    built = _compiled(command, SOURCES[name], target)
     assert built.returncode == 0, built.stderr
     return target
 
 
 def _compiled(
-    sources: list[Path], target: Path, options: list[str]
+    command: list[str], sources: list[Path], target: Path
 ) -> subprocess.CompletedProcess[str]:
-    files = ["-shared", "-fPIC", *map(str, sources), "-lm", "-o", str(target)]
-    return subprocess.run(["gcc", *options, *files], capture_output=True, text=True, check=False)
+    files = [*map(str, sources), "-lm", "-o", str(target)]
+    return subprocess.run([*command, *files], capture_output=True, text=True, check=False)
 
 
-def _library(name: str) -> str:
-    command = ["gcc", f"-print-file-name={name}"]
+def _library(compiler: str, name: str) -> str:
+    command = [compiler, f"-print-file-name={name}"]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()

@@ -1,0 +1,86 @@
+"""The C code with several compilers: no warnings, and what clang builds passes the tests."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from sanitizer import SOURCES, include_folder, run_rebuilt, skip_unless_required
+
+TESTS = Path(__file__).parent
+REQUIRE = "SEGIOU_REQUIRE_COMPILERS"
+COMPILERS = {
+    "gcc": ["gcc"],
+    "gcc-aarch64": ["aarch64-linux-gnu-gcc"],
+    "clang": ["clang"],
+    "clang-aarch64": ["clang", "--target=aarch64-linux-gnu"],
+    "mingw": ["x86_64-w64-mingw32-gcc"],
+}
+OPTIONS = ["-std=c11", "-D_GNU_SOURCE", "-O3", "-Wall", "-Wextra", "-Werror"]
+#: What Python's headers must know of Windows; those of this machine speak of this machine.
+WINDOWS = """
+#define MS_WINDOWS
+#define MS_WIN32
+#define MS_WIN64
+#define HAVE_DECLSPEC_DLL
+#define HAVE_SSIZE_T 1
+#define SIZEOF_INT 4
+#define SIZEOF_LONG 4
+#define SIZEOF_LONG_LONG 8
+#define SIZEOF_SIZE_T 8
+#define SIZEOF_VOID_P 8
+#define SIZEOF_WCHAR_T 2
+"""
+
+
+def headers(folder, name):
+    """Python's headers, for Windows where the compiler builds for it."""
+    if not (include_folder() / "Python.h").is_file():
+        skip_unless_required("needs Python's headers", REQUIRE)
+    if name != "mingw":
+        return include_folder()
+    copied = shutil.copytree(include_folder(), folder / "headers")
+    (copied / "pyconfig.h").write_text(WINDOWS)
+    return copied
+
+
+def compiled(command, folder, *sources):
+    return subprocess.run(
+        [*command, "-c", *map(str, sources)],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("name", COMPILERS)
+def test_no_source_gives_a_warning(tmp_path, name):
+    command = [*COMPILERS[name], *OPTIONS, f"-I{headers(tmp_path, name)}"]
+    probe = tmp_path / "probe.c"
+    probe.write_text("#include <stdlib.h>\n#include <string.h>\n")
+    if not shutil.which(command[0]) or compiled(command, tmp_path, probe).returncode:
+        skip_unless_required(f"there is no {' '.join(COMPILERS[name])} here", REQUIRE)
+    for sources in SOURCES.values():
+        done = compiled(command, tmp_path, *sources)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_what_clang_builds_passes_the_tests(tmp_path):
+    if not shutil.which("clang"):
+        skip_unless_required("there is no clang here", REQUIRE)
+    names = ["boundary/test_kernel.py", "counting/test_kernel.py", "counting/test_scores.py"]
+    names += ["masks/test_png_rows.py", "test_threads.py"]
+    run_rebuilt("clang", tmp_path, SOURCES, map(TESTS.joinpath, names))
+
+
+@pytest.mark.skipif(
+    os.environ.get("SEGIOU_REQUIRE_KERNEL") != "1", reason="compiled modules are optional here"
+)
+@pytest.mark.parametrize("name", SOURCES)
+def test_every_compiled_module_is_there(name):
+    assert importlib.import_module(name).__file__
