@@ -1,4 +1,4 @@
-"""The streaming accumulator of binary channels that may overlap."""
+"""Classes that may overlap: counts of binary channels, updated, merged and read at any time."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_integer, check_number
 from segiou._support.text import plural
-from segiou.accumulators.base import Accumulator
+from segiou.accumulators.base import PixelAccumulator
 from segiou.counting.channels import count_channels
-from segiou.counting.counts import ChannelTally, Counts, check_counts, counts_array
+from segiou.counting.counts import Counts, Tally, check_counts, counts_array
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_files import load_labels
 from segiou.labels.label_set import LabelSet
@@ -27,16 +27,16 @@ __all__ = ["ChannelCounts"]
 _ROWS = ("tp", "fp", "fn", "tn", "ignored")
 
 
-class ChannelCounts(Accumulator):
+class ChannelCounts(PixelAccumulator):
     """Counts of overlapping binary channels, one against the rest, as pairs come.
 
     For multi-label masks and sigmoid outputs: a pixel may be of several classes
-    or of none. A commutative monoid, as :class:`~segiou.accumulators.confusion.ConfusionMatrix`:
-    any split of the same pairs, in any order, merges to the same integers.
+    or of none. They add up and can be updated by several threads at once: see
+    :class:`segiou.accumulators.base.Accumulator`.
 
     Parameters
     ----------
-    classes : sequence of str, int, LabelSet, str or path
+    labels : sequence of str, int, LabelSet, str or path
         Names of the channels, in order; or how many there are; or a label set,
         a preset's name or a TOML file, of which only the names are used.
     exclude : str, int or iterable of them
@@ -61,48 +61,50 @@ class ChannelCounts(Accumulator):
     """
 
     _noun = "channel counts"
+    _pixel_axes = (0,)
 
     def __init__(
         self,
-        classes: Sequence[str] | int | LabelSet | str | Path,
+        labels: Sequence[str] | int | LabelSet | str | Path,
         *,
         exclude: int | str | Iterable[int | str] = (),
     ) -> None:
         # Of a label set only the names: a channel has no values to be read by.
-        names = load_labels(classes).class_names
+        names = load_labels(labels).class_names
         self._start(ClassOptions.of(names, exclude=exclude))
 
-    def _start(self, options: ClassOptions) -> None:
-        self.options = options
-        self._rows = np.zeros((len(_ROWS), options.num_classes), dtype=np.int64)
-        self.pairs = 0
+    def _empty(self) -> NDArray[np.int64]:
+        return np.zeros((len(_ROWS), self.num_classes), dtype=np.int64)
 
-    def _parts(self) -> dict[str, NDArray[np.int64]]:
-        return dict(zip(_ROWS, self._rows, strict=True))
+    def _named(self) -> dict[str, NDArray[np.int64]]:
+        return dict(zip(_ROWS, self._cells, strict=True))
 
-    def _add_parts(self, parts: Mapping[str, Any]) -> None:
-        self._rows += np.array([parts[name] for name in _ROWS], dtype=np.int64)
+    def _read(self, named: Mapping[str, Any]) -> NDArray[np.int64]:
+        rows = [counts_array(named[name], name) for name in _ROWS]
+        return np.stack(np.broadcast_arrays(self._cells[0], *rows)[1:])
 
     @property
     def counts(self) -> Counts:
         """TP, FP, FN and TN per channel, each of shape (C,); a copy."""
-        tp, fp, fn, tn, _ = self._rows.copy()
-        return Counts(tp, fp, fn, tn)
+        return Counts.trusted(*self._cells[:-1].copy())
 
     @property
     def ignored(self) -> NDArray[np.int64]:
         """Values of each channel dropped by a mask; a copy."""
-        return np.array(self._rows[-1])
+        return np.array(self._cells[-1])
 
     @property
     def pixels(self) -> int:
         """Pixels seen, ignored ones included."""
-        return int(self._rows[:, 0].sum())
+        return int(self._cells[:, 0].sum())
 
     @property
-    def tally(self) -> ChannelTally:
-        """Everything counted so far, frozen."""
-        return ChannelTally(self.counts, np.asarray(self._rows[-1].sum()))
+    def tally(self) -> Tally:
+        """Everything counted so far: a matrix of no and yes for each channel, (C, 2, 3)."""
+        tp, fp, fn, tn, ignored = self._cells.copy()
+        none = np.zeros_like(tp)
+        table = np.array([[tn, fp, none], [fn, tp, none]])
+        return Tally.trusted(np.moveaxis(table, -1, 0), ignored)
 
     def update(
         self,
@@ -150,15 +152,18 @@ class ChannelCounts(Accumulator):
         ------
         ValueError
             If the counts are not of as many channels.
+        OverflowError
+            If a count would leave int64; the state is unchanged then.
         """
         check_counts(counts)
         check_integer("pairs", pairs, 0)
         if counts.tp.shape != (self.num_classes,):
             msg = f"counts of shape {counts.tp.shape} do not fit {self.num_classes} channels"
             raise ValueError(msg)
-        rows = [counts.tp, counts.fp, counts.fn, counts.tn, counts_array(ignored, "ignored")]
-        self._rows += np.stack(np.broadcast_arrays(*rows))
-        self.pairs += pairs
+        cells = self._empty()
+        cells[:-1] = counts.tp, counts.fp, counts.fn, counts.tn
+        cells[-1] = counts_array(ignored, "ignored")
+        self._add(cells, pairs)
         return self
 
     def compute(self) -> ChannelReport:

@@ -1,8 +1,9 @@
-"""The streaming accumulator: a confusion matrix that is updated, merged and read at any time."""
+"""Exclusive classes: a confusion matrix that is updated, merged and read at any time."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -12,11 +13,11 @@ from numpy.typing import NDArray
 from segiou import metrics
 from segiou._support.arguments import check_integer, check_kind, check_number
 from segiou._support.text import plural
-from segiou.accumulators.base import Accumulator
+from segiou.accumulators.base import PixelAccumulator
 from segiou.counting.arrays import is_on_device
 from segiou.counting.counts import Counts, Tally
-from segiou.counting.device_counts import Pending, count_on_device, read
-from segiou.counting.encoding import Encoding, PairCount
+from segiou.counting.device_counts import Pending
+from segiou.counting.encoding import Encoding
 from segiou.counting.scores import decide
 from segiou.labels.class_options import ClassOptions, Unassigned
 from segiou.labels.label_set import LabelSet
@@ -28,10 +29,11 @@ if TYPE_CHECKING:
 __all__ = ["ConfusionMatrix"]
 
 
-class ConfusionMatrix(Accumulator):
+class ConfusionMatrix(PixelAccumulator):
     """A confusion matrix that counts pairs of label arrays as they come.
 
-    Matrices add up: see :class:`segiou.accumulators.base.Accumulator`.
+    Matrices add up and can be updated by several threads at once: see
+    :class:`segiou.accumulators.base.Accumulator`.
 
     Parameters
     ----------
@@ -80,6 +82,7 @@ class ConfusionMatrix(Accumulator):
     """
 
     _noun = "confusion matrices"
+    _pixel_axes = (0, 1)
 
     def __init__(
         self,
@@ -96,47 +99,47 @@ class ConfusionMatrix(Accumulator):
         options.warn_of_ignored_classes(stacklevel=3)
         self._start(options)
 
-    def _start(self, options: ClassOptions) -> None:
-        options.check_memory()
-        self.options = options
-        self._encoding: Encoding = Encoding.of_classes(options)
-        self._decided_encoding: Encoding = Encoding.of_classes(options, pred_is_index=True)
-        self._counted = self._encoding.empty_table()
-        self._pending = Pending()
-        self.pairs = 0
+    def _start(self, classes: ClassOptions) -> None:
+        classes.check_memory()
+        self._device_tables: dict[Any, Any] = {}
+        super()._start(classes)
 
-    def reset(self) -> Self:
-        """Forget all counts; classes and options stay."""
-        self._counted[:] = 0
-        self._pending.clear()
-        self.pairs = 0
-        return self
+    def _forget(self) -> None:
+        super()._forget()
+        self._pending = Pending(self._device_tables)
+
+    @cached_property
+    def _encoding(self) -> Encoding:
+        return Encoding.of_classes(self.options)
+
+    @cached_property
+    def _decided_encoding(self) -> Encoding:
+        return Encoding.of_classes(self.options, pred_is_index=True)
+
+    def _empty(self) -> NDArray[np.int64]:
+        """Rows: classes, ignored, undeclared (always 0); columns: classes, unassigned."""
+        return self._encoding.empty_table()
 
     @property
     def _cells(self) -> NDArray[np.int64]:
-        """Rows: classes, ignored, undeclared (always 0); columns: classes, unassigned."""
-        for count in self._pending.collect(self._encoding):
-            self._add_count(count)
-        return self._counted
+        for tally in self._pending.collect(self._encoding):
+            self._add(self._of_tally(tally), 0)
+        return super()._cells
 
-    def _add_count(self, count: PairCount) -> None:
-        if count.table.shape != self._counted[:-2].shape:
-            msg = f"a table of shape {count.table.shape} does not fit {self._counted[:-2].shape}"
+    def _of_tally(self, tally: Tally) -> NDArray[np.int64]:
+        cells = self._empty()
+        if tally.table.shape != cells[:-2].shape:
+            msg = f"a table of shape {tally.table.shape} does not fit {cells[:-2].shape}"
             raise ValueError(msg)
-        self._counted[:-2] += count.table
-        self._counted[-2, 0] += count.ignored
+        cells[:-2], cells[-2, 0] = tally.table, tally.ignored
+        return cells
 
-    def _parts(self) -> dict[str, NDArray[np.int64]]:
-        return {"table": self._cells[:-2], "ignored": self._cells[-2].sum()}
+    def _named(self) -> dict[str, NDArray[np.int64]]:
+        cells = self._cells
+        return {"table": cells[:-2], "ignored": cells[-2].sum()}
 
-    def _add_parts(self, parts: Mapping[str, Any]) -> None:
-        table = np.asarray(parts["table"], dtype=np.int64)
-        self._add_count(PairCount(table, int(parts["ignored"])))
-
-    @property
-    def labels(self) -> LabelSet:
-        """The classes."""
-        return self.options.labels
+    def _read(self, named: Mapping[str, Any]) -> NDArray[np.int64]:
+        return self._of_tally(Tally(named["table"], named["ignored"]))
 
     @property
     def ignored(self) -> int:
@@ -161,7 +164,8 @@ class ConfusionMatrix(Accumulator):
     @property
     def tally(self) -> Tally:
         """Everything counted so far, frozen."""
-        return Tally.of_table(self._cells[:-2].copy(), self.ignored)
+        cells = self._cells
+        return Tally.trusted(cells[:-2].copy(), cells[-2].sum())
 
     @property
     def counts(self) -> Counts:
@@ -209,37 +213,25 @@ class ConfusionMatrix(Accumulator):
         not waited for. Values that are no class are then found when the counts
         are first read, and at each reading until :meth:`reset`.
         """
-        on_device = is_on_device(truth) or is_on_device(pred)
+        if self._is_crowded:  # where a sum could leave int64, it is checked before it is made
+            more = self.empty().update(truth, pred, mask=mask, argmax=argmax, threshold=threshold)
+            return self.merge(more)
+        own = self._own()
         encoding = self._encoding_for(pred, argmax, threshold)
-        if on_device:
+        if is_on_device(truth) or is_on_device(pred):
             how = {"mask": mask, "argmax": argmax, "threshold": threshold}
-            for count in self._pending.add(encoding, truth, pred, **how):
-                self._add_count(count)
+            for tally in self._pending.add(encoding, truth, pred, **how):
+                self._add(self._of_tally(tally), 0)
         else:
-            if encoding is self._decided_encoding:
+            if encoding is not self._encoding:
                 pred = decide(pred, argmax=argmax, threshold=threshold)
-            encoding.count_into(self._counted, truth, pred, mask=mask)
-        self.pairs += 1
+            encoding.count_into(own.cells, truth, pred, mask=mask)
+        own.pairs += 1
         return self
 
-    def count(
-        self,
-        truth: Any,
-        pred: Any,
-        *,
-        mask: Any = None,
-        argmax: int | None = None,
-        threshold: float | None = None,
-    ) -> PairCount:
+    def count(self, truth: Any, pred: Any, **how: Any) -> Tally:
         """Count a pair as :meth:`update` does, without adding it."""
-        on_device = is_on_device(truth) or is_on_device(pred)
-        encoding = self._encoding_for(pred, argmax, threshold)
-        if on_device:
-            how = {"mask": mask, "argmax": argmax, "threshold": threshold}
-            return read(encoding, count_on_device(encoding, truth, pred, **how))
-        if encoding is self._decided_encoding:
-            pred = decide(pred, argmax=argmax, threshold=threshold)
-        return encoding.count(truth, pred, mask=mask)
+        return self.empty().update(truth, pred, **how).tally
 
     def _encoding_for(self, pred: Any, argmax: int | None, threshold: float | None) -> Encoding:
         if argmax is None and threshold is None:
@@ -251,7 +243,7 @@ class ConfusionMatrix(Accumulator):
         self.options.check_scores(tuple(np.shape(pred)), argmax)
         return self._decided_encoding
 
-    def add(self, count: PairCount, *, pairs: int = 1) -> Self:
+    def add(self, tally: Tally, *, pairs: int = 1) -> Self:
         """Add what was counted elsewhere with the same options.
 
         Raises
@@ -260,11 +252,12 @@ class ConfusionMatrix(Accumulator):
             If it is of the wrong kind.
         ValueError
             If it is of other classes.
+        OverflowError
+            If there would be more pixels than int64 holds; the state is
+            unchanged then.
         """
-        check_kind("count", count, PairCount, "a PairCount, such as ConfusionMatrix.count gives")
-        check_integer("pairs", pairs, 0)
-        self._add_count(count)
-        self.pairs += pairs
+        check_kind("tally", tally, Tally, "a Tally, such as ConfusionMatrix.count gives")
+        self._add(self._of_tally(tally), check_integer("pairs", pairs, 0))
         return self
 
     def pixel_accuracy(self) -> float:

@@ -22,7 +22,7 @@ from segiou.analysis.baselines import (
     random_baseline,
 )
 from segiou.analysis.scored_images import Scored
-from segiou.counting.counts import ChannelTally, Counts
+from segiou.counting.counts import Counts, Tally
 from segiou.metrics.overall import pixel_accuracy
 from segiou.metrics.per_class import iou, recall, share
 from segiou.metrics.protocols import Protocol, load_protocol
@@ -321,7 +321,8 @@ def _explain_scored(
 ) -> Imbalance:
     if not all(hasattr(scored, name) for name in ("counts", "class_names", "include")):
         raise refuse_kind("counts", scored, "segiou.Counts, a run, a confusion matrix or a report")
-    if isinstance(getattr(scored, "tally", None), ChannelTally):
+    tally = getattr(scored, "tally", None)
+    if isinstance(tally, Tally) and tally.table.ndim > 2:
         msg = (
             "overlapping channels have no pixel accuracy over classes to explain; explain one "
             "channel against its rest: counts.one_vs_rest()"

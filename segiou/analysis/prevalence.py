@@ -110,7 +110,7 @@ def at_prevalence(
 
     Examples
     --------
-    >>> tally = Tally(np.array([[90, 0], [5, 5]]), np.zeros(2, int), np.int64(0))
+    >>> tally = Tally.of_matrix([[90, 0], [5, 5]])
     >>> found = at_prevalence(tally, "balanced")
     >>> found.pixel_accuracy, found.iou.round(4)
     (0.75, array([0.6667, 0.5 ]))
@@ -166,7 +166,7 @@ def prevalence_curve(
 
     Examples
     --------
-    >>> tally = Tally(np.array([[90, 0], [5, 5]]), np.zeros(2, int), np.int64(0))
+    >>> tally = Tally.of_matrix([[90, 0], [5, 5]])
     >>> curve = prevalence_curve(tally, 0, [0.9, 0.5, 0.01])
     >>> curve.iou.round(4), curve.pixel_accuracy.round(4)
     (array([0.9474, 0.6667, 0.0198]), array([0.95 , 0.75 , 0.505]))
@@ -202,9 +202,8 @@ def _floats(shares: Any) -> Floats:
 
 def _rates(tally: Tally) -> tuple[Floats, Any]:
     """Rows of the table as rates, NaN where the truth has no such class, and where it has."""
-    table = np.concatenate([tally.matrix, tally.unassigned[..., None]], axis=-1)
-    rows = table.sum(-1)
-    return ratio(table, rows[..., None]), rows > 0
+    rows = tally.table.sum(-1)
+    return ratio(tally.table, rows[..., None]), rows > 0
 
 
 def _check_shares(shares: Floats, known: Any, class_names: Sequence[str] | None) -> None:

@@ -4,7 +4,6 @@ from segiou.counting.channels import (
     count_channels as count_channels,
 )
 from segiou.counting.counts import (
-    ChannelTally as ChannelTally,
     Counts as Counts,
     Tally as Tally,
     check_counts as check_counts,
@@ -12,7 +11,6 @@ from segiou.counting.counts import (
 from segiou.counting.encoding import (
     BACKEND as BACKEND,
     Encoding as Encoding,
-    PairCount as PairCount,
     UndeclaredValuesError as UndeclaredValuesError,
     ValueCodes as ValueCodes,
     count_pairs as count_pairs,

@@ -1,17 +1,28 @@
-"""Counts of pixels: what every number is made of."""
+"""The integers that every number is made of: counts per class, and whole confusion matrices."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from segiou._support.arguments import check_integer, check_kind, check_several
 
-__all__ = ["ChannelTally", "Counts", "Tally", "check_counts", "counts_array"]
+__all__ = [
+    "LARGEST",
+    "Counts",
+    "Tally",
+    "add_exactly",
+    "check_counts",
+    "counts_array",
+    "sum_exactly",
+]
+
+#: The largest count that int64 holds.
+LARGEST = (1 << 63) - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +40,8 @@ class Counts:
         If an array does not hold integers.
     ValueError
         If the shapes differ, or a count is negative or past the range of int64.
+    OverflowError
+        If TP + FP + FN + TN of a class is.
 
     Examples
     --------
@@ -55,6 +68,16 @@ class Counts:
         if len(set(shapes.values())) != 1:
             msg = f"the counts must have one shape, got {shapes}"
             raise ValueError(msg)
+        if sum(int(x.max(initial=0)) for x in self._arrays) > LARGEST:
+            sum_exactly(np.stack(self._arrays), 0, "tp + fp + fn + tn")
+
+    @classmethod
+    def trusted(cls, *arrays: NDArray[np.int64]) -> Counts:
+        """Take over TP, FP, FN and TN that are known to be counts of one shape, unchecked."""
+        counts = object.__new__(cls)
+        for name, array in zip(("tp", "fp", "fn", "tn"), arrays, strict=True):
+            object.__setattr__(counts, name, array)
+        return counts
 
     def __repr__(self) -> str:
         return f"Counts(tp={self.tp}, fp={self.fp}, fn={self.fn}, tn={self.tn})"
@@ -69,13 +92,13 @@ class Counts:
 
     def __getitem__(self, index: Any) -> Counts:
         """Pick images, resamples or classes."""
-        return Counts(self.tp[index], self.fp[index], self.fn[index], self.tn[index])
+        return Counts.trusted(*(np.asarray(x[index]) for x in self._arrays))
 
     def __add__(self, other: object) -> Counts:
         if not isinstance(other, Counts):
             return NotImplemented
-        pairs = zip(self._arrays, other._arrays, strict=True)
-        return Counts(*(mine + theirs for mine, theirs in pairs))
+        pairs = zip(("tp", "fp", "fn", "tn"), self._arrays, other._arrays, strict=True)
+        return Counts(*(add_exactly(mine, theirs, name) for name, mine, theirs in pairs))
 
     @property
     def _arrays(self) -> tuple[NDArray[np.int64], ...]:
@@ -98,12 +121,16 @@ class Counts:
 
     def pooled(self) -> Counts:
         """Sum over the classes, kept as one class: what micro averages are made of."""
-        return Counts(*(x.sum(-1, keepdims=True) for x in self._arrays))
+        return Counts(*(x[..., None] for x in self._sums(-1)))
 
     def summed(self) -> Counts:
         """Sum over all leading axes: a data set from its images."""
         leading = tuple(range(self.tp.ndim - 1))
-        return Counts(*(x.sum(leading) for x in self._arrays))
+        return Counts(*self._sums(leading))
+
+    def _sums(self, axis: int | tuple[int, ...]) -> Iterator[NDArray[np.int64]]:
+        for name, array in zip(("tp", "fp", "fn", "tn"), self._arrays, strict=True):
+            yield sum_exactly(array, axis, name)
 
     def one_vs_rest(self) -> Counts:
         """Each class and its rest as a labelling of two classes, shape (..., C, 2).
@@ -120,7 +147,7 @@ class Counts:
         """
         tp, fp, fn, tn = self._arrays
         pairs = ((tp, tn), (fp, fn), (fn, fp), (tn, tp))
-        return Counts(*(np.stack(pair, axis=-1) for pair in pairs))
+        return Counts.trusted(*(np.stack(pair, axis=-1) for pair in pairs))
 
 
 def counts_array(data: Any, name: str) -> NDArray[np.int64]:
@@ -138,6 +165,35 @@ def counts_array(data: Any, name: str) -> NDArray[np.int64]:
     return array.astype(np.int64, copy=False)
 
 
+def sum_exactly(
+    counts: NDArray[np.int64], axis: int | tuple[int, ...], name: str
+) -> NDArray[np.int64]:
+    """Sum counts over axes; an OverflowError where a sum leaves int64."""
+    total = np.asarray(counts.sum(axis))
+    if counts.size and int(counts.max()) > LARGEST // counts.size:
+        # In two halves, whose sums cannot overflow.
+        low = (counts & 0xFFFFFFFF).sum(axis)
+        high = (counts >> 32).sum(axis) + (low >> 32)
+        _refuse_past_int64(np.asarray(high > LARGEST >> 32), name)
+    return total
+
+
+def add_exactly(mine: NDArray[np.int64], theirs: NDArray[np.int64], name: str) -> NDArray[np.int64]:
+    """Add counts; an OverflowError where a sum leaves int64."""
+    total = np.asarray(mine + theirs)
+    if total.min(initial=0) < 0:  # two counts that are not negative wrap once at most
+        _refuse_past_int64(total < 0, name)
+    return total
+
+
+def _refuse_past_int64(wrong: NDArray[np.bool_], name: str) -> None:
+    if wrong.any():
+        place = tuple(np.argwhere(wrong)[0].tolist())
+        where = f" at index {place if place[1:] else place[0]}" if place else ""
+        msg = f"{name}{where}: more than {LARGEST}, the largest count that 64 bits hold"
+        raise OverflowError(msg)
+
+
 def check_counts(counts: object, name: str = "counts") -> None:
     """Refuse what is no :class:`Counts`."""
     wanted = "segiou.Counts, such as cm.counts or run.counts"
@@ -146,16 +202,16 @@ def check_counts(counts: object, name: str = "counts") -> None:
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """A confusion matrix with what it leaves out: everything that was counted.
+    """Everything that was counted: a confusion matrix, and what it leaves out.
 
-    ``matrix.sum() + unassigned.sum() + ignored`` is the number of pixels seen.
+    The counts of one pair of masks, of a data set, or of many images along
+    leading axes. ``table.sum() + ignored`` is the number of pixels seen.
 
     Attributes
     ----------
-    matrix : ndarray of int64, shape (..., C, C)
-        ``[t, p]`` valid pixels of truth ``t`` predicted ``p``.
-    unassigned : ndarray of int64, shape (..., C)
-        Valid pixels of each truth class whose prediction names no class.
+    table : ndarray of int64, shape (..., C, C + 1)
+        ``[t, p]`` valid pixels of truth ``t`` predicted ``p``; the last column
+        holds those whose prediction names no class.
     ignored : ndarray of int64, shape (...)
         Pixels dropped by their truth value or by a mask; one number stands for all.
 
@@ -165,59 +221,83 @@ class Tally:
         If an array does not hold integers.
     ValueError
         If the shapes do not fit, or a count is negative.
+    OverflowError
+        If there are more pixels than int64 holds.
 
     Examples
     --------
-    >>> tally = Tally(matrix=[[3, 1], [0, 4]], unassigned=[0, 2], ignored=5)
+    >>> tally = Tally([[3, 1, 0], [0, 4, 2]], ignored=5)
     >>> int(tally.pixels), tally.counts
     (15, Counts(tp=[3 4], fp=[0 1], fn=[1 2], tn=[6 3]))
     """
 
-    matrix: NDArray[np.int64]
-    unassigned: NDArray[np.int64]
-    ignored: NDArray[np.int64]
+    table: NDArray[np.int64]
+    ignored: NDArray[np.int64] = 0  # type: ignore[assignment]
 
     if TYPE_CHECKING:  # lists are taken too; the attributes are arrays
 
-        def __init__(
-            self, matrix: ArrayLike, unassigned: ArrayLike, ignored: ArrayLike
-        ) -> None: ...
+        def __init__(self, table: ArrayLike, ignored: ArrayLike = 0) -> None: ...
 
     def __post_init__(self) -> None:
-        for name in ("matrix", "unassigned", "ignored"):
-            object.__setattr__(self, name, counts_array(getattr(self, name), name))
-        leading, num_classes = self.unassigned.shape[:-1], self.unassigned.shape[-1:]
-        if self.matrix.shape != (*leading, *num_classes, *num_classes):
-            msg = (
-                f"matrix {self.matrix.shape} and unassigned {self.unassigned.shape} do not fit: "
-                "they must be (..., C, C) and (..., C)"
-            )
+        table = counts_array(self.table, "table")
+        if table.ndim < 2 or table.shape[-1] != table.shape[-2] + 1:
+            msg = f"a table of shape {table.shape} does not fit: it must be (..., C, C + 1)"
             raise ValueError(msg)
-        object.__setattr__(self, "ignored", np.broadcast_to(self.ignored, leading).copy())
+        ignored = np.broadcast_to(counts_array(self.ignored, "ignored"), table.shape[:-2]).copy()
+        add_exactly(sum_exactly(table, (-2, -1), "pixels"), ignored, "pixels")
+        object.__setattr__(self, "table", table)
+        object.__setattr__(self, "ignored", ignored)
 
     @classmethod
-    def of_table(cls, table: NDArray[np.int64], ignored: Any = 0) -> Tally:
-        """Split a (..., C, C + 1) table whose last column is unassigned."""
-        return cls(table[..., :-1], table[..., -1], np.asarray(ignored, dtype=np.int64))
+    def of_matrix(
+        cls, matrix: ArrayLike, unassigned: ArrayLike = 0, ignored: ArrayLike = 0
+    ) -> Tally:
+        """Put a (..., C, C) matrix and its (..., C) unassigned pixels into one table.
+
+        Examples
+        --------
+        >>> Tally.of_matrix([[3, 1], [0, 4]], [0, 2]).table.tolist()
+        [[3, 1, 0], [0, 4, 2]]
+        """
+        cells = counts_array(matrix, "matrix")
+        column = np.broadcast_to(counts_array(unassigned, "unassigned"), cells.shape[:-1])
+        return cls(np.concatenate([cells, column[..., None]], axis=-1), ignored)
+
+    @classmethod
+    def trusted(cls, table: NDArray[np.int64], ignored: Any) -> Tally:
+        """Take over what was counted here, unchecked: checks cost as much as a small image."""
+        tally = object.__new__(cls)
+        object.__setattr__(tally, "table", table)
+        object.__setattr__(tally, "ignored", np.asarray(ignored, dtype=np.int64))
+        return tally
 
     @property
     def num_classes(self) -> int:
-        """Number of classes."""
-        return int(self.unassigned.shape[-1])
+        """C."""
+        return int(self.table.shape[-2])
+
+    @property
+    def matrix(self) -> NDArray[np.int64]:
+        """The confusion matrix, (..., C, C)."""
+        return self.table[..., :-1]
+
+    @property
+    def unassigned(self) -> NDArray[np.int64]:
+        """Valid pixels of each truth class whose prediction names no class, (..., C)."""
+        return self.table[..., -1]
 
     @property
     def counts(self) -> Counts:
         """Counts of each class against the rest."""
         tp = np.diagonal(self.matrix, axis1=-2, axis2=-1)
-        fn = self.matrix.sum(-1) + self.unassigned - tp
+        fn = self.table.sum(-1) - tp
         fp = self.matrix.sum(-2) - tp
-        valid = self.matrix.sum((-2, -1)) + self.unassigned.sum(-1)
-        return Counts(tp, fp, fn, valid[..., None] - tp - fp - fn)
+        return Counts.trusted(tp, fp, fn, self.valid[..., None] - tp - fp - fn)
 
     @property
     def valid(self) -> NDArray[np.int64]:
         """Valid pixels: seen and not ignored."""
-        return np.asarray(self.matrix.sum((-2, -1)) + self.unassigned.sum(-1))
+        return np.asarray(self.table.sum((-2, -1)))
 
     @property
     def pixels(self) -> NDArray[np.int64]:
@@ -250,75 +330,19 @@ class Tally:
 
         Examples
         --------
-        >>> tally = Tally([[5, 2, 1], [3, 6, 0], [0, 4, 7]], [0, 0, 0], 0)
+        >>> tally = Tally.of_matrix([[5, 2, 1], [3, 6, 0], [0, 4, 7]])
         >>> tally.group_counts([[0, 1], [1]])
         Counts(tp=[16  6], fp=[4 6], fn=[1 3], tn=[ 7 13])
         """
         check_several("groups", groups, "a sequence of sequences of class indices")
         member = _membership([*groups], self.num_classes)
-        matrix, unassigned = self.matrix, self.unassigned
-        if grouped_truth_only:
-            grouped = member.max(1, initial=0)
-            matrix, unassigned = matrix * grouped[:, None], unassigned * grouped
+        table = self.table * member.max(1, initial=0)[:, None] if grouped_truth_only else self.table
+        matrix = table[..., :-1]
         tp = ((matrix @ member) * member).sum(-2)
         pred = matrix.sum(-2) @ member
-        truth = (matrix.sum(-1) + unassigned) @ member
-        valid = matrix.sum((-2, -1)) + unassigned.sum(-1)
-        return Counts(tp, pred - tp, truth - tp, valid[..., None] - truth - pred + tp)
-
-
-@dataclass(frozen=True, eq=False)
-class ChannelTally:
-    """Everything that was counted of overlapping channels, in the terms of a :class:`Tally`.
-
-    No pairs of channels are counted: the matrix is empty. The unit is values,
-    one a pixel and channel.
-
-    Attributes
-    ----------
-    counts : Counts of shape (C,)
-    ignored : ndarray of int64, shape ()
-        Values dropped by a mask.
-    """
-
-    counts: Counts
-    ignored: NDArray[np.int64]
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "ignored", counts_array(self.ignored, "ignored"))
-
-    @property
-    def matrix(self) -> NDArray[np.int64]:
-        """No pairs of channels, (0, 0)."""
-        return np.zeros((0, 0), dtype=np.int64)
-
-    @property
-    def unassigned(self) -> NDArray[np.int64]:
-        """Zeros, (C,): a channel says yes or no, there is nothing else to predict."""
-        return np.zeros_like(self.counts.tp)
-
-    @property
-    def valid(self) -> NDArray[np.int64]:
-        """Valid values."""
-        return np.asarray(self.counts.total.sum(-1))
-
-    @property
-    def pixels(self) -> NDArray[np.int64]:
-        """Values seen, ignored ones included."""
-        return self.valid + self.ignored
-
-    def group_counts(
-        self,
-        groups: Sequence[Sequence[int]],
-        *,
-        grouped_truth_only: bool = False,
-    ) -> NoReturn:
-        """Refuse: the union of overlapping channels is not a function of their counts."""
-        msg = (
-            f"{len(groups)} groups of overlapping channels cannot be scored from the counts of "
-            "each channel; unite the masks before they are counted"
-        )
-        raise ValueError(msg)
+        truth = table.sum(-1) @ member
+        valid = table.sum((-2, -1))[..., None]
+        return Counts.trusted(tp, pred - tp, truth - tp, valid - truth - pred + tp)
 
 
 def _membership(groups: Sequence[Sequence[int]], num_classes: int) -> NDArray[np.int64]:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from threading import RLock
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segiou.counting.arrays import as_array, framework_of, is_on_device, to_host
+from segiou.counting.counts import Tally
 from segiou.counting.device_operations import Operations, operations_for
-from segiou.counting.encoding import Encoding, PairCount, UndeclaredValuesError, ValueCodes
+from segiou.counting.encoding import Encoding, UndeclaredValuesError, ValueCodes
 from segiou.counting.scores import nan_text
 
 __all__ = [
@@ -252,7 +254,7 @@ def count_on_device(
     return counted
 
 
-def sums_of_table(count: PairCount) -> NDArray[np.int64]:
+def sums_of_table(count: Tally) -> NDArray[np.int64]:
     """The sums that counting the same pair on a device would give."""
     classes = len(count.table)
     table = np.zeros((classes + 2, classes + 1), dtype=np.int64)
@@ -261,14 +263,14 @@ def sums_of_table(count: PairCount) -> NDArray[np.int64]:
     return np.append(table.ravel(), 0)
 
 
-def read(encoding: Encoding, count: DeviceCount) -> PairCount:
+def read(encoding: Encoding, count: DeviceCount) -> Tally:
     """Transfer counts to the host, once, and check them; raises as :func:`read_counts`."""
     with count.operations.here():
         both = to_host(count.operations.join([count.sums, count.maxima]))
     return read_counts(encoding, both[:-2], both[-2:])
 
 
-def read_counts(encoding: Encoding, sums: NDArray[Any], maxima: NDArray[Any]) -> PairCount:
+def read_counts(encoding: Encoding, sums: NDArray[Any], maxima: NDArray[Any]) -> Tally:
     """Check what came from a device, as the host would have checked each batch.
 
     Raises
@@ -286,36 +288,35 @@ def read_counts(encoding: Encoding, sums: NDArray[Any], maxima: NDArray[Any]) ->
         raise DeviceValuesError("truth", bad, int(maxima[0]))
     if encoding.unassigned == "error" and (bad := int(table[:-2, -1].sum())):
         raise DeviceValuesError("pred", bad, int(maxima[1]))
-    return PairCount(table[:-2].copy(), int(table[-2].sum()))
+    return Tally.trusted(table[:-2].copy(), table[-2].sum())
 
 
 class Pending:
-    """Counts of batches that are still on their devices."""
+    """Counts of batches that are still on their devices; threads take turns."""
 
-    def __init__(self) -> None:
-        self._tables: dict[Any, Any] = {}
+    def __init__(self, tables: dict[Any, Any]) -> None:
+        self._tables = tables
         self._counts: dict[Any, DeviceCount] = {}
         self._pixels = 0
+        self._lock = RLock()
 
-    def add(self, encoding: Encoding, truth: Any, pred: Any, **how: Any) -> Iterator[PairCount]:
+    def add(self, encoding: Encoding, truth: Any, pred: Any, **how: Any) -> Iterator[Tally]:
         """Count a batch; gives what had to be collected before, lest a counter overflow."""
         count = count_on_device(encoding, truth, pred, tables=self._tables, **how)
         place, pixels = count.operations.place, math.prod(np.shape(truth))
-        if count.operations.limit and self._pixels + pixels > count.operations.limit:
-            yield from self.collect(encoding)
-        self._pixels += pixels
-        before = self._counts.get(place)
-        self._counts[place] = count if before is None else before.plus(count)
+        with self._lock:
+            if count.operations.limit and self._pixels + pixels > count.operations.limit:
+                yield from self.collect(encoding)
+            self._pixels += pixels
+            before = self._counts.get(place)
+            self._counts[place] = count if before is None else before.plus(count)
 
-    def collect(self, encoding: Encoding) -> Iterator[PairCount]:
+    def collect(self, encoding: Encoding) -> Iterator[Tally]:
         """Transfer the counts, one small vector a device; what cannot be read stays."""
-        for place, count in list(self._counts.items()):
-            table = read(encoding, count)
-            del self._counts[place]
-            yield table
-        self._pixels = 0
-
-    def clear(self) -> None:
-        """Forget the counts; the look-up tables stay where they are."""
-        self._counts.clear()
-        self._pixels = 0
+        with self._lock:
+            while self._counts:
+                place, count = next(iter(self._counts.items()))
+                tally = read(encoding, count)
+                del self._counts[place]
+                yield tally
+            self._pixels = 0

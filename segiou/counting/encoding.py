@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from segiou._support.arguments import check_choice, check_integer
 from segiou._support.compiled import allow_missing
 from segiou.counting.arrays import as_label_array, as_valid_mask
+from segiou.counting.counts import Tally
 from segiou.labels.class_options import ClassOptions, Unassigned
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 __all__ = [
     "BACKEND",
     "Encoding",
-    "PairCount",
     "UndeclaredValuesError",
     "ValueCodes",
     "count_coded",
@@ -109,15 +109,6 @@ class ValueCodes:
 
 
 _BLOCK_PIXELS = 1 << 20
-
-
-class PairCount(NamedTuple):
-    """What one pair of label arrays counts to."""
-
-    table: NDArray[np.int64]
-    """(C, C + 1): rows are truth, columns prediction, the last one unassigned."""
-    ignored: int
-    """Pixels dropped by their truth value or by the mask."""
 
 
 class UndeclaredValuesError(ValueError):
@@ -212,7 +203,7 @@ class Encoding:
             unassigned=options.unassigned,
         )
 
-    def count(self, truth: Any, pred: Any, *, mask: Any = None) -> PairCount:
+    def count(self, truth: Any, pred: Any, *, mask: Any = None) -> Tally:
         """Count the pairs of labels.
 
         Parameters
@@ -234,7 +225,7 @@ class Encoding:
         """
         table = self.empty_table()
         self.count_into(table, truth, pred, mask=mask)
-        return PairCount(table[:-2], sum(table[-2].tolist()))
+        return Tally.trusted(table[:-2], table[-2].sum())
 
     def empty_table(self) -> NDArray[np.int64]:
         """Rows: classes, ignored, undeclared; columns: classes, unassigned."""

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from segiou.counting.encoding import Encoding, PairCount, UndeclaredValuesError
+from segiou.counting.counts import Tally
+from segiou.counting.encoding import Encoding, UndeclaredValuesError
 from segiou.masks.windows import WINDOW_PIXELS, BigMask, chunks_of, window_slices
 
 __all__ = ["count_windows"]
@@ -21,7 +22,7 @@ def count_windows(
     *,
     pixels: int = WINDOW_PIXELS,
     decoded: tuple[Callable[[Any], Any], Callable[[Any], Any]] = (np.asarray, np.asarray),
-) -> PairCount:
+) -> Tally:
     """Count a pair of masks without ever holding them whole.
 
     Parameters
@@ -63,11 +64,11 @@ def count_windows(
             undeclared[error.side].update(error.values)
             continue
         table += count.table
-        ignored += count.ignored
+        ignored += int(count.ignored)
     for side, values in undeclared.items():
         if values:
             raise UndeclaredValuesError(side, values)
-    return PairCount(table, ignored)
+    return Tally.trusted(table, ignored)
 
 
 def _steps(truth: BigMask, pred: BigMask) -> tuple[int, ...] | None:

@@ -64,7 +64,7 @@ def annotator_iou(
     values = np.empty((len(labels), len(labels), num_classes))
     for a, b in pairs:
         table = count_pairs(labels[a], labels[b], num_classes, mask=_both(valid[a], valid[b]))
-        values[a, b] = values[b, a] = iou(Tally.of_table(table).counts)
+        values[a, b] = values[b, a] = iou(Tally(table).counts)
     return values
 
 
@@ -143,7 +143,7 @@ def consensus_iou(
         count_pairs(agreed, one, num_classes, mask=_both(decided, seen))
         for one, seen in zip(labels, valid, strict=True)
     ]
-    return iou(Tally.of_table(np.stack(tables)).counts)
+    return iou(Tally(np.stack(tables)).counts)
 
 
 def disagreement(

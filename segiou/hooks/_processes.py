@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou.accumulators.confusion import ConfusionMatrix
-from segiou.counting.encoding import PairCount
+from segiou.counting.counts import Tally
 from segiou.hooks.images import ImageCounts
 
 Counted = TypeVar("Counted", ConfusionMatrix, ImageCounts)
@@ -67,11 +67,10 @@ class Processes(ABC):
 def _pack(counted: ConfusionMatrix) -> Ints:
     """The table, the ignored pixels and the pairs, flat."""
     tally = counted.tally
-    table = np.concatenate([tally.matrix, tally.unassigned[:, None]], axis=1)
-    return np.append(table.ravel(), [counted.ignored, counted.pairs]).astype(np.int64)
+    return np.append(tally.table.ravel(), [tally.ignored, counted.pairs]).astype(np.int64)
 
 
 def _unpack(like: ConfusionMatrix, packed: Ints) -> ConfusionMatrix:
     table = packed[:-2].reshape(like.num_classes, like.num_classes + 1)
     total = ConfusionMatrix.from_options(like.options)
-    return total.add(PairCount(table, int(packed[-2])), pairs=int(packed[-1]))
+    return total.add(Tally.trusted(table, packed[-2]), pairs=int(packed[-1]))

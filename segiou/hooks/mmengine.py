@@ -13,7 +13,7 @@ try:
 except ImportError as error:
     raise missing("mmengine", "mmengine") from error
 
-from segiou.counting.encoding import PairCount
+from segiou.counting.counts import Tally
 from segiou.metrics.protocols import Protocol
 from segiou.runs.image_counts import Columns, ImageCount
 
@@ -86,5 +86,5 @@ class SegmentationScores(BaseMetric):
         """The scores of the samples that MMEngine has not dropped as repeated."""
         images = Columns.of(results)
         table = images.table(self.scoring.options.num_classes)
-        count = PairCount(table, int(images.ignored.sum()))
-        return self.scoring.values(self.scoring.empty().add(count, pairs=len(images)))
+        tally = Tally.trusted(table, images.ignored.sum())
+        return self.scoring.values(self.scoring.empty().add(tally, pairs=len(images)))

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from segiou import metrics
-from segiou.counting.counts import Tally
 from segiou.metrics.per_image import image_means
 from segiou.plots.style import IOU, MUTED, OTHER, drawing, name_rows, report_of, require
 
@@ -224,7 +223,7 @@ def prevalence_curve(source: Any, class_name: str, *, ax: Axes | None = None) ->
     if class_name not in report.class_names:
         msg = f"no class {class_name!r}; there are {', '.join(report.class_names[:12])}"
         raise ValueError(msg)
-    if not isinstance(report.tally, Tally):
+    if not report.matrix.size:
         msg = "overlapping channels have no confusion rates to hold while a class gets rarer"
         raise ValueError(msg)
     index = report.class_names.index(class_name)

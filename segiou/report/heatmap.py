@@ -124,9 +124,7 @@ def heatmap(tally: Tally, class_names: Sequence[str]) -> Heatmap:
 
 
 def _table(tally: Tally) -> NDArray[np.int64]:
-    if not tally.unassigned.any():
-        return tally.matrix
-    return np.concatenate([tally.matrix, tally.unassigned[:, None]], axis=1)
+    return tally.table if tally.unassigned.any() else tally.matrix
 
 
 def _cut(name: str) -> str:
@@ -243,7 +241,7 @@ def confusion_rows(tally: Tally, class_names: Sequence[str]) -> list[Confusion]:
 
     Examples
     --------
-    >>> tally = Tally(np.array([[8, 2], [1, 9]]), np.zeros(2, int), np.int64(0))
+    >>> tally = Tally.of_matrix([[8, 2], [1, 9]])
     >>> [(c.truth, c.pred, c.pixels) for c in confusion_rows(tally, ["road", "car"])]
     [('road', 'car', 2), ('car', 'road', 1)]
     """

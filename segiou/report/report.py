@@ -19,7 +19,7 @@ from segiou.analysis.imbalance import Imbalance, explain
 from segiou.analysis.intervals import Intervals
 from segiou.boundary.measures import boundary_rows
 from segiou.counting.channels import CHANNELS_BACKEND
-from segiou.counting.counts import ChannelTally, Counts, Tally
+from segiou.counting.counts import Counts, Tally
 from segiou.counting.encoding import BACKEND
 from segiou.metrics.per_image import FineGrained, fine_grained
 from segiou.metrics.protocols import Mean, Protocol
@@ -125,7 +125,7 @@ class Scores:
     """The numbers of a :class:`segiou.Report`, all functions of its counts."""
 
     class_names: tuple[str, ...]
-    tally: Tally | ChannelTally
+    tally: Tally
     pairs: int
     protocol: Protocol
     include: NDArray[np.bool_]
@@ -167,7 +167,7 @@ class Scores:
 
     @property
     def matrix(self) -> NDArray[np.int64]:
-        """Confusion matrix (C, C); rows are truth. Empty for overlapping channels."""
+        """Confusion matrix (C, C); rows are truth. Overlapping channels have none: (0, 0)."""
         return self.tally.matrix
 
     @property
@@ -303,7 +303,7 @@ class Report(Scores):
     Attributes
     ----------
     class_names : tuple of str
-    tally : Tally or ChannelTally
+    tally : Tally
         The confusion matrix and what it leaves out; or the counts of
         overlapping channels, which have none.
     pairs : int
@@ -444,6 +444,31 @@ class ChannelReport(Report):
     def unit(self) -> str:
         """What the counts count, in words."""
         return "values (pixels × channels)"
+
+    @cached_property
+    def counts(self) -> Counts:
+        """Counts of the data set, shape (C,): each channel's yes against no."""
+        return self.tally.counts[..., 1]
+
+    @property
+    def pixels(self) -> int:
+        """Values seen."""
+        return int(self.tally.pixels.sum())
+
+    @property
+    def ignored(self) -> int:
+        """Values dropped by a mask."""
+        return int(self.tally.ignored.sum())
+
+    @property
+    def matrix(self) -> NDArray[np.int64]:
+        """No pairs of channels, (0, 0)."""
+        return np.zeros((0, 0), dtype=np.int64)
+
+    @property
+    def unassigned(self) -> NDArray[np.int64]:
+        """Zeros, (C,): a channel says yes or no, there is nothing else to predict."""
+        return np.zeros_like(self.counts.tp)
 
     @cached_property
     def pixel_accuracy(self) -> float:

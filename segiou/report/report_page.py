@@ -13,7 +13,6 @@ import numpy as np
 from segiou._support.files import write_whole
 from segiou.analysis.bootstrapping import bootstrap
 from segiou.analysis.imbalance import explain
-from segiou.counting.counts import Tally
 from segiou.labels.label_set import LabelSet
 from segiou.metrics.per_image import image_means, worst_mean
 from segiou.metrics.ratio import Floats
@@ -410,12 +409,12 @@ def _intervals(report: Report) -> list[Intervals]:
     if counts is None or len(counts.tp) < _FEWEST_IMAGES:
         return []
     # The pixel accuracy of overlapping channels is that of yes and no, another one.
-    metrics = ("iou", "recall", *(["pixel_accuracy"] if isinstance(report.tally, Tally) else []))
+    metrics = ("iou", "recall", *(["pixel_accuracy"] if report.matrix.size else []))
     return [bootstrap(report, metric) for metric in metrics]
 
 
 def _explained(report: Report) -> list[str]:
-    if not isinstance(report.tally, Tally):
+    if not report.matrix.size:
         return []
     return explain(report).sentences()
 
@@ -474,7 +473,7 @@ def _numbers(report: Report, bounds: Bounds, lines: list[ClassLine]) -> dict[str
 def confusion_context(report: Report) -> dict[str, Any]:
     """What the section of confusions shows; overlapping channels have none."""
     tally, names = report.tally, report.class_names
-    if not isinstance(tally, Tally):
+    if not report.matrix.size:
         return {"heat": None, "confusions": [], "matrix_rows": []}
     rows = []
     for index, name in enumerate(names):
@@ -493,7 +492,7 @@ def confusion_context(report: Report) -> dict[str, Any]:
 
 def confusion_data(report: Report) -> dict[str, Any] | None:
     """What the script of the confusions needs."""
-    if not isinstance(report.tally, Tally):
+    if not report.matrix.size:
         return None
     unassigned = report.unassigned
     ious = [(row.iou, i) for i, row in enumerate(report.classes) if row.tp + row.fn > 0]

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.files import Stamp
-from segiou.counting.counts import Counts
-from segiou.counting.encoding import PairCount
+from segiou.counting.counts import Counts, Tally
 
 __all__ = ["NO_FILES", "Columns", "ImageCount", "ImageFiles", "Stamp"]
 
@@ -65,14 +64,14 @@ class ImageCount:
     def of(
         cls,
         id: str,
-        count: PairCount,
+        tally: Tally,
         files: ImageFiles = NO_FILES,
         boundary: bytes | None = None,
     ) -> ImageCount:
         """Keep the cells that are not zero."""
-        flat = count.table.ravel()
+        flat = tally.table.ravel()
         cells = np.flatnonzero(flat)
-        return cls(id, cells, flat[cells], count.ignored, *files, boundary)
+        return cls(id, cells, flat[cells], int(tally.ignored), *files, boundary)
 
     @property
     def pixels(self) -> int:

@@ -30,7 +30,6 @@ from segiou.analysis.units import Groups
 from segiou.boundary.boundary_options import BoundaryOptions
 from segiou.boundary.boundary_sums import BoundaryCounts
 from segiou.counting.counts import Counts, Tally
-from segiou.counting.encoding import PairCount
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
 from segiou.metrics.protocols import Protocol, load_protocol
@@ -267,8 +266,7 @@ class Images:
         matrix = ConfusionMatrix.from_options(self.options)
         for block in self._blocks(files=False):
             table = block.table(self.options.num_classes)
-            count = PairCount(table, int(block.ignored.sum()))
-            matrix.add(count, pairs=len(block))
+            matrix.add(Tally.trusted(table, block.ignored.sum()), pairs=len(block))
         return matrix
 
     def total(self) -> ConfusionMatrix:
@@ -279,7 +277,7 @@ class Images:
         """The confusion matrix of one image."""
         one = self._loaded().take([range(len(self))[index]])
         table = one.table(self.options.num_classes)
-        return Tally.of_table(table, int(one.ignored[0]))
+        return Tally.trusted(table, one.ignored[0])
 
     def _loaded(self) -> Columns:
         if self._columns is None:

@@ -18,7 +18,8 @@ from segiou._support.files import Problem
 from segiou.boundary.boundary_options import BoundaryOptions
 from segiou.boundary.codes import LabelCodes
 from segiou.boundary.image import count_labels
-from segiou.counting.encoding import Encoding, PairCount, UndeclaredValuesError
+from segiou.counting.counts import Tally
+from segiou.counting.encoding import Encoding, UndeclaredValuesError
 from segiou.counting.window_counts import count_windows
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
@@ -271,7 +272,7 @@ class PairScorer:
 
     def _count(
         self, pair: Pair, truth: OpenMask, pred: OpenMask
-    ) -> tuple[PairCount, bytes | None] | Problem:
+    ) -> tuple[Tally, bytes | None] | Problem:
         shapes = tuple(truth.values.shape), tuple(pred.values.shape)
         big = truth.is_big or pred.is_big
         if shapes[0] != shapes[1]:

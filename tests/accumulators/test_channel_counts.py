@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 
 from segiou import metrics
 from segiou.accumulators.channel_counts import ChannelCounts
-from segiou.counting.counts import ChannelTally, Counts
+from segiou.counting.counts import Counts
 
 NAMES = ("edema", "necrosis", "tumour")
 
@@ -222,11 +222,11 @@ def test_protocols_and_exclusion_apply_to_channels():
     assert channels.compute().mean_iou == 0.5
 
 
-def test_groups_of_overlapping_channels_are_refused():
+def test_a_tally_of_channels_is_a_matrix_of_no_and_yes_for_each():
     tally = small().tally
-    assert isinstance(tally, ChannelTally)
-    with pytest.raises(ValueError, match="1 groups of overlapping channels cannot be scored"):
-        tally.group_counts([[0, 1]])
+    assert tally.matrix.tolist() == [[[6, 1], [1, 2]], [[0, 1], [0, 9]]]
+    assert tally.pixels.tolist() == [10, 10]
+    assert tally.counts[..., 1] == small().counts
 
 
 def test_accuracy_of_sparse_channels_hides_what_iou_shows():

@@ -24,7 +24,7 @@ def some_counts(images=12, classes=3, seed=1):
     rng = np.random.default_rng(seed)
     tables = rng.integers(0, 20, (images, classes, classes + 1))
     tables[:, range(classes), range(classes)] += rng.integers(0, 200, (images, classes))
-    return Tally.of_table(tables).counts
+    return Tally(tables).counts
 
 
 def mean_iou_of_images(counts):

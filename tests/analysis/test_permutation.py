@@ -22,7 +22,7 @@ def two_models(images, classes=3, seed=0, lift=30):
         for c in range(classes):
             table[:, c, c] = truth[:, c] - missed[:, c]
             table[:, c, (c + 1) % classes] = missed[:, c]
-        found.append(Tally.of_table(table).counts)
+        found.append(Tally(table).counts)
     return tuple(found)
 
 

@@ -17,7 +17,7 @@ TABLES = np.array(
         [[3, 0, 0, 0], [2, 2, 0, 0], [1, 0, 5, 0]],
     ]
 )
-COUNTS = Tally.of_table(TABLES).counts
+COUNTS = Tally(TABLES).counts
 UNITS = units_of(3)
 
 

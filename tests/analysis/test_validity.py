@@ -48,7 +48,7 @@ def population(images=20_000, presence=PRESENCE, seed=0, groups=None, strength=0
         table[:, c, c] += hit[:, c]
         table[:, c, 0] += half
         table[:, c, (c + 1) % classes] += size[:, c] - hit[:, c] - half
-    return Tally.of_table(table).counts
+    return Tally(table).counts
 
 
 def spoiled(counts, seed):

@@ -169,6 +169,6 @@ def test_everything_is_band_at_last(masks):
     from segiou.counting.counts import Tally
     from segiou.counting.encoding import count_pairs
 
-    regions = Tally.of_table(count_pairs(truth, pred, 3)).counts
+    regions = Tally(count_pairs(truth, pred, 3)).counts
     np.testing.assert_array_equal(boundary_iou(counts)[0], iou(regions))
     np.testing.assert_array_equal(trimap_iou(counts)[0], iou(regions))

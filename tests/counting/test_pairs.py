@@ -120,9 +120,9 @@ def test_many_undeclared_values_are_abridged():
 def test_mask_of_valid_pixels():
     encoding = Encoding.of([(0,), (1,)], ignore=[255])
     truth, pred = [[0, 1], [255, 9]], [[0, 0], [5, 5]]
-    table, ignored = encoding.count(truth, pred, mask=[[True, True], [True, False]])
-    np.testing.assert_array_equal(table, [[1, 0, 0], [1, 0, 0]])
-    assert ignored == 2
+    tally = encoding.count(truth, pred, mask=[[True, True], [True, False]])
+    np.testing.assert_array_equal(tally.table, [[1, 0, 0], [1, 0, 0]])
+    assert tally.ignored == 2
     with pytest.raises(UndeclaredValuesError, match="9"):
         encoding.count(truth, pred, mask=np.ones((2, 2), bool))
 

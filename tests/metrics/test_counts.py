@@ -17,10 +17,10 @@ def tables(leading=()):
 
 
 def test_counts_of_a_matrix_by_hand():
-    counts = Tally(MATRIX, UNASSIGNED, 4).counts
+    counts = Tally.of_matrix(MATRIX, UNASSIGNED, 4).counts
     assert counts == Counts(tp=[3, 4, 7], fp=[2, 6, 0], fn=[2, 2, 7], tn=[18, 13, 11])
     assert counts.total.tolist() == [25, 25, 25]
-    assert Tally(MATRIX, UNASSIGNED, 4).pixels == 29
+    assert Tally.of_matrix(MATRIX, UNASSIGNED, 4).pixels == 29
 
 
 @settings(max_examples=40)
@@ -33,7 +33,7 @@ def test_counts_are_what_a_double_loop_counts(table):
         for p in range(num_classes + 1)
         for _ in range(table[t, p])
     ]
-    counts = Tally.of_table(table).counts
+    counts = Tally(table).counts
     for c in range(num_classes):
         assert counts.tp[c] == sum(t == c and p == c for t, p in pairs)
         assert counts.fp[c] == sum(t != c and p == c for t, p in pairs)
@@ -44,10 +44,10 @@ def test_counts_are_what_a_double_loop_counts(table):
 @settings(max_examples=20)
 @given(tables(leading=(3,)))
 def test_leading_axes_and_sums(table):
-    tally = Tally.of_table(table, ignored=np.zeros(3, np.int64))
+    tally = Tally(table, ignored=np.zeros(3, np.int64))
     for i in range(3):
-        assert tally.counts[i] == Tally.of_table(table[i]).counts
-    assert tally.counts.summed() == Tally.of_table(table.sum(0)).counts
+        assert tally.counts[i] == Tally(table[i]).counts
+    assert tally.counts.summed() == Tally(table.sum(0)).counts
     assert tally.counts[0] + tally.counts[1] + tally.counts[2] == tally.counts.summed()
 
 
@@ -56,7 +56,10 @@ def test_leading_axes_and_sums(table):
 def test_swapping_truth_and_prediction_transposes(table):
     matrix = table[:, :-1]
     nothing = np.zeros(len(matrix), np.int64)
-    counts, swapped = Tally(matrix, nothing, 0).counts, Tally(matrix.T, nothing, 0).counts
+    counts, swapped = (
+        Tally.of_matrix(matrix, nothing, 0).counts,
+        Tally.of_matrix(matrix.T, nothing, 0).counts,
+    )
     assert swapped == Counts(counts.tp, counts.fn, counts.fp, counts.tn)
 
 
@@ -71,7 +74,7 @@ def test_a_group_is_counted_as_one_mask_against_the_rest(grouped_truth_only):
     truth, pred = rng.integers(0, 5, 400), rng.integers(0, 6, 400)  # 5 names no class
     table = np.histogram2d(truth, pred, bins=[range(6), range(7)])[0].astype(np.int64)
     groups = [[3, 0], [4, 3], [0], []]
-    counts = Tally.of_table(table).group_counts(groups, grouped_truth_only=grouped_truth_only)
+    counts = Tally(table).group_counts(groups, grouped_truth_only=grouped_truth_only)
     kept = np.isin(truth, [0, 3, 4]) if grouped_truth_only else np.ones(400, bool)
     for g, members in enumerate(groups):
         t, p = np.isin(truth, members)[kept], np.isin(pred, members)[kept]
@@ -80,7 +83,9 @@ def test_a_group_is_counted_as_one_mask_against_the_rest(grouped_truth_only):
 
 
 def test_groups_keep_leading_axes_and_single_classes_are_the_classes():
-    tally = Tally(np.array([MATRIX, MATRIX]), np.array([UNASSIGNED] * 2), np.array([4, 0]))
+    tally = Tally.of_matrix(
+        np.array([MATRIX, MATRIX]), np.array([UNASSIGNED] * 2), np.array([4, 0])
+    )
     assert tally.group_counts([[0], [1], [2]]) == tally.counts
     assert tally.group_counts([[0, 1]]).tp.tolist() == [[10], [10]]
 
@@ -94,7 +99,7 @@ def test_groups_keep_leading_axes_and_single_classes_are_the_classes():
 )
 def test_bad_groups_are_refused(groups, text):
     with pytest.raises(ValueError, match=text):
-        Tally(MATRIX, UNASSIGNED, 0).group_counts(groups)
+        Tally.of_matrix(MATRIX, UNASSIGNED, 0).group_counts(groups)
 
 
 @pytest.mark.parametrize(
@@ -108,9 +113,10 @@ def test_bad_groups_are_refused(groups, text):
             ValueError,
             "fp must be below 2\\^63, got 9223372036854775808",
         ),
-        (lambda: Tally([[1, 2]], [0, 0], 0), ValueError, "do not fit"),
-        (lambda: Tally([[1]], [0], [0]), ValueError, "broadcast"),
-        (lambda: Tally([[1.0]], [0], 0), TypeError, "matrix must be integers"),
+        (lambda: Tally([[1, 2, 0]]), ValueError, "does not fit: it must be"),
+        (lambda: Tally.of_matrix([[1, 2]], [0, 0], 0), ValueError, "broadcast"),
+        (lambda: Tally.of_matrix([[1]], [0], [0]), ValueError, "broadcast"),
+        (lambda: Tally.of_matrix([[1.0]], [0], 0), TypeError, "matrix must be integers"),
     ],
 )
 def test_what_is_no_count_is_refused(make, error, text):

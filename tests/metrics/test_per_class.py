@@ -122,7 +122,7 @@ def test_counts_past_2_to_the_53_do_not_round():
 
 def test_merging_past_2_to_the_53_stays_exact():
     # 2^53 pixels are 4.3 billion Cityscapes frames; merged states get there one way or another.
-    part = Tally(np.array([[BIG, 1], [3, BIG]]), np.zeros(2, np.int64), 0)
+    part = Tally.of_matrix(np.array([[BIG, 1], [3, BIG]]), np.zeros(2, np.int64), 0)
     whole = Counts(
         *(
             np.stack([x] * 9)

@@ -21,7 +21,7 @@ TABLES = np.array(
         [[9, 3, 0], [0, 0, 0], [0, 0, 0]],
     ]
 )
-PER_IMAGE = Tally(TABLES, np.zeros((3, 3), int), np.zeros(3, int)).counts
+PER_IMAGE = Tally.of_matrix(TABLES, np.zeros((3, 3), int), np.zeros(3, int)).counts
 IOU = np.array([[8 / 10, 2 / 4, np.nan], [2 / 8, 4 / 10, np.nan], [9 / 12, np.nan, np.nan]])
 
 tables = hnp.arrays(
@@ -32,7 +32,7 @@ tables = hnp.arrays(
 def per_image_counts(table):
     """Random counts with classes that are now and then missing."""
     table = table * (table.sum(-1, keepdims=True) > 6)
-    return Tally.of_table(table, np.zeros(len(table), int)).counts
+    return Tally(table, np.zeros(len(table), int)).counts
 
 
 def wang(per_image, q=None):
@@ -258,7 +258,7 @@ def test_real_masks():
             np.asarray(Image.open(d / path.name)) for d in (path.parent, CAMVID / "base")
         )
         tables.append(count_pairs(truth, pred, 11, ignore=11))
-    per_image = Tally.of_table(np.array(tables), np.zeros(len(tables), int)).counts
+    per_image = Tally(np.array(tables), np.zeros(len(tables), int)).counts
     scores = fg.fine_grained(per_image)
     np.testing.assert_allclose((scores.image, scores.class_mean), wang(per_image), rtol=1e-12)
     np.testing.assert_allclose(

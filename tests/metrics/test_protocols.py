@@ -19,7 +19,7 @@ TABLES = np.array(
         [[5, 0, 5, 0], [0] * 4, [0] * 4, [0] * 4],
     ]
 )
-PER_IMAGE = Tally(TABLES, np.zeros((2, 4), int), np.zeros(2, int)).counts
+PER_IMAGE = Tally.of_matrix(TABLES, np.zeros((2, 4), int), np.zeros(2, int)).counts
 COUNTS = PER_IMAGE.summed()
 # IoU: image 0 [6/9, 3/6, -, -], image 1 [5/10, -, 0, -], together [11/19, 3/6, 0, -].
 DATA = (11 / 19, 1 / 2, 0.0)
@@ -118,7 +118,7 @@ tables = hnp.arrays(np.int64, (3, 4, 5), elements=st.integers(0, 3))
 @given(tables)
 def test_where_everything_occurs_the_rules_of_one_unit_agree(table):
     table = table + np.eye(4, 5, dtype=np.int64)
-    per_image = Tally.of_table(table, np.zeros(3, int)).counts
+    per_image = Tally(table, np.zeros(3, int)).counts
     for unit in ("dataset", "image", "image-class"):
         values = {
             Protocol("custom", "", unit=unit, absent=absent, over=over)
@@ -134,7 +134,7 @@ def test_where_everything_occurs_the_rules_of_one_unit_agree(table):
 @settings(max_examples=25)
 @given(tables)
 def test_the_rules_are_ordered(table):
-    counts = Tally.of_table(table[0]).counts
+    counts = Tally(table[0]).counts
     zero, skip, one = (
         Protocol("custom", "", absent=absent).mean(metrics.iou, counts).value
         for absent in ("zero", "skip", "one")

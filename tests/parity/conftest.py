@@ -55,7 +55,7 @@ class Case:
             count_pairs(t, p, self.num_classes, ignore=IGNORED)
             for t, p in zip(self.truth, self.pred, strict=True)
         ]
-        return Tally.of_table(np.array(tables), np.zeros(len(tables), np.int64)).counts
+        return Tally(np.array(tables), np.zeros(len(tables), np.int64)).counts
 
     @property
     def counts(self) -> Counts:

@@ -11,7 +11,7 @@ import pytest
 
 from segiou import ConfusionMatrix, metrics, metrics as fg
 from segiou.counting.counts import Counts, Tally
-from segiou.counting.encoding import Encoding, PairCount, count_pairs
+from segiou.counting.encoding import Encoding, count_pairs
 from segiou.metrics.protocols import PROTOCOLS, load_protocol
 
 MATRIX = np.array(
@@ -40,7 +40,7 @@ GOLDEN = {
 
 @pytest.mark.parametrize(("protocol", "figure"), GOLDEN.items())
 def test_printed_figures(void_case, protocol, figure):
-    assert void_case.counts == Tally(MATRIX, np.zeros(5, int), 4).counts
+    assert void_case.counts == Tally.of_matrix(MATRIX, np.zeros(5, int), 4).counts
     ours = void_case.mean_iou(protocol)
     # segmentation_models.pytorch averages the images in float32, and printed that.
     tolerance = 2e-8 if protocol == "smp-imagewise" else 5e-11
@@ -67,7 +67,7 @@ def test_other_figures_of_the_case(void_case):
 
 
 def test_figures_of_the_case_without_void():
-    counts = Tally([[70, 4, 0], [2, 44, 7], [7, 0, 58]], [0, 0, 0], 0).counts
+    counts = Tally.of_matrix([[70, 4, 0], [2, 44, 7], [7, 0, 58]], [0, 0, 0], 0).counts
     np.testing.assert_array_equal(metrics.iou(counts), [70 / 83, 44 / 57, 58 / 72])
     for name, rule in PROTOCOLS.items():
         if not rule.needs_images:
@@ -199,7 +199,7 @@ def test_a_perfect_prediction_scores_a_tenth_by_the_ade20k_rule():
 def test_mean_dice_and_mean_f_score_are_one_number():
     # mmsegmentation prints mDice 0.6627 and mFscore 0.8836 here: precision and recall of class 3
     # are 0, its F-score divides 0 by 0, and the NaN is dropped from the mean.
-    counts = Tally(MATRIX, np.zeros(5, int), 4).counts
+    counts = Tally.of_matrix(MATRIX, np.zeros(5, int), 4).counts
     dice = metrics.mean_dice(counts)
     assert dice == pytest.approx(0.6627, abs=5e-5)
     assert metrics.mean(metrics.f_beta(counts, 1.0)) == dice
@@ -234,7 +234,7 @@ def test_a_class_that_never_occurs_does_not_spoil_worst_cases():
 
 def test_dice_is_not_pixel_accuracy():
     # fiftyone counts every wrong pixel as FN and as FP of one class: its Dice is pixel accuracy.
-    counts = Tally([[5, 2], [1, 2]], [0, 0], 0).counts
+    counts = Tally.of_matrix([[5, 2], [1, 2]], [0, 0], 0).counts
     assert metrics.pixel_accuracy(counts) == 0.7
     np.testing.assert_allclose(metrics.dice(counts), [10 / 13, 4 / 7])
 
@@ -256,9 +256,7 @@ def test_the_mean_of_batch_means_is_another_number():
         parts = ConfusionMatrix(3)
         for start in range(0, 90, size):
             parts.add(
-                PairCount(
-                    count_pairs(truth[start : start + size], pred[start : start + size], 3), 0
-                )
+                Tally(count_pairs(truth[start : start + size], pred[start : start + size], 3), 0)
             )
         assert parts.mean_iou() == whole.mean_iou()
 

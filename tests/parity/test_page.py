@@ -44,7 +44,7 @@ def test_figures_of_camvid(column, model):
     for path in sorted((CAMVID / "truth").glob("*.png")):
         truth, pred = (np.asarray(Image.open(CAMVID / d / path.name)) for d in ("truth", model))
         tables.append(count_pairs(truth, pred, 11, ignore=11))
-    per_image = Tally.of_table(np.array(tables), np.zeros(len(tables), int)).counts
+    per_image = Tally(np.array(tables), np.zeros(len(tables), int)).counts
     for name, figures in table().items():
         mean = PROTOCOLS[name].mean(metrics.iou, per_image.summed(), per_image=per_image)
         assert same(mean.value, figures[column]), name

@@ -125,7 +125,9 @@ def test_choice_takes_the_worst_and_the_best(scores, number, seed):
     assert chosen == choose(array, number, seed)
 
 
-TALLY = Tally(np.array([[80, 15, 5], [0, 50, 50], [0, 0, 0]]), np.array([0, 100, 0]), np.int64(0))
+TALLY = Tally.of_matrix(
+    np.array([[80, 15, 5], [0, 50, 50], [0, 0, 0]]), np.array([0, 100, 0]), np.int64(0)
+)
 
 
 def test_heat_map_pictures_hold_the_shares():
@@ -143,7 +145,7 @@ def test_heat_map_pictures_hold_the_shares():
 
 
 def test_what_is_rare_is_still_seen():
-    tally = Tally(np.array([[10_000_000, 1], [0, 1]]), np.zeros(2, int), np.int64(0))
+    tally = Tally.of_matrix(np.array([[10_000_000, 1], [0, 1]]), np.zeros(2, int), np.int64(0))
     rows = np.asarray(decoded(heatmap(tally, ["a", "b"]).views[0].picture))
     assert rows[0, 1] == 14
 

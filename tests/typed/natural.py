@@ -61,7 +61,7 @@ def pieces(path: Path) -> None:
     mask = read_mask(path)
     counts: NDArray[np.int64] = count_pairs(mask, mask, 256)
     by_hand = segiou.Counts([1, 2], [0, 1], [1, 0], [5, 5])
-    tally = Tally(matrix=[[3, 1], [0, 4]], unassigned=[0, 2], ignored=5)
+    tally = Tally.of_matrix(matrix=[[3, 1], [0, 4]], unassigned=[0, 2], ignored=5)
     mean = metrics.mean(metrics.iou(by_hand))
     boxes = geometry.box_iou([[0, 0, 1, 1]], [geometry.mask_to_box(mask > 0)])
     channels = segiou.ChannelCounts(["a", "b"])
