@@ -13,7 +13,7 @@ from segiou.counting.counts import Counts
 from segiou.metrics.overall import pixel_accuracy
 from segiou.metrics.per_class import iou, share
 from segiou.metrics.protocols import Protocol
-from segiou.metrics.ratio import Floats, ratio
+from segiou.metrics.ratio import Floats, included, ratio
 
 
 class Scores(NamedTuple):
@@ -79,13 +79,21 @@ def weighted_mean(
     include: Any = None,
 ) -> WeightedMean:
     """A protocol's mean: values (C,) or (N, C) as of ``Protocol.values_taken``, and weights."""
-    # 1/K over K classes; 1/(N K_i) for the K_i classes of each of N images; or 1/M over M pairs
-    # of image and class.
+    # 1/K over K classes; 1/(N K_i) for the K_i classes of each of N images; 1/(K N_c) for the N_c
+    # images of each of K classes; or 1/M over M pairs of image and class.
     values, part = protocol.values_taken(values, in_truth, include)
     if protocol.unit == "image":
         shares = ratio(part, part.sum(-1, keepdims=True))
         shares = np.nan_to_num(shares)
         return WeightedMean(values, protocol.divide(shares, part.any(-1).sum()))
+    if protocol.unit == "class":
+        # A class without a value in any image has in each what it counts as.
+        filled = protocol.absent != "skip" and protocol.over == "occurring"
+        never = ~part.any(0) & included(include, values.shape[-1]) & filled
+        values = np.where(never, protocol.mean_of_classes(np.array([np.nan])), values)
+        part = part | never
+        shares = np.nan_to_num(ratio(part, part.sum(0, keepdims=True)))
+        return WeightedMean(values, protocol.divide(shares, part.any(0).sum()))
     return WeightedMean(values, protocol.divide(part, part.sum()))
 
 

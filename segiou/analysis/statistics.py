@@ -16,7 +16,6 @@ from segiou.metrics.overall import (
     cohen_kappa,
     frequency_weighted_iou,
     matthews_correlation,
-    mean,
     pixel_accuracy,
 )
 from segiou.metrics.per_class import METRICS
@@ -156,8 +155,8 @@ def statistic(
     if per_class:
         averaged = _with_aggregate(load_protocol(protocol), aggregate)
         sums, evaluate = _class_sums(counts, function, averaged, included(include, len(names)))
-        if aggregate == "C":
-            evaluate = _class_means(included(include, len(names)))
+        if aggregate == "C" or averaged.unit == "class":
+            evaluate = _class_means(included(include, len(names)), averaged)
         seen = (units.sums((counts.truth > 0).astype(np.int64)) > 0).sum(0)
         unit, name = averaged.unit if averaged.needs_images else "D", averaged.name
     else:
@@ -297,9 +296,10 @@ def _ratios(sums: NDArray[Any]) -> Floats:
     return ratio(top, bottom)
 
 
-def _class_means(taken: NDArray[np.bool_]) -> Callable[[NDArray[Any]], Floats]:
+def _class_means(taken: NDArray[np.bool_], protocol: Protocol) -> Callable[[NDArray[Any]], Floats]:
     def evaluate(sums: NDArray[Any]) -> Floats:
         classes = _ratios(sums)[..., 1:]
-        return np.concatenate([mean(classes, taken)[..., None], classes], axis=-1)
+        score = protocol.mean_of_classes(classes, taken)
+        return np.concatenate([score[..., None], classes], axis=-1)
 
     return evaluate

@@ -21,7 +21,7 @@ from segiou.metrics.ratio import Floats, included, ratio
 
 __all__ = ["PROTOCOLS", "Mean", "Protocol", "load_protocol"]
 
-Unit = Literal["dataset", "image", "image-class"]
+Unit = Literal["dataset", "image", "image-class", "class"]
 Absent = Literal["skip", "zero", "one", "nan"]
 Over = Literal["occurring", "truth"]
 Empty = Literal["nan", "zero"]
@@ -32,6 +32,7 @@ _UNIT_WORDS = {
     "dataset": "counts summed over the data set, then divided",
     "image": "divided per image, averaged over its classes, then over images",
     "image-class": "divided per image and class, averaged over all these pairs",
+    "class": "divided per image, averaged per class over its images, then over classes",
 }
 _ABSENT_WORDS = {
     "skip": "is skipped",
@@ -82,10 +83,12 @@ class Protocol:
         Name of the preset, or ``"custom"``.
     whose : str
         The programs that average so.
-    unit : {"dataset", "image", "image-class"}
+    unit : {"dataset", "image", "image-class", "class"}
         Where ratios are taken.
     absent : {"skip", "zero", "one", "nan"}
-        What 0/0 counts as in a mean.
+        What 0/0 counts as in a mean. Where the unit is ``"class"``, an image
+        whose ratio is 0/0 is always skipped, and this is about classes that
+        have a ratio in no image.
     over : {"occurring", "truth"}
         Classes that take part: those in truth or prediction, or only those in
         the truth (of the data set, or of each image).
@@ -188,7 +191,7 @@ class Protocol:
         num_classes = counts.tp.shape[-1]
         scored = self._images(per_image, num_classes) if self.needs_images else counts
         values, part = self.values_taken(metric(scored), scored.truth > 0, include)
-        value, covered = self._mean(values, part)
+        value, covered = self._mean(values, part, include)
         reasons = _reasons(counts, included(include, num_classes))
         skipped = {c: str(reasons[c]) for c in np.flatnonzero(~covered).tolist()}
         return Mean(value, int(covered.sum()), skipped)
@@ -225,27 +228,55 @@ class Protocol:
             0 where nothing is averaged; NaN only where it makes the mean NaN.
         part : ndarray of bool, shape (..., C)
         """
-        if self.absent in ("zero", "one"):
+        absent = "skip" if self.unit == "class" else self.absent
+        return self._taken(values, in_truth, include, absent)
+
+    def _taken(
+        self, values: Floats, in_truth: Any, include: Any, absent: str
+    ) -> tuple[Floats, NDArray[np.bool_]]:
+        if absent in ("zero", "one"):
             # Not only the absent: the recall of a class that is only predicted
             # is 0/0 too.
-            values = np.where(np.isnan(values), _FILL[self.absent], values)
+            values = np.where(np.isnan(values), _FILL[absent], values)
         part = np.array(np.broadcast_to(included(include, values.shape[-1]), values.shape))
         if self.over == "truth":
             part &= in_truth
-        if self.absent != "nan":
+        if absent != "nan":
             part &= ~np.isnan(values)
         return np.where(part, values, 0.0), part
+
+    def mean_of_classes(self, values: Floats, include: Any = None) -> Floats:
+        """Average means per class over the last axis, where the unit is ``"class"``.
+
+        Parameters
+        ----------
+        values : ndarray of float, shape (..., C)
+            The mean of each class over its images; NaN where it has none.
+        include : array_like of bool, shape (C,), optional
+            Classes that may take part.
+
+        Returns
+        -------
+        ndarray of float, shape (...)
+        """
+        in_truth = ~np.isnan(values) | (self.over == "occurring")
+        filled, part = self._taken(values, in_truth, include, self.absent)
+        return self.divide(filled.sum(-1), part.sum(-1))
 
     def divide(self, total: Any, number: Any) -> Floats:
         """Divide sums of values by how many there are; a mean over nothing is what is said."""
         means = ratio(total, number)
         return np.where(np.asarray(number) == 0, 0.0, means) if self.empty == "zero" else means
 
-    def _mean(self, values: Floats, part: NDArray[np.bool_]) -> tuple[float, NDArray[np.bool_]]:
+    def _mean(
+        self, values: Floats, part: NDArray[np.bool_], include: Any
+    ) -> tuple[float, NDArray[np.bool_]]:
         """The mean, and which classes it covers."""
         if self.unit == "dataset":
             return float(self.divide(values.sum(), part.sum())), part
         covered = np.asarray(part.any(0))
+        if self.unit == "class":
+            return float(self.mean_of_classes(ratio(values.sum(0), part.sum(0)), include)), covered
         if self.unit == "image-class":
             return float(self.divide(values.sum(), part.sum())), covered
         images = ratio(values.sum(1), part.sum(1))[part.any(1)]
@@ -282,6 +313,9 @@ _PRESETS = (
     ),
     Protocol("torchvision", "the torchvision reference script", absent="nan"),
     Protocol("sklearn", "scikit-learn jaccard_score, macro, labels=range(C)", absent="zero"),
+    Protocol(
+        "nnunet", "nnU-Net v2, foreground_mean of the labels scored", unit="class", absent="nan"
+    ),
     Protocol("monai", "MONAI MeanIoU, reduction mean", unit="image", over="truth"),
 )
 

@@ -1,6 +1,7 @@
 """Rules of averaging: what each word does, by hand."""
 
 import itertools
+import warnings
 
 import numpy as np
 import pytest
@@ -8,6 +9,9 @@ from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
 
 from segiou import metrics
+from segiou.analysis.baselines import AveragedCounts
+from segiou.analysis.statistics import statistic
+from segiou.analysis.units import units_of
 from segiou.counting.counts import Counts, Tally
 from segiou.metrics.protocols import PROTOCOLS, Protocol, load_protocol
 
@@ -49,6 +53,11 @@ def mean(metric=metrics.iou, include=None, **words):
         ({"unit": "image-class", "over": "truth"}, (sum(FIRST) + 1 / 2) / 3),
         ({"unit": "image-class", "absent": "one"}, (sum(FIRST) + sum(SECOND) + 4) / 8),
         ({"unit": "image-class", "absent": "nan"}, NAN),
+        ({"unit": "class"}, ((FIRST[0] + SECOND[0]) / 2 + FIRST[1] + SECOND[1]) / 3),
+        ({"unit": "class", "over": "truth"}, ((FIRST[0] + SECOND[0]) / 2 + FIRST[1]) / 2),
+        ({"unit": "class", "absent": "zero"}, ((FIRST[0] + SECOND[0]) / 2 + FIRST[1]) / 4),
+        ({"unit": "class", "absent": "one"}, ((FIRST[0] + SECOND[0]) / 2 + FIRST[1] + 1) / 4),
+        ({"unit": "class", "absent": "nan"}, NAN),
     ],
 )
 def test_every_word_by_hand(words, expected):
@@ -93,7 +102,7 @@ def test_excluded_classes_still_count():
 
 def test_a_mean_over_nothing_is_what_the_protocol_says():
     nothing = Counts([0, 0], [0, 0], [0, 0], [0, 0])
-    for unit in ("dataset", "image", "image-class"):
+    for unit in ("dataset", "image", "image-class", "class"):
         for empty, expected in (("nan", NAN), ("zero", 0.0)):
             protocol = Protocol("custom", "test", unit=unit, empty=empty)
             value = protocol.mean(metrics.iou, nothing, per_image=nothing[None]).value
@@ -101,6 +110,23 @@ def test_a_mean_over_nothing_is_what_the_protocol_says():
     # What is undefined is not nothing.
     protocol = Protocol("custom", "test", absent="nan", empty="zero")
     assert np.isnan(protocol.mean(metrics.iou, nothing).value)
+
+
+@settings(max_examples=50)
+@given(hnp.arrays(np.int64, (4, 3, 4), elements=st.integers(0, 2)))
+def test_nnunet_is_its_formula(table):
+    per_image = Tally(table, np.zeros(4, int)).counts
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the mean of a label that occurs in no case
+        # compute_metrics_on_folder: nanmean over cases, then a plain mean over labels.
+        expected = np.mean(np.nanmean(metrics.iou(per_image), axis=0))
+    protocol = load_protocol("nnunet")
+    value = protocol.mean(metrics.iou, per_image.summed(), per_image=per_image).value
+    np.testing.assert_allclose(value, expected, rtol=1e-14)
+    averaged = AveragedCounts(per_image, protocol)
+    np.testing.assert_allclose(averaged.mean_of(metrics.iou).value, expected, rtol=1e-14)
+    resampled = statistic(per_image, units=units_of(4), protocol="nnunet").values[0]
+    np.testing.assert_allclose(resampled, expected, rtol=1e-14)
 
 
 def test_many_absent_classes_are_each_told():
@@ -119,7 +145,7 @@ tables = hnp.arrays(np.int64, (3, 4, 5), elements=st.integers(0, 3))
 def test_where_everything_occurs_the_rules_of_one_unit_agree(table):
     table = table + np.eye(4, 5, dtype=np.int64)
     per_image = Tally(table, np.zeros(3, int)).counts
-    for unit in ("dataset", "image", "image-class"):
+    for unit in ("dataset", "image", "image-class", "class"):
         values = {
             Protocol("custom", "", unit=unit, absent=absent, over=over)
             .mean(metrics.iou, per_image.summed(), per_image=per_image)
@@ -158,7 +184,10 @@ def test_rules_over_images_need_their_counts():
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        ({"unit": "pixel"}, "unit must be 'dataset', 'image' or 'image-class', got 'pixel'"),
+        (
+            {"unit": "pixel"},
+            "unit must be 'dataset', 'image', 'image-class' or 'class', got 'pixel'",
+        ),
         ({"absent": "0"}, "absent must be 'skip', 'zero', 'one' or 'nan', got '0'"),
         ({"over": "pred"}, "over must be 'occurring' or 'truth', got 'pred'"),
     ],
