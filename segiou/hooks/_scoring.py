@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from segiou.accumulators.confusion import ConfusionMatrix
+from segiou.counting.arrays import as_array
 from segiou.metrics.protocols import Protocol, load_protocol
 
 Scores = str | Sequence[str]
@@ -42,6 +43,12 @@ class Scoring:
     ) -> None:
         self.options = ConfusionMatrix(labels, **options).options
         self.protocol = load_protocol(protocol)
+        if self.protocol.needs_images:
+            msg = (
+                f"protocol {self.protocol.name!r} averages over images, but a hook keeps only sums "
+                "over all of them; count with segiou.hooks.images.ImageCounts and take its run()"
+            )
+            raise ValueError(msg)
         self.axis, self.threshold = axis, threshold
         self.names = (scores,) if isinstance(scores, str) else tuple(scores)
         #: The one number that was asked for by its name alone.
@@ -54,13 +61,29 @@ class Scoring:
         """Nothing counted yet."""
         return ConfusionMatrix.from_options(self.options)
 
-    def decision(self, truth: Any, pred: Any) -> dict[str, Any]:
-        """The arguments by which `update` reads a prediction: none if it is labels already."""
-        if self.threshold is None and len(pred.shape) != len(truth.shape) + 1:
-            return {}
-        axis = self.axis if self.threshold is None else None
-        self.options.check_scores(tuple(pred.shape), axis)
-        return {"argmax": axis, "threshold": self.threshold}
+    def read(self, truth: Any, pred: Any) -> tuple[Any, Any, dict[str, Any]]:
+        """Truth and prediction without a class axis of one channel, and how `update` reads them.
+
+        The arguments for `update` are none where the prediction is labels already.
+        """
+        truth, pred = _with_shape(truth, "truth"), _with_shape(pred, "pred")
+        if len(truth.shape) >= len(pred.shape) and tuple(truth.shape) != tuple(pred.shape):
+            truth = _without_channel(truth, self.axis)
+        if self.threshold is not None:
+            if len(pred.shape) == len(truth.shape) + 1:
+                pred = _without_channel(pred, self.axis)
+            self.options.check_scores(tuple(pred.shape), None)
+            return truth, pred, {"threshold": self.threshold}
+        if len(pred.shape) != len(truth.shape) + 1:
+            return truth, pred, {}
+        if pred.shape[self.axis] == 1 and self.options.num_classes == 2:
+            msg = (
+                f"scores of shape {tuple(pred.shape)} have one channel along axis {self.axis} for "
+                "two classes: give the hook threshold=T (0.5 after a sigmoid, 0 for logits)"
+            )
+            raise ValueError(msg)
+        self.options.check_scores(tuple(pred.shape), self.axis)
+        return truth, pred, {"argmax": self.axis}
 
     def values(self, counted: ConfusionMatrix, separator: str = "/") -> dict[str, float]:
         """The scores by name, those of classes as ``iou/road``; NaN where undefined."""
@@ -83,6 +106,18 @@ class Scoring:
                 for i, class_name in enumerate(self.options.labels.class_names):
                     values[f"{name}{separator}{class_name}"] = known[name][i]
         return values
+
+
+def _with_shape(data: Any, name: str) -> Any:
+    return data if hasattr(data, "shape") else as_array(data, name)
+
+
+def _without_channel(array: Any, axis: int) -> Any:
+    """The array without its class axis if that has size 1; else as it is."""
+    axes = len(array.shape)
+    if not -axes <= axis < axes or array.shape[axis] != 1:
+        return array
+    return array[(slice(None),) * (axis % axes) + (0,)]
 
 
 def missing(framework: str, extra: str, *, module: str | None = None) -> ImportError:

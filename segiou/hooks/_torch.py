@@ -38,7 +38,7 @@ class TorchCounter:
 
     def count(self, truth: Any, pred: Any) -> tuple[Any, Any]:
         """Sums and maxima of a batch; on the device where the batch is."""
-        decision = self.scoring.decision(truth, pred)
+        truth, pred, decision = self.scoring.read(truth, pred)
         if is_on_device(truth) or is_on_device(pred):
             encoding = self._encodings[bool(decision)]
             counted = count_on_device(encoding, truth, pred, tables=self._tables, **decision)

@@ -84,7 +84,8 @@ class ComputeMetrics:
         if self._running is None or self._running() is not loader:
             self.counted = self.scoring.empty()
         for truth, pred in _batches(eval_pred):
-            self.counted.update(truth, pred, **self.scoring.decision(truth, pred))
+            truth, pred, decision = self.scoring.read(truth, pred)
+            self.counted.update(truth, pred, **decision)
         if not compute_result:
             self._running = (lambda: None) if loader is None else weakref.ref(loader)
             return {}

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
-
-from numpy.typing import NDArray
 
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.device_counts import NONE_MET, CodeTables, read_counts
@@ -13,6 +12,7 @@ from segiou.counting.encoding import Encoding
 from segiou.hooks._scoring import Scores, Scoring, missing
 from segiou.hooks._split_counts import BASE, as_int64, carry, check_pixels
 from segiou.labels.class_options import ClassOptions
+from segiou.metrics.protocols import Protocol
 
 try:
     import keras
@@ -68,36 +68,6 @@ class _Operations(Operations):
         return ops.segment_sum(ops.ones_like(flat), flat, num_segments=length)
 
 
-def _scores_in_graph(low: Any, high: Any, options: ClassOptions) -> dict[str, Any]:
-    """Scores for compiled code, by segiou's own protocol; all NaN if a value was no class."""
-    classes = options.num_classes
-    sums = ops.cast(high, "float32") * BASE + ops.cast(low, "float32")
-    whole = ops.reshape(sums[:-1], (classes + 2, classes + 1))
-    table, bad = whole[:classes], sums[-1] + ops.sum(whole[-1])
-    if options.unassigned == "error":
-        bad = bad + ops.sum(table[:, -1])
-    table = ops.where(bad > 0, ops.full_like(table, float("nan")), table)
-    tp, truth, pred = ops.diagonal(table), ops.sum(table, axis=1), ops.sum(table[:, :-1], axis=0)
-    scores = {"iou": tp / (truth + pred - tp), "dice": 2 * tp / (truth + pred)}
-    scores |= {"precision": tp / pred, "recall": tp / truth}
-    weighted = ops.where(truth > 0, scores["iou"] * truth, ops.zeros_like(truth))
-    # A sum of NaN must stay NaN, so the poisoned total is what divides.
-    total = ops.sum(truth)
-    return scores | {
-        "mean_iou": _mean(scores["iou"], options.include),
-        "mean_dice": _mean(scores["dice"], options.include),
-        "mean_accuracy": _mean(scores["recall"], options.include),
-        "pixel_accuracy": ops.sum(tp) / total,
-        "frequency_weighted_iou": ops.sum(weighted) / total,
-    }
-
-
-def _mean(values: Any, include: NDArray[Any]) -> Any:
-    counted = ops.logical_and(ops.logical_not(ops.isnan(values)), ops.convert_to_tensor(include))
-    total = ops.sum(ops.where(counted, values, ops.zeros_like(values)))
-    return total / ops.sum(ops.cast(counted, values.dtype))
-
-
 @keras.saving.register_keras_serializable(package="segiou")
 class SegmentationScores(keras.metrics.Metric):
     """Mean IoU and other scores of everything since the last reset.
@@ -113,6 +83,8 @@ class SegmentationScores(keras.metrics.Metric):
     scores : str or sequence of str
         One name gives a scalar; several, or a per-class score such as
         ``"iou"``, give a dict of scalars.
+    protocol : Protocol or str
+        The protocol of the means; one that averages over images is refused.
     axis, threshold
         The class axis of scores; or the score above which the second of two
         classes is predicted.
@@ -125,67 +97,210 @@ class SegmentationScores(keras.metrics.Metric):
         labels: Any,
         *,
         scores: Scores = "mean_iou",
+        protocol: Protocol | str = "segiou",
         axis: int = -1,
         threshold: float | None = None,
         name: str = "segmentation_scores",
         **options: Any,
     ) -> None:
-        super().__init__(name=name)
+        # Keras saves a dtype too; counts are integers and scores float32 whatever it is.
+        super().__init__(name=name, dtype=options.pop("dtype", None))
         options |= {"axis": axis, "threshold": threshold}
-        self.scoring = Scoring(labels, scores=scores, **options)
+        self.scoring = Scoring(labels, scores=scores, protocol=protocol, **options)
         classes = self.scoring.options
         tables = (Encoding.of_classes(classes, pred_is_index=index) for index in (False, True))
         self._tables = [CodeTables(_Operations(), encoding) for encoding in tables]
         cells = (classes.num_classes + 2) * (classes.num_classes + 1) + 1
-        self.low = self.add_variable((cells,), "zeros", dtype="int32", name="low")
-        self.high = self.add_variable((cells,), "zeros", dtype="int32", name="high")
-        self.maxima = self.add_variable((2,), "zeros", dtype="int32", name="maxima")
-        self.batches = self.add_variable((), "zeros", dtype="int32", name="batches")
-        self.reset_state()
+        # Where a model is on several devices, Keras sums each of these over them.
+        sizes = {"low": (cells,), "high": (cells,), "batches": (), "refused": (2,)}
+        self.low, self.high, self.batches, self.refused, self.largest, self.met = (
+            self.add_variable(shape, "zeros", dtype="int32", name=name)
+            for name, shape in {**sizes, "largest": (2,), "met": (2,)}.items()
+        )
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
-        """Count a batch; a weight must be bool, True where a pixel counts."""
-        y_true, y_pred = ops.convert_to_tensor(y_true), ops.convert_to_tensor(y_pred)
-        if y_true.shape[-1:] == (1,) and tuple(y_true.shape) != tuple(y_pred.shape):
-            y_true = ops.squeeze(y_true, -1)
-        check_pixels(tuple(size or 1 for size in y_true.shape))
-        decision = self.scoring.decision(y_true, y_pred)
-        count = self._tables[bool(decision)].count(y_true, y_pred, mask=sample_weight, **decision)
+        """Count a batch.
+
+        Parameters
+        ----------
+        y_true : array of int, bool or float
+            Labels, floats where they are whole numbers; or one-hot classes.
+        y_pred : array
+            Labels, or scores with a class axis.
+        sample_weight : array of bool, int or float, optional
+            1 where a pixel or, of shape (N,), an image counts, and 0 where it
+            does not. Other weights are refused: pixels are counted.
+        """
+        truth, pred = ops.convert_to_tensor(y_true), ops.convert_to_tensor(y_pred)
+        truth, wrong = self._labels(truth, pred)
+        truth, pred, decision = self.scoring.read(truth, pred)
+        check_pixels(tuple(size or 1 for size in truth.shape))
+        mask, wrong_weights = _mask_of(sample_weight, truth)
+        if mask is not None:
+            wrong = ops.logical_and(ops.reshape(wrong, ops.shape(truth)), mask)
+        count = self._tables[bool(decision)].count(truth, pred, mask=mask, **decision)
         low, high = carry(self.low.value + count.sums, self.high.value)
         self.low.assign(low)
         self.high.assign(high)
-        self.maxima.assign(ops.maximum(self.maxima.value, count.maxima))
         self.batches.assign(self.batches.value + 1)
+        refused = ops.stack([_number(wrong), _number(wrong_weights)])
+        self.refused.assign(ops.minimum(self.refused.value + refused, 1 << 30))
+        self._remember(count.maxima)
+
+    def _labels(self, truth: Any, pred: Any) -> tuple[Any, Any]:
+        """Labels as integers, and where the truth is neither a whole number nor one-hot."""
+        operations, scoring = self._tables[0].ops, self.scoring
+        has_scores = scoring.threshold is None and operations.kind(pred) == "f"
+        has_axis = has_scores and len(truth.shape) == len(pred.shape) > 1
+        if has_axis and truth.shape[scoring.axis] == scoring.options.num_classes:
+            return self._labels_of_one_hot(ops.cast(truth, "float32"))
+        if operations.kind(truth) != "f":
+            return truth, ops.zeros_like(truth, dtype="bool")
+        values = ops.cast(truth, "float32")
+        wrong = ops.logical_not(ops.equal(values, ops.round(values)))
+        # The largest float32 below 2^31, or far below 2^63.
+        limit = (1 << 31) - 128 if operations.widest == 32 else 1 << 62
+        whole = ops.where(wrong, ops.zeros_like(values), ops.clip(values, -limit, limit))
+        return operations.wide(whole, operations.widest), wrong
+
+    def _labels_of_one_hot(self, truth: Any) -> tuple[Any, Any]:
+        axis = self.scoring.axis
+        values = [label.values[0] for label in self.scoring.options.labels.classes]
+        is_one = ops.logical_and(
+            ops.equal(ops.max(truth, axis=axis), 1), ops.equal(ops.sum(truth, axis=axis), 1)
+        )
+        labels = ops.take(ops.convert_to_tensor(values), ops.argmax(truth, axis=axis))
+        return labels, ops.logical_not(is_one)
+
+    def _remember(self, maxima: Any) -> None:
+        """Keep the largest undeclared values, and that there were any."""
+        before, now = self.met.value > 0, maxima > NONE_MET
+        largest = ops.where(before, ops.maximum(self.largest.value, maxima), maxima)
+        self.largest.assign(ops.where(now, largest, self.largest.value))
+        self.met.assign(ops.cast(ops.logical_or(before, now), "int32"))
 
     def result(self) -> Any:
         """The scores: a scalar, or a dict of scalars; NaN where undefined."""
-        known = _scores_in_graph(self.low.value, self.high.value, self.scoring.options)
+        known = self._scores_in_graph()
         return known[self.scoring.only] if self.scoring.only else self.scoring.named(known)
 
-    def reset_state(self) -> None:
-        """Forget all counts."""
-        for variable in (self.low, self.high, self.batches):
-            variable.assign(ops.zeros(variable.shape, dtype="int32"))
-        self.maxima.assign(ops.full((2,), NONE_MET, dtype="int32"))
+    def _scores_in_graph(self) -> dict[str, Any]:
+        """Scores for compiled code; all NaN if something was counted that is no class."""
+        options = self.scoring.options
+        classes = options.num_classes
+        sums = ops.cast(self.high.value, "float32") * BASE + ops.cast(self.low.value, "float32")
+        whole = ops.reshape(sums[:-1], (classes + 2, classes + 1))
+        table, bad = whole[:classes], sums[-1] + ops.sum(whole[-1])
+        bad = bad + ops.sum(ops.cast(self.refused.value, "float32"))
+        if options.unassigned == "error":
+            bad = bad + ops.sum(table[:, -1])
+        tp, truth, pred = (
+            ops.diagonal(table),
+            ops.sum(table, axis=1),
+            ops.sum(table[:, :-1], axis=0),
+        )
+        scores = {"iou": tp / (truth + pred - tp), "dice": 2 * tp / (truth + pred)}
+        scores |= {"precision": tp / pred, "recall": tp / truth}
+        weighted = ops.where(truth > 0, scores["iou"] * truth, ops.zeros_like(truth))
+        scores |= {
+            "mean_iou": self._mean(scores["iou"], truth),
+            "mean_dice": self._mean(scores["dice"], truth),
+            "mean_accuracy": self._mean(scores["recall"], truth),
+            "pixel_accuracy": ops.sum(tp) / ops.sum(truth),
+            "frequency_weighted_iou": ops.sum(weighted) / ops.sum(truth),
+        }
+        nan_if_bad = ops.where(bad > 0, float("nan"), 0.0)
+        return {name: value + nan_if_bad for name, value in scores.items()}
+
+    def _mean(self, values: Any, truth: Any) -> Any:
+        """As :meth:`segiou.Protocol.mean` over a data set."""
+        protocol = self.scoring.protocol
+        part = ops.convert_to_tensor(protocol.include_of(self.scoring.empty()))
+        if protocol.over == "truth":
+            part = ops.logical_and(part, truth > 0)
+        if protocol.absent in ("zero", "one"):
+            fill = ops.full_like(values, float(protocol.absent == "one"))
+            values = ops.where(ops.isnan(values), fill, values)
+        elif protocol.absent == "skip":
+            part = ops.logical_and(part, ops.logical_not(ops.isnan(values)))
+        total = ops.sum(ops.where(part, values, ops.zeros_like(values)))
+        number = ops.sum(ops.cast(part, values.dtype))
+        mean = total / number
+        return ops.where(number > 0, mean, 0.0) if protocol.empty == "zero" else mean
 
     def confusion_matrix(self) -> ConfusionMatrix:
-        """The counts themselves, exact; raises if values were no class."""
-        low, high, maxima = map(ops.convert_to_numpy, (self.low, self.high, self.maxima))
-        count = read_counts(self._tables[False].encoding, as_int64(low, high), maxima)
-        return self.scoring.empty().add(count, pairs=int(ops.convert_to_numpy(self.batches)))
+        """The counts themselves, exact.
+
+        Raises
+        ------
+        ValueError
+            If values were no class, the truth was neither whole numbers nor
+            one-hot, scores were NaN, or weights were neither 0 nor 1.
+        """
+        low, high, refused, met, largest, batches = map(
+            ops.convert_to_numpy,
+            (self.low, self.high, self.refused, self.met, self.largest, self.batches),
+        )
+        if refused[0]:
+            msg = (
+                f"{refused[0]} pixels of y_true are no label: neither a whole number nor one-hot "
+                "(one 1, else 0); give pixels without a class a sample_weight of 0"
+            )
+            raise ValueError(msg)
+        if refused[1]:
+            msg = (
+                f"{refused[1]} values of sample_weight are neither 0 nor 1; pixels are counted, "
+                "so a weight can only say whether one counts. Give the loss its weights, and this "
+                "metric in metrics= instead of weighted_metrics="
+            )
+            raise ValueError(msg)
+        if met.max() > 1:
+            msg = (
+                f"values that are no class were counted on {met.max()} devices; run the model on "
+                "one device, and this error says which values"
+            )
+            raise ValueError(msg)
+        count = read_counts(self._tables[False].encoding, as_int64(low, high), largest)
+        return self.scoring.empty().add(count, pairs=int(batches))
 
     def get_config(self) -> dict[str, Any]:
         """What Keras saves with a model."""
         return {
+            **super().get_config(),
             "options": self.scoring.options.to_dict(),
             "scores": self.scoring.only or list(self.scoring.names),
+            "protocol": asdict(self.scoring.protocol),
             "axis": self.scoring.axis,
             "threshold": self.scoring.threshold,
-            "name": self.name,
         }
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> SegmentationScores:
         """Build what :meth:`get_config` described."""
-        options = ClassOptions.from_dict(config.pop("options"))
-        return cls(**vars(options), **config)
+        options = vars(ClassOptions.from_dict(config.pop("options")))
+        return cls(**options, protocol=Protocol(**config.pop("protocol")), **config)
+
+
+def _number(condition: Any) -> Any:
+    return ops.sum(ops.cast(condition, "int32"))
+
+
+def _mask_of(weight: Any, truth: Any) -> tuple[Any, Any]:
+    """Which pixels count, of the shape of the truth; and which weights are neither 0 nor 1."""
+    if weight is None:
+        return None, ops.zeros((1,), dtype="bool")
+    weight = ops.cast(ops.convert_to_tensor(weight), "float32")
+    axes = len(truth.shape)
+    if len(weight.shape) == axes + 1 and weight.shape[-1] == 1:
+        weight = ops.squeeze(weight, -1)
+    if len(weight.shape) != axes and any(size != 1 for size in weight.shape[1:]):
+        msg = (
+            f"sample_weight has shape {tuple(weight.shape)}; give one weight an image, (N,), or "
+            f"one a pixel, {tuple(truth.shape)}"
+        )
+        raise ValueError(msg)
+    if len(weight.shape) != axes:
+        weight = ops.reshape(weight, (-1,) + (1,) * (axes - 1))
+    counted = ops.not_equal(weight, 0)
+    wrong = ops.logical_and(counted, ops.not_equal(weight, 1))
+    return ops.logical_and(counted, ops.ones_like(truth, dtype="bool")), wrong

@@ -110,7 +110,7 @@ class SegmentationScores(Callback):
         if trainer.sanity_checking:
             return
         truth, pred = self.pairs(outputs, batch)
-        decision = self.scoring.decision(truth, pred)
+        truth, pred, decision = self.scoring.read(truth, pred)
         if self.ids is not None:
             decision["ids"] = self.ids(outputs, batch)
         self.counted.setdefault(loader, self._empty()).update(truth, pred, **decision)

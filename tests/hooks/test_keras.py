@@ -70,11 +70,6 @@ odd = SegmentationScores(["a", "b", "c"], ignore=7, exclude="c", unassigned="cou
 truth, pred = np.array([0, 0, 1, 1, 7, 2]), np.array([0, 1, 1, 200, 3, 0])
 odd.update_state(truth.astype("uint8"), pred)
 out["odd"] = {k: float(v) for k, v in odd.result().items()}
-for weight, name in (([[1.0, 0.5]], "weight"),):
-    try:
-        masked.update_state(np.array([[0, 1]]), np.array([[0, 1]]), sample_weight=np.array(weight))
-    except TypeError as error:
-        out[name] = str(error)
 model.save(sys.argv[1] + ".keras")
 loaded = keras.models.load_model(sys.argv[1] + ".keras")
 out["loaded"] = float(loaded.evaluate(data["images"], data["truth"], batch_size=4, verbose=0,
@@ -82,6 +77,124 @@ out["loaded"] = float(loaded.evaluate(data["images"], data["truth"], batch_size=
 print(json.dumps(out))
 """
 
+
+# What Keras users give: each entry of "same" must count as the first.
+INPUTS = """
+import json
+import numpy as np
+import keras
+from segiou.hooks.keras import SegmentationScores
+
+rng = np.random.default_rng(0)
+truth = rng.integers(0, 3, (4, 5, 6)).astype("uint8")
+scores = rng.normal(size=(4, 5, 6, 3)).astype("float32")
+pixels = rng.integers(0, 2, (4, 5, 6))
+images = np.array([1, 0, 1, 0])
+labels = scores.argmax(-1)
+
+def counted(truth, pred, weight=None, **options):
+    metric = SegmentationScores(options.pop("labels", 3), **options)
+    metric.update_state(truth, pred, sample_weight=weight)
+    return metric.confusion_matrix()
+
+def matrix(*arguments, **options):
+    cm = counted(*arguments, **options)
+    return [cm.matrix.tolist(), cm.ignored]
+
+def error(*arguments, **options):
+    try:
+        counted(*arguments, **options)
+    except ValueError as error:
+        return str(error)
+
+def scored(truth, pred, **options):
+    metric = SegmentationScores(4, **options)
+    metric.update_state(truth, pred)
+    again = SegmentationScores.from_config(json.loads(json.dumps(metric.get_config())))
+    again.update_state(truth, pred)
+    values = [float(metric.result()), float(again.result())]
+    return [values, metric.confusion_matrix().mean_iou(options["protocol"])]
+
+one_hot = np.eye(3)[truth]
+smooth = one_hot * 0.9 + 0.1 / 3
+half = truth + np.where(np.arange(6) == 5, 0.5, 0)
+every = pixels.astype(bool)
+third = every.astype("float32") / 3
+gap = {"labels": "voc2012", "scores": "mean_iou"}
+same = {
+    "truth": [matrix(x, scores) for x in (truth, truth.astype("float32"), one_hot,
+              one_hot.astype("uint8"), one_hot.astype(bool), truth[..., None],
+              truth[..., None].astype("float32"))],
+    "first axis": [matrix(truth, scores), matrix(one_hot.transpose(0, 3, 1, 2),
+                   scores.transpose(0, 3, 1, 2), axis=1)],
+    "pixels": [matrix(truth, scores, x) for x in (every, pixels, pixels.astype("float32"),
+               every[..., None], pixels[..., None].astype("float64"))],
+    "images": [matrix(truth, scores, np.ones((4, 5, 6)) * images[:, None, None] > 0),
+               *(matrix(truth, scores, x) for x in (images, images.astype("float32"),
+                 images[:, None], images[:, None, None] > 0))],
+    "threshold": [matrix(truth > 1, x, labels=2, threshold=0.5)
+                  for x in (scores[..., 0], scores[..., :1])],
+    "half": [matrix(truth, scores, np.arange(6)[None, None] * np.ones((4, 5, 1)) < 5),
+             matrix(half, scores, np.arange(6)[None, None] * np.ones((4, 5, 1)) < 5)],
+}
+hole = np.where(np.arange(6)[None, None, :] == 2, np.nan, truth)
+errors = {
+    "weights": error(truth, scores, third),
+    "half": error(half, scores),
+    "nan": error(hole, scores),
+    "smooth": error(smooth, scores),
+    "rows": error(truth, scores, np.ones((4, 5))),
+    "channel": error(truth > 1, scores[..., :1], labels=2),
+    "images": error(truth, scores, protocol="monai"),
+}
+poisoned = SegmentationScores(3)
+poisoned.update_state(truth, scores, sample_weight=third)
+few = np.array([[0, 0, 1]]), np.array([[0, 2, 1]])
+protocols = {name: scored(*few, protocol=name)
+             for name in ("segiou", "detectron2", "ade20k", "paddleseg", "torchvision")}
+protocols["torchmetrics"] = scored(*few, protocol="torchmetrics", ignore=0)
+protocols["keras"] = scored(few[0] * 0 + 255, few[1], protocol="keras", ignore=255)
+print(json.dumps({"same": same, "errors": errors, "protocols": protocols,
+                  "poisoned": float(poisoned.result())}))
+"""
+
+# One model on two devices, fitted and evaluated, the last batch smaller than the others.
+MIRRORED = """
+import sys, json
+import numpy as np
+import keras
+import tensorflow as tf
+from segiou.hooks.keras import SegmentationScores
+
+cpu = tf.config.list_physical_devices("CPU")[0]
+tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+data = np.load(sys.argv[1])
+images, truth = data["images"], data["truth"]
+with strategy.scope():
+    model = keras.Sequential([keras.Input(images.shape[1:]), keras.layers.Conv2D(10, 1)])
+    metric = SegmentationScores(10, ignore=255)
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True, ignore_class=255)
+    model.compile("sgd", loss, metrics=[metric])
+model.fit(images[:4], truth[:4], batch_size=4, verbose=0)
+val = model.evaluate(images, truth, batch_size=4, verbose=0, return_dict=True)
+cm = metric.confusion_matrix()
+pred = np.asarray(model.predict(images, batch_size=4, verbose=0)).argmax(-1)
+with strategy.scope():
+    strict = SegmentationScores(10)
+    model.compile("sgd", loss, metrics=[strict])
+errors = []
+for rows in ([0], [0, 1, 2, 3]):  # wrong values on one device, on both
+    wrong = np.where(truth[:4] == 255, 0, truth[:4])
+    wrong[rows, 0] = 255
+    model.evaluate(images[:4], wrong, batch_size=4, verbose=0)
+    try:
+        strict.confusion_matrix()
+    except ValueError as error:
+        errors.append(str(error))
+print(json.dumps({"val": val["segmentation_scores"], "mean_iou": cm.mean_iou(), "errors": errors,
+                  "matrix": cm.matrix.tolist(), "ignored": cm.ignored, "pred": pred.tolist()}))
+"""
 
 # How a step is run: as each backend does by itself, and otherwise.
 MODES = [
@@ -94,8 +207,7 @@ MODES = [
 ]
 
 
-@pytest.mark.parametrize(("backend", "mode"), MODES, ids=str)
-def test_fit_with_validation(backend, mode, run_python, streets, tmp_path):
+def need_backend(backend):
     # Only whether they are there: importing keras would fix its backend.
     for name in ("keras", backend):
         if find_spec(name) is None:
@@ -103,6 +215,11 @@ def test_fit_with_validation(backend, mode, run_python, streets, tmp_path):
             if name != "tensorflow" and os.environ.get("SEGIOU_REQUIRE_FRAMEWORKS") == "1":
                 pytest.fail(f"{name} is not installed here")
             pytest.skip(f"{name} is not installed here")
+
+
+@pytest.mark.parametrize(("backend", "mode"), MODES, ids=str)
+def test_fit_with_validation(backend, mode, run_python, streets, tmp_path):
+    need_backend(backend)
     path = tmp_path / "streets.npz"
     images = streets.images.transpose(0, 2, 3, 1)[:, ::2, ::2]
     np.savez(path, images=images, truth=streets.truth[:, ::2, ::2], names=np.array(streets.names))
@@ -123,7 +240,6 @@ def test_fit_with_validation(backend, mode, run_python, streets, tmp_path):
     assert "truth has had values" in out["error"]
     assert "the largest value 9" in out["error"]
     assert out["masked"] == 1.0
-    assert "mask must be bool" in out["weight"]
     check_scores(out["odd"])
 
 
@@ -138,3 +254,42 @@ def check_scores(scores):
         for name in ("precision", "recall", "dice"):
             expected = getattr(row, name)
             assert scores[f"{name}/{row.name}"] == pytest.approx(expected, rel=1e-6, nan_ok=True)
+
+
+@pytest.mark.parametrize("backend", ["torch", "jax", "tensorflow"])
+def test_what_keras_users_give(backend, run_python):
+    need_backend(backend)
+    out = run_python(INPUTS, KERAS_BACKEND=backend)
+    for name, (first, *others) in out["same"].items():
+        assert np.sum(first[0]) > 0
+        for other in others:
+            assert other == first, name
+    assert out["same"]["images"][0][1] == 2 * 5 * 6
+    errors = out["errors"]
+    assert "values of sample_weight are neither 0 nor 1" in errors["weights"]
+    assert "20 pixels of y_true are no label" in errors["half"]
+    assert "20 pixels of y_true are no label" in errors["nan"]
+    assert "120 pixels of y_true are no label" in errors["smooth"]
+    assert "sample_weight has shape (4, 5); give one weight an image, (N,)" in errors["rows"]
+    assert (
+        "one channel along axis -1 for two classes: give the hook threshold=T"
+        in (errors["channel"])
+    )
+    assert "protocol 'monai' averages over images" in errors["images"]
+    assert np.isnan(out["poisoned"])
+    for name, (values, expected) in out["protocols"].items():
+        assert values == pytest.approx([expected] * 2, rel=1e-6, nan_ok=True), name
+
+
+def test_one_model_on_two_devices(run_python, streets, tmp_path):
+    need_backend("tensorflow")
+    path = tmp_path / "streets.npz"
+    images, truth = streets.images.transpose(0, 2, 3, 1)[:, ::8, ::8], streets.truth[:, ::8, ::8]
+    np.savez(path, images=images, truth=truth)
+    out = run_python(MIRRORED, str(path), KERAS_BACKEND="tensorflow")
+    expected = ConfusionMatrix(10, ignore=255).update(truth, np.array(out["pred"]))
+    assert out["matrix"] == expected.matrix.tolist()
+    assert out["ignored"] == expected.ignored
+    assert out["val"] == pytest.approx(out["mean_iou"], rel=1e-5)
+    assert "the largest value 255" in out["errors"][0]
+    assert "values that are no class were counted on 2 devices" in out["errors"][1]
