@@ -5,15 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.compiled import allow_missing
+from segiou._support.compiled import load_part, warn_missing
 from segiou.boundary import reference_distances
 from segiou.boundary.codes import Codes, ignored_code
-
-try:
-    from segiou.boundary import _kernel  # type: ignore[attr-defined]
-except ImportError as error:
-    allow_missing("counting along boundaries", error)
-    _kernel = None
 
 __all__ = [
     "BACKEND",
@@ -23,6 +17,7 @@ __all__ = [
 ]
 
 
+_kernel = load_part("segiou.boundary._kernel")
 BACKEND = "numpy" if _kernel is None else "c"
 
 
@@ -40,6 +35,7 @@ def count_bands(
     """Count the pixels near boundaries; as ``reference_distances.count_bands``."""
     borders = (band_border, trimap_border)
     if _kernel is None:
+        warn_missing("segiou.boundary._kernel")
         return reference_distances.count_bands(truth, pred, num_classes, width, *borders)
     if truth.dtype == np.uint8:
         return _kernel_bands(truth, pred, num_classes, width, *borders)
@@ -110,6 +106,7 @@ def nearest(
 ) -> NDArray[np.float64]:
     """Find the nearest points; see :func:`segiou.boundary.reference_distances.nearest`."""
     if _kernel is None:
+        warn_missing("segiou.boundary._kernel")
         return reference_distances.nearest(query, query_starts, target, target_starts, spacing)
     squared = np.empty(len(query), dtype=np.float64)
     _kernel.nearest(

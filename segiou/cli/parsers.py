@@ -13,6 +13,7 @@ from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from segiou._support import __version__
+from segiou._support.compiled import PARTS, compiled_parts
 from segiou.cli.console import say, write
 
 __all__ = [
@@ -144,7 +145,9 @@ def _parsers() -> tuple[_Parser, list[str]]:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("--version", action=_Version, help="show the version and exit")
+    parser.add_argument(
+        "--version", action=_Version, help="show the version and which parts are compiled, and exit"
+    )
     commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
     for name, (text, add) in _COMMANDS.items():
         command = commands.add_parser(
@@ -264,7 +267,13 @@ class _Version(argparse.Action):
         super().__init__(option_strings, argparse.SUPPRESS, nargs=0, help=options["help"])
 
     def __call__(self, parser: Any, *_: Any) -> None:
-        write(f"segiou {__version__}\n")
+        built = compiled_parts()
+        lines = [
+            f"{part.key:<10}"
+            + ("compiled" if built[part.key] else f"not compiled: {part.what} is {part.cost}")
+            for part in PARTS.values()
+        ]
+        write("\n".join([f"segiou {__version__}", *lines, ""]))
         parser.exit()
 
 

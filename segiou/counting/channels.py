@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.compiled import allow_missing
+from segiou._support.compiled import fallback, load_part
 from segiou.counting.arrays import as_array
 from segiou.counting.counts import Counts
 
@@ -22,14 +22,12 @@ _BLOCK_VALUES = 1 << 20
 
 
 def _choose() -> tuple[str, Callable[..., bool]]:
-    try:
-        from segiou.counting import _channels
-    except ImportError as error:
-        allow_missing("counting of channels", error)
+    compiled = load_part("segiou.counting._channels")
+    if compiled is None:
         from segiou.counting import reference
 
-        return "numpy", reference.count_bytes
-    return "c", _channels.count_bytes
+        return "numpy", fallback("segiou.counting._channels", reference.count_bytes)
+    return "c", compiled.count_bytes
 
 
 #: "c" where the compiled routine was built, else "numpy"; both give the same counts.

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice, check_integer
-from segiou._support.compiled import allow_missing
+from segiou._support.compiled import fallback, load_part
 from segiou.counting.arrays import as_label_array, as_valid_mask
 from segiou.counting.counts import Tally
 from segiou.labels.class_options import ClassOptions, Unassigned
@@ -30,14 +30,12 @@ __all__ = [
 
 
 def _choose() -> tuple[str, Callable[..., bool]]:
-    try:
-        from segiou.counting import _kernel
-    except ImportError as error:
-        allow_missing("counting", error)
+    kernel = load_part("segiou.counting._kernel")
+    if kernel is None:
         from segiou.counting import reference
 
-        return "numpy", reference.count_coded
-    return _kernel.BACKENDS[0], _kernel.count_coded
+        return "numpy", fallback("segiou.counting._kernel", reference.count_coded)
+    return kernel.BACKENDS[0], kernel.count_coded
 
 
 BACKEND, count_coded = _choose()

@@ -8,15 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.compiled import allow_missing
+from segiou._support.compiled import fallback, load_part
 from segiou.counting.arrays import as_label_array
 
-_id_pairs: Any
-try:
-    from segiou.counting import _id_pairs
-except ImportError as error:
-    allow_missing("counting of id pairs", error)
-    _id_pairs = None
+_id_pairs = load_part("segiou.counting._id_pairs")
 
 __all__ = ["count_id_pairs"]
 
@@ -66,7 +61,7 @@ def count_id_pairs(
     if truth.shape != pred.shape:
         msg = f"truth_ids has shape {truth.shape} but pred_ids has {pred.shape}; they must be equal"
         raise ValueError(msg)
-    count = _count_by_sorting if _id_pairs is None else _count_runs
+    count = _count_runs if _id_pairs else fallback("segiou.counting._id_pairs", _count_by_sorting)
     in_truth, in_pred, pixels = count(*_lines(truth, pred))
     kept = ~np.isin(in_truth, [*ignore]) if (ignore := [*ignore]) else slice(None)
     in_truth, in_pred, pixels = in_truth[kept], in_pred[kept], pixels[kept]

@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.compiled import allow_missing
+from segiou._support.compiled import load_part, warn_missing
 from segiou.counting import reference
 from segiou.counting.arrays import as_array, is_bfloat16
 
 __all__ = ["SCORES_BACKEND", "decide", "nan_text"]
 
 
-def _choose() -> tuple[str, ModuleType | None]:
-    try:
-        from segiou.counting import _scores
-    except ImportError as error:
-        allow_missing("reading of scores", error)
-        return "numpy", None
-    return "c", _scores
-
-
+_compiled = load_part("segiou.counting._scores")
 #: "c" where the compiled routines were built, else "numpy"; both give the same labels.
-SCORES_BACKEND, _compiled = _choose()
+SCORES_BACKEND = "numpy" if _compiled is None else "c"
 
 
 def decide(
@@ -70,6 +61,8 @@ def decide(
     if array.dtype.kind not in "fiub" and not is_bfloat16(array.dtype):
         msg = f"scores must be numbers, got dtype {array.dtype}"
         raise TypeError(msg)
+    if _compiled is None:
+        warn_missing("segiou.counting._scores")
     if threshold is not None:
         return _above(array, threshold)
     assert argmax is not None

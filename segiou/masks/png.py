@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.compiled import allow_missing
+from segiou._support.compiled import load_part, warn_missing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -275,15 +275,9 @@ _TEXT_CHECKS: Final[dict[bytes, Callable[[bytes], bool]]] = {
 }
 
 
-_unfilter: Callable[..., bool] | None
-try:
-    from segiou.masks._png import unfilter as _unfilter
-except ImportError as error:
-    allow_missing("reading of PNG masks", error)
-    _unfilter = None
+_png = load_part("segiou.masks._png")
 
-
-EXTENSION_BUILT: Final = _unfilter is not None
+EXTENSION_BUILT: Final = _png is not None
 """Whether the C extension is there; without it :func:`read_png` always gives ``None``."""
 
 _GREY_SCALE: Final = {1: 1, 2: 85, 4: 17, 8: 1}
@@ -362,6 +356,8 @@ def read_png(data: bytes | memoryview, *, scratch: Scratch | None = None) -> Png
     >>> mask.mode, mask.values.tolist()
     ('L', [[7, 7, 7], [7, 7, 7]])
     """
+    if not EXTENSION_BUILT and bytes(data[: len(SIGNATURE)]) == SIGNATURE:
+        warn_missing("segiou.masks._png")
     view = as_bytes_view(data) if EXTENSION_BUILT else None
     header = None if view is None else parse_header(view)
     if view is None or header is None or not _is_plain(header):
@@ -395,7 +391,7 @@ def _decode(parts: PngChunks, scratch: Scratch | None) -> NDArray[np.uint8] | No
     header = parts.header
     row_bytes = (header.width * header.bit_depth + 7) // 8
     size = header.height * (row_bytes + 1)
-    if size > MAX_RATIO * len(parts.stream) or _unfilter is None:
+    if size > MAX_RATIO * len(parts.stream) or _png is None:
         return None
     shape = (header.height, header.width)
     values = np.empty(shape, np.uint8) if scratch is None else scratch.take(shape)
@@ -404,7 +400,7 @@ def _decode(parts: PngChunks, scratch: Scratch | None) -> NDArray[np.uint8] | No
     y = 0
     for rows in inflate_rows(parts.stream, row_bytes + 1, header.height):
         stop = y + len(rows) // (row_bytes + 1)
-        if not _unfilter(rows, values[y:stop], above, header.width, header.bit_depth, scale):
+        if not _png.unfilter(rows, values[y:stop], above, header.width, header.bit_depth, scale):
             return None
         y = stop
     return values if y == header.height else None

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from segiou._support.compiled import allow_missing
+from segiou._support.compiled import fallback, load_part
 from segiou._support.files import Stamp, os_problem
 from segiou.masks.archives import ARCHIVE_SUFFIXES, ArchiveFolder
 from segiou.masks.pairing import find_masks
@@ -27,14 +27,13 @@ __all__ = [
     "stable_stamp",
 ]
 
-try:
-    from segiou.masks._files import read_small as _read_small
-except ImportError as error:
-    allow_missing("reading of small files", error)
 
-    def _read_small(paths: Sequence[str], tick: int, /) -> list[tuple[bytes, int, int] | None]:
-        return [None] * len(paths)
+def _read_none(paths: Sequence[str], tick: int, /) -> list[tuple[bytes, int, int] | None]:
+    return [None] * len(paths)
 
+
+_files = load_part("segiou.masks._files")
+_read_small = _files.read_small if _files else fallback("segiou.masks._files", _read_none)
 
 _TRIES = 4
 #: Clocks of file systems tick this coarsely: two changes within a tick have one time.

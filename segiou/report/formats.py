@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from segiou._support.compiled import compiled_parts
 from segiou._support.text import called, plural
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ def to_dict(report: Report) -> dict[str, Any]:
         "format_version": 1,
         "segiou_version": __version__,
         "backend": report.backend,
+        "compiled": compiled_parts(),
         "title": report.title,
         "protocol": report.protocol.name,
         "rule": report.protocol.description,

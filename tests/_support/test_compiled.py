@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -11,16 +12,8 @@ from pathlib import Path
 
 import pytest
 
-#: What each module does, in the words of the error.
-COMPILED = {
-    "segiou.boundary._kernel": "counting along boundaries",
-    "segiou.counting._channels": "counting of channels",
-    "segiou.counting._id_pairs": "counting of id pairs",
-    "segiou.counting._kernel": "counting",
-    "segiou.counting._scores": "reading of scores",
-    "segiou.masks._png": "reading of PNG masks",
-    "segiou.masks._files": "reading of small files",
-}
+import segiou
+from segiou._support.compiled import PARTS
 
 EVERYTHING = """
 import os
@@ -72,25 +65,50 @@ def expected(tmp_path_factory):
     return done.stdout
 
 
-@pytest.mark.parametrize("missing", [(name,) for name in COMPILED] + [tuple(COMPILED)])
+@pytest.mark.parametrize("missing", [(name,) for name in PARTS] + [tuple(PARTS)])
 def test_the_same_comes_out_without(missing, expected, tmp_path):
     done = everything(tmp_path, *missing)
-    assert (done.stdout, done.stderr) == (expected, "")
+    assert done.stdout == expected
+    for name, part in PARTS.items():
+        said = done.stderr.count(f"{part.what} is not compiled in this installation: ")
+        assert said == (name in missing), done.stderr
+        assert not said or part.cost in done.stderr
 
 
-@pytest.mark.parametrize("name", COMPILED)
+@pytest.mark.parametrize("name", PARTS)
+def test_the_command_and_the_report_say_what_is_compiled(name, tmp_path):
+    code = f"import sys\nsys.modules[{name!r}] = None\n"
+    environment = os.environ | {"SEGIOU_REQUIRE_KERNEL": ""}
+    run = "from segiou.cli.main import main\nmain(sys.argv[1:])"
+    command = [sys.executable, "-c", code + run, "--version"]
+    lines = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    part = PARTS[name]
+    assert lines[0] == f"segiou {segiou.__version__}"
+    assert f"{part.key:<10}not compiled: {part.what} is {part.cost}" in lines
+    report = "import segiou\nprint(segiou.ConfusionMatrix(2).report().to_json())"
+    command = [sys.executable, "-W", "ignore", "-c", code + report]
+    found = json.loads(
+        subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+    )
+    there = {part.key: bool(find_spec(module)) for module, part in PARTS.items()}
+    assert found["compiled"] == there | {part.key: False}
+
+
+@pytest.mark.parametrize("name", PARTS)
 def test_what_is_required_must_be_there(name, tmp_path):
     done = everything(tmp_path, name, required="1")
     assert done.returncode != 0
     # Where nothing was built, it is not only this one that is missing.
-    missing = {what for other, what in COMPILED.items() if other == name or not find_spec(other)}
+    missing = {part.what for other, part in PARTS.items() if other == name or not find_spec(other)}
     text = " is missing its compiled module, and SEGIOU_REQUIRE_KERNEL=1 asks for it: install segi"
     last = done.stderr.splitlines()[-1]
     assert last.startswith(tuple(f"ImportError: {what}{text}" for what in missing))
 
 
-def test_all_compiled_modules_are_named_here():
+def test_all_compiled_modules_are_parts():
     project = tomllib.loads(Path(__file__).parents[2].joinpath("pyproject.toml").read_text())
     modules = project["tool"]["setuptools"]["ext-modules"]
-    assert {module["name"] for module in modules} == set(COMPILED)
+    assert {module["name"] for module in modules} == set(PARTS)
     assert all(module["optional"] for module in modules)

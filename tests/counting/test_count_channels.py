@@ -288,12 +288,3 @@ def test_no_pixels_at_all(backend):
     nothing = np.zeros((3, 0, 5), bool)
     assert count_channels(nothing, nothing, axis=0) == Counts(*[[0, 0, 0]] * 4)
     assert count_channels(nothing.astype(int), nothing, axis=0).total.tolist() == [0, 0, 0]
-
-
-def test_numpy_serves_without_the_compiled_routine(monkeypatch):
-    import sys
-
-    monkeypatch.setitem(sys.modules, "segiou.counting._channels", None)
-    monkeypatch.delattr("segiou.counting._channels", raising=False)
-    monkeypatch.delenv("SEGIOU_REQUIRE_KERNEL", raising=False)
-    assert channels_module._choose() == ("numpy", NUMPY)
