@@ -1,8 +1,8 @@
 """Masks in zip and tar archives, read in place.
 
 Nothing is ever written by a member's name, so a name such as ``../../x.png``
-is a key and no more. What a member or a compressed archive may grow to is
-bounded before it is unpacked.
+is only a key. What a member or a compressed archive may grow to is bounded
+before it is unpacked.
 """
 
 from __future__ import annotations
@@ -10,21 +10,21 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import struct
 import tarfile
 import tempfile
 import threading
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path, PurePosixPath
-from typing import IO, Any, Protocol
+from pathlib import Path
+from typing import IO, Any
 
 from segiou._support.files import Stamp, os_problem
-from segiou.masks.pairing import MASK_SUFFIXES, split_ending
-from segiou.masks.read import MaskError
+from segiou.masks.pairing import check_found, is_mask
+from segiou.masks.read import MaskError, zip_member
 
 __all__ = ["ARCHIVE_SUFFIXES", "ArchiveFolder", "relative_names"]
 
@@ -49,6 +49,7 @@ _DAMAGE = (
     OverflowError,
     KeyError,
     IndexError,
+    struct.error,
 )
 
 
@@ -79,26 +80,24 @@ class ArchiveFolder:
         if not Path(self.archive).is_file():
             msg = f"{self.root}: does not exist"
             raise ValueError(msg)
-        with _explained(self.root, ValueError):
-            names = _opened(self.archive, _version(self.archive)).names()
-        inner = self._inner
-        inside = [name for name in names if name.startswith(inner) and _is_mask(name)]
+        try:
+            names = self._members().names()
+        except (_Refused, *_DAMAGE) as error:
+            text = os_problem(error) if isinstance(error, OSError) and error.errno else str(error)
+            msg = f"{self.root}: cannot be read as an archive: {text}"
+            raise ValueError(msg) from error
+        folder = self.root[len(self.archive) :].strip("/")
+        inner = f"{folder}/" if folder else ""
+        inside = [name for name in names if name.startswith(inner) and is_mask(name)]
         if doubled := {name for name in inside if names[name] > 1}:
             msg = f"{self.root}: holds {sorted(doubled)[0]!r} more than once; keep one of them"
             raise ValueError(msg)
-        if not inside:
-            msg = f"{self.root}: holds no mask files ({', '.join(sorted(MASK_SUFFIXES))})"
-            raise ValueError(msg)
+        check_found(inside, self.root)
         relative = relative_names([name[len(inner) :] for name in inside])
         return {
             short: f"{self.archive}/{name}"
             for short, name in sorted(zip(relative, inside, strict=True))
         }
-
-    @property
-    def _inner(self) -> str:
-        folder = self.root[len(self.archive) :].strip("/")
-        return f"{folder}/" if folder else ""
 
     def stamp(self, path: str) -> Stamp:
         """Size and checksum of a zip's member; of a tar's, size and the archive's time."""
@@ -117,16 +116,13 @@ class ArchiveFolder:
         """
         try:
             members = self._members()
-            data, stamp = members.read(self._name(path)), members.stamp(self._name(path))
-        except MaskError:
-            raise
+            return members.read(self._name(path)), members.stamp(self._name(path))
         except _Refused as refused:
             raise MaskError(path, str(refused)) from None
         except _DAMAGE as error:
             raise MaskError(path, f"is damaged in its archive: {error}") from error
-        return data, stamp
 
-    def _members(self) -> _Members:
+    def _members(self) -> _Zip | _Tar:
         return _opened(self.archive, _version(self.archive))
 
     def _name(self, path: str) -> str:
@@ -135,29 +131,6 @@ class ArchiveFolder:
 
 class _Refused(Exception):
     """A member that is not read, and why."""
-
-
-class _Members(Protocol):
-    """What is in an archive."""
-
-    def names(self) -> dict[str, int]:
-        """Names of the regular files, and how often each is there."""
-
-    def stamp(self, name: str) -> Stamp:
-        """What tells that a member is the same."""
-
-    def read(self, name: str) -> bytes:
-        """Content of a member."""
-
-
-@contextmanager
-def _explained(where: str, kind: Callable[[str], Exception]) -> Iterator[None]:
-    try:
-        yield
-    except (_Refused, *_DAMAGE) as error:
-        text = os_problem(error) if isinstance(error, OSError) and error.errno else str(error)
-        msg = f"{where}: cannot be read as an archive: {text}"
-        raise kind(msg) from error
 
 
 def relative_names(names: list[str]) -> list[str]:
@@ -173,20 +146,13 @@ def relative_names(names: list[str]) -> list[str]:
     return [name[len(top) + 1 :] for name in names] if top else list(names)
 
 
-def _is_mask(name: str) -> bool:
-    path = PurePosixPath(name)
-    hidden = any(part.startswith(".") and part not in (".", "..") for part in path.parts)
-    is_mask = split_ending(path.name)[1].lower() in MASK_SUFFIXES
-    return is_mask and not hidden and "__MACOSX" not in path.parts
-
-
 def _version(archive: str) -> tuple[int, ...]:
     found = Path(archive).stat()
     return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
 
 
 @lru_cache(maxsize=8)
-def _opened(archive: str, version: tuple[int, ...]) -> _Members:
+def _opened(archive: str, version: tuple[int, ...]) -> _Zip | _Tar:
     """An open archive; another version of the file is another archive."""
     # Not zipfile.is_zipfile: a tar that ends in an .npz looks like a zip to it.
     with Path(archive).open("rb") as file:
@@ -201,6 +167,7 @@ class _Zip:
         self._zip = zipfile.ZipFile(archive)
 
     def names(self) -> dict[str, int]:
+        """Names of the regular files, and how often each is there."""
         counted: dict[str, int] = {}
         for info in self._zip.infolist():
             # The upper half of external_attr is the Unix mode: links are no masks.
@@ -216,8 +183,7 @@ class _Zip:
     def read(self, name: str) -> bytes:
         info = self._zip.getinfo(name)
         _check_size(info.file_size)
-        with self._zip.open(info) as file:
-            return file.read()
+        return zip_member(self._zip, info)
 
 
 class _Tar:
@@ -243,6 +209,7 @@ class _Tar:
             self._file.close()
 
     def names(self) -> dict[str, int]:
+        """Names of the regular files, and how often each is there."""
         return self._counted
 
     def stamp(self, name: str) -> Stamp:

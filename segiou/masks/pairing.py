@@ -1,4 +1,4 @@
-"""Which prediction belongs to which truth: by key, never by order."""
+"""Which files are masks, and which prediction belongs to which truth: by key, never by order."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import shlex
 from bisect import bisect
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -16,31 +16,238 @@ from posixpath import splitext
 __all__ = [
     "IS_A_FILE",
     "MASK_SUFFIXES",
-    "SEPARATED",
-    "Key",
-    "Keys",
     "Pair",
     "Pairing",
-    "candidates",
+    "check_found",
     "find_masks",
-    "keys_by",
-    "matched",
+    "is_mask",
     "pair_folders",
-    "pattern_of",
-    "proposals",
-    "rule_text",
     "split_ending",
-    "stem_of",
 ]
 
-#: Files by key.
-Keys = dict[str, list[str]]
-SEPARATED = re.compile(r"[_\-. ]")
+#: Endings of files that are taken for masks.
+MASK_SUFFIXES = frozenset(
+    {".png", ".tif", ".tiff", ".npy", ".npz", ".bmp", ".gif", ".pgm", ".ppm", ".pbm", ".pnm"}
+    | {".jpg", ".jpeg", ".jp2", ".webp", ".avif"}
+    | {".nii", ".nii.gz", ".nrrd", ".mha", ".mhd"}
+)
+#: What is wrong with a file in the place of a folder.
+IS_A_FILE = "is a file, not a folder"
+
+
+def find_masks(folder: str | os.PathLike[str]) -> dict[str, str]:
+    """Mask files below a folder: path within it (with ``/``) → path.
+
+    Hidden files and folders are left out; links to folders are not followed,
+    so that a loop of links cannot trap the search.
+
+    Raises
+    ------
+    ValueError
+        If there is no such folder, it is a file, may not be read, or holds no masks.
+    """
+    root = Path(folder).expanduser()
+    if not root.is_dir():
+        what = IS_A_FILE if root.exists() else "does not exist"
+        msg = f"{root}: {what}"
+        raise ValueError(msg)
+    found = {}
+    for base, folders, files in os.walk(root, onerror=_raise_unreadable):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        # As text, because a path object for each of a million files takes a minute.
+        inside = (Path(base).relative_to(root) / "x").as_posix()[:-1]
+        outside = str(Path(base) / "x")[:-1]
+        for name in sorted(files):
+            if split_ending(name)[1].lower() in MASK_SUFFIXES and not name.startswith("."):
+                found[f"{inside}{name}"] = f"{outside}{name}"
+    check_found(found, root)
+    return found
+
+
+def _raise_unreadable(error: OSError) -> None:
+    msg = f"{error.filename}: may not be read: {error.strerror}"
+    raise ValueError(msg) from error
+
+
+def split_ending(name: str) -> tuple[str, str]:
+    """A name and its ending; that of a packed volume is ``.nii.gz``."""
+    stem, ending = splitext(name)
+    if ending.lower() == ".gz" and stem.lower().endswith(".nii"):
+        return stem[:-4], f"{stem[-4:]}{ending}"
+    return stem, ending
+
+
+def is_mask(relative: str) -> bool:
+    """Whether a path within a place is that of a mask: by its ending, and not hidden."""
+    parts = relative.split("/")
+    hidden = any(part.startswith(".") and part not in (".", "..") for part in parts)
+    ending = split_ending(parts[-1])[1].lower()
+    return ending in MASK_SUFFIXES and not hidden and "__MACOSX" not in parts
+
+
+def check_found(found: Collection[str], where: str | os.PathLike[str]) -> None:
+    """Refuse a place that holds no masks."""
+    if not found:
+        msg = f"{where}: holds no mask files ({', '.join(sorted(MASK_SUFFIXES))})"
+        raise ValueError(msg)
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
-    """A way to make a key from a file's path within its folder.
+class Pair:
+    """A truth file and the prediction for it.
+
+    Attributes
+    ----------
+    id : str
+        The key that both share.
+    truth, pred : str
+        Paths.
+    """
+
+    id: str
+    truth: str
+    pred: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pairing:
+    """How two folders' files go together.
+
+    Attributes
+    ----------
+    pairs : tuple of Pair
+        In the order of their keys.
+    missing : tuple of str
+        Truth files without a prediction.
+    extra : tuple of str
+        Predictions without a truth file.
+    duplicates : tuple of (str, tuple of str)
+        Keys that several files of one folder share, with these files.
+    rule : str
+        What made the keys, in words.
+    hint : str
+        Where files are left over: options that would pair more of them, in
+        words. Empty where none are found.
+    """
+
+    pairs: tuple[Pair, ...]
+    missing: tuple[str, ...]
+    extra: tuple[str, ...]
+    duplicates: tuple[tuple[str, tuple[str, ...]], ...]
+    rule: str
+    hint: str = ""
+
+
+def pair_folders(
+    truth: Mapping[str, str],
+    pred: Mapping[str, str],
+    *,
+    truth_suffix: str | None = None,
+    pred_suffix: str | None = None,
+    key: str | None = None,
+) -> Pairing:
+    """Pair the files of two folders by key.
+
+    The key is the path within the folder without the file's ending and without
+    a suffix of the name. Suffixes that all files of a folder share are found
+    automatically; where the folders are nested differently, file names alone
+    are tried. What pairs most files is used, and named in the result.
+
+    Parameters
+    ----------
+    truth, pred : mapping of str to str
+        As :func:`find_masks` gives them.
+    truth_suffix, pred_suffix : str, optional
+        End of the names that is no part of the key, such as
+        ``"_gtFine_labelIds"``, or with the file's ending
+        ``"_gtFine_labelIds.png"``; files without it are left out.
+    key : str, optional
+        A regular expression to search in the path within the folder; its group
+        ``key``, or its first group, or the whole match is the key.
+
+    Raises
+    ------
+    ValueError
+        If ``key`` is no regular expression.
+
+    Examples
+    --------
+    >>> found = pair_folders({"a_gt.png": "t/a_gt.png"}, {"a_pred.png": "p/a_pred.png"},
+    ...                      truth_suffix="_gt", pred_suffix="_pred")
+    >>> found.pairs
+    (Pair(id='a', truth='t/a_gt.png', pred='p/a_pred.png'),)
+    """
+    truth_keys, pred_keys, rule = _keyed(truth, pred, truth_suffix, pred_suffix, key)
+    found = _pairing(truth_keys, pred_keys, rule)
+    if not (found.missing or found.extra) and found.pairs:
+        return found
+    unmet = [
+        f"no {side} file ends in {suffix!r}"
+        for side, suffix, keys in (
+            ("truth", truth_suffix, truth_keys),
+            ("predicted", pred_suffix, pred_keys),
+        )
+        if suffix and not keys
+    ]
+    return replace(found, hint="; ".join([*unmet, *_proposed(truth, pred, len(found.pairs))]))
+
+
+def _proposed(truth: Mapping[str, str], pred: Mapping[str, str], pairs: int) -> list[str]:
+    """What would pair more files: no options, or others."""
+    truth_keys, pred_keys, rule = _keyed(truth, pred, None, None, None)
+    alone = len(truth_keys.keys() & pred_keys.keys())
+    if alone > pairs:
+        return [f"{alone} go together without these options, by {rule}"]
+    return ["; or ".join(found)] if (found := _proposals(truth, pred, pairs)) else []
+
+
+def _keyed(
+    truth: Mapping[str, str],
+    pred: Mapping[str, str],
+    truth_suffix: str | None,
+    pred_suffix: str | None,
+    key: str | None,
+) -> tuple[_Keys, _Keys, str]:
+    """The files by key, and in words what made the keys."""
+    if key is not None:
+        find = _searched(key)
+        return _by_key(truth, find), _by_key(pred, find), f"key {key!r} searched in the path"
+    sides = _suffixes(truth, truth_suffix), _suffixes(pred, pred_suffix)
+    best = -1
+    # The plainest first: of rules that pair as many files, it is the one that counts.
+    for flat, (t_suffix, t_ending), (p_suffix, p_ending) in product((False, True), *sides):
+        rules = (
+            _Rule(flat, t_suffix, t_ending, truth_suffix is not None),
+            _Rule(flat, p_suffix, p_ending, pred_suffix is not None),
+        )
+        keys = _by_key(truth, rules[0].key_of), _by_key(pred, rules[1].key_of)
+        if (count := len(keys[0].keys() & keys[1].keys())) > best:
+            best, chosen = count, (*keys, _rule_text(*rules))
+    return chosen
+
+
+def _pairing(truth: _Keys, pred: _Keys, rule: str) -> Pairing:
+    duplicates = [
+        (key, tuple(paths)) for side in (truth, pred) for key, paths in side.items() if paths[1:]
+    ]
+    shared = sorted(truth.keys() & pred.keys())
+    return Pairing(
+        tuple(Pair(key, truth[key][0], pred[key][0]) for key in shared),
+        tuple(path for key in sorted(truth.keys() - pred.keys()) for path in truth[key]),
+        tuple(path for key in sorted(pred.keys() - truth.keys()) for path in pred[key]),
+        tuple(sorted(duplicates)),
+        rule,
+    )
+
+
+#: Files by key.
+_Keys = dict[str, list[str]]
+_SEPARATED = re.compile(r"[_\-. ]")
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """How a key is made from a file's path within its folder.
 
     Attributes
     ----------
@@ -56,10 +263,10 @@ class Key:
 
     flat: bool
     suffix: str
-    ending: str = ""
-    only_suffixed: bool = False
+    ending: str
+    only_suffixed: bool
 
-    def of(self, relative: str) -> str | None:
+    def key_of(self, relative: str) -> str | None:
         """The key of a file; None if it has none."""
         folder, _, name = relative.rpartition("/")
         stem, ending = split_ending(name)
@@ -74,42 +281,29 @@ class Key:
         return (f"{folder}/{stem}" if folder else stem) if stem else None
 
 
-def split_ending(name: str) -> tuple[str, str]:
-    """A name and its ending; that of a packed volume is ``.nii.gz``."""
-    stem, ending = splitext(name)
-    if ending.lower() == ".gz" and stem.lower().endswith(".nii"):
-        return stem[:-4], f"{stem[-4:]}{ending}"
-    return stem, ending
-
-
-def stem_of(relative: str) -> str:
-    """A file's name without folders and ending."""
-    return split_ending(relative.rpartition("/")[2])[0]
-
-
-def keys_by(rule: Key, files: Mapping[str, str]) -> Keys:
-    """Files by key; those that have none are left out."""
-    keys: Keys = {}
+def _by_key(files: Mapping[str, str], key_of: Callable[[str], str | None]) -> _Keys:
+    keys: _Keys = {}
     for relative, path in files.items():
-        found = rule.of(relative)
-        if found is not None:
+        if (found := key_of(relative)) is not None:
             keys.setdefault(found, []).append(path)
     return keys
 
 
-def candidates(
-    truth: Mapping[str, str],
-    pred: Mapping[str, str],
-    truth_suffix: str | None,
-    pred_suffix: str | None,
-) -> Iterable[tuple[Key, Key]]:
-    """Rules for both folders, the plainest first."""
-    sides = _suffixes(truth, truth_suffix), _suffixes(pred, pred_suffix)
-    for flat, (t, t_ending), (p, p_ending) in product((False, True), *sides):
-        yield (
-            Key(flat, t, t_ending, truth_suffix is not None),
-            Key(flat, p, p_ending, pred_suffix is not None),
-        )
+def _searched(key: str) -> Callable[[str], str | None]:
+    """A function that finds the key of a file by a regular expression."""
+    try:
+        pattern = re.compile(key)
+    except re.error as error:
+        msg = f"key {key!r} is no regular expression: {error}"
+        raise ValueError(msg) from error
+
+    def find(relative: str) -> str | None:
+        if (match := pattern.search(relative)) is None:
+            return None
+        named = match.groupdict().get("key")
+        return named or (match[1] if pattern.groups else match[0]) or relative
+
+    return find
 
 
 def _suffixes(files: Mapping[str, str], given: str | None) -> list[tuple[str, str]]:
@@ -117,15 +311,18 @@ def _suffixes(files: Mapping[str, str], given: str | None) -> list[tuple[str, st
     if given is not None:
         ending = next((e for e in MASK_SUFFIXES if given.lower().endswith(e)), "")
         return [(given[: len(given) - len(ending)], ending)]
-    common = _common_suffix([stem_of(name) for name in files])
+    common = _common_suffix([_stem(name) for name in files])
     # Every cut at a separator is a candidate: "_gtFine_labelIds", then "_labelIds".
-    cuts = [common[m.start() :] for m in SEPARATED.finditer(common)]
+    cuts = [common[m.start() :] for m in _SEPARATED.finditer(common)]
     return [(suffix, "") for suffix in ("", *cuts)]
 
 
+def _stem(relative: str) -> str:
+    """A file's name without folders and ending."""
+    return split_ending(relative.rpartition("/")[2])[0]
+
+
 def _common_suffix(stems: list[str]) -> str:
-    if len(stems) == 1:
-        return stems[0]
     shortest = min(stems, key=len)
     for length in range(len(shortest), 0, -1):
         if all(stem.endswith(shortest[-length:]) for stem in stems):
@@ -133,34 +330,7 @@ def _common_suffix(stems: list[str]) -> str:
     return ""
 
 
-def pattern_of(key: str) -> re.Pattern[str]:
-    """A regular expression that finds keys.
-
-    Raises
-    ------
-    ValueError
-        If it is none.
-    """
-    try:
-        return re.compile(key)
-    except re.error as error:
-        msg = f"key {key!r} is no regular expression: {error}"
-        raise ValueError(msg) from error
-
-
-def matched(files: Mapping[str, str], pattern: re.Pattern[str]) -> Keys:
-    """Files by what a regular expression finds in their paths."""
-    keys: Keys = {}
-    for relative, path in files.items():
-        if match := pattern.search(relative):
-            named = match.groupdict().get("key")
-            found = named or (match.group(1) if pattern.groups else match.group(0))
-            keys.setdefault(found or relative, []).append(path)
-    return keys
-
-
-def rule_text(truth: Key, pred: Key) -> str:
-    """The rules in words."""
+def _rule_text(truth: _Rule, pred: _Rule) -> str:
     what = "file name" if truth.flat else "path within the folder"
     ends = [
         f"{rule.suffix + rule.ending!r} of the {side}"
@@ -170,46 +340,27 @@ def rule_text(truth: Key, pred: Key) -> str:
     return what + (f" without {' and '.join(ends)}" if ends else "")
 
 
-#: Names whose neighbours in the other folder are looked at, and how many of these.
+#: How many names are compared with the next ones of the other folder, and with how many.
 _SAMPLE = 2000
 _NEIGHBOURS = 3
-#: Differences between names that are tried on all files.
+#: How many differences between names are tried on all files.
 _TRIED = 8
-#: Choices that are told of at most.
+#: How many choices are listed at most.
 _CHOICES = 5
 #: The first number of a name, and the last.
 _NUMBERS = (r"(\d+)[^/]*$", r"(\d+)[^\d/]*\.[^.]+$")
 #: Where words begin: at a separator, or after a number.
-_WORDS = re.compile(rf"{SEPARATED.pattern}|(?<=\d)(?=\D)")
+_WORDS = re.compile(rf"{_SEPARATED.pattern}|(?<=\d)(?=\D)")
 
 Options = dict[str, str]
 Difference = tuple[str, str]
 
 
-def proposals(truth: Mapping[str, str], pred: Mapping[str, str], pairs: int) -> list[str]:
-    """Say with which options more files would go together.
-
-    Parameters
-    ----------
-    truth, pred : mapping of str to str
-        Files by their path within the folder.
-    pairs : int
-        How many go together without.
-
-    Returns
-    -------
-    list of str
-        One for each choice that pairs as many; none where nothing pairs more
-        files than now, and at least half of them.
-
-    Examples
-    --------
-    >>> proposals({"1gt.png": "", "2gt.png": ""}, {"1.png": "", "2.png": ""}, 0)
-    ["2 would go together with truth_suffix='gt' (--truth-suffix gt)"]
-    """
+def _proposals(truth: Mapping[str, str], pred: Mapping[str, str], pairs: int) -> list[str]:
+    """Options by which more files would pair than now, and at least half of them."""
     least = max(pairs + 1, -(-min(len(truth), len(pred)) // 2))
     paths = _stems(truth), _stems(pred)
-    names = [stem_of(path) for path in truth], [stem_of(path) for path in pred]
+    names = [_stem(path) for path in truth], [_stem(path) for path in pred]
     for count, choices in (_by_suffix(*paths), _by_suffix(*names), _by_prefix(*names)):
         if count >= least:
             return [_words(count, options) for options in choices[:_CHOICES]]
@@ -273,7 +424,7 @@ def _best_differences(truth: Sequence[str], pred: Sequence[str]) -> tuple[int, l
 
 def _plainness(ends: Difference) -> tuple[int, int, Difference]:
     """Whole words first, which are the longer ones."""
-    broken = sum(bool(end) and SEPARATED.match(end) is None for end in ends)
+    broken = sum(bool(end) and _SEPARATED.match(end) is None for end in ends)
     return broken, -len("".join(ends)), ends
 
 
@@ -328,196 +479,4 @@ def _same_number(truth: Iterable[str], pred: Iterable[str], key: str) -> int:
     pattern = re.compile(key)
     return _unique_in_both(
         *([m[1] for m in map(pattern.search, files) if m] for files in (truth, pred))
-    )
-
-
-#: Endings of files that are taken for masks.
-MASK_SUFFIXES = frozenset(
-    {".png", ".tif", ".tiff", ".npy", ".npz", ".bmp", ".gif", ".pgm", ".ppm", ".pbm", ".pnm"}
-    | {".jpg", ".jpeg", ".jp2", ".webp", ".avif"}
-    | {".nii", ".nii.gz", ".nrrd", ".mha", ".mhd"}
-)
-#: What is wrong with a file in the place of a folder.
-IS_A_FILE = "is a file, not a folder"
-
-
-def find_masks(folder: str | os.PathLike[str]) -> dict[str, str]:
-    """Mask files below a folder: path within it (with ``/``) → path.
-
-    Hidden files and folders are passed over; links to folders are not followed,
-    so a loop of links cannot trap the search.
-
-    Raises
-    ------
-    ValueError
-        If there is no such folder, it is a file, may not be read, or holds no masks.
-    """
-    root = Path(folder).expanduser()
-    if not root.is_dir():
-        what = IS_A_FILE if root.exists() else "does not exist"
-        msg = f"{root}: {what}"
-        raise ValueError(msg)
-    found = {}
-    for base, folders, files in os.walk(root, onerror=_raise_unreadable):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        # As text, because a path object for each of a million files takes a minute.
-        inside = (Path(base).relative_to(root) / "x").as_posix()[:-1]
-        outside = str(Path(base) / "x")[:-1]
-        for name in sorted(files):
-            if split_ending(name)[1].lower() in MASK_SUFFIXES and not name.startswith("."):
-                found[f"{inside}{name}"] = f"{outside}{name}"
-    if not found:
-        msg = f"{root}: holds no mask files ({', '.join(sorted(MASK_SUFFIXES))})"
-        raise ValueError(msg)
-    return found
-
-
-def _raise_unreadable(error: OSError) -> None:
-    msg = f"{error.filename}: may not be read: {error.strerror}"
-    raise ValueError(msg) from error
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """A truth file and the prediction for it.
-
-    Attributes
-    ----------
-    id : str
-        The key that both share.
-    truth, pred : str
-        Paths.
-    """
-
-    id: str
-    truth: str
-    pred: str
-
-
-@dataclass(frozen=True, slots=True)
-class Pairing:
-    """How two folders' files go together.
-
-    Attributes
-    ----------
-    pairs : tuple of Pair
-        In the order of their keys.
-    missing : tuple of str
-        Truth files without a prediction.
-    extra : tuple of str
-        Predictions without a truth file.
-    duplicates : tuple of (str, tuple of str)
-        Keys that several files of one folder share, with these files.
-    rule : str
-        What made the keys, in words.
-    hint : str
-        Where files are left over: options that would pair more of them, in
-        words. Empty where none are found.
-    """
-
-    pairs: tuple[Pair, ...]
-    missing: tuple[str, ...]
-    extra: tuple[str, ...]
-    duplicates: tuple[tuple[str, tuple[str, ...]], ...]
-    rule: str
-    hint: str = ""
-
-
-def pair_folders(
-    truth: Mapping[str, str],
-    pred: Mapping[str, str],
-    *,
-    truth_suffix: str | None = None,
-    pred_suffix: str | None = None,
-    key: str | None = None,
-) -> Pairing:
-    """Pair the files of two folders by key.
-
-    The key is the path within the folder without the file's ending and without
-    a suffix of the name. Suffixes that all files of a folder share are found
-    by themselves; where the folders are nested differently, file names alone
-    are tried. The rule that pairs most files is used, and named.
-
-    Parameters
-    ----------
-    truth, pred : mapping of str to str
-        As :func:`find_masks` gives them.
-    truth_suffix, pred_suffix : str, optional
-        End of the names that is no part of the key, such as
-        ``"_gtFine_labelIds"``, or with the file's ending
-        ``"_gtFine_labelIds.png"``; files without it are passed over.
-    key : str, optional
-        A regular expression to search in the path within the folder; its group
-        ``key``, or its first group, or the whole match is the key.
-
-    Raises
-    ------
-    ValueError
-        If ``key`` is no regular expression.
-
-    Examples
-    --------
-    >>> found = pair_folders({"a_gt.png": "t/a_gt.png"}, {"a_pred.png": "p/a_pred.png"},
-    ...                      truth_suffix="_gt", pred_suffix="_pred")
-    >>> found.pairs
-    (Pair(id='a', truth='t/a_gt.png', pred='p/a_pred.png'),)
-    """
-    truth_keys, pred_keys, rule = _keyed(truth, pred, truth_suffix, pred_suffix, key)
-    found = _pairing(truth_keys, pred_keys, rule)
-    if not (found.missing or found.extra) and found.pairs:
-        return found
-    unmet = [
-        f"no {side} file ends in {suffix!r}"
-        for side, suffix, keys in (
-            ("truth", truth_suffix, truth_keys),
-            ("predicted", pred_suffix, pred_keys),
-        )
-        if suffix and not keys
-    ]
-    return replace(found, hint="; ".join([*unmet, *_proposed(truth, pred, len(found.pairs))]))
-
-
-def _proposed(truth: Mapping[str, str], pred: Mapping[str, str], pairs: int) -> list[str]:
-    """What would pair more files: nothing that is given, or something else."""
-    truth_keys, pred_keys, rule = _keyed(truth, pred, None, None, None)
-    alone = len(truth_keys.keys() & pred_keys.keys())
-    if alone > pairs:
-        return [f"{alone} go together without these options, by {rule}"]
-    return ["; or ".join(found)] if (found := proposals(truth, pred, pairs)) else []
-
-
-def _keyed(
-    truth: Mapping[str, str],
-    pred: Mapping[str, str],
-    truth_suffix: str | None,
-    pred_suffix: str | None,
-    key: str | None,
-) -> tuple[Keys, Keys, str]:
-    """The files by key, and the rule that made the keys."""
-    if key is not None:
-        pattern = pattern_of(key)
-        return matched(truth, pattern), matched(pred, pattern), f"key {key!r} searched in the path"
-    best: tuple[int, int] | None = None
-    chosen = None
-    rules = candidates(truth, pred, truth_suffix, pred_suffix)
-    for attempt, (t, p) in enumerate(rules):
-        truth_keys, pred_keys = keys_by(t, truth), keys_by(p, pred)
-        score = (len(truth_keys.keys() & pred_keys.keys()), -attempt)
-        if best is None or score > best:
-            best, chosen = score, (truth_keys, pred_keys, rule_text(t, p))
-    assert chosen is not None
-    return chosen
-
-
-def _pairing(truth: Keys, pred: Keys, rule: str) -> Pairing:
-    duplicates = [
-        (key, tuple(paths)) for side in (truth, pred) for key, paths in side.items() if paths[1:]
-    ]
-    shared = sorted(key for key in truth.keys() & pred.keys())
-    return Pairing(
-        tuple(Pair(key, truth[key][0], pred[key][0]) for key in shared),
-        tuple(path for key in sorted(truth.keys() - pred.keys()) for path in truth[key]),
-        tuple(path for key in sorted(pred.keys() - truth.keys()) for path in pred[key]),
-        tuple(sorted(duplicates)),
-        rule,
     )

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import bz2
+import copy
 import io
+import lzma
 import stat
+import struct
+import zipfile
 import zlib
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,165 +35,24 @@ __all__ = [
     "count_colors",
     "from_bytes",
     "from_image",
-    "from_pillow",
-    "labels_of_colors",
+    "load_npy",
     "open_mask",
     "read_mask",
+    "to_labels",
+    "zip_member",
 ]
 
-
+#: An array in an .npz file is unpacked whole; larger ones are files of their own.
+_MOST_NPZ_BYTES = 1 << 30
 #: Endings of label volumes.
 VOLUME_SUFFIXES = (".nii.gz", ".nii", ".nrrd", ".mha", ".mhd")
 _LOSSY = {"JPEG", "JPEG2000", "MPO", "WEBP", "AVIF", "HEIF"}
 _LABEL_MODES = {"1", "L", "P", "I", "I;16", "I;16B", "I;16L"}
-
-
-def from_image(data: bytes, path: str | Path, scratch: Scratch | None = None) -> RawMask:
-    """Read an image from its content; see :func:`segiou.masks.read.from_bytes`.
-
-    Raises
-    ------
-    MaskError
-        If it is no image, damaged, of several frames, translucent or of a mode
-        that holds no labels.
-    """
-    if (plain := read_png(data, scratch=scratch)) is not None:
-        return RawMask(plain.values, plain.mode, "PNG")
-    if data.startswith(SIGNATURE):
-        _check_png(data, path)
-    try:
-        with Image.open(io.BytesIO(data)) as image:
-            return from_pillow(image, path)
-    except UnidentifiedImageError as error:
-        raise MaskError(path, f"is no image: it begins with {data[:12]!r}") from error
-    except Image.DecompressionBombError as error:
-        problem = f"declares a size that no mask has: {error}; use TIFF or .npy for huge masks"
-        raise MaskError(path, problem) from error
-    except (OSError, SyntaxError, ValueError, EOFError, IndexError, TypeError) as error:
-        if isinstance(error, MaskError):
-            raise
-        raise MaskError(path, f"is damaged: {error}") from error
-
-
-def _check_png(data: bytes, path: str | Path) -> None:
-    """Check every checksum, as Pillow does not: it would give damaged pixels."""
-    at = len(SIGNATURE)
-    kind = b""
-    while kind != b"IEND":
-        head = data[at : at + 8]
-        stop = at + 12 + int.from_bytes(head[:4], "big")
-        if len(head) < 8 or stop > len(data):
-            raise MaskError(path, "is damaged: it is truncated")
-        kind = head[4:]
-        if zlib.crc32(data[at + 4 : stop - 4]) != int.from_bytes(data[stop - 4 : stop], "big"):
-            name = kind.decode("latin-1")
-            raise MaskError(path, f"is damaged: its part {name!r} does not match its checksum")
-        at = stop
-
-
-def from_pillow(image: Image.Image, path: str | Path) -> RawMask:
-    """Take labels or colours from an open Pillow image."""
-    kind = image.format or "image"
-    frames = getattr(image, "n_frames", 1)
-    if frames > 1:
-        raise MaskError(path, f"has {frames} frames; a mask has one: save each frame as a file")
-    image.load()
-    lossy = kind in _LOSSY
-    mode = image.mode
-    if mode in _LABEL_MODES:
-        return RawMask(np.asarray(image), mode, kind, lossy)
-    if mode in ("LA", "PA"):
-        return RawMask(_opaque(np.asarray(image), path)[..., 0], mode, kind, lossy)
-    if mode == "RGBA":
-        return RawMask(_opaque(np.asarray(image), path)[..., :3], mode, kind, lossy)
-    if mode == "RGB":
-        return RawMask(np.asarray(image), mode, kind, lossy)
-    problem = f"has mode {mode!r}; a mask has one channel of integers, or colours: save it as PNG"
-    raise MaskError(path, problem)
-
-
-def _opaque(pixels: NDArray[Any], path: str | Path) -> NDArray[Any]:
-    translucent = int((pixels[..., -1] != 255).sum())
-    if translucent:
-        problem = (
-            f"has {translucent} pixels that are not opaque; what lies under them is not defined: "
-            "save the mask without an alpha channel"
-        )
-        raise MaskError(path, problem)
-    return pixels
-
-
-_UNKNOWN = np.uint16(0xFFFF)
-
-
-def labels_of_colors(rgb: NDArray[np.uint8], labels: LabelSet) -> NDArray[np.integer[Any]]:
-    """Give each pixel the first value of the class whose colour it has.
-
-    Parameters
-    ----------
-    rgb : ndarray of uint8, shape (H, W, 3)
-    labels : LabelSet
-        With colours.
-
-    Raises
-    ------
-    ValueError
-        If a colour is no class's and not ignored; all are listed with counts.
-    """
-    table, values = _color_table(labels)
-    packed = pack(rgb)
-    codes = table[packed]
-    if (codes == _UNKNOWN).any():
-        raise ValueError(_unknown_text(rgb[codes == _UNKNOWN], labels))
-    found: NDArray[np.integer[Any]] = values[codes]
-    return found
-
-
-def pack(rgb: NDArray[np.uint8]) -> NDArray[np.uint32]:
-    """One number a colour: 0xRRGGBB."""
-    wide = rgb.astype(np.uint32)
-    return np.asarray((wide[..., 0] << 16) | (wide[..., 1] << 8) | wide[..., 2], dtype=np.uint32)
-
-
-@lru_cache(maxsize=4)
-def _color_table(labels: LabelSet) -> tuple[NDArray[np.uint16], NDArray[Any]]:
-    table = np.full(1 << 24, _UNKNOWN, dtype=np.uint16)
-    values = [c.values[0] for c in labels.classes]
-    for code, entry in enumerate(labels.classes):
-        for red, green, blue in entry.colors:
-            table[red << 16 | green << 8 | blue] = code
-    if labels.ignore_colors:
-        for red, green, blue in labels.ignore_colors:
-            table[red << 16 | green << 8 | blue] = len(values)
-        values.append(labels.ignore[0])
-    fits = min(values) >= 0 and max(values) < 256
-    return table, np.array(values, dtype=np.uint8 if fits else np.int64)
-
-
-def count_colors(rgb: NDArray[np.uint8]) -> dict[str, int]:
-    """Pixels of each colour, most frequent first, as ``"#rrggbb"``."""
-    colors, counts = np.unique(pack(rgb).ravel(), return_counts=True)
-    order = np.argsort(-counts, kind="stable")
-    return {f"#{int(colors[i]):06x}": int(counts[i]) for i in order}
-
-
-def _unknown_text(unknown: NDArray[np.uint8], labels: LabelSet) -> str:
-    found = count_colors(unknown)
-    shown = ", ".join(f"{color} ({n} pixels)" for color, n in list(found.items())[:8])
-    more = f" and {len(found) - 8} more" if len(found) > 8 else ""
-    hint = (
-        "many near colours mean that the mask was resized with interpolation or saved with loss"
-        if len(found) > 64
-        else "add them to a class or to ignore_colors"
-    )
-    return f"has colours that label set {labels.name!r} does not declare: {shown}{more}; {hint}"
-
-
-_MOST_NPZ_BYTES = 1 << 30
+_TIFF_MAGIC = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 
 
 class MaskError(ValueError):
-    """A file that cannot be read as a mask; the message names it and the mend.
+    """A file that cannot be read as a mask; the message names it and the fix.
 
     Attributes
     ----------
@@ -213,7 +77,7 @@ class LossyMaskError(MaskError):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RawMask:
-    """What a mask file holds, before any label set has its say.
+    """What a mask file holds, before a label set gives it meaning.
 
     Attributes
     ----------
@@ -240,6 +104,36 @@ class RawMask:
     def is_color(self) -> bool:
         """Whether the values are colours."""
         return self.mode in ("RGB", "RGBA")
+
+
+def read_mask(
+    path: str | Path, labels: LabelSet | None = None, *, allow_lossy: bool = False
+) -> NDArray[np.integer[Any] | np.bool_]:
+    """Read the labels of a mask file.
+
+    Parameters
+    ----------
+    path : str or path
+    labels : LabelSet, optional
+        Needed for colour masks: a pixel gets the first value of the class
+        whose colour it has exactly.
+    allow_lossy : bool
+        Whether to take JPEG and other formats that do not keep values.
+
+    Returns
+    -------
+    ndarray of int or bool, shape (H, W)
+        File values; palette images give indices.
+
+    Raises
+    ------
+    MaskError
+        If the file cannot be read as a mask; the message says why and what to do.
+    """
+    if labels is not None:
+        check_kind("labels", labels, LabelSet, "a LabelSet, such as segiou.load_labels gives")
+    check_flag("allow_lossy", allow_lossy)
+    return to_labels(open_mask(path), path, labels, allow_lossy=allow_lossy)
 
 
 def open_mask(path: str | Path) -> RawMask:
@@ -291,7 +185,7 @@ def from_bytes(data: bytes, path: str | Path, scratch: Scratch | None = None) ->
         return _from_npy(io.BytesIO(data), path)
     if data[:4] == b"PK\x03\x04":
         return _from_npz(data, path)
-    if data[:4] in (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"):
+    if data[:4] in _TIFF_MAGIC:
         from segiou.masks.tiff import from_tiff
 
         return from_tiff(data, path)
@@ -300,73 +194,7 @@ def from_bytes(data: bytes, path: str | Path, scratch: Scratch | None = None) ->
 
         volume = volume_from_bytes(data, path)
         return RawMask(volume.values, "volume", "volume", volume=volume)
-
     return from_image(data, path, scratch)
-
-
-def _from_npy(file: Any, path: str | Path) -> RawMask:
-    mapped: Literal["r"] | None = "r" if isinstance(file, Path) else None
-    try:
-        array = np.load(file, mmap_mode=mapped, allow_pickle=False)
-    except Exception as error:
-        raise MaskError(path, f"is a damaged or unsafe .npy file: {error}") from error
-    return RawMask(_integers(array, path), "npy", "NPY")
-
-
-def _from_npz(data: bytes, path: str | Path) -> RawMask:
-    try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as archive:
-            names = archive.files
-            if len(names) != 1:
-                problem = (
-                    f"holds {len(names)} arrays ({', '.join(names[:8])}); a mask file holds one"
-                )
-                raise MaskError(path, problem)
-            if archive.zip.infolist()[0].file_size > _MOST_NPZ_BYTES:
-                problem = "unpacks to more than a mask may have; save it as .npy, uncompressed"
-                raise MaskError(path, problem)
-            return RawMask(_integers(archive[names[0]], path), "npz", "NPZ")
-    except MaskError:
-        raise
-    except Exception as error:
-        raise MaskError(path, f"is a damaged or unsafe .npz file: {error}") from error
-
-
-def _integers(array: Any, path: str | Path) -> NDArray[Any]:
-    if not isinstance(array, np.ndarray) or array.dtype.kind not in "biu":
-        dtype = getattr(array, "dtype", type(array).__name__)
-        raise MaskError(path, f"holds {dtype}; labels must be integers: save array.astype(int)")
-    return array
-
-
-def read_mask(
-    path: str | Path, labels: LabelSet | None = None, *, allow_lossy: bool = False
-) -> NDArray[np.integer[Any] | np.bool_]:
-    """Read the labels of a mask file.
-
-    Parameters
-    ----------
-    path : str or path
-    labels : LabelSet, optional
-        Needed for colour masks: a pixel gets the first value of the class
-        whose colour it has exactly.
-    allow_lossy : bool
-        Whether to take JPEG and other formats that do not keep values.
-
-    Returns
-    -------
-    ndarray of int or bool, shape (H, W)
-        File values; palette images give indices.
-
-    Raises
-    ------
-    MaskError
-        If the file cannot be read as a mask; the message says why and what to do.
-    """
-    if labels is not None:
-        check_kind("labels", labels, LabelSet, "a LabelSet, such as segiou.load_labels gives")
-    check_flag("allow_lossy", allow_lossy)
-    return to_labels(open_mask(path), path, labels, allow_lossy=allow_lossy)
 
 
 def to_labels(
@@ -384,16 +212,229 @@ def to_labels(
     if labels is None or not labels.has_colors:
         name = "no label set" if labels is None else f"nothing in label set {labels.name!r}"
         problem = f"holds colours (mode {raw.mode}), but {name} says what they mean"
-        if _is_grey(raw.values):
+        if (raw.values == raw.values[..., :1]).all():
             problem += "; its three channels are equal: save one of them as a grey PNG"
         else:
             problem += "; give a label set with colors"
         raise MaskError(path, problem)
+    return _labels_of_colors(raw.values, labels, path)
+
+
+def load_npy(file: Any, size: int, path: str | Path) -> NDArray[Any]:
+    """Read an ``.npy`` file of a size in bytes; map it where a path is given.
+
+    Raises
+    ------
+    MaskError
+        If it is damaged, does not hold integers, or goes on behind its array.
+    """
     try:
-        return labels_of_colors(raw.values, labels)
-    except ValueError as error:
-        raise MaskError(path, str(error)) from error
+        if isinstance(file, Path):
+            array = np.load(file, mmap_mode="r", allow_pickle=False)
+            end = array.offset + array.nbytes
+        else:
+            array = np.lib.format.read_array(file, allow_pickle=False)
+            end = file.tell()
+    except Exception as error:
+        raise MaskError(path, f"is a damaged or unsafe .npy file: {error}") from error
+    if array.dtype.kind not in "biu":
+        problem = f"holds {array.dtype}; labels must be integers: save array.astype(int)"
+        raise MaskError(path, problem)
+    if end < size:
+        problem = f"is a damaged .npy file: {size - end} bytes follow its array; save it again"
+        raise MaskError(path, problem)
+    found: NDArray[Any] = array
+    return found
 
 
-def _is_grey(rgb: NDArray[Any]) -> bool:
-    return bool((rgb[..., 0] == rgb[..., 1]).all() and (rgb[..., 1] == rgb[..., 2]).all())
+def _from_npy(file: Any, path: str | Path) -> RawMask:
+    size = file.stat().st_size if isinstance(file, Path) else len(file.getbuffer())
+    return RawMask(load_npy(file, size, path), "npy", "NPY")
+
+
+def _from_npz(data: bytes, path: str | Path) -> RawMask:
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            members = archive.infolist()
+            names = [info.filename.removesuffix(".npy") for info in members]
+            if len(names) != 1:
+                listed = ", ".join(names[:8])
+                raise MaskError(
+                    path, f"holds {len(names)} arrays ({listed}); a mask file holds one"
+                )
+            if members[0].file_size > _MOST_NPZ_BYTES:
+                problem = "unpacks to more than a mask may have; save it as .npy, uncompressed"
+                raise MaskError(path, problem)
+            content = zip_member(archive, members[0])
+    except MaskError:
+        raise
+    except Exception as error:
+        raise MaskError(path, f"is a damaged or unsafe .npz file: {error}") from error
+    return RawMask(load_npy(io.BytesIO(content), len(content), path), "npz", "NPZ")
+
+
+def zip_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
+    """Unpack a member of an archive, and no more of it than it declares.
+
+    Raises
+    ------
+    zipfile.BadZipFile
+        If it holds more or less than it declares, or its checksum is wrong.
+    """
+    # zipfile unpacks without a bound and ends silently at the declared size, so that it only
+    # gives the packed bytes here.
+    raw = copy.copy(info)
+    raw.compress_type, raw.file_size = zipfile.ZIP_STORED, info.compress_size
+    del raw.CRC
+    if info.compress_size > 2 * info.file_size + 4096:
+        msg = f"{info.filename} is packed into more than the bytes that it declares"
+        raise zipfile.BadZipFile(msg)
+    with archive.open(raw) as file:
+        content = _unpacked(file.read(), info.compress_type, info.file_size + 1)
+    if len(content) != info.file_size:
+        what = "more" if len(content) > info.file_size else "less"
+        msg = f"{info.filename} holds {what} than the {info.file_size} bytes that it declares"
+        raise zipfile.BadZipFile(msg)
+    if zlib.crc32(content) != info.CRC:
+        msg = f"Bad CRC-32 for file {info.filename!r}"
+        raise zipfile.BadZipFile(msg)
+    return content
+
+
+def _unpacked(packed: bytes, kind: int, most: int) -> bytes:
+    """The beginning of what some bytes hold, up to so many."""
+    if kind == zipfile.ZIP_STORED:
+        return packed[:most]
+    if kind == zipfile.ZIP_DEFLATED:
+        return zlib.decompressobj(-15).decompress(packed, most)
+    if kind == zipfile.ZIP_BZIP2:
+        return bz2.BZ2Decompressor().decompress(packed, most)
+    if kind != zipfile.ZIP_LZMA:
+        msg = f"its compression (type {kind}) is not supported"
+        raise NotImplementedError(msg)
+    # Version and size of the properties; lc, lp and pb in one byte; size of the dictionary.
+    _, size, lc_lp_pb, dictionary = struct.unpack_from("<HHBI", packed)
+    lp_pb, lc = divmod(lc_lp_pb, 9)
+    coding = {"lc": lc, "lp": lp_pb % 5, "pb": lp_pb // 5, "dict_size": dictionary}
+    engine = lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=[{"id": lzma.FILTER_LZMA1, **coding}])
+    return engine.decompress(packed[4 + size :], most)
+
+
+def from_image(data: bytes, path: str | Path, scratch: Scratch | None = None) -> RawMask:
+    """Read an image from its content; see :func:`from_bytes`.
+
+    Raises
+    ------
+    MaskError
+        If it is no image, damaged, of several frames, translucent or of a mode
+        that holds no labels.
+    """
+    if (plain := read_png(data, scratch=scratch)) is not None:
+        return RawMask(plain.values, plain.mode, "PNG")
+    if data.startswith(SIGNATURE):
+        _check_png(data, path)
+    try:
+        with Image.open(io.BytesIO(data)) as image:
+            return _from_pillow(image, path)
+    except MaskError:
+        raise
+    except UnidentifiedImageError as error:
+        raise MaskError(path, f"is no image: it begins with {data[:12]!r}") from error
+    except Image.DecompressionBombError as error:
+        problem = f"declares a size that no mask has: {error}; use TIFF or .npy for huge masks"
+        raise MaskError(path, problem) from error
+    except Exception as error:
+        raise MaskError(path, f"is damaged: {error}") from error
+
+
+def _check_png(data: bytes, path: str | Path) -> None:
+    """Check every checksum, as Pillow does not: it would give damaged pixels."""
+    at = len(SIGNATURE)
+    kind = b""
+    while kind != b"IEND":
+        head = data[at : at + 8]
+        stop = at + 12 + int.from_bytes(head[:4], "big")
+        if len(head) < 8 or stop > len(data):
+            raise MaskError(path, "is damaged: it is truncated")
+        kind = head[4:]
+        if zlib.crc32(data[at + 4 : stop - 4]) != int.from_bytes(data[stop - 4 : stop], "big"):
+            name = kind.decode("latin-1")
+            raise MaskError(path, f"is damaged: its part {name!r} does not match its checksum")
+        at = stop
+
+
+def _from_pillow(image: Image.Image, path: str | Path) -> RawMask:
+    kind = image.format or "image"
+    frames = getattr(image, "n_frames", 1)
+    if frames > 1:
+        raise MaskError(path, f"has {frames} frames; a mask has one: save each frame as a file")
+    image.load()
+    mode, pixels = image.mode, np.asarray(image)
+    if mode in ("LA", "PA", "RGBA"):
+        if translucent := int((pixels[..., -1] != 255).sum()):
+            problem = (
+                f"has {translucent} pixels that are not opaque; what lies under them is not "
+                "defined: save the mask without an alpha channel"
+            )
+            raise MaskError(path, problem)
+        pixels = pixels[..., :3] if mode == "RGBA" else pixels[..., 0]
+    elif mode not in _LABEL_MODES and mode != "RGB":
+        problem = f"has mode {mode!r}; a mask has one channel of integers, or colours: save as PNG"
+        raise MaskError(path, problem)
+    return RawMask(pixels, mode, kind, kind in _LOSSY)
+
+
+_UNKNOWN = np.uint16(0xFFFF)
+
+
+def _labels_of_colors(
+    rgb: NDArray[np.uint8], labels: LabelSet, path: str | Path
+) -> NDArray[np.integer[Any]]:
+    """Give each pixel the first value of the class whose colour it has."""
+    table, values = _color_table(labels)
+    codes = table[_packed(rgb)]
+    if (codes == _UNKNOWN).any():
+        raise MaskError(path, _unknown_text(rgb[codes == _UNKNOWN], labels))
+    found: NDArray[np.integer[Any]] = values[codes]
+    return found
+
+
+def _packed(rgb: NDArray[np.uint8]) -> NDArray[np.uint32]:
+    """One number a colour: 0xRRGGBB."""
+    wide = rgb.astype(np.uint32)
+    return np.asarray((wide[..., 0] << 16) | (wide[..., 1] << 8) | wide[..., 2], dtype=np.uint32)
+
+
+@lru_cache(maxsize=4)
+def _color_table(labels: LabelSet) -> tuple[NDArray[np.uint16], NDArray[Any]]:
+    """Code of each of 2^24 colours, and value of each code."""
+    table = np.full(1 << 24, _UNKNOWN, dtype=np.uint16)
+    entries = [(entry.values[0], entry.colors) for entry in labels.classes]
+    if labels.ignore_colors:
+        entries.append((labels.ignore[0], labels.ignore_colors))
+    for code, (_, colors) in enumerate(entries):
+        for red, green, blue in colors:
+            table[red << 16 | green << 8 | blue] = code
+    values = [value for value, _ in entries]
+    kinds = [np.iinfo(dtype) for dtype in (np.uint8, np.int64, np.uint64)]
+    fits = [k.dtype for k in kinds if k.min <= min(values) and max(values) <= k.max]
+    return table, np.array(values, dtype=fits[0] if fits else object)
+
+
+def count_colors(rgb: NDArray[np.uint8]) -> dict[str, int]:
+    """Pixels of each colour, most frequent first, as ``"#rrggbb"``."""
+    colors, counts = np.unique(_packed(rgb).ravel(), return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    return {f"#{int(colors[i]):06x}": int(counts[i]) for i in order}
+
+
+def _unknown_text(unknown: NDArray[np.uint8], labels: LabelSet) -> str:
+    found = count_colors(unknown)
+    shown = ", ".join(f"{color} ({n} pixels)" for color, n in list(found.items())[:8])
+    more = f" and {len(found) - 8} more" if len(found) > 8 else ""
+    hint = (
+        "many near colours mean that the mask was resized with interpolation or saved with loss"
+        if len(found) > 64
+        else "add them to a class or to ignore_colors"
+    )
+    return f"has colours that label set {labels.name!r} does not declare: {shown}{more}; {hint}"

@@ -6,18 +6,17 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from pathlib import PurePosixPath
 from typing import Any
 
 from segiou._support.files import Stamp
-from segiou.masks.pairing import MASK_SUFFIXES, split_ending
+from segiou.masks.pairing import check_found, is_mask
 from segiou.masks.read import MaskError
 
 __all__ = ["RemoteFolder"]
 
 _TRIES = 3
 _MOST_BYTES = 1 << 30
-#: What servers tell of a file's version, the best first.
+#: Keys under which file systems give a file's version, the best first.
 _VERSIONS = ("ETag", "etag", "md5", "CRC", "mtime", "LastModified", "last_modified")
 _DATES = ("Last-Modified", "updated", "modified")
 
@@ -31,7 +30,7 @@ class RemoteFolder:
     root : str
         The address.
     options : mapping
-        What fsspec is to know about it; never shown or kept.
+        Options for fsspec; never shown or kept.
     """
 
     root: str
@@ -66,12 +65,10 @@ class RemoteFolder:
         for name, info in sorted(listing.items()):
             relative = name[len(base) :].lstrip("/")
             path = f"{self.root}/{relative}"
-            if _is_mask(relative):
+            if is_mask(relative):
                 found[relative] = path
                 self._infos[path] = info
-        if not found:
-            msg = f"{self.root}: holds no mask files ({', '.join(sorted(MASK_SUFFIXES))})"
-            raise ValueError(msg)
+        check_found(found, self.root)
         return found
 
     def _system(self) -> tuple[Any, str]:
@@ -92,7 +89,7 @@ class RemoteFolder:
         return files, f"{base}/{relative}" if base else relative
 
     def stamp(self, path: str) -> Stamp:
-        """Size and ETag or date, as the server tells them."""
+        """Size and ETag or date, as the server gives them."""
         known = _stamp(self._infos.get(path) or {})
         if known.known:
             return known
@@ -138,9 +135,3 @@ def _stamp(info: Mapping[str, Any]) -> Stamp:
     size = info.get("size")
     version = next((info[key] for key in (*_VERSIONS, *_DATES) if info.get(key) is not None), None)
     return Stamp(int(size) if size is not None else None, None if version is None else str(version))
-
-
-def _is_mask(relative: str) -> bool:
-    path = PurePosixPath(relative)
-    hidden = any(part.startswith(".") for part in path.parts)
-    return split_ending(path.name)[1].lower() in MASK_SUFFIXES and not hidden

@@ -20,7 +20,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.masks.read import MaskError
+from segiou.masks.read import MaskError, load_npy
 
 __all__ = [
     "WINDOW_PIXELS",
@@ -194,16 +194,10 @@ def open_npy(path: str | Path, least: int) -> NpyMask | None:
     MaskError
         If it is damaged, or does not hold integers.
     """
-    try:
-        # Mapped for its header only: nothing of the map is ever touched.
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError, OSError, OverflowError) as error:
-        raise MaskError(path, f"is a damaged or unsafe .npy file: {error}") from error
-    if array.size < least:
-        return None
-    if array.dtype.kind not in "biu":
-        raise MaskError(path, f"holds {array.dtype}; labels must be integers: array.astype(int)")
-    return NpyMask(path, array)
+    # Mapped for its header only: nothing of the map is ever touched.
+    array = load_npy(Path(path), Path(path).stat().st_size, path)
+    assert isinstance(array, np.memmap)
+    return None if array.size < least else NpyMask(path, array)
 
 
 class NpyMask(FileMask):

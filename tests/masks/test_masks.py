@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+import io
 import json
 import os
 import pickle
+import struct
+import tracemalloc
+import zipfile
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +16,10 @@ import tifffile
 from PIL import Image
 
 from segiou.labels.label_files import load_labels
-from segiou.masks.read import LossyMaskError, MaskError, open_mask, read_mask
+from segiou.labels.label_set import LabelClass, LabelSet
+from segiou.masks.archives import ArchiveFolder
+from segiou.masks.read import LossyMaskError, MaskError, from_bytes, open_mask, read_mask
+from segiou.masks.windows import open_big
 
 HOSTILE = Path(__file__).parents[2] / "fixtures" / "hostile"
 EXPECTED = json.loads((HOSTILE / "expected.json").read_text())
@@ -156,3 +164,98 @@ def test_ignored_colours_become_an_ignored_value(tmp_path):
     aeroplane, void = voc.classes[1].colors[0], voc.ignore_colors[0]
     Image.fromarray(np.uint8([[aeroplane, void]])).save(tmp_path / "m.png")
     np.testing.assert_array_equal(read_mask(tmp_path / "m.png", voc), [[1, 255]])
+
+
+def forged_zip(content, name, declared, *, kind=zipfile.ZIP_DEFLATED, checksum=None):
+    """A zip whose only member says that it has another size, and perhaps another checksum."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", kind) as archive:
+        archive.writestr(name, content)
+    data = bytearray(file.getvalue())
+    for at in (data.index(b"PK\x03\x04") + 14, data.rindex(b"PK\x01\x02") + 16):
+        if checksum is not None:
+            struct.pack_into("<I", data, at, checksum)
+        struct.pack_into("<I", data, at + 8, declared)
+    return bytes(data)
+
+
+def npy(array):
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("kind", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_member_is_unpacked_no_further_than_it_declares(tmp_path, kind):
+    bomb = npy(np.zeros((1 << 10, 1 << 15), np.uint8))
+    (tmp_path / "a.npz").write_bytes(forged_zip(bomb, "arr_0.npy", 100, kind=kind))
+    (tmp_path / "a.zip").write_bytes(forged_zip(bomb, "a.npy", 100, kind=kind))
+    del bomb
+    zipped = ArchiveFolder(str(tmp_path / "a.zip"), str(tmp_path / "a.zip"))
+    path = zipped.find()["a.npy"]
+    tracemalloc.start()
+    try:
+        with pytest.raises(MaskError, match=r"a.npz: is a damaged or unsafe .npz file: "):
+            read_mask(tmp_path / "a.npz")
+        with pytest.raises(MaskError, match=r"a.npy: is damaged in its archive: "):
+            zipped.read(path)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("declared", [-1, 1])
+def test_a_member_has_the_size_that_it_declares_though_its_checksum_fits(tmp_path, declared):
+    content = npy(np.uint8([[1, 2, 3]]))
+    size = len(content) + declared
+    for stop in (size, size + 1):
+        checksum = zlib.crc32(content[:stop])
+        (tmp_path / "a.npz").write_bytes(forged_zip(content, "a.npy", size, checksum=checksum))
+        with pytest.raises(MaskError, match=r"a.npz: is a damaged or unsafe .npz file: "):
+            read_mask(tmp_path / "a.npz")
+    whole = forged_zip(content, "a.npy", len(content))
+    (tmp_path / "a.npz").write_bytes(whole)
+    assert read_mask(tmp_path / "a.npz").tolist() == [[1, 2, 3]]
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_numpy_file_that_goes_on_behind_its_array_is_refused(tmp_path, order):
+    content = npy(np.asarray(np.arange(6, dtype=np.uint8).reshape(2, 3), order=order))
+    (tmp_path / "a.npy").write_bytes(content)
+    assert read_mask(tmp_path / "a.npy").tolist() == [[0, 1, 2], [3, 4, 5]]
+    (tmp_path / "a.npy").write_bytes(content + b"\0" * 7)
+    (tmp_path / "a.npz").write_bytes(forged_zip(content + b"x", "a.npy", len(content) + 1))
+    message = r"a.npy: is a damaged .npy file: 7 bytes follow its array; save it again"
+    with pytest.raises(MaskError, match=message):
+        read_mask(tmp_path / "a.npy")
+    with pytest.raises(MaskError, match=message):
+        from_bytes((tmp_path / "a.npy").read_bytes(), tmp_path / "a.npy")
+    with pytest.raises(MaskError, match=message):
+        open_big(tmp_path / "a.npy", least=1)
+    with pytest.raises(MaskError, match=r"a.npz: .* 1 bytes follow its array"):
+        read_mask(tmp_path / "a.npz")
+
+
+@pytest.mark.parametrize("kind", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_members_are_unpacked_whatever_packed_them(tmp_path, kind):
+    rng = np.random.default_rng(0)
+    for array in (rng.integers(0, 256, (90, 80), np.uint8), np.zeros((3, 0), np.uint8)):
+        with zipfile.ZipFile(tmp_path / "a.npz", "w", kind) as archive:
+            archive.writestr("a.npy", npy(array))
+        np.testing.assert_array_equal(read_mask(tmp_path / "a.npz"), array)
+
+
+def test_what_is_no_array_in_an_npz_is_refused(tmp_path):
+    for content in (b"text", b"", forged_zip(b"x", "x.npy", 1), npy(np.uint8([[1]]))[:50]):
+        with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+            archive.writestr("a.npy", content)
+        with pytest.raises(MaskError, match=r"a.npz: is a damaged or unsafe .npy file"):
+            read_mask(tmp_path / "a.npz")
+
+
+def test_an_ignored_value_of_a_colour_may_be_any_integer(tmp_path):
+    Image.fromarray(np.uint8([[[1, 2, 3], [0, 0, 0]]])).save(tmp_path / "m.png")
+    for value in (-1, 255, 300, 2**63, 2**64 - 1):
+        classes = (LabelClass("a", (7,), ((1, 2, 3),)),)
+        made = LabelSet("x", classes, ignore=(value,), ignore_colors=((0, 0, 0),))
+        assert read_mask(tmp_path / "m.png", made).tolist() == [[7, value]]

@@ -13,11 +13,11 @@ from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
 from PIL import Image
 
-from segiou.masks import png as door
-from segiou.masks.png import PngHeader, Scratch, read_png, read_png_header
+from segiou.masks import png as reader
+from segiou.masks.png import Scratch, read_png
 
 pytestmark = pytest.mark.skipif(
-    not door.EXTENSION_BUILT, reason="the C extension of the PNG reader is not built"
+    not reader.EXTENSION_BUILT, reason="the C extension of the PNG reader is not built"
 )
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "data"
@@ -36,7 +36,7 @@ def saved(image, **options):
 def test_grey_of_two_bits_is_spread_over_the_byte(png):
     mask = read_png(png.write([[0, 1, 2, 3, 1]], depth=2))
     assert mask.values.tolist() == [[0, 85, 170, 255, 85]]
-    assert (mask.mode, mask.palette, mask.transparent) == ("L", None, False)
+    assert mask.mode == "L"
 
 
 def test_grey_of_four_bits_is_spread_over_the_byte(png):
@@ -51,7 +51,6 @@ def test_one_bit_gives_zero_and_one(png):
 def test_palette_indices_are_kept_even_beyond_the_palette(png):
     mask = read_png(png.write([[0, 1, 200]], color=3, palette=b"\1\2\3\4\5\6"))
     assert (mask.mode, mask.values.tolist()) == ("P", [[0, 1, 200]])
-    assert mask.palette.tolist() == [[1, 2, 3], [4, 5, 6]]
 
 
 def test_a_paeth_row_worked_out_by_hand(png):
@@ -112,56 +111,29 @@ def test_every_real_mask(png, folder):
     assert [path.name for path in paths if not png.agrees(path.read_bytes())] == []
 
 
-# The header
-
-
-def test_header_of_any_lawful_file(png):
-    assert read_png_header(png.write([[1, 2, 3]], color=3)) == PngHeader(3, 1, 8, 3, False)
-    rgb = saved(Image.new("RGB", (4, 5)))
-    assert read_png_header(memoryview(rgb)[:33]) == PngHeader(4, 5, 8, 2, False)
-    interlaced = png.SIGNATURE + png.header(4, 5, 16, 6, interlace=1)
-    assert read_png_header(interlaced) == PngHeader(4, 5, 16, 6, True)
-
-
 @pytest.mark.parametrize(
     "fields",
     [
         {"width": 0},
         {"height": 0},
         {"width": 1 << 31},
+        {"width": 1 << 16, "height": 1 << 16},
         {"depth": 3},
+        {"depth": 16},
         {"depth": 16, "color": 3},
-        {"depth": 4, "color": 2},
         {"color": 1},
+        {"color": 2},
         {"compression": 1},
         {"filtering": 1},
+        {"interlace": 1},
         {"interlace": 2},
     ],
 )
-def test_no_header_where_a_field_is_unlawful(png, fields):
-    assert (
-        read_png_header(png.SIGNATURE + png.header(**({"width": 4, "height": 5} | fields))) is None
-    )
-
-
-def test_no_header_where_it_is_short_damaged_or_of_another_format(png):
-    data = png.SIGNATURE + png.header(4, 5)
-    assert read_png_header(data) is not None
-    assert read_png_header(data[:-1]) is None
-    assert read_png_header(data[:-1] + bytes([data[-1] ^ 1])) is None
-    assert read_png_header(b"GIF89a" + data[6:]) is None
-    assert read_png_header(b"") is None
-
-
-# What may be passed
-
-
-def test_any_buffer_in_one_piece_is_read_and_left_alone(png):
+def test_a_header_that_is_not_plain_is_left_to_pillow(png, fields):
     data = png.write([[1, 2], [3, 4]])
-    for whole in (data, bytearray(data), memoryview(data), memoryview(data).cast("b")):
-        assert read_png(whole).values.tolist() == [[1, 2], [3, 4]]
-    doubled = bytes(byte for byte in data for _ in range(2))
-    assert read_png(memoryview(doubled)[::2]) is None
+    assert read_png(png.SIGNATURE + png.header(2, 2) + data[33:]) is not None
+    header = png.header(**({"width": 2, "height": 2} | fields))
+    assert read_png(png.SIGNATURE + header + data[33:]) is None
 
 
 def test_values_are_the_callers_own(png):

@@ -18,10 +18,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from segiou.masks import png as door
+from segiou.masks import png as reader
 
 pytestmark = pytest.mark.skipif(
-    not door.EXTENSION_BUILT, reason="the C extension of the PNG reader is not built"
+    not reader.EXTENSION_BUILT, reason="the C extension of the PNG reader is not built"
 )
 
 INPUTS = int(os.environ.get("SEGIOU_FUZZ_INPUTS", "1500"))
@@ -166,4 +166,4 @@ def test_pixels_of_any_kind_come_back(png):
         filters = rng.integers(0, 5, height).tolist()
         data = png.write(samples, filters=filters)
         assert png.agrees(data)
-        np.testing.assert_array_equal(door.read_png(data).values, samples)
+        np.testing.assert_array_equal(reader.read_png(data).values, samples)

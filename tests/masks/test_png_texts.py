@@ -6,11 +6,11 @@ import zlib
 
 import pytest
 
-from segiou.masks import png as door
+from segiou.masks import png as reader
 from segiou.masks.png import read_png
 
 needs_extension = pytest.mark.skipif(
-    not door.EXTENSION_BUILT, reason="the C extension of the PNG reader is not built"
+    not reader.EXTENSION_BUILT, reason="the C extension of the PNG reader is not built"
 )
 
 SAMPLES = [[0, 1, 1], [2, 2, 1]]
