@@ -127,7 +127,7 @@ def test_a_member_larger_than_it_declares_is_damaged(tmp_path):
         struct.pack_into("<I", data, at, 1000)
     (tmp_path / "p.zip").write_bytes(data)
     zip_of(tmp_path / "t.zip", [("a.png", png([[1]]))])
-    with pytest.raises(DataError, match=r"p.zip/a.png: is damaged in its archive: a.png holds more than"):
+    with pytest.raises(DataError, match=r"p.zip/a.png: .* holds more than the 1000 bytes"):
         score(tmp_path / "t.zip", tmp_path / "p.zip")
 
 
