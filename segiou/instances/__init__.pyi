@@ -1,3 +1,5 @@
+from segiou.instances.panoptic import PanopticCounts as PanopticCounts
+from segiou.instances.segments import PROTOCOLS as PROTOCOLS, PanopticProtocol as PanopticProtocol
 from segiou.instances.weighted import (
     CITYSCAPES_INSTANCE_SIZES as CITYSCAPES_INSTANCE_SIZES,
     InstanceCounts as InstanceCounts,

@@ -125,6 +125,8 @@ def match_segments(
     things: NDArray[np.bool_],
     protocol: PanopticProtocol,
     crowd: Iterable[int] = (),
+    *,
+    unknown_is_void: bool = False,
 ) -> Matches:
     """Match the segments of one image; see ``PanopticCounts.update``.
 
@@ -139,7 +141,7 @@ def match_segments(
     in_truth, in_pred, pixels = count_id_pairs(*codes)
     sides = (
         _segments(in_truth, class_indices[0], things, "truth"),
-        _segments(in_pred, class_indices[1], things, "pred"),
+        _segments(in_pred, class_indices[1], things, "pred", unknown_is_void),
     )
     if protocol.void == "drop":
         pixels = np.where(sides[0].is_void[sides[0].of_pair], 0, pixels)
@@ -167,18 +169,22 @@ def _packed(classes: Any, ids: Any, side: str) -> Ints:
 
 
 def _segments(
-    codes: NDArray[Any], indices: dict[int, int], things: NDArray[np.bool_], side: str
+    codes: NDArray[Any],
+    indices: dict[int, int],
+    things: NDArray[np.bool_],
+    side: str,
+    unknown_is_void: bool = False,
 ) -> _Side:
     """Segments of one side; all pixels of a stuff class, or of void, are one segment."""
     values, ids = codes >> _ID_BITS, codes & (2**_ID_BITS - 1)
     unknown = sorted({*values.tolist()} - indices.keys())
-    if unknown:
+    if unknown and not unknown_is_void:
         shown = ", ".join(map(str, unknown[:6]))
         msg = f"{side}_classes has values that are no class: {shown}; declare them, or " + (
             "ignore them: ignore=…" if side == "truth" else "count them as void: unassigned='count'"
         )
         raise ValueError(msg)
-    classes = np.array([indices[value] for value in values.tolist()], dtype=np.int64)
+    classes = np.array([indices.get(value, VOID) for value in values.tolist()], dtype=np.int64)
     is_thing = np.append(things, False)[classes]
     keys = np.stack([classes, np.where(is_thing, ids, 0)], axis=1)
     found, of_pair = np.unique(keys, axis=0, return_inverse=True)
