@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
 from numbers import Integral
 from pathlib import Path
+from typing import Any
 
 from segiou._support.arguments import refuse_kind
-from segiou.labels.label_set import LabelSet
+from segiou.labels.label_set import LabelClass, LabelSet
 
 __all__ = ["labelset_names", "load_labels"]
 
@@ -26,8 +28,9 @@ def load_labels(labels: LabelSet | str | Path | Sequence[str] | int) -> LabelSet
     Parameters
     ----------
     labels : LabelSet, str, path, sequence of str or int
-        A set, the name of a preset, the path of a TOML file, class names for
-        the values 0, 1, 2, …, or the number of classes.
+        A set, the name of a preset, the path of a TOML file or of nnU-Net's
+        ``dataset.json``, class names for the values 0, 1, 2, …, or the number
+        of classes.
 
     Raises
     ------
@@ -57,9 +60,55 @@ def load_labels(labels: LabelSet | str | Path | Sequence[str] | int) -> LabelSet
         with resources.as_file(preset) as path:
             return LabelSet.from_toml(path)
     if path.is_file():
-        return LabelSet.from_toml(path)
+        return _of_json(path) if path.suffix == ".json" else LabelSet.from_toml(path)
     msg = (
         f"no label set {name!r}: it is neither a preset nor a file. "
         f"Presets: {', '.join(labelset_names())}; or give the path of a TOML file"
     )
     raise ValueError(msg)
+
+
+def _of_json(path: Path) -> LabelSet:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        msg = f"{path}: is no JSON: {error}"
+        raise ValueError(msg) from error
+    labels = found.get("labels") if isinstance(found, dict) else None
+    if not isinstance(labels, dict) or not labels:
+        msg = f"{path}: is no dataset.json of nnU-Net: it has no 'labels', names with their values"
+        raise ValueError(msg)
+    return _of_nnunet(labels, str(found.get("name") or path.resolve().parent.name), path)
+
+
+def _of_nnunet(labels: Mapping[str, Any], name: str, path: Path) -> LabelSet:
+    """Labels of nnU-Net: names with a value, or with several, which are regions.
+
+    Values that occur in regions only become classes named after their number.
+    """
+    values = {label: _label_values(label, given, path) for label, given in labels.items()}
+    ignored = values.pop("ignore", ())
+    single = {found[0]: label for label, found in values.items() if len(found) == 1}
+    every = sorted({value for found in values.values() for value in found})
+    names = {value: single.get(value, f"label {value}") for value in every}
+    has_regions = any(isinstance(given, list) for given in labels.values())
+    groups = {
+        label: tuple(names[value] for value in found)
+        for label, found in values.items()
+        if has_regions and found != (0,)
+    }
+    return LabelSet(
+        name,
+        tuple(LabelClass(names[value], (value,)) for value in every),
+        ignore=ignored,
+        groups=groups,
+        source=f"nnU-Net, {path.name}",
+    )
+
+
+def _label_values(label: str, given: Any, path: Path) -> tuple[int, ...]:
+    several = given if isinstance(given, list) else [given]
+    if not several or not all(isinstance(v, int) and not isinstance(v, bool) for v in several):
+        msg = f"{path}: label {label!r} must have an integer, or a list of them, not {given!r}"
+        raise ValueError(msg)
+    return tuple(several)
