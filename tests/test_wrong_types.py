@@ -16,6 +16,7 @@ from segiou.counting.counts import Tally
 from segiou.counting.encoding import count_pairs
 from segiou.labels.label_set import LabelClass
 from segiou.masks.read import read_mask
+from segiou.runs.run import run_of
 
 RUN = segiou.score([[[0, 1]], [[0, 0]]], [[[0, 1]], [[0, 1]]], labels=2)
 CM = RUN.total()
@@ -38,9 +39,9 @@ WRONG_KINDS = [
     (lambda: segiou.bootstrap(RUN.counts, groups="drive"), "groups must be a sequence.*not str"),
     (lambda: segiou.compare(RUN, "b.sqlite"), "not str; open a run file with segiou.Run.open"),
     (lambda: segiou.compare(RUN, RUN, names=5), "names must be a sequence of names.*not int"),
-    (lambda: RUN.merge(None), "merge takes runs, not NoneType"),
+    (lambda: RUN.merge(None), "each argument of merge must be a Run, not NoneType"),
     (lambda: RUN.select("0"), "ids must be a sequence of ids, not str"),
-    (lambda: RUN.groups(None), "a regular expression or a function, not NoneType"),
+    (lambda: RUN.groups(None), "a regular expression, a mapping or a function, not NoneType"),
     (lambda: RUN.report(worst="3"), r"worst must be an integer, not str \('3'\)"),
     (lambda: RUN.report(intervals=True), "intervals must be what Run.intervals gives, not bool"),
     (lambda: segiou.Run.open(3), "path must be a path, not int"),
@@ -121,11 +122,11 @@ WRONG_KINDS = [
     (lambda: count_pairs([0], [0], 2, ignore="255"), r"ignore must be an int.*str \('255'\)"),
     (lambda: count_pairs([0], [0], 2, ignore=[2.5]), r"ignore must be an integer, not float"),
     (lambda: count_pairs([0], [0], 2, unassigned=None), "'error' or 'count', not NoneType"),
-    (lambda: segiou.Run(CM.options, 3), "images must be ImageCounts, one an image.*not int"),
-    (lambda: segiou.Run(CM.options, [RUN]), "each of images must be an ImageCount, not Run"),
-    (lambda: segiou.Run(CM.options, skipped=["x"]), "each of skipped must be a Problem, not str"),
-    (lambda: segiou.Run(CM.options, provenance=["a"]), "provenance must be a mapping, not list"),
-    (lambda: segiou.Run(CM.options, boundary="yes"), "boundary must be True or BoundaryOptions"),
+    (lambda: run_of(CM.options, 3), "images must be ImageCounts, one an image.*not int"),
+    (lambda: run_of(CM.options, [RUN]), "each of images must be an ImageCount, not Run"),
+    (lambda: run_of(CM.options, skipped=["x"]), "each of skipped must be a Problem, not str"),
+    (lambda: run_of(CM.options, provenance=["a"]), "provenance must be a mapping, not list"),
+    (lambda: run_of(CM.options, boundary="yes"), "boundary must be True or BoundaryOptions"),
     (lambda: geometry.mask_to_box("mask"), "mask must be boolean or integer, got dtype <U4"),
     (lambda: geometry.box_to_mask(None, (2, 2)), "each box must be integers or floats"),
     (lambda: geometry.box_to_mask(BOX, (2, 2), fmt=None), "'xywh' or 'cxcywh', not NoneType"),
@@ -228,8 +229,8 @@ def test_flags_of_numpy_are_flags(flag):
 
 
 def test_boundary_options_of_a_run_may_be_asked_for_with_true():
-    assert segiou.Run(CM.options, boundary=True).boundary_options == BoundaryOptions()
-    assert segiou.Run(CM.options, boundary=False).boundary_options is None
+    assert run_of(CM.options, boundary=True).boundary_options == BoundaryOptions()
+    assert run_of(CM.options, boundary=False).boundary_options is None
 
 
 @pytest.mark.parametrize("number", [np.int64(19), np.uint8(19)])

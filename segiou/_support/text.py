@@ -13,6 +13,7 @@ import numpy as np
 __all__ = [
     "called",
     "classes",
+    "encodable",
     "listed",
     "p_text",
     "percent",
@@ -137,6 +138,17 @@ def classes(names: Sequence[str]) -> str:
     ('class 0 and class 7', 'road and car')
     """
     return listed([called(name) for name in names])
+
+
+def encodable(name: str) -> str:
+    r"""Escape what no encoding of Unicode can hold, as in names that are not UTF-8.
+
+    Examples
+    --------
+    >>> encodable("é\udcff.png")
+    'é\\udcff.png'
+    """
+    return name.encode("utf-8", "backslashreplace").decode()
 
 
 def plural(number: int, one: str, many: str | None = None) -> str:

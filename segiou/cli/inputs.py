@@ -1,4 +1,4 @@
-"""What commands begin with: options as arguments of the library, and runs from files or folders."""
+"""What commands begin with: the job that options describe, and runs from files or folders."""
 
 from __future__ import annotations
 
@@ -6,56 +6,61 @@ import argparse
 import csv
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from segiou.boundary.boundary_options import BoundaryOptions
 from segiou.cli.console import note, progress_bar
 from segiou.cli.parsers import option_of
+from segiou.labels.class_options import ClassOptions
+from segiou.metrics.protocols import load_protocol
 from segiou.runs.run import Run
-from segiou.scoring.folder import score_folder
+from segiou.scoring.folder import score_job
+from segiou.scoring.job import Job
 
-__all__ = [
-    "boundary_options",
-    "class_options",
-    "groups_argument",
-    "is_run_file",
-    "open_run",
-    "score_now",
-    "scoring_options",
-]
+if TYPE_CHECKING:
+    from segiou.boundary.boundary_options import BoundaryOptions
+
+__all__ = ["groups_argument", "is_run_file", "job_of", "open_run", "score_now"]
 
 _CLASSES = ("labels", "pred_labels", "ignore", "exclude", "unassigned")
 _PAIRING = ("truth_suffix", "pred_suffix", "key", "missing", "extra")
 _READING = ("allow_lossy", "resize_pred", "on_error")
+_RUNNING = ("workers", "run", "shard", "processes", "dask")
 _SQLITE = b"SQLite format 3\0"
 
 
-def class_options(parsed: argparse.Namespace) -> dict[str, Any]:
-    """Arguments that say what the classes are; they must be given with folders of masks."""
+def job_of(truth: str, pred: str, parsed: argparse.Namespace) -> Job:
+    """The job that the options of scoring describe."""
     if parsed.labels is None:
         msg = (
             "folders of masks need --labels SET: a preset, a TOML file or a number of classes; "
             "segiou inspect DIR shows which presets fit"
         )
         raise ValueError(msg)
-    return {name: getattr(parsed, name) for name in _CLASSES}
+    options = ClassOptions.of(**{name: getattr(parsed, name) for name in _CLASSES})
+    options.warn_of_ignored_classes(stacklevel=2)
+    given = {name: getattr(parsed, name) for name in (*_PAIRING, *_READING)}
+    given |= {name: getattr(parsed, name, None) for name in _RUNNING}
+    return Job(
+        truth=truth,
+        pred=pred,
+        options=options,
+        protocol=load_protocol(parsed.protocol or "segiou"),
+        boundary=_boundary_options(parsed),
+        **given,
+    )
 
 
-def scoring_options(parsed: argparse.Namespace) -> dict[str, Any]:
-    """Arguments of scoring that every command with masks takes."""
-    others = {name: getattr(parsed, name) for name in (*_PAIRING, *_READING)}
-    protocol = parsed.protocol or "segiou"
-    return class_options(parsed) | others | {"protocol": protocol, "workers": parsed.workers}
-
-
-def boundary_options(parsed: argparse.Namespace) -> BoundaryOptions | None:
+def _boundary_options(parsed: argparse.Namespace) -> BoundaryOptions | None:
     """What to measure at boundaries, if anything."""
-    if getattr(parsed, "metric", None) == "boundary_iou":
-        return BoundaryOptions(contours=())
+    for_metric = getattr(parsed, "metric", None) == "boundary_iou"
     names = {"widths": "boundary", "tolerances": "boundary_tolerance"}
     given = {name: getattr(parsed, option, None) for name, option in names.items()}
     lists = {name: text.split(",") for name, text in given.items() if text is not None}
-    return BoundaryOptions(**lists) if lists else None
+    if not (for_metric or lists):
+        return None
+    from segiou.boundary.boundary_options import BoundaryOptions
+
+    return BoundaryOptions(contours=()) if for_metric else BoundaryOptions(**lists)
 
 
 def groups_argument(text: str | None) -> str | Mapping[str, str] | None:
@@ -113,8 +118,6 @@ def score_now(truth: str, pred: str, parsed: argparse.Namespace) -> Run:
         if is_run_file(path):
             msg = f"{path} is a run file, not masks; give folders of masks only, or run files only"
             raise ValueError(msg)
-    options = scoring_options(parsed)
+    job = job_of(truth, pred, parsed)
     with progress_bar(f"scoring {pred}", quiet=parsed.quiet) as progress:
-        return score_folder(
-            truth, pred, **options, boundary=boundary_options(parsed), progress=progress
-        )
+        return score_job(job, progress=progress)

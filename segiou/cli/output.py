@@ -9,7 +9,8 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from segiou._support.files import problem_lines, write_whole
+from segiou._support.files import Problem, problem_lines, write_whole
+from segiou._support.text import encodable
 from segiou.analysis.comparison import Comparison
 from segiou.analysis.intervals import Intervals
 from segiou.cli.checks import findings_format, report_format, wants_intervals
@@ -20,8 +21,7 @@ from segiou.cli.thresholds import Threshold, failed_thresholds
 from segiou.masks.sources import open_source
 from segiou.report.formats import render
 from segiou.report.report import Report
-from segiou.runs.run import Problem, Run
-from segiou.runs.tables import shown
+from segiou.runs.run import Run
 
 __all__ = ["show_run", "write_comparison_pages", "write_findings", "write_problems"]
 
@@ -147,7 +147,7 @@ def write_problems(path: str, problems: Iterable[Problem]) -> None:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["file", "problem"])
-    writer.writerows((shown(problem.where), shown(problem.text)) for problem in problems)
+    writer.writerows((encodable(problem.where), encodable(problem.text)) for problem in problems)
     _write_text(path, out.getvalue())
 
 

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 
 from segiou.cli.checks import check_images, check_paths, check_report, wants_intervals
 from segiou.cli.console import EXIT_INTERRUPTED, interruptible, note, noted_warnings, progress_bar
-from segiou.cli.inputs import boundary_options, class_options, scoring_options
+from segiou.cli.inputs import job_of
 from segiou.cli.output import show_run, write_problems
 from segiou.cli.parsers import EXIT_DATA
 from segiou.cli.thresholds import read_thresholds
-from segiou.labels.class_options import ClassOptions
 from segiou.masks.pairing import Pair
 from segiou.runs.run import Run
-from segiou.scoring.folder import score_folder
-from segiou.scoring.pairings import DataError, Stopped
+from segiou.scoring.folder import score_job
+from segiou.scoring.job import Job
+from segiou.scoring.pairings import DataError, ScoringStopped
 
 __all__ = ["score"]
 
@@ -24,16 +24,16 @@ def score(parsed: argparse.Namespace) -> int:
     """Check the options, score, show and write, check the thresholds."""
     thresholds = read_thresholds(parsed.fail_under)
     check_paths(parsed)
-    classes = ClassOptions.of(**class_options(parsed))
-    check_report(parsed, thresholds, classes, boundary=boundary_options(parsed) is not None)
     try:
         with noted_warnings(quiet=parsed.quiet):
-            run = _score(parsed)
+            job = job_of(parsed.truth, parsed.pred, parsed)
+            check_report(parsed, thresholds, job.options, boundary=job.boundary is not None)
+            run = _score(job, parsed)
     except DataError as error:
         if parsed.problems:
             write_problems(parsed.problems, error.problems)
         raise
-    except Stopped as stopped:
+    except ScoringStopped as stopped:
         note(str(stopped) + _how_to_continue(parsed))
         return EXIT_INTERRUPTED
     if parsed.problems:
@@ -42,20 +42,13 @@ def score(parsed: argparse.Namespace) -> int:
     return code or (EXIT_DATA if run.skipped and parsed.on_error == "skip" else 0)
 
 
-def _score(parsed: argparse.Namespace) -> Run:
+def _score(job: Job, parsed: argparse.Namespace) -> Run:
     with (
         interruptible(kept=bool(parsed.run)) as stop,
         progress_bar("scoring", quiet=parsed.quiet) as progress,
     ):
-        return score_folder(
-            parsed.truth,
-            parsed.pred,
-            **scoring_options(parsed),
-            boundary=boundary_options(parsed),
-            run=parsed.run,
-            shard=parsed.shard,
-            processes=parsed.processes,
-            dask=parsed.dask,
+        return score_job(
+            job,
             progress=progress,
             stop=stop,
             on_paired=lambda pairs: _check_pairs(pairs, parsed),

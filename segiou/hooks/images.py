@@ -8,7 +8,8 @@ from typing import Any, Literal, Self
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.arrays import framework_of, to_host
 from segiou.labels.class_options import ClassOptions
-from segiou.runs.run import ImageCount, Run
+from segiou.runs.image_counts import ImageCount
+from segiou.runs.run import Run, run_of
 
 __all__ = ["ImageCounts"]
 
@@ -127,7 +128,7 @@ class ImageCounts:
 
     def run(self, **about: Any) -> Run:
         """A :class:`segiou.Run` of the images: worst images, intervals, comparisons."""
-        return Run(self.options, self.images, **about)
+        return run_of(self.options, self.images, **about)
 
     def total(self) -> ConfusionMatrix:
         """All images in one confusion matrix."""

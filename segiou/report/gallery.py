@@ -24,7 +24,8 @@ from segiou.metrics.ratio import Floats
 from segiou.report.page import Color
 
 if TYPE_CHECKING:
-    from segiou.runs.run import ImageCount, Run
+    from segiou.runs.image_counts import ImageCount
+    from segiou.runs.run import Run
 
 __all__ = [
     "GALLERY_BYTES",

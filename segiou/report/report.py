@@ -25,7 +25,7 @@ from segiou.metrics.per_image import FineGrained, fine_grained
 from segiou.metrics.protocols import Mean, Protocol
 from segiou.metrics.ratio import Floats, ratio
 from segiou.report import formats
-from segiou.runs.run import Images
+from segiou.runs.run import Run
 
 __all__ = [
     "ChannelReport",
@@ -518,7 +518,7 @@ _MANY_COUNTS = 1 << 24
 
 
 def report_of(
-    images: Images,
+    run: Run,
     rule: Protocol,
     title: str,
     intervals: Intervals | None,
@@ -532,29 +532,29 @@ def report_of(
         check_kind("intervals", intervals, Intervals, "what Run.intervals gives")
     check_integer("worst", worst, 0)
     check_kind("title", title, str, "text")
-    few = len(images) * images.options.num_classes <= _MANY_COUNTS
-    listed = WorstImages(worst_by, tuple(images.worst(worst, by=worst_by))) if worst else None
+    few = len(run) * run.options.num_classes <= _MANY_COUNTS
+    listed = WorstImages(worst_by, tuple(run.worst(worst, by=worst_by))) if worst else None
     return Report(
-        class_names=images.class_names,
-        tally=images._total.tally,
-        pairs=len(images),
+        class_names=run.class_names,
+        tally=run._total.tally,
+        pairs=len(run),
         protocol=rule,
-        include=rule.include_of(images),
-        per_image=images.counts if few or rule.needs_images else None,
-        ids=images.ids if few or rule.needs_images else (),
-        groups=images.options.groups,
-        title=title or images.name,
-        provenance=images.provenance,
+        include=rule.include_of(run),
+        per_image=run.counts if few or rule.needs_images else None,
+        ids=run.ids if few or rule.needs_images else (),
+        groups=run.options.groups,
+        title=title or run.name,
+        provenance=run.provenance,
         intervals=intervals,
         worst_images=listed,
         left_out=left_out,
-        **_boundary_part(images),
+        **_boundary_part(run),
     )
 
 
-def _boundary_part(images: Images) -> dict[str, Any]:
-    total = images._boundary_total
+def _boundary_part(run: Run) -> dict[str, Any]:
+    total = run._boundary_total
     if total is None:
         return {}
-    rows = boundary_rows(total, images.class_names, include=images.include)
+    rows = boundary_rows(total, run.class_names, include=run.include)
     return {"boundary": tuple(rows), "boundary_options": total.options.to_dict()}

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +14,7 @@ from segiou.counting.counts import Counts
 
 __all__ = [
     "band_counts",
-    "boundary_crc",
+    "boundary_length",
     "decode_cells",
     "encode_cells",
     "pack_boundary",
@@ -153,6 +152,11 @@ def pack_boundary(counts: BoundaryCounts) -> bytes:
     return packed
 
 
+def boundary_length(num_classes: int, options: BoundaryOptions) -> int:
+    """Entries of the counts of one image."""
+    return len(BoundaryCounts.zeros(num_classes, options).table)
+
+
 def unpack_boundaries(
     packed: Sequence[bytes], num_classes: int, options: BoundaryOptions
 ) -> BoundaryCounts:
@@ -163,7 +167,7 @@ def unpack_boundaries(
     ValueError
         If something is not what the counts of an image look like.
     """
-    length = len(BoundaryCounts.zeros(num_classes, options).table)
+    length = boundary_length(num_classes, options)
     table = np.zeros((len(packed), length), dtype=np.int64)
     sizes, cells, values = decode_cells(list(packed), length)
     table[np.repeat(np.arange(len(packed)), sizes), cells] = values
@@ -171,17 +175,16 @@ def unpack_boundaries(
 
 
 def sum_boundaries(
-    packed: Sequence[bytes], num_classes: int, options: BoundaryOptions
+    packed: Iterable[bytes], num_classes: int, options: BoundaryOptions
 ) -> BoundaryCounts:
     """Sum the counts of images; memory does not grow with their number."""
     total = BoundaryCounts.zeros(num_classes, options)
-    for start in range(0, len(packed), _BLOCK):
-        part = unpack_boundaries(packed[start : start + _BLOCK], num_classes, options)
+    for part in _unpacked(packed, num_classes, options):
         total += part.summed()
     return total
 
 
-def band_counts(packed: Sequence[bytes], num_classes: int, options: BoundaryOptions) -> Counts:
+def band_counts(packed: Iterable[bytes], num_classes: int, options: BoundaryOptions) -> Counts:
     """Counts of Boundary IoU at the first width of each image, (N, C).
 
     Raises
@@ -192,14 +195,16 @@ def band_counts(packed: Sequence[bytes], num_classes: int, options: BoundaryOpti
     if not options.widths:
         msg = "no width of Boundary IoU was measured; see BoundaryOptions"
         raise ValueError(msg)
-    parts = []
-    for start in range(0, max(1, len(packed)), _BLOCK):
-        part = unpack_boundaries(packed[start : start + _BLOCK], num_classes, options)
+    parts = [np.zeros((4, 0, num_classes), dtype=np.int64)]
+    for part in _unpacked(packed, num_classes, options):
         found = part.band_counts()
-        parts.append([array[:, 0] for array in (found.tp, found.fp, found.fn, found.tn)])
-    return Counts(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+        parts.append(np.stack([a[:, 0] for a in (found.tp, found.fp, found.fn, found.tn)]))
+    return Counts(*np.concatenate(parts, axis=1))
 
 
-def boundary_crc(id: str, packed: bytes) -> int:
-    """Check sum of a row of the table ``boundary``."""
-    return zlib.crc32(packed, zlib.crc32(f"{id}\0".encode("utf-8", "surrogateescape")))
+def _unpacked(
+    packed: Iterable[bytes], num_classes: int, options: BoundaryOptions
+) -> Iterator[BoundaryCounts]:
+    remaining = iter(packed)
+    while part := list(islice(remaining, _BLOCK)):
+        yield unpack_boundaries(part, num_classes, options)

@@ -1,8 +1,8 @@
-"""The tables of a run file: SQLite that anyone can open and ask.
+"""The tables of a run file: SQLite that anyone can open and query.
 
 docs/runs.md describes them with examples. ``image`` holds one row an image,
-in the order of the ids; the views ``cell`` and ``class_count`` take its counts
-apart in plain SQL.
+in the order of the ids; the views ``cell`` and ``class_count`` decode its
+counts in plain SQL. Everything that a number depends on has a checksum.
 """
 
 from __future__ import annotations
@@ -12,44 +12,41 @@ import sqlite3
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from segiou.runs.header import Header
+from segiou.runs.header import Header, read_count
 
 __all__ = [
     "APPLICATION_ID",
     "FORMAT_VERSION",
+    "SCHEMA",
     "RunFileError",
+    "Totals",
     "check_is_run",
+    "checksum",
     "explained",
-    "from_text",
     "harden",
-    "id_order",
     "is_empty",
-    "objects_of",
     "open_reading",
-    "read_entries",
-    "read_header",
-    "row_crc",
-    "schema_of",
-    "to_text",
+    "read_head",
     "write_entries",
 ]
 
 #: "sIoU" in ASCII, so that `file` and others can tell a run from any SQLite file.
 APPLICATION_ID = 0x73496F55
-#: Of a run with boundary counts; one without is of version 1.
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 
 _IMAGE_COLUMNS = """(
   id PRIMARY KEY,        -- key of the pair; TEXT, or BLOB where a name is not UTF-8
   truth, pred,           -- files, within the folders that run names
   truth_size, truth_version, pred_size, pred_version,  -- bytes; mtime in ns, ETag or CRC
+  files_crc INTEGER NOT NULL,  -- CRC-32 of id and the six columns before
   pixels INTEGER NOT NULL,
   ignored INTEGER NOT NULL,
   cells BLOB NOT NULL,   -- filled cells of the confusion matrix: see the view cell
-  crc INTEGER NOT NULL   -- CRC-32 of id, ignored and cells
+  crc INTEGER NOT NULL   -- CRC-32 of id, pixels, ignored and cells
 ) WITHOUT ROWID"""
 
 _RUN = """CREATE TABLE run (
@@ -60,8 +57,9 @@ _RUN = """CREATE TABLE run (
 
 _SKIPPED = """CREATE TABLE skipped (
   id,                    -- key of the pair, where there is one
-  path,                  -- the file that is the matter
-  problem TEXT NOT NULL
+  path,                  -- the file that has the problem
+  problem TEXT NOT NULL,
+  crc INTEGER NOT NULL   -- CRC-32 of id, path and problem
 )"""
 
 _BOUNDARY = """CREATE TABLE boundary (
@@ -80,9 +78,8 @@ def _byte(at: str) -> str:
     return f"({high}) * 16 + {low}"
 
 
-# LEB128 by hand, one step a byte: `low` is what the bytes before it make of the
-# number that it belongs to. Even numbers are steps to the next cell, odd ones
-# its pixels.
+# LEB128 decoded one byte a step: `low` is the number so far, made of the bytes before.
+# Numbers at even places are steps to the next cell, those at odd places its pixels.
 _CELL = f"""CREATE VIEW cell AS
 WITH RECURSIVE
 size(classes) AS (SELECT count(*) FROM class),
@@ -110,37 +107,27 @@ SELECT id, class.class, name,
 FROM cell JOIN class ON class.class IN (truth, pred)
 GROUP BY id, class.class"""
 
-#: Every table and view by name, with what makes it.
+#: Every table and view by name, with the statement that makes it.
 _OBJECTS = {
     "run": _RUN,
-    "image": "CREATE TABLE image " + _IMAGE_COLUMNS,
-    "vanished": "CREATE TABLE vanished " + _IMAGE_COLUMNS,
+    "image": f"CREATE TABLE image {_IMAGE_COLUMNS}",
+    "missing": f"CREATE TABLE missing {_IMAGE_COLUMNS}",
+    "boundary": _BOUNDARY,
     "skipped": _SKIPPED,
     "class": _CLASS,
     "cell": _CELL,
     "class_count": _CLASS_COUNT,
 }
-
-
-def objects_of(version: int) -> dict[str, str]:
-    """Every table and view of a version by name, with what makes it."""
-    return _OBJECTS if version < 2 else {**_OBJECTS, "boundary": _BOUNDARY}
-
-
-def schema_of(version: int) -> tuple[str, ...]:
-    """What makes an empty run file."""
-    return (
-        f"PRAGMA application_id = {APPLICATION_ID}",
-        f"PRAGMA user_version = {version}",
-        *objects_of(version).values(),
-    )
-
-
-_MAGIC = b"SQLite format 3\0"
+#: What makes an empty run file.
+SCHEMA = (
+    f"PRAGMA application_id = {APPLICATION_ID}",
+    f"PRAGMA user_version = {FORMAT_VERSION}",
+    *_OBJECTS.values(),
+)
 
 
 class RunFileError(ValueError):
-    """A run file that cannot be used; the message names it and the mend.
+    """A run file that cannot be used; the message names it and what to do.
 
     Attributes
     ----------
@@ -159,13 +146,20 @@ class RunFileError(ValueError):
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Turn what SQLite says into what it means."""
+    """Turn errors of SQLite into errors that say what to do."""
     try:
         yield
     except sqlite3.Error as error:
         raise RunFileError(path, _meaning(error)) from error
     except OverflowError as error:
         raise RunFileError(path, f"cannot hold a number this large: {error}") from error
+    except UnicodeDecodeError as error:
+        # Python fails at what SQLite says about a damaged schema.
+        raise RunFileError(path, _damaged("its schema cannot be read")) from error
+
+
+def _damaged(what: object) -> str:
+    return f"is a damaged run file ({what}); score again into a new file"
 
 
 def _meaning(error: sqlite3.Error) -> str:
@@ -185,18 +179,12 @@ def _meaning(error: sqlite3.Error) -> str:
         return "cannot be opened: does its folder exist, and may it be written?"
     if code == sqlite3.SQLITE_NOTADB:
         return "is no run file: it is not SQLite"
-    return f"is a damaged run file ({error}); score again into a new file"
+    return _damaged(error)
 
 
 @contextmanager
 def open_reading(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open an existing run file to read it.
-
-    Raises
-    ------
-    RunFileError
-        If it is not there, no run, damaged, of a newer version, or being written.
-    """
+    """Open an existing run file to read it."""
     if not path.is_file():
         problem = "is not a regular file" if path.exists() else "does not exist"
         raise RunFileError(path, problem)
@@ -239,28 +227,22 @@ def harden(connection: sqlite3.Connection) -> None:
 
 
 def check_is_run(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuse what is not a run file that this version reads.
-
-    Raises
-    ------
-    RunFileError
-    """
+    """Refuse what is not a run file that this version reads."""
     if _pragma(connection, "application_id") != APPLICATION_ID:
         raise RunFileError(path, "is an SQLite file, but no run of segiou")
     version = _pragma(connection, "user_version")
-    if version > FORMAT_VERSION:
-        problem = (
-            f"is a run of format {version}, and this segiou reads up to {FORMAT_VERSION}; "
-            "update segiou"
-        )
-        raise RunFileError(path, problem)
-    found = dict(connection.execute("SELECT name, sql FROM sqlite_master"))
-    kinds = {kind for (kind,) in connection.execute("SELECT type FROM sqlite_master")}
-    differing = [name for name, sql in objects_of(version).items() if found.get(name) != sql]
-    if version < 1 or differing or "trigger" in kinds:
-        what = ", ".join(differing) or "triggers"
-        problem = f"is a damaged run file (its schema is not ours: {what}); score again into a new"
-        raise RunFileError(path, f"{problem} file")
+    if version != FORMAT_VERSION:
+        what_to_do = "update segiou" if version > FORMAT_VERSION else "score again into a new file"
+        problem = f"is a run of format {version}, and this segiou reads {FORMAT_VERSION}"
+        raise RunFileError(path, f"{problem}; {what_to_do}")
+    # As bytes: what is damaged need not be text.
+    query = "SELECT CAST(name AS BLOB), CAST(sql AS BLOB) FROM sqlite_master"
+    found = dict(connection.execute(query))
+    wanted = {name.encode(): sql.encode() for name, sql in _OBJECTS.items()}
+    if found != wanted:
+        names = [n for n in {**wanted, **found} if found.get(n) != wanted.get(n)]
+        text = ", ".join(ascii((name or b"").decode("utf-8", "replace"))[1:-1] for name in names)
+        raise RunFileError(path, _damaged(f"its schema is not ours: {text:.200}"))
 
 
 def _pragma(connection: sqlite3.Connection, name: str) -> int:
@@ -273,30 +255,23 @@ def is_empty(connection: sqlite3.Connection) -> bool:
     return count == 0 and _pragma(connection, "application_id") in (0, APPLICATION_ID)
 
 
-def to_text(name: str) -> str | bytes:
-    """A name for SQLite: text, or its bytes where a file system gave no UTF-8."""
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return name.encode("utf-8", "surrogateescape")
-    return name
+def checksum(*values: str | bytes | int | None) -> int:
+    """CRC-32 of values, each as text (None: empty), with a zero byte between them."""
+    texts = ("" if value is None else value for value in values)
+    parts = (
+        v if isinstance(v, bytes) else str(v).encode("utf-8", "surrogateescape") for v in texts
+    )
+    return zlib.crc32(b"\0".join(parts))
 
 
-def from_text(stored: str | bytes) -> str:
-    """What :func:`to_text` kept."""
-    return stored if isinstance(stored, str) else stored.decode("utf-8", "surrogateescape")
+@dataclass
+class Totals:
+    """How many rows the tables should hold, and how often the images have changed."""
 
-
-def id_order(id: str) -> tuple[bool, bytes]:
-    """What ids are sorted by: the order of SQLite, names that are not UTF-8 last."""
-    stored = to_text(id)
-    return (True, stored) if isinstance(stored, bytes) else (False, stored.encode())
-
-
-def row_crc(id: str, ignored: int, cells: bytes) -> int:
-    """Check sum of what a row counts."""
-    head = f"{id}\0{ignored}\0".encode("utf-8", "surrogateescape")
-    return zlib.crc32(cells, zlib.crc32(head))
+    images: int = 0
+    missing: int = 0
+    skipped: int = 0
+    revision: int = 0
 
 
 def write_entries(connection: sqlite3.Connection, entries: Mapping[str, Any]) -> None:
@@ -304,39 +279,36 @@ def write_entries(connection: sqlite3.Connection, entries: Mapping[str, Any]) ->
     rows = []
     for key, value in entries.items():
         text = json.dumps(value, ensure_ascii=True, allow_nan=False)
-        rows.append((key, text, zlib.crc32(f"{key}\0{text}".encode())))
+        rows.append((key, text, checksum(key, text)))
     connection.executemany("INSERT OR REPLACE INTO run VALUES (?, ?, ?)", rows)
 
 
-def read_entries(connection: sqlite3.Connection, path: Path) -> dict[str, Any]:
-    """All entries of the table ``run``.
-
-    Raises
-    ------
-    RunFileError
-        If one is damaged.
-    """
-    entries = {}
-    for key, text, crc in connection.execute("SELECT key, value, crc FROM run"):
-        if zlib.crc32(f"{key}\0{text}".encode()) != crc:
-            problem = f"is damaged: the entry {key!r} of its table run does not match its checksum"
-            raise RunFileError(path, problem)
-        entries[key] = json.loads(text)
-    return entries
-
-
-def read_header(connection: sqlite3.Connection, path: Path) -> Header:
-    """The header.
+def read_head(connection: sqlite3.Connection, path: Path) -> tuple[Header, Totals]:
+    """Everything in the table ``run``.
 
     Raises
     ------
     RunFileError
         If it is damaged or incomplete.
     """
+    texts = {}
+    for key, text, crc in connection.execute("SELECT key, value, crc FROM run"):
+        if type(key) is not str or type(text) is not str or checksum(key, text) != crc:
+            problem = f"is damaged: the entry {key!r} of its table run does not match its checksum"
+            raise RunFileError(path, f"{problem}; score again into a new file")
+        texts[key] = text
     try:
-        return Header.from_dict(read_entries(connection, path))
-    except RunFileError:
-        raise
-    except (KeyError, TypeError, ValueError) as error:
+        entries = {key: json.loads(text) for key, text in texts.items()}
+        header = Header.from_dict(entries)
+        header.options.check_memory()
+        return header, Totals(*(read_count(entries, f.name) for f in fields(Totals)))
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ) as error:
         what = f"{type(error).__name__}: {error}"
-        raise RunFileError(path, f"is a damaged run file (its table run: {what})") from error
+        raise RunFileError(path, _damaged(f"its table run: {what:.300}")) from error

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from segiou.boundary.boundary_options import BoundaryOptions
+from segiou._support.text import listed
 from segiou.labels.class_options import ClassOptions
 from segiou.metrics.protocols import Protocol, load_protocol
 
-__all__ = ["Header", "versions"]
+if TYPE_CHECKING:
+    from segiou.boundary.boundary_options import BoundaryOptions
+
+__all__ = ["Header", "Shard", "read_count", "versions"]
+
+T = TypeVar("T")
 
 
 def versions() -> dict[str, str]:
@@ -27,6 +32,14 @@ def versions() -> dict[str, str]:
         "numpy": numpy.__version__,
         "Pillow": PIL.__version__,
     }
+
+
+class Shard(NamedTuple):
+    """One part of a data set: the ``part``-th of ``parts``, of ``pairs`` pairs in all."""
+
+    part: int
+    parts: int
+    pairs: int
 
 
 @dataclass(frozen=True)
@@ -52,6 +65,8 @@ class Header:
         Versions of everything that wrote to the file, in order.
     boundary : BoundaryOptions, optional
         What is measured at boundaries; None for nothing.
+    shards : tuple of Shard
+        The parts of the data set that it holds; empty if it was never divided.
     """
 
     options: ClassOptions
@@ -65,9 +80,22 @@ class Header:
     finished: bool = True
     versions: tuple[Mapping[str, str], ...] = ()
     boundary: BoundaryOptions | None = None
+    shards: tuple[Shard, ...] = ()
+
+    def missing_shards(self) -> str:
+        """Say which parts of the data set are not in the run; empty if all are."""
+        texts = []
+        for pairs in sorted({shard.pairs for shard in self.shards}):
+            found: dict[int, set[int]] = {}
+            for shard in self.shards:
+                if shard.pairs == pairs:
+                    found.setdefault(shard.parts, set()).add(shard.part)
+            if all(len(held) < parts for parts, held in found.items()):
+                texts += [_shards_text(pairs, parts, held) for parts, held in found.items()]
+        return "; ".join(texts)
 
     def counting_difference(self, other: Header) -> str:
-        """Say in words in what both count otherwise; empty if they do not."""
+        """Say how the counting of both differs; empty if it does not."""
         found = [self.options.difference(other.options)]
         mine, theirs = self.boundary, other.boundary
         if mine and theirs:
@@ -78,16 +106,21 @@ class Header:
         return "; ".join(part for part in found if part)
 
     def difference(self, other: Header) -> str:
-        """Say in words why images of both cannot be in one run; empty if they can."""
+        """Say why images of both cannot be in one run; empty if they can."""
         parts = [self.counting_difference(other)]
         for what, mine, theirs in (
             ("truth", self.truth, other.truth),
             ("pred", self.pred, other.pred),
+            ("shard", self._shard_text(), other._shard_text()),
             *((k, self.reading.get(k), other.reading.get(k)) for k in sorted(self.reading)),
         ):
             if mine != theirs:
                 parts.append(f"{what} is {mine!r} here and {theirs!r} there")
         return "; ".join(part for part in parts if part)
+
+    def _shard_text(self) -> str:
+        # How many pairs there are changes when pairs are added; the run then goes on.
+        return ", ".join(f"{shard.part}/{shard.parts}" for shard in self.shards)
 
     def to_dict(self) -> dict[str, Any]:
         """The header as plain data."""
@@ -102,7 +135,8 @@ class Header:
             "expected": self.expected,
             "finished": self.finished,
             "versions": [dict(v) for v in self.versions],
-            **({} if self.boundary is None else {"boundary": self.boundary.to_dict()}),
+            "boundary": None if self.boundary is None else self.boundary.to_dict(),
+            "shards": [list(shard) for shard in self.shards],
         }
 
     @classmethod
@@ -114,17 +148,60 @@ class Header:
         KeyError, TypeError, ValueError
             If something is missing or of the wrong kind.
         """
-        expected, boundary = data["expected"], data.get("boundary")
+        boundary = _boundary(_read(data, "boundary", (dict, type(None))))
         return cls(
-            ClassOptions.from_dict(data["options"]),
-            Protocol(**data["protocol"]),
-            str(data["name"]),
-            str(data["truth"]),
-            str(data["pred"]),
-            dict(data["reading"]),
-            dict(data["provenance"]),
-            None if expected is None else int(expected),
-            bool(data["finished"]),
-            tuple(dict(v) for v in data["versions"]),
-            None if boundary is None else BoundaryOptions.from_dict(boundary),
+            ClassOptions.from_dict(_read(data, "options", dict)),
+            Protocol(**_read(data, "protocol", dict)),
+            _read(data, "name", str),
+            _read(data, "truth", str),
+            _read(data, "pred", str),
+            _read(data, "reading", dict),
+            _read(data, "provenance", dict),
+            None if data["expected"] is None else read_count(data, "expected"),
+            _read(data, "finished", bool),
+            tuple(dict(entry) for entry in _read(data, "versions", list)),
+            boundary,
+            tuple(_shard(entry) for entry in _read(data, "shards", list)),
         )
+
+
+def _shards_text(pairs: int, parts: int, held: set[int]) -> str:
+    here = [str(part) for part in sorted(held)]
+    missing = [str(part) for part in range(1, min(parts, 1000) + 1) if part not in held]
+    return (
+        f"{'part' if len(here) == 1 else 'parts'} {listed(here)} of {parts} of {pairs} pairs, "
+        f"without {'part' if len(missing) == 1 else 'parts'} {listed(missing)}"
+    )
+
+
+def _read(data: Mapping[str, Any], key: str, kind: type[T] | tuple[type[T], ...]) -> T:
+    value: T = data[key]
+    if not isinstance(value, kind):
+        msg = f"{key} is {value!r:.60}"
+        raise TypeError(msg)
+    return value
+
+
+def read_count(data: Mapping[str, Any], key: str) -> int:
+    """A number of something in plain data, from 0 to 2^63 - 1."""
+    number = data[key]
+    if type(number) is not int or not 0 <= number < 1 << 63:
+        msg = f"{key} is {number!r:.60}, and not a number of at least 0"
+        raise ValueError(msg)
+    return number
+
+
+def _shard(entry: Sequence[Any]) -> Shard:
+    shard = Shard(*entry)
+    for name in shard._fields:
+        read_count(shard._asdict(), name)
+    if not 1 <= shard.part <= shard.parts:
+        msg = f"part {shard.part} of {shard.parts}"
+        raise ValueError(msg)
+    return shard
+
+
+def _boundary(data: Mapping[str, Any] | None) -> BoundaryOptions | None:
+    from segiou.boundary.boundary_options import BoundaryOptions
+
+    return None if data is None else BoundaryOptions.from_dict(data)

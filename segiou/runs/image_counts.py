@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from itertools import pairwise
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,37 @@ from numpy.typing import NDArray
 from segiou._support.files import Stamp
 from segiou.counting.counts import Counts, Tally
 
-__all__ = ["NO_FILES", "Columns", "ImageCount", "ImageFiles", "Stamp"]
+__all__ = [
+    "NO_FILES",
+    "Columns",
+    "ImageCount",
+    "ImageFiles",
+    "Stamp",
+    "check_boundaries",
+    "from_text",
+    "id_order",
+    "to_text",
+]
+
+
+def to_text(name: str) -> str | bytes:
+    """A name for SQLite: text, or its bytes where a file system gave no UTF-8."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return name.encode("utf-8", "surrogateescape")
+    return name
+
+
+def from_text(stored: str | bytes) -> str:
+    """The name that :func:`to_text` was given."""
+    return stored if isinstance(stored, str) else stored.decode("utf-8", "surrogateescape")
+
+
+def id_order(id: str) -> tuple[bool, bytes]:
+    """The key that sorts ids as SQLite does: names that are not UTF-8 come last."""
+    stored = to_text(id)
+    return (True, stored) if isinstance(stored, bytes) else (False, stored.encode())
 
 
 class ImageFiles(NamedTuple):
@@ -122,6 +153,9 @@ class Columns:
         N packed counts at boundaries; empty where there are none.
     """
 
+    #: They are in memory.
+    path: ClassVar[None] = None
+
     ids: tuple[str, ...]
     sizes: Ints
     cells: Ints
@@ -163,24 +197,32 @@ class Columns:
         return len(self.ids)
 
     def __iter__(self) -> Iterator[ImageCount]:
-        stops = np.cumsum(self.sizes).tolist()
         start = 0
-        for i, stop in enumerate(stops):
-            yield self._image(i, start, stop)
+        for i, stop in enumerate(np.cumsum(self.sizes).tolist()):
+            cells, values = self.cells[start:stop], self.values[start:stop]
+            files = self.files[i] if self.files else NO_FILES
+            boundary = self.boundary[i] if self.boundary else None
+            yield ImageCount(self.ids[i], cells, values, int(self.ignored[i]), *files, boundary)
             start = stop
 
-    def image(self, index: int) -> ImageCount:
-        """One image."""
-        stop = int(self.sizes[: index + 1].sum())
-        return self._image(index, stop - int(self.sizes[index]), stop)
+    def blocks(self, *, files: bool = True, boundary: bool | None = None) -> Iterator[Columns]:
+        """All images at once; a run file gives them in several blocks."""
+        yield self
 
-    def _image(self, index: int, start: int, stop: int) -> ImageCount:
-        cells, values = self.cells[start:stop], self.values[start:stop]
-        files = self.files[index] if self.files else NO_FILES
-        boundary = self.boundary[index] if self.boundary else None
-        return ImageCount(
-            self.ids[index], cells, values, int(self.ignored[index]), *files, boundary
-        )
+    def by_id(self) -> Columns:
+        """The images in the order of their ids.
+
+        Raises
+        ------
+        ValueError
+            If two images have one id.
+        """
+        order = sorted(range(len(self)), key=lambda i: id_order(self.ids[i]))
+        for i, j in pairwise(order):
+            if self.ids[i] == self.ids[j]:
+                msg = f"two images have the id {self.ids[i]!r}; give every image an id of its own"
+                raise ValueError(msg)
+        return self.take(order)
 
     def take(self, indices: Sequence[int]) -> Columns:
         """Some of the images, in the order of the indices."""
@@ -226,6 +268,16 @@ class Columns:
         fp = summed(pred, pred < num_classes) - tp
         fn = rows - tp
         return Counts(tp, fp, fn, rows.sum(1, keepdims=True) - tp - fp - fn)
+
+
+def check_boundaries(columns: Columns) -> None:
+    """Refuse images that lack boundary counts."""
+    if len(columns.boundary) != len(columns):
+        msg = (
+            f"{len(columns) - len(columns.boundary)} of {len(columns)} images have no boundary "
+            "counts; score them with boundary=True (--boundary)"
+        )
+        raise ValueError(msg)
 
 
 def _joined(arrays: Sequence[Ints]) -> Ints:

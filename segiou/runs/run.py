@@ -1,11 +1,9 @@
-"""Ids of images: their order, and what groups are read from them."""
+"""The counts of every image of one evaluation, and what can be asked of them."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,103 +21,65 @@ from segiou._support.arguments import (
 from segiou._support.files import Problem
 from segiou._support.text import plural
 from segiou.accumulators.confusion import ConfusionMatrix
-from segiou.analysis.bootstrapping import bootstrap
-from segiou.analysis.intervals import Intervals
-from segiou.analysis.statistics import Metric
-from segiou.analysis.units import Groups
-from segiou.boundary.boundary_options import BoundaryOptions
-from segiou.boundary.boundary_sums import BoundaryCounts
 from segiou.counting.counts import Counts, Tally
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
 from segiou.metrics.protocols import Protocol, load_protocol
-from segiou.runs.cells import band_counts, sum_boundaries, unpack_boundaries
-from segiou.runs.database import RunFileError, id_order
 from segiou.runs.header import Header
-from segiou.runs.image_counts import Columns, ImageCount
-from segiou.runs.merging import merged
-from segiou.runs.run_reading import RunFile, check_boundaries
-from segiou.runs.run_writing import write_new
-from segiou.runs.tables import block_rows, to_csv, to_pandas, to_parquet, worst_rows
+from segiou.runs.image_counts import Columns, ImageCount, check_boundaries
 
 if TYPE_CHECKING:
+    from segiou.analysis.intervals import Intervals
+    from segiou.analysis.statistics import Metric
+    from segiou.analysis.units import Groups
+    from segiou.boundary.boundary_options import BoundaryOptions
+    from segiou.boundary.boundary_sums import BoundaryCounts
     from segiou.report.report import Report
+    from segiou.runs.run_reading import RunFile
 
-__all__ = ["ImageCount", "Images", "Problem", "Run", "RunFileError", "ordered", "searcher"]
-
-
-def ordered(images: Iterable[ImageCount] | Columns) -> Columns:
-    """Images in the order of their ids.
-
-    Raises
-    ------
-    TypeError
-        If they are something else.
-    ValueError
-        If two images have one id.
-    """
-    if isinstance(images, Columns):
-        columns = images
-    else:
-        several = read_several("images", images, "ImageCounts, one an image, such as run.images")
-        for image in several:
-            check_kind("each of images", image, ImageCount, "an ImageCount")
-        columns = Columns.of(sorted(several, key=lambda image: id_order(image.id)))
-    order = [id_order(id) for id in columns.ids]
-    for i, (first, second) in enumerate(pairwise(order)):
-        if first == second:
-            msg = (
-                f"two images have the id {columns.ids[i]!r}; "
-                "ids tell images apart: make them unique"
-            )
-            raise ValueError(msg)
-        if first > second:
-            return ordered(columns.take(sorted(range(len(order)), key=order.__getitem__)))
-    return columns
+__all__ = ["Run", "run_of"]
 
 
-def searcher(key: str) -> Callable[[str], str]:
-    """A function that finds the name of an id's group.
+class Run:
+    """Counts of every image of one evaluation, in memory or in a run file.
 
-    Raises
-    ------
-    ValueError
-        If the expression is none; the function does, if it finds nothing.
-    """
-    try:
-        pattern = re.compile(key)
-    except re.error as error:
-        msg = f"key {key!r} is no regular expression: {error}"
-        raise ValueError(msg) from error
-
-    def name_of(id: str) -> str:
-        match = pattern.search(id)
-        if match is None:
-            msg = f"key {key!r} is not found in the id {id!r}; every image needs a group"
-            raise ValueError(msg)
-        found = match.groupdict().get("key") or (
-            match.group(1) if pattern.groups else match.group(0)
-        )
-        return str(found)
-
-    return name_of
-
-
-class Images:
-    """Images in the order of their ids, and sums over them.
-
-    A base of :class:`segiou.Run`.
+    :func:`segiou.score`, :func:`segiou.score_folder`, :meth:`Run.open` and
+    :func:`segiou.runs.run_of` make runs.
 
     Attributes
     ----------
     skipped : tuple of Problem
         Pairs that were left out, and why.
+
+    Examples
+    --------
+    >>> import segiou
+    >>> run = segiou.score([[[0, 1], [1, 1]]], [[[0, 1], [1, 0]]], labels=2)
+    >>> run.total().iou().round(4), run.ids
+    (array([0.5   , 0.6667]), ('0',))
     """
 
-    _header: Header
-    _columns: Columns | None
-    _file: RunFile | None
-    skipped: tuple[Problem, ...]
+    def __init__(
+        self, header: Header, images: Columns | RunFile, skipped: Sequence[Problem] = ()
+    ) -> None:
+        self._header, self._images = header, images
+        self.skipped = tuple(skipped)
+
+    @classmethod
+    def open(cls, path: str | Path) -> Run:
+        """Open a run file; its images are read when they are needed.
+
+        Raises
+        ------
+        RunFileError
+            If it does not exist, is no run file, damaged, of another version,
+            or another process is writing it.
+        """
+        from segiou.runs.run_reading import RunFile
+
+        check_path("path", path)
+        file = RunFile.open(path)
+        return cls(file.header, file, file.skipped)
 
     @property
     def options(self) -> ClassOptions:
@@ -133,13 +93,13 @@ class Images:
 
     @property
     def protocol(self) -> Protocol:
-        """By which rule reports are made unless they are asked for another."""
+        """The protocol of the run's reports, unless they are asked for another."""
         return self._header.protocol
 
     @property
     def path(self) -> Path | None:
-        """The run file behind it."""
-        return None if self._file is None else self._file.path
+        """The run file; None for a run in memory."""
+        return self._images.path
 
     @property
     def finished(self) -> bool:
@@ -148,11 +108,13 @@ class Images:
 
     @property
     def provenance(self) -> dict[str, Any]:
-        """Files and options that made it, and whether it is whole."""
+        """Files and options that made it, and whether it is complete."""
         known = dict(self._header.provenance)
         if not self.finished:
             of_all = "" if self._header.expected is None else f" of {self._header.expected}"
             known["unfinished"] = f"{len(self)}{of_all} pairs are scored"
+        if missing := self._header.missing_shards():
+            known["partial"] = f"{plural(len(self), 'pair')} scored: {missing}"
         return known
 
     @property
@@ -170,26 +132,17 @@ class Images:
         """False for classes that means leave out, (C,)."""
         return self.options.include
 
+    @property
+    def boundary_options(self) -> BoundaryOptions | None:
+        """What was measured at boundaries; None for nothing."""
+        return self._header.boundary
+
     def __len__(self) -> int:
-        if self._columns is not None:
-            return len(self._columns)
-        return 0 if self._file is None else self._file.num_images
+        return len(self._images)
 
     def __iter__(self) -> Iterator[ImageCount]:
-        for block in self._blocks():
+        for block in self._images.blocks():
             yield from block
-
-    def _blocks(self, *, files: bool = True, boundary: bool | None = None) -> Iterator[Columns]:
-        """All images in parts that fit into memory."""
-        if self._columns is not None:
-            yield self._columns
-        elif self._file is not None:
-            yield from self._file.blocks(files=files, boundary=boundary)
-
-    @cached_property
-    def ids(self) -> tuple[str, ...]:
-        """Ids of the images, sorted."""
-        return tuple(id for block in self._blocks(files=False) for id in block.ids)
 
     @cached_property
     def images(self) -> tuple[ImageCount, ...]:
@@ -197,74 +150,34 @@ class Images:
         return tuple(self)
 
     @cached_property
+    def ids(self) -> tuple[str, ...]:
+        """Ids of the images, sorted."""
+        return tuple(id for block in self._images.blocks(files=False) for id in block.ids)
+
+    @cached_property
     def ignored(self) -> NDArray[np.int64]:
         """Ignored pixels of each image, (N,)."""
-        parts = [block.ignored for block in self._blocks(files=False)]
+        parts = [block.ignored for block in self._images.blocks(files=False)]
         return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
 
     @cached_property
     def counts(self) -> Counts:
         """Counts of each image, shape (N, C)."""
-        shape = (len(self), self.options.num_classes)
-        names = ("tp", "fp", "fn", "tn")
-        arrays = {name: np.zeros(shape, dtype=np.int64) for name in names}
+        num_classes = self.options.num_classes
+        arrays = np.zeros((4, len(self), num_classes), dtype=np.int64)
         start = 0
-        for block in self._blocks(files=False):
-            counts = block.counts(self.options.num_classes)
-            for name, array in arrays.items():
-                array[start : start + len(block)] = getattr(counts, name)
-            start += len(block)
-        return Counts(**arrays)
-
-    @cached_property
-    def boundary(self) -> BoundaryCounts | None:
-        """Boundary counts of each image, N rows; None where none were measured.
-
-        A row takes some 10 KB a class with distances, 200 bytes without.
-        """
-        classes, options = self._header.options.num_classes, self._header.boundary
-        if options is None:
-            return None
-        rows = [unpack_boundaries(b.boundary, classes, options) for b in self._boundary_blocks()]
-        if not rows:
-            return unpack_boundaries([], classes, options)
-        return BoundaryCounts(np.concatenate([row.table for row in rows]), classes, options)
-
-    @cached_property
-    def band_counts(self) -> Counts | None:
-        """Counts of Boundary IoU at the first width of each image, (N, C).
-
-        None where boundaries were not measured.
-        """
-        options = self._header.boundary
-        if options is None:
-            return None
-        packed = [row for block in self._boundary_blocks() for row in block.boundary]
-        return band_counts(packed, self._header.options.num_classes, options)
-
-    @property
-    def boundary_options(self) -> BoundaryOptions | None:
-        """What was measured at boundaries; None for nothing."""
-        return self._header.boundary
-
-    @cached_property
-    def _boundary_total(self) -> BoundaryCounts | None:
-        """Boundary counts of all images."""
-        classes, options = self._header.options.num_classes, self._header.boundary
-        if options is None:
-            return None
-        total = BoundaryCounts.zeros(classes, options)
-        for block in self._boundary_blocks():
-            total += sum_boundaries(block.boundary, classes, options)
-        return total
-
-    def _boundary_blocks(self) -> Iterator[Columns]:
-        return self._blocks(files=False, boundary=True)
+        for block in self._images.blocks(files=False):
+            found = block.counts(num_classes)
+            stop = start + len(block)
+            for array, values in zip(arrays, (found.tp, found.fp, found.fn, found.tn), strict=True):
+                array[start:stop] = values
+            start = stop
+        return Counts(*arrays)
 
     @cached_property
     def _total(self) -> ConfusionMatrix:
         matrix = ConfusionMatrix.from_options(self.options)
-        for block in self._blocks(files=False):
+        for block in self._images.blocks(files=False):
             table = block.table(self.options.num_classes)
             matrix.add(Tally.trusted(table, block.ignored.sum()), pairs=len(block))
         return matrix
@@ -275,14 +188,51 @@ class Images:
 
     def tally(self, index: int) -> Tally:
         """The confusion matrix of one image."""
-        one = self._loaded().take([range(len(self))[index]])
+        one = self._loaded.take([range(len(self))[index]])
         table = one.table(self.options.num_classes)
         return Tally.trusted(table, one.ignored[0])
 
+    @cached_property
     def _loaded(self) -> Columns:
-        if self._columns is None:
-            self._columns = Columns.joined(self._blocks())
-        return self._columns
+        return Columns.joined(self._images.blocks())
+
+    @cached_property
+    def boundary(self) -> BoundaryCounts | None:
+        """Boundary counts of each image, N rows; None where none were measured.
+
+        A row takes some 10 KB a class with distances, 200 bytes without.
+        """
+        from segiou.runs.cells import unpack_boundaries
+
+        if self.boundary_options is None:
+            return None
+        packed = [row for block in self._boundary_blocks() for row in block.boundary]
+        return unpack_boundaries(packed, self.options.num_classes, self.boundary_options)
+
+    @cached_property
+    def band_counts(self) -> Counts | None:
+        """Counts of Boundary IoU at the first width of each image, (N, C).
+
+        None where boundaries were not measured.
+        """
+        from segiou.runs.cells import band_counts
+
+        if self.boundary_options is None:
+            return None
+        packed = [row for block in self._boundary_blocks() for row in block.boundary]
+        return band_counts(packed, self.options.num_classes, self.boundary_options)
+
+    @cached_property
+    def _boundary_total(self) -> BoundaryCounts | None:
+        from segiou.runs.cells import sum_boundaries
+
+        if self.boundary_options is None:
+            return None
+        packed = (row for block in self._boundary_blocks() for row in block.boundary)
+        return sum_boundaries(packed, self.options.num_classes, self.boundary_options)
+
+    def _boundary_blocks(self) -> Iterator[Columns]:
+        return self._images.blocks(files=False, boundary=True)
 
     def worst(self, n: int = 10, *, by: str = "mean_iou") -> list[dict[str, Any]]:
         """Rows of the images with the lowest scores, the lowest first.
@@ -294,33 +244,36 @@ class Images:
         by : str
             A column of :meth:`rows` that is a score: ``"mean_iou"``,
             ``"pixel_accuracy"``, ``"iou:CLASS"``, or ``"influence"``. Images
-            where it is undefined take no part.
+            where it is undefined are left out.
 
         Raises
         ------
         ValueError
             If there is no such score.
         """
-        return worst_rows(self._blocks(), *self._scored(), check_integer("n", n, 0), by)
+        from segiou.runs.tables import worst_rows
 
-    def _scored(self) -> tuple[ClassOptions, Counts]:
-        return self.options, self._total.counts
+        return worst_rows(*self._table(), check_integer("n", n, 0), by)
 
     def rows(self) -> list[dict[str, Any]]:
         """One row an image.
 
         Its ``id``, files and pixels; ``mean_iou`` over the classes in its truth;
         ``pixel_accuracy``; ``influence``, how much higher the mean IoU of the
-        data set (by the rule ``segiou``) is for having the image;
+        data set (by the protocol ``segiou``) is for having the image;
         ``false_positive_classes``, how many are predicted in it and not in its
-        truth, which its mean does not see; and ``iou:CLASS`` of each class, NaN
+        truth, which its mean does not count; and ``iou:CLASS`` of each class, NaN
         where it is in neither truth nor prediction.
         """
-        return list(block_rows(self._blocks(), *self._scored()))
+        from segiou.runs.tables import block_rows
+
+        return list(block_rows(*self._table()))
 
     def to_csv(self) -> str:
         """The rows as CSV; an undefined ratio is an empty cell."""
-        return to_csv(self._blocks(), *self._scored())
+        from segiou.runs.tables import to_csv
+
+        return to_csv(*self._table())
 
     def to_pandas(self) -> Any:
         """The rows as a :class:`pandas.DataFrame`, indexed by id.
@@ -330,10 +283,12 @@ class Images:
         ImportError
             If pandas is not installed.
         """
-        return to_pandas(self._blocks(), *self._scored())
+        from segiou.runs.tables import to_pandas
+
+        return to_pandas(*self._table())
 
     def to_parquet(self, path: str | Path) -> Path:
-        """Write the rows as a Parquet file, in the place of one of its name.
+        """Write the rows as a Parquet file; a file of that name is replaced.
 
         Raises
         ------
@@ -342,101 +297,12 @@ class Images:
         OSError
             If the file cannot be written.
         """
-        return to_parquet(Path(path).expanduser(), self._blocks(), *self._scored())
+        from segiou.runs.tables import to_parquet
 
+        return to_parquet(Path(path).expanduser(), *self._table())
 
-class Run(Images):
-    """Counts of every image of one evaluation, in memory or in a run file.
-
-    Parameters
-    ----------
-    options : ClassOptions
-        The classes and how pixels were counted.
-    images : iterable of ImageCount or Columns
-        Kept in the order of their ids.
-    skipped : sequence of Problem
-        Pairs that were left out, and why.
-    name : str
-        What was scored.
-    protocol : Protocol, optional
-        By which rule reports are made unless they are asked for another.
-    provenance : mapping, optional
-        Files and options that made it.
-    boundary : BoundaryOptions, optional
-        What was measured at the boundaries of all images.
-
-    Attributes
-    ----------
-    path : Path or None
-        The run file behind it.
-    finished : bool
-        False where a run file does not hold all pairs yet.
-
-    Raises
-    ------
-    TypeError
-        If an argument is of another kind.
-    ValueError
-        If two images have one id, or one has no boundary counts where they are
-        said to be measured.
-
-    Examples
-    --------
-    >>> import segiou
-    >>> run = segiou.score([[[0, 1], [1, 1]]], [[[0, 1], [1, 0]]], labels=2)
-    >>> run.total().iou().round(4), run.ids
-    (array([0.5   , 0.6667]), ('0',))
-    """
-
-    def __init__(
-        self,
-        options: ClassOptions,
-        images: Iterable[ImageCount] | Columns = (),
-        skipped: Sequence[Problem] = (),
-        name: str = "",
-        protocol: Protocol | None = None,
-        provenance: Mapping[str, Any] | None = None,
-        boundary: BoundaryOptions | None = None,
-    ) -> None:
-        check_kind(
-            "options", options, ClassOptions, "ClassOptions, such as ConfusionMatrix.options"
-        )
-        check_kind("name", name, str, "text")
-        rule = load_protocol("segiou" if protocol is None else protocol)
-        origin = {} if provenance is None else provenance
-        check_kind("provenance", origin, Mapping, "a mapping")
-        measured = BoundaryOptions.of(boundary)
-        self._header = Header(options, rule, name, provenance=dict(origin), boundary=measured)
-        self._columns: Columns | None = ordered(images)
-        if measured is not None:
-            check_boundaries(self._columns)
-        self._file: RunFile | None = None
-        self.skipped = tuple(read_several("skipped", skipped, "Problems, one a pair"))
-        for problem in self.skipped:
-            check_kind("each of skipped", problem, Problem, "a Problem")
-
-    @classmethod
-    def open(cls, path: str | Path) -> Run:
-        """The run in a run file; its images are read when they are needed.
-
-        Raises
-        ------
-        RunFileError
-            If it does not exist, is no run file, damaged, of a newer version,
-            or another process is writing it.
-        """
-        check_path("path", path)
-        file = RunFile.open(path)
-        run = cls._of(file.header, None, file.skipped)
-        run._file = file
-        return run
-
-    @classmethod
-    def _of(cls, header: Header, columns: Columns | None, skipped: Sequence[Problem]) -> Run:
-        run = cls.__new__(cls)
-        run._header, run._columns, run._file = header, columns, None
-        run.skipped = tuple(skipped)
-        return run
+    def _table(self) -> tuple[Iterator[Columns], ClassOptions, Counts]:
+        return self._images.blocks(), self.options, self._total.counts
 
     def intervals(
         self,
@@ -461,6 +327,8 @@ class Run(Images):
             Others of :func:`segiou.bootstrap`: resamples, seed, level, method,
             aggregate.
         """
+        from segiou.analysis.bootstrapping import bootstrap
+
         return bootstrap(self, metric, groups=groups, protocol=protocol, **options)
 
     def report(
@@ -480,14 +348,19 @@ class Run(Images):
         Of a run of very many images, the report holds the counts of each only
         where its protocol needs them.
         """
-        rule, left_out = self._rule(protocol), len(self.skipped)
         from segiou.report.report import report_of
 
         return report_of(
-            self, rule, title, intervals, worst=worst, worst_by=worst_by, left_out=left_out
+            self,
+            self._protocol(protocol),
+            title,
+            intervals,
+            worst=worst,
+            worst_by=worst_by,
+            left_out=len(self.skipped),
         )
 
-    def _rule(self, protocol: Protocol | str | None) -> Protocol:
+    def _protocol(self, protocol: Protocol | str | None) -> Protocol:
         return self.protocol if protocol is None else load_protocol(protocol)
 
     def select(self, ids: Iterable[str]) -> Run:
@@ -505,17 +378,14 @@ class Run(Images):
             raise ValueError(msg)
         return self._part([i for i, id in enumerate(self.ids) if id in wanted])
 
-    def _part(self, indices: Sequence[int]) -> Run:
-        return Run._of(self._header, self._loaded().take(indices), self.skipped)
-
-    def groups(self, key: str | Callable[[str], str]) -> dict[str, Run]:
+    def groups(self, key: Groups) -> dict[str, Run]:
         """Parts of the run: frames of one video, slices of one patient.
 
         Parameters
         ----------
-        key : str or callable
-            A regular expression to search in each id, whose group ``key``, or
-            first group, or whole match names the part; or a function of the id.
+        key : str, mapping, callable or sequence
+            The group of each image: what a regular expression finds in its id,
+            or as :func:`segiou.analysis.units.groups_of` takes it.
 
         Returns
         -------
@@ -525,7 +395,7 @@ class Run(Images):
         Raises
         ------
         ValueError
-            If the expression is none, or does not match an id.
+            If an image has no group.
 
         Examples
         --------
@@ -535,28 +405,41 @@ class Run(Images):
         >>> {name: part.total().pixel_accuracy() for name, part in run.groups(r"^(.)_").items()}
         {'a': 1.0, 'b': 0.0}
         """
-        if not (isinstance(key, str) or callable(key)):
-            raise refuse_kind("key", key, "a regular expression or a function")
-        name_of = searcher(key) if isinstance(key, str) else key
+        from segiou.analysis.units import groups_of
+
+        found = groups_of(self.ids, key)
+        if found is None:
+            raise refuse_kind("key", key, "a regular expression, a mapping or a function")
         members: dict[str, list[int]] = {}
-        for i, id in enumerate(self.ids):
-            members.setdefault(name_of(id), []).append(i)
+        for i, group in enumerate(found):
+            members.setdefault(str(group), []).append(i)
         return {name: self._part(members[name]) for name in sorted(members)}
 
-    def merge(self, *others: Run) -> Run:
+    def _part(self, indices: Sequence[int]) -> Run:
+        return Run(self._header, self._loaded.take(indices), self.skipped)
+
+    def merge(self, *others: Run, partial: bool = False) -> Run:
         """A run of the images of this and other runs.
+
+        Parameters
+        ----------
+        *others : Run
+        partial : bool
+            Whether parts (``shard``) of the data set may be missing; the run and
+            its reports then say which.
 
         Raises
         ------
         ValueError
-            If classes or options differ, or an id occurs twice with different
-            counts. Equal duplicates are counted once.
+            If classes or options differ, an id occurs twice with different
+            counts, or a part is missing. Equal duplicates are counted once.
         """
+        from segiou.runs.merging import merged
+
+        for run in others:
+            check_kind("each argument of merge", run, Run, "a Run")
         runs = (self, *others)
-        if strangers := [run for run in others if not isinstance(run, Run)]:
-            msg = f"merge takes runs, not {type(strangers[0]).__name__}"
-            raise TypeError(msg)
-        return Run._of(*merged(runs, [run._header for run in runs]))
+        return Run(*merged(runs, [run._header for run in runs], partial=partial))
 
     def save(self, path: str | Path) -> Path:
         """Write the run into a new run file, whole or not at all.
@@ -566,8 +449,10 @@ class Run(Images):
         RunFileError
             If the file exists already, or cannot be written.
         """
+        from segiou.runs.run_writing import write_new
+
         check_path("path", path)
-        return write_new(path, self._header, self._blocks(), self.skipped)
+        return write_new(path, self._header, self._images.blocks(), self.skipped)
 
     def to_html(self, protocol: Protocol | str | None = None, **options: Any) -> str:
         """The report as a self-contained page, with examples of its images.
@@ -575,7 +460,7 @@ class Run(Images):
         Parameters
         ----------
         protocol : Protocol or str, optional
-            By which rule; the run's own by default.
+            The run's own by default.
         **options
             As for :func:`segiou.report.report_page.render_report`: ``images``, ``examples``, …
         """
@@ -593,3 +478,65 @@ class Run(Images):
 
     def _repr_html_(self) -> str:
         return self.report()._repr_html_()
+
+
+def run_of(
+    options: ClassOptions,
+    images: Iterable[ImageCount] = (),
+    *,
+    skipped: Iterable[Problem] = (),
+    name: str = "",
+    protocol: Protocol | str = "segiou",
+    provenance: Mapping[str, Any] | None = None,
+    boundary: BoundaryOptions | bool | None = None,
+) -> Run:
+    """Make a run of images that were counted one by one.
+
+    Parameters
+    ----------
+    options : ClassOptions
+        The classes and how pixels were counted, such as ``ConfusionMatrix.options``.
+    images : iterable of ImageCount
+        Kept in the order of their ids.
+    skipped : iterable of Problem
+        Pairs that were left out, and why.
+    name : str
+        What was scored.
+    protocol : Protocol or str
+        The protocol of the run's reports, unless they are asked for another.
+    provenance : mapping, optional
+        Files and options that made it.
+    boundary : BoundaryOptions or bool, optional
+        What was measured at the boundaries of all images.
+
+    Raises
+    ------
+    TypeError
+        If an argument is of another kind.
+    ValueError
+        If two images have one id, or one has no boundary counts where they are
+        said to be measured.
+    """
+    from segiou.boundary.boundary_options import BoundaryOptions
+
+    check_kind("options", options, ClassOptions, "ClassOptions, such as ConfusionMatrix.options")
+    check_kind("name", name, str, "text")
+    check_kind("provenance", provenance or {}, Mapping, "a mapping")
+    left_out = read_several("skipped", skipped, "Problems, one a pair")
+    for problem in left_out:
+        check_kind("each of skipped", problem, Problem, "a Problem")
+    several = read_several("images", images, "ImageCounts, one an image, such as run.images")
+    for image in several:
+        check_kind("each of images", image, ImageCount, "an ImageCount")
+    columns = Columns.of(several).by_id()
+    measured = BoundaryOptions.of(boundary)
+    if measured is not None:
+        check_boundaries(columns)
+    header = Header(
+        options,
+        load_protocol(protocol),
+        name,
+        provenance=dict(provenance or {}),
+        boundary=measured,
+    )
+    return Run(header, columns, left_out)

@@ -1,4 +1,4 @@
-"""One row of the table ``image``: an image as SQLite keeps it, and back."""
+"""A run file as it is read: rows to images, with every checksum verified."""
 
 from __future__ import annotations
 
@@ -14,38 +14,24 @@ from zlib import crc32
 import numpy as np
 
 from segiou._support.files import Problem
-from segiou.runs.cells import boundary_crc, decode_cells, encode_cells
-from segiou.runs.database import (
-    RunFileError,
-    from_text,
-    id_order,
-    open_reading,
-    read_entries,
-    read_header,
-    row_crc,
-    to_text,
-)
+from segiou.runs.cells import decode_cells
+from segiou.runs.database import RunFileError, Totals, checksum, open_reading, read_head
 from segiou.runs.header import Header
-from segiou.runs.image_counts import Columns, ImageCount, ImageFiles, Stamp
+from segiou.runs.image_counts import Columns, ImageFiles, Stamp, from_text, id_order
 
-__all__ = [
-    "IMAGE_COLUMNS",
-    "INSERT_BOUNDARY",
-    "INSERT_IMAGE",
-    "RunFile",
-    "boundary_rows",
-    "check_boundaries",
-    "files_of_row",
-    "image_rows",
-    "images_of",
-    "inside",
-    "read_blocks",
-    "within",
-]
+__all__ = ["FILE_COLUMNS", "RunFile", "files_of_row", "inside", "within"]
 
-INSERT_IMAGE = "INSERT INTO image VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-INSERT_BOUNDARY = "INSERT INTO boundary VALUES (?, ?, ?)"
-_UNKNOWN = Stamp(None, None)
+FILE_COLUMNS = "id, truth, pred, truth_size, truth_version, pred_size, pred_version, files_crc"
+_COUNTS = "id, pixels, ignored, cells, crc"
+_NUM_COUNTS = 5
+_BOUNDARIES = "SELECT id, counts, crc FROM boundary WHERE id IN (SELECT id FROM image) ORDER BY id"
+#: Images decoded at once, and how many counts of classes they have together at most.
+_BLOCK = 1 << 15
+_MOST_COUNTS = 1 << 22
+#: Sums of more pixels than this could leave int64.
+_MOST_PIXELS = 1 << 62
+
+Row = tuple[Any, ...]
 
 
 def within(root: str, name: str) -> str:
@@ -56,7 +42,7 @@ def within(root: str, name: str) -> str:
 
 
 def inside(root: str, path: str) -> str:
-    """The name that :func:`within` makes the path of again."""
+    """The name from which :func:`within` makes the path."""
     start = f"{root.rstrip('/')}/"
     if not root or not path.startswith(start):
         return path
@@ -64,161 +50,17 @@ def inside(root: str, path: str) -> str:
     return path if name.startswith("/") or "://" in name or not name else name
 
 
-def image_rows(columns: Columns, header: Header) -> list[tuple[Any, ...]]:
-    """What is kept of images."""
-    blobs = encode_cells(columns.sizes, columns.cells, columns.values)
-    ignored = columns.ignored.tolist()
-    pixels = (columns.pixels() + columns.ignored).tolist()
-    return [
-        (
-            to_text(id),
-            to_text(inside(header.truth, files.truth)),
-            to_text(inside(header.pred, files.pred)),
-            *(files.truth_stamp or _UNKNOWN),
-            *(files.pred_stamp or _UNKNOWN),
-            seen,
-            dropped,
-            blob,
-            row_crc(id, dropped, blob),
-        )
-        for id, files, seen, dropped, blob in zip(
-            columns.ids, columns.files, pixels, ignored, blobs, strict=True
-        )
-    ]
-
-
-def check_boundaries(columns: Columns) -> None:
-    """Refuse images that lack boundary counts.
-
-    Raises
-    ------
-    ValueError
-    """
-    if len(columns.boundary) != len(columns):
-        msg = (
-            f"{len(columns) - len(columns.boundary)} of {len(columns)} images have no boundary "
-            "counts; score them with boundary=True (--boundary)"
-        )
-        raise ValueError(msg)
-
-
-def boundary_rows(columns: Columns) -> list[tuple[Any, ...]]:
-    """What is kept of the boundaries of images."""
-    check_boundaries(columns)
-    return [
-        (to_text(id), packed, boundary_crc(id, packed))
-        for id, packed in zip(columns.ids, columns.boundary, strict=True)
-    ]
-
-
-def files_of_row(truth: Any, pred: Any, stamps: tuple[Any, ...], header: Header) -> ImageFiles:
-    """The files of an image."""
+def files_of_row(row: Row, header: Header, path: Path) -> ImageFiles:
+    """The files of an image, from the columns ``FILE_COLUMNS``."""
+    id, truth, pred, *stamps, crc = row
+    if checksum(id, truth, pred, *stamps) != crc:
+        problem = f"is damaged: the files of image {_shown(id)} do not match their checksum"
+        raise RunFileError(path, f"{problem}; score again into a new file")
     return ImageFiles(
         within(header.truth, from_text(truth or "")),
         within(header.pred, from_text(pred or "")),
-        _stamp(*stamps[:2]),
-        _stamp(*stamps[2:]),
+        *(None if not any(s) else Stamp(*s) for s in (stamps[:2], stamps[2:])),
     )
-
-
-def _stamp(size: Any, version: Any) -> Stamp | None:
-    return None if size is None and version is None else Stamp(size, version)
-
-
-IMAGE_COLUMNS = (
-    "id, truth, pred, truth_size, truth_version, pred_size, pred_version, ignored, cells, crc"
-)
-_NO_FILES = "id, '', '', NULL, NULL, NULL, NULL, ignored, cells, crc"
-_BOUNDARIES = "SELECT id, counts, crc FROM boundary WHERE id IN (SELECT id FROM image) ORDER BY id"
-#: Images decoded at once.
-_BLOCK = 1 << 15
-
-Row = tuple[Any, ...]
-
-
-def read_blocks(
-    connection: sqlite3.Connection,
-    path: Path,
-    header: Header,
-    *,
-    files: bool = True,
-    boundary: bool | None = None,
-) -> Iterator[Columns]:
-    """All images, in the order of their ids, many at a time.
-
-    Boundary counts come with the files, unless it is said otherwise.
-
-    Raises
-    ------
-    RunFileError
-        If a row is damaged, or rows are missing.
-    """
-    num_cells = header.options.num_classes * (header.options.num_classes + 1)
-    expected = int(read_entries(connection, path).get("images", -1))
-    columns = IMAGE_COLUMNS if files else _NO_FILES
-    cursor = connection.execute(f"SELECT {columns} FROM image ORDER BY id")
-    wanted = header.boundary is not None and (files if boundary is None else boundary)
-    at_boundaries = connection.execute(_BOUNDARIES) if wanted else None
-    seen = 0
-    previous: list[tuple[bool, bytes]] = []
-    while rows := cursor.fetchmany(_BLOCK):
-        block = _block(rows, path, header, num_cells, files=files)
-        order = [*previous, *(id_order(id) for id in block.ids)]
-        if any(a >= b for a, b in pairwise(order)):
-            raise RunFileError(path, "is a damaged run file: its ids are out of order")
-        if at_boundaries is not None:
-            packed = _packed(at_boundaries.fetchmany(len(rows)), block.ids, path)
-            block = replace(block, boundary=packed)
-        previous = order[-1:]
-        seen += len(rows)
-        yield block
-    if seen != expected:
-        problem = f"is a damaged run file: it holds {seen} images and should hold {expected}"
-        raise RunFileError(path, problem)
-
-
-def _block(rows: list[Row], path: Path, header: Header, num_cells: int, *, files: bool) -> Columns:
-    _check_rows(rows, path)
-    try:
-        sizes, cells, values = decode_cells([row[8] for row in rows], num_cells)
-    except ValueError as error:
-        raise RunFileError(path, f"is a damaged run file: {error}") from error
-    return Columns(
-        tuple(from_text(row[0]) for row in rows),
-        sizes,
-        cells,
-        values,
-        np.array([row[7] for row in rows], dtype=np.int64),
-        tuple(files_of_row(row[1], row[2], row[3:7], header) for row in rows) if files else (),
-    )
-
-
-def _check_rows(rows: list[Row], path: Path) -> None:
-    for row in rows:
-        id, ignored, cells, crc = row[0], row[7], row[8], row[9]
-        if type(ignored) is int and ignored >= 0 and type(cells) is bytes:
-            # As row_crc, spelt out: this is most of what summing a run costs.
-            head = b"%s\0%d\0" % (id if type(id) is bytes else str(id).encode(), ignored)
-            if crc32(cells, crc32(head)) == crc:
-                continue
-        problem = f"is damaged: image {id!r} does not match its checksum"
-        raise RunFileError(path, f"{problem}; score again into a new file")
-
-
-def _packed(rows: list[Row], ids: tuple[str, ...], path: Path) -> tuple[bytes, ...]:
-    if tuple(from_text(row[0]) for row in rows) != ids:
-        raise RunFileError(path, "is a damaged run file: images have no boundary counts")
-    for id, packed, crc in rows:
-        if type(packed) is not bytes or boundary_crc(from_text(id), packed) != crc:
-            problem = f"is damaged: the boundary counts of {id!r} do not match their checksum"
-            raise RunFileError(path, f"{problem}; score again into a new file")
-    return tuple(row[1] for row in rows)
-
-
-def images_of(connection: sqlite3.Connection, path: Path, header: Header) -> Iterator[ImageCount]:
-    """All images, one at a time."""
-    for block in read_blocks(connection, path, header):
-        yield from block
 
 
 @dataclass(frozen=True)
@@ -229,16 +71,16 @@ class RunFile:
     ----------
     path : Path
     header : Header
+    totals : Totals
+        Its revision tells whether the file has changed since.
     skipped : tuple of Problem
         Pairs that were left out.
-    revision : int
-        Counts the commits; tells that the file has changed since.
     """
 
     path: Path
     header: Header
+    totals: Totals
     skipped: tuple[Problem, ...]
-    revision: int
 
     @classmethod
     def open(cls, path: str | Path) -> RunFile:
@@ -247,41 +89,139 @@ class RunFile:
         Raises
         ------
         RunFileError
-            As :func:`segiou.runs.database.open_reading`.
+            If it is not there, no run, damaged, of another version, or being written.
         """
         path = Path(path).expanduser()
         with open_reading(path) as connection:
-            header = read_header(connection, path)
-            revision = int(read_entries(connection, path).get("revision", 0))
-            return cls(path, header, tuple(_problems(connection, header)), revision)
+            header, totals = read_head(connection, path)
+            problems = (
+                *_skipped(connection, path, totals),
+                *_missing(connection, path, header, totals),
+            )
+            return cls(path, header, totals, problems)
+
+    def __len__(self) -> int:
+        return self.totals.images
 
     @cached_property
-    def num_images(self) -> int:
-        """Images in the file."""
-        with open_reading(self.path) as connection:
-            return int(read_entries(connection, self.path).get("images", 0))
+    def _block_size(self) -> int:
+        return max(1, min(_BLOCK, _MOST_COUNTS // self.header.options.num_classes))
 
     def blocks(self, *, files: bool = True, boundary: bool | None = None) -> Iterator[Columns]:
-        """All images, many at a time; boundary counts come with the files, or if asked for.
+        """All images, in the order of their ids, many at a time.
+
+        Boundary counts come with the files, unless it is said otherwise.
 
         Raises
         ------
         RunFileError
             If the file is damaged, or has changed since it was opened.
         """
+        wanted = self.header.boundary is not None and (files if boundary is None else boundary)
         with open_reading(self.path) as connection:
-            if int(read_entries(connection, self.path).get("revision", 0)) != self.revision:
+            if read_head(connection, self.path)[1].revision != self.totals.revision:
                 problem = "has changed since it was opened; open it again: segiou.Run.open"
                 raise RunFileError(self.path, problem)
-            yield from read_blocks(
-                connection, self.path, self.header, files=files, boundary=boundary
-            )
+            last: list[tuple[bool, bytes]] = []
+            seen = 0
+            at_boundaries = connection.execute(_BOUNDARIES) if wanted else None
+            columns = f"{_COUNTS}, {FILE_COLUMNS}" if files else _COUNTS
+            cursor = connection.execute(f"SELECT {columns} FROM image ORDER BY id")
+            while rows := cursor.fetchmany(self._block_size):
+                block = self._decoded(rows, files=files)
+                order = [*last, *map(id_order, block.ids)]
+                if any(a >= b for a, b in pairwise(order)):
+                    raise RunFileError(self.path, "is a damaged run file: its ids are out of order")
+                if at_boundaries is not None:
+                    found = at_boundaries.fetchmany(len(rows))
+                    block = replace(block, boundary=self._checked_boundaries(found, block.ids))
+                last = order[-1:]
+                seen += len(rows)
+                yield block
+            _check_number(self.path, "images", seen, self.totals.images)
+
+    def _decoded(self, whole_rows: list[Row], *, files: bool) -> Columns:
+        rows = [row[:_NUM_COUNTS] for row in whole_rows] if files else whole_rows
+        _check_rows(rows, self.path)
+        file_rows = [row[_NUM_COUNTS:] for row in whole_rows] if files else []
+        try:
+            num_cells = self.header.options.num_classes * (self.header.options.num_classes + 1)
+            cells = decode_cells([row[3] for row in rows], num_cells)
+        except ValueError as error:
+            raise RunFileError(self.path, f"is a damaged run file: {error}") from error
+        block = Columns(
+            tuple(from_text(row[0]) for row in rows),
+            *cells,
+            np.array([row[2] for row in rows], dtype=np.int64),
+            tuple(files_of_row(row, self.header, self.path) for row in file_rows),
+        )
+        if sum(row[1] for row in rows) > _MOST_PIXELS:
+            raise RunFileError(self.path, "holds more pixels than can be counted")
+        if [row[1] for row in rows] != (block.pixels() + block.ignored).tolist():
+            problem = "is a damaged run file: the cells of an image do not sum to its pixels"
+            raise RunFileError(self.path, problem)
+        return block
+
+    def _checked_boundaries(self, rows: list[Row], ids: tuple[str, ...]) -> tuple[bytes, ...]:
+        from segiou.runs.cells import boundary_length
+
+        if tuple(from_text(row[0]) for row in rows) != ids:
+            raise RunFileError(self.path, "is a damaged run file: images have no boundary counts")
+        for id, packed, crc in rows:
+            if type(packed) is not bytes or checksum(id, packed) != crc:
+                what = f"the boundary counts of {_shown(id)} do not match their checksum"
+                raise RunFileError(self.path, f"is damaged: {what}; score again into a new file")
+        assert self.header.boundary is not None
+        try:
+            length = boundary_length(self.header.options.num_classes, self.header.boundary)
+            decode_cells([row[1] for row in rows], length)
+        except ValueError as error:
+            raise RunFileError(self.path, f"is a damaged run file: {error}") from error
+        return tuple(row[1] for row in rows)
 
 
-def _problems(connection: sqlite3.Connection, header: Header) -> Iterator[Problem]:
-    for where, text in connection.execute("SELECT path, problem FROM skipped ORDER BY path, rowid"):
-        yield Problem(from_text(where or ""), str(text))
-    gone = connection.execute("SELECT id, truth FROM vanished ORDER BY id")
-    for id, truth in gone:
-        where = within(header.truth, from_text(truth or "")) or from_text(id)
-        yield Problem(where, "has vanished since it was scored; not in the totals")
+def _check_rows(rows: list[Row], path: Path) -> None:
+    for id, pixels, ignored, cells, crc in rows:
+        if (
+            type(id) in (str, bytes)
+            and type(pixels) is type(ignored) is int
+            and 0 <= ignored <= pixels
+            and type(cells) is bytes
+        ):
+            # As checksum, written out: this is most of what summing a run costs.
+            head = b"%s\0%d\0%d\0" % (id if type(id) is bytes else id.encode(), pixels, ignored)
+            if crc32(cells, crc32(head)) == crc:
+                continue
+        problem = f"is damaged: image {_shown(id)} does not match its checksum"
+        raise RunFileError(path, f"{problem}; score again into a new file")
+
+
+def _skipped(connection: sqlite3.Connection, path: Path, totals: Totals) -> Iterator[Problem]:
+    query = "SELECT id, path, problem, crc FROM skipped ORDER BY path, rowid"
+    rows = connection.execute(query).fetchall()
+    _check_number(path, "problems", len(rows), totals.skipped)
+    for id, where, text, crc in rows:
+        if type(text) is not str or checksum(id, where, text) != crc:
+            problem = f"is damaged: the problem of {_shown(where)} does not match its checksum"
+            raise RunFileError(path, f"{problem}; score again into a new file")
+        yield Problem(from_text(where or ""), text)
+
+
+def _missing(
+    connection: sqlite3.Connection, path: Path, header: Header, totals: Totals
+) -> Iterator[Problem]:
+    rows = connection.execute(f"SELECT {FILE_COLUMNS} FROM missing ORDER BY id").fetchall()
+    _check_number(path, "missing images", len(rows), totals.missing)
+    for row in rows:
+        where = files_of_row(row, header, path).truth or from_text(row[0])
+        yield Problem(where, "was scored before and is missing now; it is not in the totals")
+
+
+def _check_number(path: Path, what: str, found: int, expected: int) -> None:
+    if found != expected:
+        problem = f"is a damaged run file: it holds {found} {what} and should hold {expected}"
+        raise RunFileError(path, problem)
+
+
+def _shown(name: Any) -> str:
+    return repr(from_text(name) if isinstance(name, (str, bytes)) else name)

@@ -2,45 +2,49 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from segiou._support.files import Problem
+from segiou.runs.cells import encode_cells
 from segiou.runs.database import (
+    SCHEMA,
     RunFileError,
+    Totals,
     check_is_run,
+    checksum,
     explained,
-    from_text,
     harden,
     is_empty,
-    read_entries,
-    read_header,
-    schema_of,
-    to_text,
+    read_head,
     write_entries,
 )
 from segiou.runs.header import Header, versions
-from segiou.runs.image_counts import Columns, ImageCount, ImageFiles
-from segiou.runs.run_reading import (
-    INSERT_BOUNDARY,
-    INSERT_IMAGE,
-    boundary_rows,
-    files_of_row,
-    image_rows,
+from segiou.runs.image_counts import (
+    Columns,
+    ImageCount,
+    ImageFiles,
+    Stamp,
+    check_boundaries,
+    from_text,
+    to_text,
 )
+from segiou.runs.run_reading import FILE_COLUMNS, RunFile, files_of_row, inside
 
 __all__ = ["RunWriter", "write_new"]
 
 #: A batch is committed after this many seconds, or at this many images.
 _SECONDS = 0.25
 _IMAGES = 4096
+_UNKNOWN = Stamp(None, None)
 
 
 class RunWriter:
@@ -62,13 +66,13 @@ class RunWriter:
     RunFileError
         If it is no run, damaged, in use, or cannot be written.
     ValueError
-        If it is a run of other options or folders; the message says in what.
+        If it is a run of other options or folders; the message gives the difference.
     """
 
     def __init__(self, path: str | Path, header: Header) -> None:
         self.path = Path(path).expanduser()
         self._pending: list[ImageCount] = []
-        self._pending_skips: list[tuple[str | bytes, ...]] = []
+        self._pending_skips: list[tuple[str | bytes | int, ...]] = []
         self._last = time.monotonic()
         self._broken = False
         if self.path.exists() and not self.path.is_file():
@@ -80,6 +84,7 @@ class RunWriter:
             except BaseException:
                 self._connection.close()
                 raise
+        self._state = self._file_state()
 
     def _begin(self, header: Header) -> None:
         connection = self._connection
@@ -88,27 +93,24 @@ class RunWriter:
         # between two batches; and the write-ahead log then needs no shared memory.
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         connection.execute("PRAGMA page_size = 8192")
-        empty = is_empty(connection)
-        if not empty:
+        self._is_new = is_empty(connection)
+        self._totals = Totals()
+        if not self._is_new:
             check_is_run(connection, self.path)
             header = self._continued(header)
         connection.execute("PRAGMA journal_mode = WAL")
         # Nothing is lost with what is written first: the batches wait for the disk.
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("BEGIN IMMEDIATE")
-        entries = {"images": 0, "revision": 0} if empty else read_entries(connection, self.path)
-        for statement in schema_of(1 if header.boundary is None else 2) if empty else ():
+        for statement in SCHEMA if self._is_new else ():
             connection.execute(statement)
         self.header = replace(header, finished=False, versions=_with_ours(header.versions))
-        self._is_new = empty
-        self._images = int(entries["images"])
-        self._revision = int(entries["revision"])
         self._write_entries(self.header.to_dict())
         connection.execute("COMMIT")
         connection.execute("PRAGMA synchronous = FULL")
 
     def _continued(self, header: Header) -> Header:
-        found = read_header(self._connection, self.path)
+        found, self._totals = read_head(self._connection, self.path)
         if difference := header.difference(found):
             msg = (
                 f"{self.path}: is a run of other options, here meaning this command and there the "
@@ -118,10 +120,9 @@ class RunWriter:
         return replace(header, versions=found.versions)
 
     def _write_entries(self, entries: Mapping[str, Any], *, changed: bool = False) -> None:
-        # Whoever has the file open asks the revision whether its images are the same.
-        self._revision += changed
-        counted = {"images": self._images, "revision": self._revision}
-        write_entries(self._connection, {**entries, **counted})
+        # Whoever has the file open compares the revision to know that its images are the same.
+        self._totals.revision += changed
+        write_entries(self._connection, {**entries, **asdict(self._totals)})
 
     def __enter__(self) -> Self:
         return self
@@ -138,11 +139,11 @@ class RunWriter:
         finally:
             self.close()
 
-    def settle(self, files_of: Callable[[str], ImageFiles | None]) -> set[str]:
+    def reconcile(self, files_of: Callable[[str], ImageFiles | None]) -> set[str]:
         """Compare the file with what there is to score now.
 
-        Images whose files have changed are forgotten, those that have vanished
-        are set aside in the table ``vanished``, and come back if they do.
+        Images whose files have changed are removed; those whose files are gone
+        are moved to the table ``missing``, and come back if the files do.
 
         Parameters
         ----------
@@ -157,8 +158,8 @@ class RunWriter:
         """
         if self._is_new:
             return set()
-        keep: dict[str, list[str]] = {"image": [], "vanished": []}
-        drop: dict[str, list[str]] = {"image": [], "vanished": []}
+        keep: dict[str, list[str]] = {"image": [], "missing": []}
+        drop: dict[str, list[str]] = {"image": [], "missing": []}
         gone: list[str] = []
         with explained(self.path):
             for table in keep:
@@ -168,15 +169,15 @@ class RunWriter:
                         (keep if _unchanged(files, found) else drop)[table].append(id)
                     elif table == "image":
                         gone.append(id)
-            self._resettle(drop, gone, keep["vanished"])
-        return {*keep["image"], *keep["vanished"]}
+            self._move(drop, gone, keep["missing"])
+        return {*keep["image"], *keep["missing"]}
 
-    def _known(self, table: str) -> Iterable[tuple[str, ImageFiles]]:
-        columns = "id, truth, pred, truth_size, truth_version, pred_size, pred_version"
-        for row in self._connection.execute(f"SELECT {columns} FROM {table}"):
-            yield from_text(row[0]), files_of_row(row[1], row[2], row[3:7], self.header)
+    def _known(self, table: str) -> Iterator[tuple[str, ImageFiles]]:
+        for row in self._connection.execute(f"SELECT {FILE_COLUMNS} FROM {table}"):
+            files = files_of_row(row, self.header, self.path)
+            yield from_text(row[0]), files
 
-    def _resettle(
+    def _move(
         self, drop: Mapping[str, Sequence[str]], gone: Sequence[str], back: Sequence[str]
     ) -> None:
         def each(statement: str, ids: Sequence[str]) -> None:
@@ -185,13 +186,14 @@ class RunWriter:
         self._connection.execute("BEGIN IMMEDIATE")
         for table, ids in drop.items():
             each(f"DELETE FROM {table} WHERE id = ?", ids)
-            if self.header.boundary is not None:
-                each("DELETE FROM boundary WHERE id = ?", ids)
-        for source, target, ids in (("image", "vanished", gone), ("vanished", "image", back)):
-            each(f"INSERT OR REPLACE INTO {target} SELECT * FROM {source} WHERE id = ?", ids)
+            each("DELETE FROM boundary WHERE id = ?", ids)
+        for source, target, ids in (("image", "missing", gone), ("missing", "image", back)):
+            each(f"INSERT INTO {target} SELECT * FROM {source} WHERE id = ?", ids)
             each(f"DELETE FROM {source} WHERE id = ?", ids)
         self._connection.execute("DELETE FROM skipped")
-        self._images += len(back) - len(gone) - len(drop["image"])
+        self._totals.images += len(back) - len(gone) - len(drop["image"])
+        self._totals.missing += len(gone) - len(back) - len(drop["missing"])
+        self._totals.skipped = 0
         self._write_entries({}, changed=bool(back or gone or drop["image"]))
         self._connection.execute("COMMIT")
 
@@ -203,22 +205,18 @@ class RunWriter:
 
     def skip(self, problem: Problem, id: str = "") -> None:
         """Note a pair that is left out."""
-        self._pending_skips.append((to_text(id), to_text(problem.where), _plain(problem.text)))
+        text = problem.text.encode("utf-8", "backslashreplace").decode()
+        row = to_text(id), to_text(problem.where), text
+        self._pending_skips.append((*row, checksum(*row)))
 
     def add_block(self, columns: Columns) -> None:
-        """Add many images and commit them.
-
-        Raises
-        ------
-        RunFileError
-            As :meth:`flush`.
-        """
+        """Add many images and commit them."""
         self.flush()
         self._write(columns, {})
 
     def flush_if_due(self) -> None:
         """Commit what is pending if the last commit is a while ago."""
-        if (self._pending or self._pending_skips) and time.monotonic() - self._last >= _SECONDS:
+        if time.monotonic() - self._last >= _SECONDS:
             self.flush()
 
     def flush(self) -> None:
@@ -230,41 +228,63 @@ class RunWriter:
             If it cannot be written, as when the disk is full. What was
             committed before is kept.
         """
-        if not self._pending and not self._pending_skips:
-            return
-        self._write(Columns.of(self._pending), {})
-        self._pending, self._pending_skips = [], []
-        self._last = time.monotonic()
-
-    def _write(self, columns: Columns, entries: Mapping[str, Any]) -> None:
-        with explained(self.path):
-            try:
-                self._commit(columns, entries)
-            except sqlite3.Error:
-                self._broken = True
-                with suppress(sqlite3.Error):
-                    self._connection.execute("ROLLBACK")
-                raise
-
-    def _commit(self, columns: Columns, entries: Mapping[str, Any]) -> None:
-        self._connection.execute("BEGIN IMMEDIATE")
-        self._insert(columns)
-        self._connection.executemany("INSERT INTO skipped VALUES (?, ?, ?)", self._pending_skips)
-        self._write_entries(entries, changed=len(columns) > 0)
-        self._connection.execute("COMMIT")
-
-    def _insert(self, columns: Columns) -> None:
-        rows = image_rows(columns, self.header)
-        self._connection.executemany(INSERT_IMAGE, rows)
-        if self.header.boundary is not None:
-            self._connection.executemany(INSERT_BOUNDARY, boundary_rows(columns))
-        self._images += len(rows)
+        if self._pending or self._pending_skips:
+            self._write(Columns.of(self._pending), {})
+            self._pending.clear()
 
     def finish(self) -> None:
         """Commit everything, and that every pair was tried."""
         self.header = replace(self.header, finished=True)
         self._write(Columns.of(self._pending), {"finished": True})
-        self._pending, self._pending_skips = [], []
+        self._pending.clear()
+
+    def _write(self, columns: Columns, entries: Mapping[str, Any]) -> None:
+        self._check_state()
+        with explained(self.path):
+            try:
+                self._connection.execute("BEGIN IMMEDIATE")
+                self._insert(columns)
+                self._write_entries(entries, changed=len(columns) > 0)
+                self._connection.execute("COMMIT")
+            except sqlite3.Error:
+                self._broken = True
+                with suppress(sqlite3.Error):
+                    self._connection.execute("ROLLBACK")
+                raise
+        self._pending_skips.clear()
+        self._last = time.monotonic()
+        self._state = self._file_state()
+
+    def _insert(self, columns: Columns) -> None:
+        insert = self._connection.executemany
+        insert(f"INSERT INTO image VALUES ({', '.join('?' * 12)})", _rows(columns, self.header))
+        if self.header.boundary is not None:
+            check_boundaries(columns)
+            pairs = [*zip(map(to_text, columns.ids), columns.boundary, strict=True)]
+            insert("INSERT INTO boundary VALUES (?, ?, ?)", [(*p, checksum(*p)) for p in pairs])
+        insert("INSERT INTO skipped VALUES (?, ?, ?, ?)", self._pending_skips)
+        self._totals.images += len(columns)
+        self._totals.skipped += len(self._pending_skips)
+
+    def _file_state(self) -> tuple[int, ...] | None:
+        """What tells that the file at the path is still the one that is written here."""
+        try:
+            found = self.path.stat()
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+    def _check_state(self) -> None:
+        if self._file_state() != self._state:
+            self._broken = True
+            raise self._replaced()
+
+    def _replaced(self) -> RunFileError:
+        problem = (
+            "was replaced, removed or changed by another program while it was written; "
+            "score again into a new file"
+        )
+        return RunFileError(self.path, problem)
 
     def close(self) -> None:
         """Close the file and free the lock."""
@@ -273,6 +293,43 @@ class RunWriter:
             # that fails, the log beside it holds everything.
             self._connection.execute("PRAGMA journal_mode = DELETE")
         self._connection.close()
+
+    def opened(self) -> RunFile:
+        """The closed file, to read what was written.
+
+        Raises
+        ------
+        RunFileError
+            If it is another file now.
+        """
+        file = RunFile.open(self.path)
+        if (file.header, file.totals) != (_as_read(self.header), self._totals):
+            raise self._replaced()
+        return file
+
+
+def _as_read(header: Header) -> Header:
+    return Header.from_dict(json.loads(json.dumps(header.to_dict())))
+
+
+def _rows(columns: Columns, header: Header) -> list[tuple[Any, ...]]:
+    """Rows of the table ``image``."""
+    blobs = encode_cells(columns.sizes, columns.cells, columns.values)
+    ignored = columns.ignored.tolist()
+    pixels = (columns.pixels() + columns.ignored).tolist()
+    rows = []
+    for name, files, *counts in zip(
+        columns.ids, columns.files, pixels, ignored, blobs, strict=True
+    ):
+        id = to_text(name)
+        about = (
+            to_text(inside(header.truth, files.truth)),
+            to_text(inside(header.pred, files.pred)),
+            *(files.truth_stamp or _UNKNOWN),
+            *(files.pred_stamp or _UNKNOWN),
+        )
+        rows.append((id, *about, checksum(id, *about), *counts, checksum(id, *counts)))
+    return rows
 
 
 def _with_ours(known: tuple[Mapping[str, str], ...]) -> tuple[Mapping[str, str], ...]:
@@ -283,10 +340,6 @@ def _with_ours(known: tuple[Mapping[str, str], ...]) -> tuple[Mapping[str, str],
 def _unchanged(known: ImageFiles, found: ImageFiles) -> bool:
     stamps = (known.truth_stamp, known.pred_stamp)
     return known == found and all(stamp is not None and stamp.known for stamp in stamps)
-
-
-def _plain(text: str) -> str:
-    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def write_new(

@@ -14,6 +14,7 @@ import numpy as np
 from segiou import metrics
 from segiou._support.arguments import check_kind
 from segiou._support.files import replacing
+from segiou._support.text import encodable
 from segiou.counting.counts import Counts
 from segiou.labels.class_options import ClassOptions
 from segiou.metrics.per_image import false_positive_classes, image_influence, image_means
@@ -24,7 +25,6 @@ __all__ = [
     "block_rows",
     "check_score_name",
     "column_names",
-    "shown",
     "to_csv",
     "to_pandas",
     "to_parquet",
@@ -44,20 +44,15 @@ def column_names(options: ClassOptions) -> list[str]:
     return [*files, *scores, *(f"iou:{n}" for n in options.labels.class_names)]
 
 
-def shown(name: str) -> str:
-    """A file name as text that any encoding of Unicode can hold."""
-    return name.encode("utf-8", "backslashreplace").decode()
-
-
 def block_columns(block: Columns, options: ClassOptions, whole: Counts) -> dict[str, list[Any]]:
     """Columns of a table of some images."""
     counts = block.counts(options.num_classes)
     iou = metrics.iou(counts)
     pixels = counts.total[:, 0] + block.ignored
     data: dict[str, list[Any]] = {
-        "id": [shown(id) for id in block.ids],
-        "truth": [shown(files.truth) for files in block.files],
-        "pred": [shown(files.pred) for files in block.files],
+        "id": [encodable(id) for id in block.ids],
+        "truth": [encodable(files.truth) for files in block.files],
+        "pred": [encodable(files.pred) for files in block.files],
         "pixels": pixels.tolist(),
         "ignored": block.ignored.tolist(),
         "mean_iou": image_means(counts, include=options.include).tolist(),

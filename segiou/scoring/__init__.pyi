@@ -1,15 +1,14 @@
 from segiou.scoring.dispatch import EngineLostError as EngineLostError
-from segiou.scoring.folder import score_folder as score_folder
+from segiou.scoring.folder import score_folder as score_folder, score_job as score_job
 from segiou.scoring.inspection import (
     Fit as Fit,
     Inspection as Inspection,
     inspect_folder as inspect_folder,
 )
+from segiou.scoring.job import Job as Job
 from segiou.scoring.pair import PairScorer as PairScorer
 from segiou.scoring.pairings import (
     DataError as DataError,
-    Stopped as Stopped,
-    pairing_problems as pairing_problems,
-    undeclared_text as undeclared_text,
+    ScoringStopped as ScoringStopped,
 )
 from segiou.scoring.score_arrays import score as score

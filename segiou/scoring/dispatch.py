@@ -14,20 +14,20 @@ from concurrent.futures import (
     wait,
 )
 from dataclasses import dataclass
-from typing import Protocol
 
 from segiou._support.files import Problem
 from segiou.masks.pairing import Pair
 from segiou.scoring.pair import Result
 
-__all__ = ["Dispatcher", "EngineLostError", "Scored", "Task"]
+__all__ = ["Dispatcher", "Engine", "EngineLostError", "Scored", "Task"]
 
-#: Seconds between two looks at the clock and at whoever asks to stop.
+#: Seconds between two calls of ``stop``, at most.
 _TICK = 0.2
 _MAX_BATCH = 1024
 _LEAST_SECONDS = 0.003
-#: Lost once with others, lost again with others: then each pair goes alone.
+#: A batch that was lost so often is split, and each pair goes alone.
 _ALONE = 2
+#: So often in a row workers may die before anything is done.
 _MOST_BREAKS = 8
 
 Scored = tuple[Pair, Result]
@@ -39,13 +39,29 @@ class EngineLostError(RuntimeError):
     """The executor broke, and there is no way to make another."""
 
 
-class EngineLike(Protocol):
-    """What a dispatcher has to know about an engine."""
+@dataclass
+class Engine:
+    """An executor, and how to use it.
+
+    Attributes
+    ----------
+    executor : Executor
+    slots : int
+        Tasks that it works on at once.
+    seconds : float
+        How long a task should take, so that handing it over costs next to
+        nothing.
+    remote : bool
+        Whether tasks leave this process.
+    renew : callable, optional
+        Makes a new executor after the first has broken.
+    """
 
     executor: Executor
     slots: int
     seconds: float
-    renew: Callable[[], Executor] | None
+    remote: bool
+    renew: Callable[[], Executor] | None = None
 
 
 @dataclass
@@ -55,7 +71,7 @@ class _Batch:
 
 
 class Dispatcher:
-    """Hands out batches, as large as the engine likes them, and sees to lost ones.
+    """Hands out batches, of a size that suits the engine, and repeats lost ones.
 
     A batch whose worker dies goes out again. Batches lost twice are taken
     apart and their pairs go out one at a time, so that a pair that kills its
@@ -68,13 +84,13 @@ class Dispatcher:
         Batch → results in order, and seconds.
     pairs : sequence of Pair
     stop : callable, optional
-        Asked now and then; once it says True, what is under way is finished
-        and nothing else begun.
+        Called now and then; once it returns True, running batches are finished
+        and no other is begun.
     """
 
     def __init__(
         self,
-        engine: EngineLike,
+        engine: Engine,
         task: Task,
         pairs: Sequence[Pair],
         *,
@@ -90,7 +106,7 @@ class Dispatcher:
         self._breaks = 0
 
     def results(self) -> Iterator[list[Scored]]:
-        """Results as they come; an empty list now and then where none come."""
+        """Results as they come; an empty list now and then while none come."""
         try:
             while True:
                 if self._stop():
@@ -101,7 +117,7 @@ class Dispatcher:
                     return
                 finished = wait(self._running, _TICK, FIRST_COMPLETED).done
                 for future in finished:
-                    self._ready += self._taken(future)
+                    self._ready += self._results_of(future)
                 yield self._ready
                 self._ready = []
         finally:
@@ -125,7 +141,7 @@ class Dispatcher:
                 future = self._engine.executor.submit(self._task, batch.pairs)
             except BrokenExecutor as error:
                 self._again.appendleft(batch)
-                self._mend(error)
+                self._replace_executor(error)
                 return
             else:
                 self._running[future] = batch
@@ -150,7 +166,7 @@ class Dispatcher:
         fair = max(fair, int(_LEAST_SECONDS / self._seconds_a_pair) if self._seconds_a_pair else 1)
         return max(1, min(int(wanted), fair, _MAX_BATCH))
 
-    def _taken(self, future: Future[Timed]) -> list[Scored]:
+    def _results_of(self, future: Future[Timed]) -> list[Scored]:
         batch = self._running.pop(future, None)
         if batch is None:
             return []
@@ -158,7 +174,7 @@ class Dispatcher:
             results, seconds = future.result()
         except BrokenExecutor as error:
             self._running[future] = batch
-            self._mend(error)
+            self._replace_executor(error)
             return []
         except CancelledError as error:
             msg = "the executor dropped its tasks: did the cluster go away?"
@@ -184,7 +200,7 @@ class Dispatcher:
             self._again.append(batch)
         return []
 
-    def _mend(self, error: BrokenExecutor) -> None:
+    def _replace_executor(self, error: BrokenExecutor) -> None:
         """Go on with a new executor; everything that was under way is lost."""
         self._breaks += 1
         if self._engine.renew is None:

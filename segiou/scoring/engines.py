@@ -1,4 +1,4 @@
-"""A Dask cluster as an engine."""
+"""Who does the work: threads, processes, a Dask cluster, or any executor."""
 
 from __future__ import annotations
 
@@ -8,137 +8,64 @@ import pickle
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from segiou._support.arguments import check_integer, check_kind
+from segiou._support.arguments import check_kind
 from segiou.masks.pairing import Pair
-from segiou.scoring.dispatch import Dispatcher, EngineLostError, Task
+from segiou.scoring.dispatch import Engine, Task
 from segiou.scoring.pair import PairScorer, Result
 
-__all__ = [
-    "Engine",
-    "EngineChoice",
-    "EngineLostError",
-    "ExecutorLike",
-    "dask_engine",
-    "score_pairs",
-]
+if TYPE_CHECKING:
+    from segiou.scoring.job import Job
+
+__all__ = ["ExecutorLike", "check_engine", "open_engine", "task_of"]
 
 #: How long to wait for the scheduler to answer.
 CONNECT_SECONDS = 10.0
 
 
-@contextmanager
-def dask_engine(address: str) -> Iterator[Engine]:
-    """Connect to a running Dask scheduler, and let it go at the end.
-
-    Raises
-    ------
-    ImportError
-        If dask.distributed is not installed.
-    ValueError
-        If nothing answers at the address, or it has no workers.
-    """
-    try:
-        distributed: Any = import_module("distributed")
-    except ImportError as error:
-        msg = "scoring on a Dask cluster needs distributed: pip install 'segiou[dask]'"
-        raise ImportError(msg) from error
-
-    try:
-        client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
-    except (OSError, TimeoutError) as error:
-        msg = f"no Dask scheduler answers at {address!r}: {error}"
-        raise ValueError(msg) from error
-    with client:
-        slots = sum(client.nthreads().values())
-        if not slots:
-            msg = f"the Dask scheduler at {address!r} has no workers; start some: dask worker"
-            raise ValueError(msg)
-        with client.get_executor() as executor:
-            yield Engine(executor, slots, 0.2, True)
-
-
-Progress = Callable[[int, int], None]
 ExecutorLike = Executor | Callable[[], Executor]
 
 
-@dataclass
-class Engine:
-    """An executor, and how to use it.
-
-    Attributes
-    ----------
-    executor : Executor
-    slots : int
-        Tasks that it works on at once.
-    seconds : float
-        How long a task should take, so that handing it over costs next to
-        nothing.
-    remote : bool
-        Whether tasks leave this process.
-    renew : callable, optional
-        Makes a new executor after the first has broken.
-    """
-
-    executor: Executor
-    slots: int
-    seconds: float
-    remote: bool
-    renew: Callable[[], Executor] | None = None
-
-
-@dataclass(frozen=True)
-class EngineChoice:
-    """Which engine is wanted; see :func:`score_pairs`.
+def check_engine(job: Job, executor: ExecutorLike | None) -> None:
+    """Refuse what is no executor, and more than one engine.
 
     Raises
     ------
     TypeError
-        If one is of the wrong kind.
+        If the executor is something else.
     ValueError
-        If more than one is wanted, or a number is less than 1.
+        If more than one engine is wanted.
     """
+    if executor is not None and not callable(executor):
+        wanted = "a concurrent.futures.Executor, or a function that gives one"
+        check_kind("executor", executor, Executor, wanted)
+    engines = {"processes": job.processes, "executor": executor, "dask": job.dask}
+    chosen = [name for name, engine in engines.items() if engine is not None]
+    if len(chosen) > 1:
+        msg = f"choose one of {' and '.join(chosen)}: each says who does the work"
+        raise ValueError(msg)
 
-    workers: int | None = None
-    processes: int | None = None
-    executor: ExecutorLike | None = None
-    dask: str | None = None
 
-    def __post_init__(self) -> None:
-        for name in ("workers", "processes"):
-            if (count := getattr(self, name)) is not None:
-                check_integer(name, count, 1)
-        if self.executor is not None and not callable(self.executor):
-            wanted = "a concurrent.futures.Executor, or a function that gives one"
-            check_kind("executor", self.executor, Executor, wanted)
-        if self.dask is not None:
-            check_kind("dask", self.dask, str, "the address of a Dask scheduler")
-        chosen = [n for n in ("processes", "executor", "dask") if getattr(self, n) is not None]
-        if len(chosen) > 1:
-            msg = f"choose one of {' and '.join(chosen)}: each says who does the work"
-            raise ValueError(msg)
-
-    @contextmanager
-    def open(self) -> Iterator[Engine]:
-        """Make the engine, and end it if it is ours."""
-        if self.executor is not None:
-            yield _given(self.executor, self.workers)
-        elif self.dask is not None:
-            with dask_engine(self.dask) as engine:
-                yield engine
-        else:
-            own = _threads(self.workers) if self.processes is None else _processes(self.processes)
-            try:
-                yield own
-            finally:
-                own.executor.shutdown(wait=True, cancel_futures=True)
+@contextmanager
+def open_engine(job: Job, executor: ExecutorLike | None = None) -> Iterator[Engine]:
+    """Make the engine, and end it if it was made here."""
+    if executor is not None:
+        yield _given(executor, job.workers)
+    elif job.dask is not None:
+        with _dask_engine(job.dask) as engine:
+            yield engine
+    else:
+        own = _threads(job.workers) if job.processes is None else _processes(job.processes)
+        try:
+            yield own
+        finally:
+            own.executor.shutdown(wait=True, cancel_futures=True)
 
 
 def _threads(workers: int | None) -> Engine:
@@ -170,6 +97,37 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
+@contextmanager
+def _dask_engine(address: str) -> Iterator[Engine]:
+    """Connect to a running Dask scheduler, and let it go at the end.
+
+    Raises
+    ------
+    ImportError
+        If dask.distributed is not installed.
+    ValueError
+        If nothing answers at the address, or it has no workers.
+    """
+    try:
+        distributed: Any = import_module("distributed")
+    except ImportError as error:
+        msg = "scoring on a Dask cluster needs distributed: pip install 'segiou[dask]'"
+        raise ImportError(msg) from error
+
+    try:
+        client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+    except (OSError, TimeoutError) as error:
+        msg = f"no Dask scheduler answers at {address!r}: {error}"
+        raise ValueError(msg) from error
+    with client:
+        slots = sum(client.nthreads().values())
+        if not slots:
+            msg = f"the Dask scheduler at {address!r} has no workers; start some: dask worker"
+            raise ValueError(msg)
+        with client.get_executor() as executor:
+            yield Engine(executor, slots, 0.2, True)
+
+
 def _given(executor: ExecutorLike, workers: int | None) -> Engine:
     renew = None if isinstance(executor, Executor) else executor
     made = executor if isinstance(executor, Executor) else executor()
@@ -180,84 +138,25 @@ def _given(executor: ExecutorLike, workers: int | None) -> Engine:
     return Engine(made, int(slots), 0.02 if in_process else 0.2, not in_process, renew)
 
 
-class LocalTask:
-    """Scores a batch in this process and tells how long it took."""
-
-    def __init__(self, scorer: PairScorer) -> None:
-        self._scorer = scorer
-
-    def __call__(self, pairs: Sequence[Pair]) -> tuple[list[Result], float]:
-        """Results in the order of the pairs, and seconds."""
-        start = time.perf_counter()
-        return self._scorer(pairs), time.perf_counter() - start
+def task_of(scorer: PairScorer, *, remote: bool) -> Task:
+    """What an engine is to do with each batch."""
+    if remote:
+        return partial(_score_packed, pickle.dumps(scorer))
+    return partial(_score_timed, scorer)
 
 
-class RemoteTask:
-    """The same in another process, which keeps the scorer from batch to batch."""
+def _score_timed(scorer: PairScorer, pairs: Sequence[Pair]) -> tuple[list[Result], float]:
+    """Results in the order of the pairs, and seconds."""
+    start = time.perf_counter()
+    return scorer(pairs), time.perf_counter() - start
 
-    def __init__(self, scorer: PairScorer) -> None:
-        self._packed = pickle.dumps(scorer)
 
-    def __call__(self, pairs: Sequence[Pair]) -> tuple[list[Result], float]:
-        """Results in the order of the pairs, and seconds."""
-        return _unpacked(self._packed)(pairs)
+def _score_packed(packed: bytes, pairs: Sequence[Pair]) -> tuple[list[Result], float]:
+    return _score_timed(_unpacked(packed), pairs)
 
 
 @lru_cache(maxsize=4)
-def _unpacked(packed: bytes) -> LocalTask:
-    # From the process that sent the task, never from a file.
-    return LocalTask(pickle.loads(packed))
-
-
-def task_of(scorer: PairScorer, engine: Engine) -> Task:
-    """What the engine is to do with each batch."""
-    return RemoteTask(scorer) if engine.remote else LocalTask(scorer)
-
-
-def score_pairs(
-    pairs: Iterable[Pair],
-    scorer: PairScorer,
-    *,
-    workers: int | None = None,
-    processes: int | None = None,
-    executor: ExecutorLike | None = None,
-    dask: str | None = None,
-    total: int = 0,
-    progress: Progress | None = None,
-) -> Iterator[Result]:
-    """Score pairs as they finish, with a bounded number under way.
-
-    Parameters
-    ----------
-    pairs : iterable of Pair
-    scorer : PairScorer
-    workers : int, optional
-        Threads; as many as processors by default. With an executor: how many
-        tasks it works on at once.
-    processes : int, optional
-        Processes instead of threads.
-    executor : concurrent.futures.Executor or callable, optional
-        Used instead, and left open. A callable that gives one is asked again
-        if the first breaks.
-    dask : str, optional
-        Address of a Dask scheduler to use instead.
-    total : int
-        Number of pairs, for ``progress``.
-    progress : callable, optional
-        Called with pairs done and total.
-
-    Raises
-    ------
-    EngineLostError
-        If an executor breaks and cannot be made again.
-    """
-    todo = list(pairs)
-    choice = EngineChoice(workers, processes, executor, dask)
-    with choice.open() as engine:
-        done = 0
-        for scored in Dispatcher(engine, task_of(scorer, engine), todo).results():
-            for _, result in scored:
-                done += 1
-                if progress is not None:
-                    progress(done, total or len(todo))
-                yield result
+def _unpacked(packed: bytes) -> PairScorer:
+    # From the process that sent the task, never from a file. Kept from batch to batch.
+    scorer: PairScorer = pickle.loads(packed)
+    return scorer

@@ -1,201 +1,34 @@
-"""One scoring job: pairs in, a run out, in memory or going on in its file."""
+"""Folders of masks → a run, in memory or in its file."""
 
 from __future__ import annotations
 
-import os
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from segiou._support.arguments import check_choice, check_kind, refuse_kind
+from segiou._support.arguments import check_callable
 from segiou._support.files import Problem
-from segiou.boundary.boundary_options import BoundaryOptions
-from segiou.counting.encoding import Encoding
+from segiou._support.text import encodable
 from segiou.labels.class_options import ClassOptions, Labels, Unassigned
-from segiou.masks.archives import ArchiveFolder
 from segiou.masks.pairing import Pair, Pairing
-from segiou.masks.sources import LocalFolder, Source
 from segiou.metrics.protocols import Protocol, load_protocol
-from segiou.runs.header import Header
-from segiou.runs.image_counts import ImageCount, ImageFiles
+from segiou.runs.header import Header, Shard
+from segiou.runs.image_counts import Columns, ImageCount, ImageFiles
 from segiou.runs.run import Run
-from segiou.runs.run_writing import RunWriter
-from segiou.runs.tables import shown
 from segiou.scoring.dispatch import Dispatcher, Scored
-from segiou.scoring.engines import EngineChoice, ExecutorLike, Progress, task_of
-from segiou.scoring.pair import PairScorer
-from segiou.scoring.pairings import DataError, PairingRule, Stopped, open_sources
+from segiou.scoring.engines import ExecutorLike, check_engine, open_engine, task_of
+from segiou.scoring.job import Job
+from segiou.scoring.pairings import DataError, ScoringStopped, pair_sources, pairing_problems
 
-__all__ = ["Job", "score_folder"]
+if TYPE_CHECKING:
+    from segiou.boundary.boundary_options import BoundaryOptions
+    from segiou.runs.run_writing import RunWriter
 
+__all__ = ["score_folder", "score_job"]
 
-@dataclass(frozen=True)
-class Job:
-    """Everything that :func:`score_folder` was asked for.
-
-    Attributes
-    ----------
-    scorer : PairScorer
-    rule : PairingRule
-    header : Header
-        Of the run; what the pairing tells is added.
-    engine : EngineChoice
-    on_error : {"stop", "skip"}
-    stop : callable
-    progress : callable, optional
-    on_paired : callable, optional
-    """
-
-    scorer: PairScorer
-    rule: PairingRule
-    header: Header
-    engine: EngineChoice
-    on_error: Literal["stop", "skip"]
-    stop: Callable[[], bool]
-    progress: Progress | None
-    on_paired: Callable[[Sequence[Pair]], None] | None = None
-
-    def __post_init__(self) -> None:
-        check_choice("on_error", self.on_error, ("stop", "skip"))
-        if self.progress is not None and not callable(self.progress):
-            raise refuse_kind("progress", self.progress, "a function of pairs done and total")
-        if not callable(self.stop):
-            raise refuse_kind("stop", self.stop, "a function that says whether to stop")
-
-    def in_memory(self) -> Run:
-        """Score all pairs and keep the counts in memory."""
-        pairing, problems = self._paired()
-        images: list[ImageCount] = []
-        skipped: list[Problem] = []
-        for _, result in self._results(pairing.pairs, len(pairing.pairs)):
-            if isinstance(result, ImageCount):
-                images.append(result)
-            else:
-                skipped += result
-        skipped.sort(key=lambda p: p.where)
-        self._check(problems, skipped, len(images), len(pairing.pairs))
-        header = self._with_pairing(pairing)
-        left_out = (*skipped, *self.rule.left_out(pairing))
-        return Run(
-            header.options,
-            images,
-            left_out,
-            header.name,
-            header.protocol,
-            header.provenance,
-            header.boundary,
-        )
-
-    def in_file(self, path: str | Path) -> Run:
-        """Score the pairs that the run file does not hold yet, and keep them there."""
-        job = replace(self, scorer=_absolute(self.scorer))
-        sources = (job.scorer.truth_source, job.scorer.pred_source)
-        pairing, problems = job._paired()
-        header = replace(
-            job._with_pairing(pairing),
-            truth=sources[0].root,
-            pred=sources[1].root,
-            reading={
-                "allow_lossy": job.scorer.allow_lossy,
-                "resize_pred": job.scorer.resize_pred,
-            },
-            expected=len(pairing.pairs),
-        )
-        with RunWriter(path, header) as writer:
-            skipped = job._into(writer, pairing)
-            if not problems and (job.on_error == "skip" or not skipped):
-                writer.finish()
-        run = Run.open(path)
-        job._check(problems, skipped, len(run), len(pairing.pairs))
-        return run
-
-    def _paired(self) -> tuple[Pairing, list[Problem]]:
-        pairing, problems = self.rule.paired(self.scorer.truth_source, self.scorer.pred_source)
-        if self.on_paired is not None and not problems:
-            self.on_paired(pairing.pairs)
-        return pairing, problems
-
-    def _into(self, writer: RunWriter, pairing: Pairing) -> list[Problem]:
-        known = writer.settle(self._files_of(pairing.pairs))
-        todo = [pair for pair in pairing.pairs if pair.id not in known]
-        for problem in self.rule.left_out(pairing):
-            writer.skip(problem)
-        skipped: list[Problem] = []
-        for pair, result in self._results(todo, len(pairing.pairs), writer.flush_if_due):
-            if isinstance(result, ImageCount):
-                writer.add(result)
-                continue
-            skipped += result
-            for problem in result:
-                writer.skip(problem, pair.id)
-        return sorted(skipped, key=lambda p: p.where)
-
-    def _files_of(self, pairs: Sequence[Pair]) -> Callable[[str], ImageFiles | None]:
-        by_id = {pair.id: pair for pair in pairs}
-        truth, pred = self.scorer.truth_source, self.scorer.pred_source
-
-        def files_of(id: str) -> ImageFiles | None:
-            pair = by_id.get(id)
-            if pair is None:
-                return None
-            stamps = truth.stamp(pair.truth), pred.stamp(pair.pred)
-            return ImageFiles(pair.truth, pair.pred, *stamps)
-
-        return files_of
-
-    def _results(
-        self,
-        pairs: Sequence[Pair],
-        total: int,
-        tick: Callable[[], None] = lambda: None,
-    ) -> Iterator[Scored]:
-        """Results as they come; ``tick`` is called now and then."""
-        done = total - len(pairs)
-        with self.engine.open() as engine:
-            task = task_of(self.scorer, engine)
-            for batch in Dispatcher(engine, task, pairs, stop=self.stop).results():
-                for scored in batch:
-                    done += 1
-                    if self.progress is not None:
-                        self.progress(done, total)
-                    yield scored
-                tick()
-        if done < total:
-            raise Stopped(done, total)
-
-    def _with_pairing(self, pairing: Pairing) -> Header:
-        sources = {"truth": self.scorer.truth_source, "pred": self.scorer.pred_source}
-        provenance = {side: shown(source.root) for side, source in sources.items()}
-        return replace(self.header, provenance={**provenance, "pairing": pairing.rule})
-
-    def _check(
-        self, problems: Sequence[Problem], skipped: Sequence[Problem], images: int, pairs: int
-    ) -> None:
-        found = [*problems, *(skipped if self.on_error == "stop" else ())]
-        # Of few pairs, a shard may hold none: then there is nothing to score, and nothing wrong.
-        if pairs and not images and not found:
-            found = [*skipped]
-        if found:
-            raise DataError(found)
-
-
-def _absolute(scorer: PairScorer) -> PairScorer:
-    """The same with full paths, which mean the same wherever the run is read."""
-
-    def absolute(source: Source) -> Source:
-        if isinstance(source, LocalFolder):
-            return LocalFolder(str(Path(source.root).absolute()))
-        if isinstance(source, ArchiveFolder):
-            full = (str(Path(part).absolute()) for part in (source.root, source.archive))
-            return ArchiveFolder(*full)
-        return source
-
-    return replace(
-        scorer,
-        truth_source=absolute(scorer.truth_source),
-        pred_source=absolute(scorer.pred_source),
-    )
+Progress = Callable[[int, int], None]
 
 
 def score_folder(
@@ -225,7 +58,7 @@ def score_folder(
     dask: str | None = None,
     storage_options: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
-    stop: Callable[[], bool] = lambda: False,
+    stop: Callable[[], bool] | None = None,
     on_paired: Callable[[Sequence[Pair]], None] | None = None,
     name: str = "",
 ) -> Run:
@@ -240,16 +73,19 @@ def score_folder(
     labels, pred_labels, ignore, exclude, unassigned
         As :class:`segiou.ConfusionMatrix`.
     protocol : Protocol or str
-        By which rule the run's reports are made.
+        The protocol of the run's reports.
     truth_suffix, pred_suffix, key
         As :func:`segiou.masks.pairing.pair_folders`.
     missing, extra : {"error", "skip"}
-        What truth without a prediction, or the other way round, is.
+        Whether truth without a prediction (missing) or a prediction without
+        truth (extra) is an error, or is left out and listed.
     on_error : {"stop", "skip"}
         Whether a pair that cannot be scored stops the run, when all pairs were
         tried, or is left out and listed in ``Run.skipped``.
-    allow_lossy, resize_pred
-        As :class:`PairScorer`.
+    allow_lossy : bool
+        Whether JPEG masks are taken.
+    resize_pred : {"nearest"}, optional
+        Resize predictions, never truth, to the truth's size.
     boundary : BoundaryOptions or bool, optional
         What to measure at the boundaries of every pair; True: all of it, as
         :class:`segiou.boundary.BoundaryOptions` has it by default.
@@ -257,15 +93,26 @@ def score_folder(
         A run file to keep every finished pair in. If it exists, pairs in it
         whose files are unchanged are not read again.
     shard : (int, int), optional
-        ``(i, n)``: score only the i-th of n parts, from 1, of the pairs; parts
-        are told by the id alone. Their run files are joined by ``segiou merge``.
-    workers, processes, executor, dask, progress
-        As :func:`score_pairs`.
+        ``(i, n)``: score only the i-th of n parts, from 1, of the pairs. The id
+        alone decides to which part a pair belongs. ``segiou merge`` joins the
+        run files of all parts.
+    workers : int, optional
+        Threads; as many as processors by default. With an executor: how many
+        tasks it works on at once.
+    processes : int, optional
+        Processes instead of threads.
+    executor : concurrent.futures.Executor or callable, optional
+        Used instead, and left open. A callable that gives one is called again
+        if the first breaks.
+    dask : str, optional
+        Address of a Dask scheduler to use instead.
     storage_options : mapping, optional
-        What fsspec is to know about the addresses; never kept.
+        Options of fsspec for the addresses; never kept.
+    progress : callable, optional
+        Called with pairs done and total.
     stop : callable, optional
-        Asked several times a second; once it says True, what is under way is
-        finished, and :class:`Stopped` raised.
+        Called several times a second; once it returns True, running tasks are
+        finished, and :class:`segiou.scoring.ScoringStopped` is raised.
     on_paired : callable, optional
         Called once with all pairs, before the first is read or the run file
         made; what it raises is raised.
@@ -282,45 +129,226 @@ def score_folder(
         With everything that is wrong with the files.
     RunFileError
         If the run file cannot be used.
-    Stopped
-        If ``stop`` says so.
+    ScoringStopped
+        If ``stop`` returns True.
     TypeError
         If an argument is of the wrong kind.
     ValueError
         If classes or options do not fit together, or the run file is of others.
     """
-    options = _class_options(labels, pred_labels, ignore, exclude, unassigned)
-    for what, path in (("truth", truth), ("pred", pred), ("run", "" if run is None else run)):
-        check_kind(what, path, (str, os.PathLike), "a path or an address")
-    check_kind("storage_options", storage_options or {}, Mapping, "a mapping")
-    check_kind("name", name, str, "text")
-    engine = EngineChoice(workers, processes, executor, dask)
-    rule = PairingRule(truth_suffix, pred_suffix, key, missing, extra, shard)
-    measured = BoundaryOptions.of(boundary)
-    sources = open_sources(truth, pred, storage_options)
-    scorer = PairScorer(options, allow_lossy, resize_pred, *sources, measured)
-    header = Header(
-        options,
-        load_protocol(protocol),
-        name or shown(Path(str(pred)).name or str(pred)),
-        boundary=measured,
-    )
-    job = Job(scorer, rule, header, engine, on_error, stop, progress, on_paired)
-    return job.in_memory() if run is None else job.in_file(run)
-
-
-def _class_options(
-    labels: Labels,
-    pred_labels: Labels | None,
-    ignore: int | str | Iterable[int | str],
-    exclude: int | str | Iterable[int | str],
-    unassigned: Unassigned,
-) -> ClassOptions:
     options = ClassOptions.of(
         labels, pred_labels=pred_labels, ignore=ignore, exclude=exclude, unassigned=unassigned
     )
-    options.check_memory()
-    # Values too far apart to be counted are refused once, and not with every pair.
-    Encoding.of_classes(options)
-    options.warn_of_ignored_classes(stacklevel=4)
-    return options
+    options.warn_of_ignored_classes(stacklevel=3)
+    job = Job(
+        truth=truth,
+        pred=pred,
+        options=options,
+        protocol=load_protocol(protocol),
+        truth_suffix=truth_suffix,
+        pred_suffix=pred_suffix,
+        key=key,
+        missing=missing,
+        extra=extra,
+        on_error=on_error,
+        allow_lossy=allow_lossy,
+        resize_pred=resize_pred,
+        boundary=_boundary_options(boundary),
+        run=run,
+        shard=shard,
+        workers=workers,
+        processes=processes,
+        dask=dask,
+        storage_options=storage_options,
+        name=name,
+    )
+    return score_job(job, executor=executor, progress=progress, stop=stop, on_paired=on_paired)
+
+
+def _boundary_options(choice: BoundaryOptions | bool | None) -> BoundaryOptions | None:
+    if choice is None:
+        return None
+    from segiou.boundary.boundary_options import BoundaryOptions
+
+    return BoundaryOptions.of(choice)
+
+
+def score_job(
+    job: Job,
+    *,
+    executor: ExecutorLike | None = None,
+    progress: Progress | None = None,
+    stop: Callable[[], bool] | None = None,
+    on_paired: Callable[[Sequence[Pair]], None] | None = None,
+) -> Run:
+    """Do a job; arguments and errors as of :func:`score_folder`."""
+    check_engine(job, executor)
+    if progress is not None:
+        check_callable("progress", progress, "a function of pairs done and total")
+    if stop is not None:
+        check_callable("stop", stop, "a function that says whether to stop")
+    pairing, problems = _paired(job)
+    pairs = _of_shard(pairing.pairs, job.shard)
+    if on_paired is not None and not problems:
+        on_paired(pairs)
+    work = _Work(job, executor, progress, stop or (lambda: False))
+    header = _header(job, pairing, len(pairs))
+    left_out = _left_out(job, pairing)
+    if job.run is None:
+        return _in_memory(work, pairs, header, left_out, problems)
+    return _in_file(work, pairs, header, left_out, problems)
+
+
+def _paired(job: Job) -> tuple[Pairing, list[Problem]]:
+    """The pairs, and what is wrong with the rest."""
+    pairing = pair_sources(
+        job.scorer.truth_source,
+        job.scorer.pred_source,
+        truth_suffix=job.truth_suffix,
+        pred_suffix=job.pred_suffix,
+        key=job.key,
+    )
+    return pairing, pairing_problems(pairing, job.missing, job.extra)
+
+
+def _of_shard(pairs: Sequence[Pair], shard: tuple[int, int] | None) -> Sequence[Pair]:
+    if shard is None:
+        return pairs
+    part, parts = shard
+    # By a hash of the id, so that a pair stays in its part when others come.
+    hashes = (zlib.crc32(pair.id.encode("utf-8", "surrogateescape")) for pair in pairs)
+    return [pair for pair, number in zip(pairs, hashes, strict=True) if number % parts == part - 1]
+
+
+def _left_out(job: Job, pairing: Pairing) -> list[Problem]:
+    """What the options say to leave out."""
+    missing = pairing.missing if job.missing == "skip" else ()
+    extra = pairing.extra if job.extra == "skip" else ()
+    return [
+        *(Problem(path, "has no prediction") for path in missing),
+        *(Problem(path, "has no truth") for path in extra),
+    ]
+
+
+def _header(job: Job, pairing: Pairing, expected: int) -> Header:
+    roots = job.scorer.truth_source.root, job.scorer.pred_source.root
+    shards = () if job.shard is None else (Shard(*job.shard, len(pairing.pairs)),)
+    header = Header(
+        job.options,
+        job.protocol,
+        job.title,
+        provenance={
+            "truth": encodable(roots[0]),
+            "pred": encodable(roots[1]),
+            "pairing": pairing.rule,
+        },
+        boundary=job.boundary,
+        shards=shards,
+    )
+    if job.run is None:
+        return header
+    reading = {"allow_lossy": job.allow_lossy, "resize_pred": job.resize_pred}
+    return replace(header, truth=roots[0], pred=roots[1], reading=reading, expected=expected)
+
+
+@dataclass(frozen=True)
+class _Work:
+    """A job, and what can be called while it is done."""
+
+    job: Job
+    executor: ExecutorLike | None
+    progress: Progress | None
+    stop: Callable[[], bool]
+
+    def results(
+        self, pairs: Sequence[Pair], total: int, now_and_then: Callable[[], None] = lambda: None
+    ) -> Iterator[Scored]:
+        """Results as they come."""
+        done = total - len(pairs)
+        with open_engine(self.job, self.executor) as engine:
+            task = task_of(self.job.scorer, remote=engine.remote)
+            for batch in Dispatcher(engine, task, pairs, stop=self.stop).results():
+                for scored in batch:
+                    done += 1
+                    if self.progress is not None:
+                        self.progress(done, total)
+                    yield scored
+                now_and_then()
+        if done < total:
+            raise ScoringStopped(done, total)
+
+    def check(self, problems: Sequence[Problem], skipped: Sequence[Problem], images: int) -> None:
+        """Raise what is wrong with the files."""
+        found = [*problems, *(skipped if self.job.on_error == "stop" else ())]
+        # A shard of few pairs may be empty: then nothing is scored, and nothing is wrong.
+        if found or (skipped and not images):
+            raise DataError(found or skipped)
+
+
+def _in_memory(
+    work: _Work,
+    pairs: Sequence[Pair],
+    header: Header,
+    left_out: Sequence[Problem],
+    problems: Sequence[Problem],
+) -> Run:
+    images: list[ImageCount] = []
+    skipped: list[Problem] = []
+    for _, result in work.results(pairs, len(pairs)):
+        if isinstance(result, ImageCount):
+            images.append(result)
+        else:
+            skipped += result
+    skipped.sort(key=lambda problem: problem.where)
+    work.check(problems, skipped, len(images))
+    return Run(header, Columns.of(images).by_id(), (*skipped, *left_out))
+
+
+def _in_file(
+    work: _Work,
+    pairs: Sequence[Pair],
+    header: Header,
+    left_out: Sequence[Problem],
+    problems: Sequence[Problem],
+) -> Run:
+    """Score the pairs that the run file does not hold yet, and keep them there."""
+    from segiou.runs.run_writing import RunWriter
+
+    assert work.job.run is not None
+    with RunWriter(work.job.run, header) as writer:
+        known = writer.reconcile(_files_now(work.job, pairs))
+        for problem in left_out:
+            writer.skip(problem)
+        todo = [pair for pair in pairs if pair.id not in known]
+        skipped = _into(writer, work.results(todo, len(pairs), writer.flush_if_due))
+        if not problems and (work.job.on_error == "skip" or not skipped):
+            writer.finish()
+    file = writer.opened()
+    work.check(problems, skipped, len(file))
+    return Run(file.header, file, file.skipped)
+
+
+def _into(writer: RunWriter, results: Iterable[Scored]) -> list[Problem]:
+    skipped: list[Problem] = []
+    for pair, result in results:
+        if isinstance(result, ImageCount):
+            writer.add(result)
+            continue
+        skipped += result
+        for problem in result:
+            writer.skip(problem, pair.id)
+    return sorted(skipped, key=lambda problem: problem.where)
+
+
+def _files_now(job: Job, pairs: Sequence[Pair]) -> Callable[[str], ImageFiles | None]:
+    """The files of a pair as they are now, by its id."""
+    by_id = {pair.id: pair for pair in pairs}
+    truth, pred = job.scorer.truth_source, job.scorer.pred_source
+
+    def files_of(id: str) -> ImageFiles | None:
+        pair = by_id.get(id)
+        if pair is None:
+            return None
+        return ImageFiles(pair.truth, pair.pred, truth.stamp(pair.truth), pred.stamp(pair.pred))
+
+    return files_of

@@ -1,4 +1,4 @@
-"""One mask, opened for counting: an array, or a view of a file too large to be one."""
+"""One pair of mask files, read and counted; very large ones window by window."""
 
 from __future__ import annotations
 
@@ -9,18 +9,11 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from numpy.typing import NDArray
-
-from segiou._support.arguments import check_choice, check_flag
 from segiou._support.files import Problem
-from segiou.boundary.boundary_options import BoundaryOptions
-from segiou.boundary.codes import LabelCodes
-from segiou.boundary.image import count_labels
 from segiou.counting.counts import Tally
 from segiou.counting.encoding import Encoding, UndeclaredValuesError
-from segiou.counting.window_counts import count_windows
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
 from segiou.masks.pairing import Pair
@@ -28,156 +21,25 @@ from segiou.masks.png import Scratch
 from segiou.masks.read import MaskError, RawMask, from_bytes, to_labels
 from segiou.masks.sources import LocalFolder, Source, stable_stamp
 from segiou.masks.windows import BigMask, FileMask, ResizedMask, open_big
-from segiou.runs.cells import pack_boundary
 from segiou.runs.image_counts import ImageCount, ImageFiles, Stamp
 from segiou.scoring.pairings import size_text, undeclared_text
 
-__all__ = [
-    "Content",
-    "OpenMask",
-    "PairScorer",
-    "Result",
-    "open_labels",
-    "read_ahead",
-    "resized_nearest",
-]
+if TYPE_CHECKING:
+    from segiou.boundary.boundary_options import BoundaryOptions
+    from segiou.boundary.codes import LabelCodes
 
-Content = tuple[bytes, Stamp]
-
-#: A file of fewer bytes is small, unless it is packed.
-_BIG_BYTES = 1 << 26
-_MOST_BYTES = 1 << 31
-
-
-@dataclass(frozen=True)
-class OpenMask:
-    """A mask of labels.
-
-    Attributes
-    ----------
-    values : ndarray or FileMask
-    stamp : Stamp
-    decoded : callable
-        Makes labels of a window of ``values``.
-    check : callable
-        Raises MaskError if the file has changed since.
-    """
-
-    values: BigMask
-    stamp: Stamp
-    decoded: Callable[[Any], Any] = lambda window: window
-    check: Callable[[], None] = lambda: None
-
-    @property
-    def is_big(self) -> bool:
-        """Whether it must be counted window by window."""
-        return isinstance(self.values, FileMask)
-
-    def whole(self) -> Any:
-        """All labels as one array, also of a big mask."""
-        if not self.is_big and not isinstance(self.values, ResizedMask):
-            return self.values
-        return self.decoded(self.values[tuple(slice(0, n) for n in self.values.shape)])
-
-    def resized(self, shape: tuple[int, ...]) -> OpenMask:
-        """The same at another size, each pixel the nearest of it."""
-        resized: BigMask = ResizedMask(self.values, shape)
-        if not self.is_big:
-            resized = resized[tuple(slice(0, length) for length in shape)]
-        return replace(self, values=resized)
-
-
-def open_labels(
-    stack: ExitStack,
-    path: str,
-    source: Source,
-    labels: LabelSet,
-    *,
-    allow_lossy: bool,
-    content: Content | None = None,
-    scratch: Scratch | None = None,
-) -> OpenMask:
-    """Open a mask file, until the stack closes it.
-
-    Parameters
-    ----------
-    stack : ExitStack
-    path : str
-    source : Source
-    labels : LabelSet
-    allow_lossy : bool
-        Whether JPEG masks are taken.
-    content : tuple of bytes and Stamp, optional
-        What was read of the file already.
-    scratch : Scratch, optional
-        Memory for the labels, which are then good until it is used again.
-
-    Raises
-    ------
-    MaskError
-        If it cannot be read as a mask.
-    """
-    if content is None and isinstance(source, LocalFolder) and _may_be_big(path):
-        big = _open_windowed(stack, path, labels, allow_lossy)
-        if big is not None:
-            return big
-    data, stamp = source.read(path) if content is None else content
-    raw = from_bytes(data, path, scratch)
-    return OpenMask(to_labels(raw, path, labels, allow_lossy=allow_lossy), stamp)
-
-
-def _open_windowed(
-    stack: ExitStack, path: str, labels: LabelSet, allow_lossy: bool
-) -> OpenMask | None:
-    version, stamp = stable_stamp(path)
-    big = open_big(path)
-    if big is None:
-        return None
-    stack.enter_context(big)
-
-    def decoded(window: Any) -> Any:
-        raw = RawMask(window, big.mode, big.kind, big.lossy)
-        return to_labels(raw, path, labels, allow_lossy=allow_lossy)
-
-    def check() -> None:
-        if stable_stamp(path)[0] != version:
-            problem = "is being changed while it is read; score when it is written"
-            raise MaskError(path, problem)
-
-    return OpenMask(big, stamp, decoded, check)
-
-
-def read_ahead(source: Source, paths: Sequence[str]) -> list[Content | None]:
-    """Small files all at once, where that pays; None for those to be read one by one."""
-    if not isinstance(source, LocalFolder) or any(map(_is_packed, paths)):
-        return [None] * len(paths)
-    return source.read_small(paths)
-
-
-def _may_be_big(path: str) -> bool:
-    try:
-        found = os.stat(path)  # noqa: PTH116 - a Path would take longer than the question
-    except OSError:
-        return False
-    if not stat.S_ISREG(found.st_mode):
-        return False
-    packed = _is_packed(path)
-    if found.st_size > _MOST_BYTES and not packed and not path.lower().endswith(".npy"):
-        problem = f"has {found.st_size} bytes; store masks of this size as tiled TIFF or .npy"
-        raise MaskError(path, problem)
-    return packed or found.st_size >= _BIG_BYTES
-
-
-def _is_packed(path: str) -> bool:
-    return path.lower().endswith((".tif", ".tiff"))
-
+__all__ = ["PairScorer", "Result"]
 
 Result = ImageCount | list[Problem]
+Content = tuple[bytes, Stamp]
 T = TypeVar("T")
 
 #: Pairs whose files, if small, are read at once: not one at a time, since every call of the
 #: operating system lets another thread run, and not all, since they take memory.
 _AHEAD = 8
+#: A file of fewer bytes is small, unless it is packed.
+_BIG_BYTES = 1 << 26
+_MOST_BYTES = 1 << 31
 
 _kept = threading.local()
 
@@ -206,19 +68,14 @@ class PairScorer:
     pred_source: Source = field(default_factory=lambda: LocalFolder("."))
     boundary: BoundaryOptions | None = None
 
-    def __post_init__(self) -> None:
-        check_flag("allow_lossy", self.allow_lossy)
-        if self.resize_pred is not None:
-            check_choice("resize_pred", self.resize_pred, ("nearest",))
-
     def __call__(self, pairs: Sequence[Pair]) -> list[Result]:
         """Score a batch; a pair that cannot be scored gives its problems."""
         memory = _memory_of_thread()
         results = []
         for start in range(0, len(pairs), _AHEAD):
             ahead = pairs[start : start + _AHEAD]
-            truths = read_ahead(self.truth_source, [pair.truth for pair in ahead])
-            preds = read_ahead(self.pred_source, [pair.pred for pair in ahead])
+            truths = _read_ahead(self.truth_source, [pair.truth for pair in ahead])
+            preds = _read_ahead(self.pred_source, [pair.pred for pair in ahead])
             for pair, *contents in zip(ahead, truths, preds, strict=True):
                 results.append(self._score(pair, contents, memory))
         return results
@@ -242,7 +99,7 @@ class PairScorer:
             truth, pred = opened
             if isinstance(truth, Problem) or isinstance(pred, Problem):
                 return [found for found in opened if isinstance(found, Problem)]
-            counted = _explained(pair.pred, lambda: self._count(pair, truth, pred))
+            counted = _or_problem(pair.pred, lambda: self._count(pair, truth, pred))
         if isinstance(counted, Problem):
             return [counted]
         files = ImageFiles(pair.truth, pair.pred, truth.stamp, pred.stamp)
@@ -256,53 +113,64 @@ class PairScorer:
         labels: LabelSet,
         content: Content | None,
         scratch: Scratch,
-    ) -> OpenMask | Problem:
-        def opened() -> OpenMask:
-            return open_labels(
-                stack,
-                path,
-                source,
-                labels,
-                allow_lossy=self.allow_lossy,
-                content=content,
-                scratch=scratch,
-            )
+    ) -> _OpenMask | Problem:
+        """Open a mask file until the stack closes it; ``content`` was read of it already.
 
-        return _explained(path, opened)
+        The labels are valid until ``scratch``, their memory, is used again.
+        """
+
+        def opened() -> _OpenMask:
+            if content is None and isinstance(source, LocalFolder) and _may_be_big(path):
+                big = _open_windowed(stack, path, labels, self.allow_lossy)
+                if big is not None:
+                    return big
+            data, stamp = source.read(path) if content is None else content
+            raw = from_bytes(data, path, scratch)
+            return _OpenMask(to_labels(raw, path, labels, allow_lossy=self.allow_lossy), stamp)
+
+        return _or_problem(path, opened)
 
     def _count(
-        self, pair: Pair, truth: OpenMask, pred: OpenMask
+        self, pair: Pair, truth: _OpenMask, pred: _OpenMask
     ) -> tuple[Tally, bytes | None] | Problem:
         shapes = tuple(truth.values.shape), tuple(pred.values.shape)
-        big = truth.is_big or pred.is_big
         if shapes[0] != shapes[1]:
             if self.resize_pred is None or len(shapes[0]) != len(shapes[1]):
                 return Problem(pair.pred, size_text(pair.truth, shapes))
             pred = pred.resized(shapes[0])
         try:
-            if big:
-                decoded = truth.decoded, pred.decoded
-                count = count_windows(self._encoding, truth.values, pred.values, decoded=decoded)
-            else:
-                count = self._encoding.count(truth.values, pred.values)
+            count = self._count_pixels(truth, pred)
         except UndeclaredValuesError as error:
             path = pair.truth if error.side == "truth" else pair.pred
             return Problem(
                 path, undeclared_text(error, self.options.num_classes, self.options.ignore)
             )
-        at_boundaries = self._measured(truth, pred)
+        at_boundaries = self._measure_boundaries(truth, pred)
         truth.check()
         pred.check()
         return count, at_boundaries
 
-    def _measured(self, truth: OpenMask, pred: OpenMask) -> bytes | None:
+    def _count_pixels(self, truth: _OpenMask, pred: _OpenMask) -> Tally:
+        if not (truth.is_big or pred.is_big):
+            return self._encoding.count(truth.values, pred.values)
+        from segiou.counting.window_counts import count_windows
+
+        decoded = truth.decoded, pred.decoded
+        return count_windows(self._encoding, truth.values, pred.values, decoded=decoded)
+
+    def _measure_boundaries(self, truth: _OpenMask, pred: _OpenMask) -> bytes | None:
         if self.boundary is None:
             return None
+        from segiou.boundary.image import count_labels
+        from segiou.runs.cells import pack_boundary
+
         labels = truth.whole(), pred.whole()
         return pack_boundary(count_labels(self._codes, *labels, self.boundary))
 
     @cached_property
     def _codes(self) -> LabelCodes:
+        from segiou.boundary.codes import LabelCodes
+
         return LabelCodes(self._encoding)
 
 
@@ -314,7 +182,7 @@ def _memory_of_thread() -> tuple[Scratch, Scratch]:
     return memory
 
 
-def _explained(path: str, do: Callable[[], T]) -> T | Problem:
+def _or_problem(path: str, do: Callable[[], T]) -> T | Problem:
     """The outcome, or what is wrong with the file."""
     try:
         return do()
@@ -326,6 +194,85 @@ def _explained(path: str, do: Callable[[], T]) -> T | Problem:
         return Problem(path, f"cannot be read: {type(error).__name__}: {error}")
 
 
-def resized_nearest(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-    """Resize a label array by taking the nearest pixel centre along each axis."""
-    return ResizedMask(array, shape)[tuple(slice(0, length) for length in shape)]
+@dataclass(frozen=True)
+class _OpenMask:
+    """A mask of labels.
+
+    Attributes
+    ----------
+    values : ndarray or FileMask
+    stamp : Stamp
+    decoded : callable
+        Makes labels of a window of ``values``.
+    check : callable
+        Raises MaskError if the file has changed since.
+    """
+
+    values: BigMask
+    stamp: Stamp
+    decoded: Callable[[Any], Any] = lambda window: window
+    check: Callable[[], None] = lambda: None
+
+    @property
+    def is_big(self) -> bool:
+        """Whether it must be counted window by window."""
+        return isinstance(self.values, FileMask)
+
+    def whole(self) -> Any:
+        """All labels as one array, also of a big mask."""
+        if not self.is_big and not isinstance(self.values, ResizedMask):
+            return self.values
+        return self.decoded(self.values[tuple(slice(0, n) for n in self.values.shape)])
+
+    def resized(self, shape: tuple[int, ...]) -> _OpenMask:
+        """The same at another size; each pixel is that of the nearest centre."""
+        resized: BigMask = ResizedMask(self.values, shape)
+        if not self.is_big:
+            resized = resized[tuple(slice(0, length) for length in shape)]
+        return replace(self, values=resized)
+
+
+def _open_windowed(
+    stack: ExitStack, path: str, labels: LabelSet, allow_lossy: bool
+) -> _OpenMask | None:
+    version, stamp = stable_stamp(path)
+    big = open_big(path)
+    if big is None:
+        return None
+    stack.enter_context(big)
+
+    def decoded(window: Any) -> Any:
+        raw = RawMask(window, big.mode, big.kind, big.lossy)
+        return to_labels(raw, path, labels, allow_lossy=allow_lossy)
+
+    def check() -> None:
+        if stable_stamp(path)[0] != version:
+            problem = "is being changed while it is read; score when it is written"
+            raise MaskError(path, problem)
+
+    return _OpenMask(big, stamp, decoded, check)
+
+
+def _read_ahead(source: Source, paths: Sequence[str]) -> list[Content | None]:
+    """Small files all at once, where that pays; None for those to be read one by one."""
+    if not isinstance(source, LocalFolder) or any(map(_is_packed, paths)):
+        return [None] * len(paths)
+    return source.read_small(paths)
+
+
+def _may_be_big(path: str) -> bool:
+    try:
+        found = os.stat(path)  # noqa: PTH116 - a Path would take longer than the question
+    except OSError:
+        return False
+    if not stat.S_ISREG(found.st_mode):
+        return False
+    packed = _is_packed(path)
+    if found.st_size > _MOST_BYTES and not packed and not path.lower().endswith(".npy"):
+        problem = f"has {found.st_size} bytes; store masks of this size as tiled TIFF or .npy"
+        raise MaskError(path, problem)
+    return packed or found.st_size >= _BIG_BYTES
+
+
+def _is_packed(path: str) -> bool:
+    return path.lower().endswith((".tif", ".tiff"))

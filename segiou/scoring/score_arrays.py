@@ -1,4 +1,4 @@
-"""Arrays → a run."""
+"""Arrays of labels or scores → a run."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from segiou.counting.scores import decide
 from segiou.counting.window_counts import count_windows
 from segiou.labels.class_options import Labels
 from segiou.masks.windows import is_lazy
-from segiou.metrics.protocols import Protocol, load_protocol
+from segiou.metrics.protocols import Protocol
 from segiou.runs.cells import pack_boundary
 from segiou.runs.image_counts import ImageCount
-from segiou.runs.run import Run
+from segiou.runs.run import Run, run_of
 
 __all__ = ["score"]
 
@@ -48,7 +48,7 @@ def score(
     Parameters
     ----------
     truth, pred : iterable of array_like
-        One label image (or scores, with a rule) an entry; the first axis of an
+        One label image (or scores, with ``argmax`` or ``threshold``) an entry; the first axis of an
         array counts the images. A single 2-D array of truth is one image. Of a
         generator, one image is in memory at a time.
         Arrays of zarr, dask or h5py are counted window by window, and may be
@@ -58,7 +58,7 @@ def score(
     ids : iterable of str, optional
         Names of the images; their numbers by default.
     argmax, threshold : optional
-        Rule for scores; ``argmax`` is the class axis of one image's scores.
+        How scores become classes; ``argmax`` is the class axis of one image's scores.
     mask : iterable of array_like of bool, optional
         Valid pixels of each image.
     boundary : BoundaryOptions or bool, optional
@@ -90,36 +90,30 @@ def score(
     check_kind("name", name, str, "text")
     if ids is not None:
         check_several("ids", ids, "one name an image")
-    streams = _as_images(truth, pred, mask)
     measured = BoundaryOptions.of(boundary)
+    decided: dict[str, Any] = {"argmax": argmax, "threshold": threshold}
     codes = LabelCodes(
         Encoding.of_classes(matrix.options, pred_is_index=not argmax is threshold is None)
     )
     images = []
-    for image, t, p, m in _together(*streams, ids):
+    for image, t, p, m in _together(*_as_images(truth, pred, mask), ids):
         try:
             if m is argmax is threshold is None and (is_lazy(t) or is_lazy(p)):
                 counted = count_windows(Encoding.of_classes(matrix.options), t, p)
             else:
-                counted = matrix.count(t, p, mask=m, argmax=argmax, threshold=threshold)
+                counted = matrix.count(t, p, mask=m, **decided)
             packed = None
             if measured is not None:
-                pixels = np.asarray(to_host(t)), _decided(p, argmax, threshold)
+                pixels = np.asarray(to_host(t)), _decided(p, **decided)
                 packed = pack_boundary(count_labels(codes, *pixels, measured, m))
         except (ValueError, TypeError) as error:
             error.add_note(f"in image {image!r}")
             raise
         images.append(ImageCount.of(image, counted, boundary=packed))
-    return Run(
-        matrix.options,
-        tuple(images),
-        name=name,
-        protocol=load_protocol(protocol),
-        boundary=measured,
-    )
+    return run_of(matrix.options, images, name=name, protocol=protocol, boundary=measured)
 
 
-def _decided(pred: Any, argmax: int | None, threshold: float | None) -> Any:
+def _decided(pred: Any, *, argmax: Any, threshold: Any) -> Any:
     found = np.asarray(to_host(pred))
     if argmax is threshold is None:
         return found

@@ -13,6 +13,7 @@ from segiou.boundary.boundary_options import BoundaryOptions
 from segiou.boundary.measures import boundary_iou
 from segiou.cli.main import main
 from segiou.runs.database import RunFileError
+from segiou.runs.run import run_of
 
 LABELS = ["sky", "road", "car"]
 OPTIONS = BoundaryOptions([1, "10%"], tolerances=[1, 3])
@@ -116,7 +117,7 @@ def test_runs_of_other_boundaries_do_not_merge(pairs):
     ):
         run.merge(scored(other))
     with pytest.raises(ValueError, match="6 of 6 images have no boundary counts"):
-        segiou.Run(run.options, list(scored(None)), boundary=OPTIONS)
+        run_of(run.options, list(scored(None)), boundary=OPTIONS)
 
 
 def test_a_run_file_goes_on(folders):
@@ -136,15 +137,6 @@ def test_a_run_file_goes_on(folders):
     for side in ("truth", "pred"):
         (folders / f"{side}-5.png").rename(folders / side / "5.png")
     assert from_folders(folders, boundary=OPTIONS, run=path).boundary[5] == whole[5]
-
-
-def test_files_without_boundaries_are_of_the_first_version(folders):
-    for name, boundary, version in (("a", None, 1), ("b", OPTIONS, 2)):
-        path = folders / f"{name}.sqlite"
-        from_folders(folders, boundary=boundary, run=path)
-        with sqlite3.connect(path) as connection:
-            assert connection.execute("PRAGMA user_version").fetchone() == (version,)
-        connection.close()
 
 
 @pytest.mark.parametrize(
@@ -280,10 +272,10 @@ def test_the_command_refuses_what_is_no_tolerance(folders, capsys):
     assert "a width is a whole number of pixels" in capsys.readouterr().err
 
 
-def test_the_command_has_a_gate(folders, capsys):
+def test_the_command_has_a_threshold(folders, capsys):
     assert command(folders, "--boundary", "--fail-under", "boundary_iou=0.01") == 0
     assert command(folders, "--boundary", "--fail-under", "boundary_iou=0.99") == 1
-    assert "gate failed: boundary_iou is 0." in capsys.readouterr().err
+    assert "threshold failed: boundary_iou is 0." in capsys.readouterr().err
     assert command(folders, "--fail-under", "boundary_iou=0.01") == 2
     assert "boundaries are not measured" in capsys.readouterr().err
 

@@ -12,7 +12,8 @@ from PIL import Image
 import segiou
 from segiou.accumulators.channel_counts import ChannelCounts
 from segiou.boundary.boundary_options import BoundaryOptions
-from segiou.cli.parsers import boundary_argument, build_parser, class_arguments
+from segiou.cli.inputs import job_of
+from segiou.cli.parsers import build_parser
 from segiou.masks.sources import open_source
 from segiou.report.report_page import render_report, write_html
 
@@ -191,8 +192,7 @@ def test_command_makes_the_report_again(folders):
     parsed = build_parser().parse_args(words[1:at] + words[at + 2 :])
     assert (parsed.truth, parsed.pred) == (str(folders / "truth"), str(folders / "pred"))
     assert parsed.protocol == "detectron2"
-    arguments = class_arguments(parsed)
-    assert (arguments["ignore"], arguments["exclude"]) == ([-9], ["b"])
+    assert (parsed.ignore, parsed.exclude) == ([-9], ["b"])
     assert "The label set as TOML" in page
 
 
@@ -277,7 +277,9 @@ def test_command_and_python_measure_boundaries_again(folders, options):
     at = words.index("--html")
     parsed = build_parser().parse_args(words[1:at] + words[at + 2 :])
     assert (parsed.intervals, parsed.resamples, parsed.seed) == (True, 20, 3)
-    again, wanted = boundary_argument(parsed), BoundaryOptions() if options is True else options
+    parsed.labels = 4
+    again = job_of(parsed.truth, parsed.pred, parsed).boundary
+    wanted = BoundaryOptions() if options is True else options
     assert (again.widths, again.tolerances) == (wanted.widths, wanted.tolerances)
     source = unescape(re.search(r"<code>(import segiou.*?)</code>", page, re.S).group(1))
     names = {}

@@ -11,7 +11,7 @@ import pytest
 
 import segiou
 from segiou.scoring import dispatch
-from segiou.scoring.pairings import DataError, Stopped
+from segiou.scoring.pairings import DataError, ScoringStopped
 
 LABELS = ["void", "road", "car", "tree"]
 LONG_AGO = 1_600_000_000_000_000_000
@@ -61,14 +61,15 @@ def test_a_mask_of_the_same_time_but_another_size_is_read(score, tmp_path, reads
     assert "01.png" in reads
 
 
-def test_vanished_pairs_are_named_left_out_and_come_back(score, tmp_path, reads):
+def test_missing_pairs_are_named_left_out_and_come_back(score, tmp_path, reads):
     whole = score(run=tmp_path / "r.sqlite").total()
     for side in ("truth", "pred"):
         (tmp_path / side / "scene2/05.png").rename(tmp_path / f"{side}-05.png")
     run = score(run=tmp_path / "r.sqlite")
     assert len(run) == 11
     assert [str(p) for p in run.skipped] == [
-        f"{tmp_path}/truth/scene2/05.png: has vanished since it was scored; not in the totals"
+        f"{tmp_path}/truth/scene2/05.png: was scored before and is missing now; "
+        "it is not in the totals"
     ]
     assert run.total() == score().total()
     for side in ("truth", "pred"):
@@ -132,7 +133,7 @@ def test_another_protocol_is_no_other_run(score, tmp_path):
 def test_a_stopped_run_keeps_what_was_finished_and_goes_on(score, tmp_path, reads, monkeypatch):
     monkeypatch.setattr(dispatch, "_MAX_BATCH", 1)
     done = []
-    with pytest.raises(Stopped) as stopped:
+    with pytest.raises(ScoringStopped) as stopped:
         score(
             run=tmp_path / "r.sqlite",
             workers=1,

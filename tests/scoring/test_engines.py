@@ -15,8 +15,9 @@ from segiou._support.files import Problem
 from segiou.masks.pairing import Pair
 from segiou.runs.image_counts import ImageCount
 from segiou.scoring import engines
-from segiou.scoring.dispatch import Dispatcher, EngineLostError
-from segiou.scoring.engines import Engine, EngineChoice, RemoteTask, score_pairs
+from segiou.scoring.dispatch import Dispatcher, Engine, EngineLostError
+from segiou.scoring.engines import open_engine, task_of
+from segiou.scoring.job import Job
 from segiou.scoring.pair import PairScorer
 
 
@@ -68,20 +69,15 @@ def test_two_engines_at_once_are_refused(masks):
         score(masks, processes=0)
 
 
-def test_score_pairs_tells_its_progress(masks):
-    pairs = [
-        Pair(str(i), f"{masks}/truth/{i:02d}.png", f"{masks}/pred/{i:02d}.png") for i in range(5)
-    ]
+def test_progress_counts_every_pair(masks):
     seen = []
-    results = list(
-        score_pairs(
-            pairs,
-            PairScorer(segiou.score([[[0]]], [[[0]]], labels=4).options),
-            progress=lambda done, total: seen.append((done, total)),
-        )
-    )
-    assert seen == [(i, 5) for i in range(1, 6)]
-    assert sorted(r.id for r in results) == list("01234")
+    score(masks, progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(i, 40) for i in range(1, 41)]
+
+
+def two_processes():
+    options = segiou.score([[[0]]], [[[0]]], labels=4).options
+    return open_engine(Job(truth="", pred="", options=options, processes=2))
 
 
 def dispatched(task, engine, count=30):
@@ -94,13 +90,13 @@ def dispatched(task, engine, count=30):
 
 
 def test_what_a_dying_worker_held_is_done_again(tmp_path):
-    with EngineChoice(processes=2).open() as engine:
+    with two_processes() as engine:
         found = dispatched(Deadly({"3": tmp_path / "once"}), engine)
     assert sorted(found) == sorted((str(i), "done") for i in range(30))
 
 
 def test_a_pair_that_kills_its_worker_is_found_and_takes_no_other_with_it():
-    with EngineChoice(processes=2).open() as engine:
+    with two_processes() as engine:
         found = dict(dispatched(Deadly({"3": None}), engine))
     assert len(found) == 30
     assert {id for id, text in found.items() if text != "done"} == {"3"}
@@ -196,7 +192,7 @@ def test_slow_pairs_go_one_at_a_time():
 def test_the_task_for_other_processes_carries_the_scorer(masks):
     scorer = PairScorer(segiou.score([[[0]]], [[[0]]], labels=4).options)
     pair = Pair("00", f"{masks}/truth/00.png", f"{masks}/pred/00.png")
-    (result,), seconds = RemoteTask(scorer)([pair])
+    (result,), seconds = task_of(scorer, remote=True)([pair])
     assert isinstance(result, ImageCount)
     assert seconds > 0
 
