@@ -1,34 +1,39 @@
-"""Boundary counts of a stream of label maps."""
+"""Boundary counts of a stream of label maps, updated, merged and read at any time."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou._support.text import plural
+from segiou.accumulators.base import Accumulator
 from segiou.boundary.boundary_options import BoundaryOptions
 from segiou.boundary.boundary_sums import BoundaryCounts
 from segiou.boundary.codes import LabelCodes
 from segiou.boundary.image import ImageBoundaries, measure_checked
+from segiou.counting.counts import counts_array
 from segiou.counting.encoding import Encoding
+from segiou.labels.class_options import ClassOptions, Labels, Unassigned
 
 __all__ = ["BoundaryAccumulator"]
 
 
-class BoundaryAccumulator:
+class BoundaryAccumulator(Accumulator):
     """Accumulate boundary counts over pairs of label maps.
+
+    Accumulators add up and can be updated by several threads at once: see
+    :class:`segiou.accumulators.base.Accumulator`.
 
     Parameters
     ----------
-    num_classes : int or Encoding
-        C, for labels 0 … C − 1; or what each label value means, and then
-        ``ignore`` and ``unassigned`` are the encoding's.
-    ignore : int or iterable of int
-        Truth values whose pixels make no boundary and count nowhere.
-    unassigned : {"error", "count"}
-        What a prediction that is no class is on a valid pixel.
+    labels, pred_labels, ignore, exclude, unassigned
+        As of :class:`segiou.ConfusionMatrix`. Pixels whose truth is ignored
+        make no boundary and count nowhere.
     options : BoundaryOptions, optional
         What to measure.
 
@@ -42,49 +47,83 @@ class BoundaryAccumulator:
     [[0.731, 0.333]]
     """
 
+    _noun = "boundary counts"
+
     def __init__(
         self,
-        num_classes: int | Encoding,
+        labels: Labels,
         *,
-        ignore: int | Iterable[int] = (),
-        unassigned: Literal["error", "count"] = "error",
+        pred_labels: Labels | None = None,
+        ignore: int | str | Iterable[int | str] = (),
+        exclude: int | str | Iterable[int | str] = (),
+        unassigned: Unassigned = "error",
         options: BoundaryOptions | None = None,
     ) -> None:
-        if not isinstance(num_classes, Encoding):
-            if num_classes < 1:
-                msg = f"num_classes must be at least 1, got {num_classes}"
-                raise ValueError(msg)
-            values = (ignore,) if isinstance(ignore, (int, np.integer)) else ignore
-            num_classes = Encoding.of(
-                [(c,) for c in range(num_classes)],
-                ignore=[int(v) for v in values],
+        self.options = BoundaryOptions() if options is None else options
+        self._start(
+            ClassOptions.of(
+                labels,
+                pred_labels=pred_labels,
+                ignore=ignore,
+                exclude=exclude,
                 unassigned=unassigned,
             )
-        self.num_classes = num_classes.num_classes
-        self.options = BoundaryOptions() if options is None else options
-        self._codes = LabelCodes(num_classes)
-        self.reset()
+        )
 
-    def __repr__(self) -> str:
-        return f"BoundaryAccumulator({self.num_classes} classes, {int(self.counts.images)} images)"
+    @classmethod
+    def from_options(cls, options: ClassOptions, boundary: BoundaryOptions | None = None) -> Self:
+        """An empty accumulator of the given classes that measures what is said."""
+        new = cls.__new__(cls)
+        new.options = BoundaryOptions() if boundary is None else boundary
+        new._start(options)
+        return new
+
+    @classmethod
+    def _of_state(cls, state: Mapping[str, Any]) -> Self:
+        boundary = BoundaryOptions.from_dict(state["boundary_options"])
+        return cls.from_options(ClassOptions.from_dict(state["options"]), boundary)
+
+    @cached_property
+    def _codes(self) -> LabelCodes:
+        return LabelCodes(Encoding.of_classes(self._classes))
+
+    def _empty(self) -> NDArray[np.int64]:
+        return BoundaryCounts.zeros(self.num_classes, self.options).table
+
+    def _named(self) -> dict[str, NDArray[np.int64]]:
+        return {"table": self._cells}
+
+    def _read(self, named: Mapping[str, Any]) -> NDArray[np.int64]:
+        table = counts_array(named["table"], "table")
+        return BoundaryCounts(table, self.num_classes, self.options).table
+
+    def _difference(self, other: Self) -> str:
+        parts = super()._difference(other), self.options.difference(other.options)
+        return "; ".join(part for part in parts if part)
 
     @property
     def counts(self) -> BoundaryCounts:
-        """Everything counted so far."""
-        return self._counts
+        """Everything counted so far; a copy."""
+        return BoundaryCounts.trusted(self._cells.copy(), self.num_classes, self.options)
 
-    def reset(self) -> None:
-        """Forget everything counted."""
-        self._counts = BoundaryCounts.zeros(self.num_classes, self.options)
+    def state_dict(self) -> dict[str, Any]:
+        """The counts and options as plain lists, strings and numbers."""
+        return {**super().state_dict(), "boundary_options": self.options.to_dict()}
 
-    def update(self, truth: Any, pred: Any, *, mask: Any = None) -> list[ImageBoundaries]:
-        """Count one or more pairs of label maps; nothing is counted if any is refused.
+    def update(
+        self, truth: Any, pred: Any, *, mask: Any = None, batch: bool = False
+    ) -> list[ImageBoundaries]:
+        """Count a pair of label maps, or a batch of them; all of it or, if refused, nothing.
 
         Parameters
         ----------
-        truth, pred : array_like of int or bool, equal shapes (..., H, W)
+        truth, pred : array_like of int or bool, equal shapes (H, W)
         mask : array_like of bool, optional
             True where a pixel is valid.
+        batch : bool
+            The shapes are (..., H, W), a label map at each place of the
+            leading axes. A volume is no batch: its boundaries go through its
+            slices, too.
 
         Returns
         -------
@@ -95,54 +134,20 @@ class BoundaryAccumulator:
         ------
         TypeError, ValueError, UndeclaredValuesError
             As :func:`segiou.boundary.measure_boundaries` does.
+        OverflowError
+            If a count would leave int64; the state is unchanged then.
         """
-        truth, pred = self._codes.encode(truth, pred, mask)
-        shape = truth.shape[-2:]
-        images = zip(truth.reshape(-1, *shape), pred.reshape(-1, *shape), strict=True)
+        truth, pred = self._codes.encode(truth, pred, mask, batch=batch)
+        shape = math.prod(truth.shape[:-2]), *truth.shape[-2:]
+        images = zip(truth.reshape(shape), pred.reshape(shape), strict=True)
         measured = [measure_checked(t, p, self.num_classes, self.options) for t, p in images]
-        self._counts = sum((m.counts for m in measured), start=self._counts)
+        found = (image.counts for image in measured)
+        total = sum(found, start=BoundaryCounts.zeros(self.num_classes, self.options))
+        self._add(total.table, 1)
         return measured
 
-    def merge(self, other: BoundaryAccumulator) -> BoundaryAccumulator:
-        """Add what another accumulator has counted.
-
-        Raises
-        ------
-        ValueError
-            If classes or options differ.
-        """
-        self._counts = self._counts + other._counts
-        return self
-
-    def __add__(self, other: object) -> BoundaryAccumulator:
-        """Give a new accumulator with what both have counted."""
-        if isinstance(other, int) and other == 0:
-            return self  # so that sum() works
-        if not isinstance(other, BoundaryAccumulator):
-            return NotImplemented
-        both = BoundaryAccumulator(self._codes.encoding, options=self.options)
-        return both.merge(self).merge(other)
-
-    __radd__ = __add__
-
-    def state_dict(self) -> dict[str, Any]:
-        """Everything counted, as plain values and one array."""
-        return {
-            "num_classes": self.num_classes,
-            "options": self.options.to_dict(),
-            "table": self._counts.table.copy(),
-        }
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take over what :meth:`state_dict` gave, in place of what was counted.
-
-        Raises
-        ------
-        ValueError
-            If its classes or options are not this accumulator's.
-        """
-        table: NDArray[np.int64] = np.array(state["table"], dtype=np.int64)
-        loaded = BoundaryCounts(
-            table, int(state["num_classes"]), BoundaryOptions.from_dict(state["options"])
+    def __repr__(self) -> str:
+        return (
+            f"<BoundaryAccumulator: {plural(self.num_classes, 'class', 'classes')}, "
+            f"{plural(int(self.counts.images), 'image')}>"
         )
-        self._counts = BoundaryCounts.zeros(self.num_classes, self.options) + loaded

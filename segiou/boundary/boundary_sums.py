@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou.boundary.boundary_options import BINS, BoundaryOptions, Contour
-from segiou.counting.counts import Counts
+from segiou.counting.counts import LARGEST, Counts, add_exactly, sum_exactly
 
 __all__ = ["BoundaryCounts", "Part", "layout"]
 
@@ -101,7 +101,7 @@ class BoundaryCounts:
     @classmethod
     def zeros(cls, num_classes: int, options: BoundaryOptions) -> BoundaryCounts:
         """Give counts of no image."""
-        return cls.of_row(empty_parts(num_classes, options)[0], num_classes, options)
+        return cls.trusted(empty_parts(num_classes, options)[0], num_classes, options)
 
     @classmethod
     def stack(cls, counts: Iterable[BoundaryCounts]) -> BoundaryCounts:
@@ -121,7 +121,7 @@ class BoundaryCounts:
         return items[0]._with(np.stack([item.table for item in items]))
 
     @classmethod
-    def of_row(
+    def trusted(
         cls, table: NDArray[np.int64], num_classes: int, options: BoundaryOptions
     ) -> BoundaryCounts:
         """Take over a table that is known to suit, such as that of :func:`empty_parts`."""
@@ -136,7 +136,7 @@ class BoundaryCounts:
         return counts
 
     def _with(self, table: NDArray[np.int64]) -> BoundaryCounts:
-        return self.of_row(table, self.num_classes, self.options)
+        return self.trusted(table, self.num_classes, self.options)
 
     def _check_alike(self, other: BoundaryCounts) -> None:
         if self.num_classes != other.num_classes:
@@ -175,7 +175,7 @@ class BoundaryCounts:
         if not isinstance(other, BoundaryCounts):
             return NotImplemented
         self._check_alike(other)
-        return self._with(self.table + other.table)
+        return self._with(add_exactly(self.table, other.table, "boundary counts"))
 
     __radd__ = __add__
 
@@ -195,7 +195,8 @@ class BoundaryCounts:
 
     def summed(self) -> BoundaryCounts:
         """Sum over all leading axes: a data set from its images."""
-        return self._with(self.table.reshape(-1, self._length).sum(0))
+        rows = self.table.reshape(-1, self._length)
+        return self._with(sum_exactly(rows, 0, "boundary counts"))
 
     def weighted(self, weights: Any) -> BoundaryCounts:
         """Sum the images with whole weights: the resamples of a bootstrap.
@@ -213,7 +214,15 @@ class BoundaryCounts:
         if drawn.dtype.kind not in "iu":
             msg = f"weights must be integers (how often an image is drawn), got {drawn.dtype}"
             raise TypeError(msg)
-        return self._with(np.tensordot(drawn.astype(np.int64), self.table, axes=(-1, 0)))
+        drawn = drawn.astype(np.int64)
+        most = int(np.abs(drawn).sum(-1).max(initial=0)) * int(self.table.max(initial=0))
+        if most > LARGEST:
+            # As floats they cannot wrap, and are off by less than one in 2^40.
+            approximate = np.tensordot(drawn.astype(float), self.table.astype(float), axes=(-1, 0))
+            if np.abs(approximate).max() > LARGEST * (1 - 2.0**-40):
+                msg = f"weighted boundary counts reach {LARGEST}, the largest that 64 bits hold"
+                raise OverflowError(msg)
+        return self._with(np.tensordot(drawn, self.table, axes=(-1, 0)))
 
     @property
     def _slices(self) -> dict[str, tuple[slice, tuple[int, ...]]]:
@@ -272,11 +281,13 @@ class BoundaryCounts:
         tp = band[..., 2]
         return Counts(tp, outer[..., 0], band[..., 0] - tp, outer[..., 1] - outer[..., 0])
 
-    def contour_parts(self, contour: Contour | None) -> dict[str, NDArray[np.int64]]:
-        """Parts of one kind of contour; of the first that was measured, by default."""
-        chosen = contour if contour is not None else (*self.options.contours, "pixels")[0]
+    def contour_parts(
+        self, contour: Contour | None
+    ) -> tuple[Contour, dict[str, NDArray[np.int64]]]:
+        """A kind of contour, by default the first that was measured, and its parts."""
+        chosen: Contour = contour or (*self.options.contours, "pixels")[0]
         names = ("total", "matched", "distance", "histogram")
-        return {name: self.part(f"{chosen}.{name}") for name in names}
+        return chosen, {name: self.part(f"{chosen}.{name}") for name in names}
 
 
 def _overlap_counts(band: NDArray[np.int64], total: NDArray[np.int64]) -> Counts:

@@ -28,17 +28,17 @@ _BYTE_CLASSES = 253
 
 
 def code_dtype(num_classes: int) -> np.dtype[Any]:
-    """Give the smallest dtype that holds the classes and the markers."""
+    """The smallest dtype that holds the classes and the markers."""
     return np.dtype(np.uint8 if num_classes <= _BYTE_CLASSES else np.uint16)
 
 
 def ignored_code(dtype: np.dtype[Any]) -> int:
-    """Give the code of ignored pixels: the largest of the dtype."""
+    """The code of ignored pixels: the largest of the dtype."""
     return int(np.iinfo(dtype).max)
 
 
 def unassigned_code(dtype: np.dtype[Any]) -> int:
-    """Give the code of valid pixels that are no class, the second largest of the dtype."""
+    """The code of valid pixels that are no class: the second largest of the dtype."""
     return int(np.iinfo(dtype).max) - 1
 
 
@@ -54,21 +54,26 @@ class LabelCodes:
 
     encoding: Encoding
 
-    def encode(self, truth: Any, pred: Any, mask: Any = None) -> tuple[Codes, Codes]:
-        """Give the codes of both sides: 0 … C − 1, unassigned, ignored.
+    def encode(
+        self, truth: Any, pred: Any, mask: Any = None, *, batch: bool = False
+    ) -> tuple[Codes, Codes]:
+        """Codes of both sides: 0 … C − 1, unassigned, ignored.
 
         Parameters
         ----------
-        truth, pred : array_like of int or bool, equal shapes (..., H, W)
+        truth, pred : array_like of int or bool, equal shapes (H, W)
         mask : array_like of bool, optional
             True where a pixel is valid; the others are ignored.
+        batch : bool
+            The shapes are (..., H, W), a label map at each place of the
+            leading axes.
 
         Raises
         ------
         TypeError
             If an array does not hold integers or bool.
         ValueError
-            If the shapes differ or the arrays have fewer than two axes.
+            If the shapes differ, or the arrays are no label maps of two axes.
         UndeclaredValuesError
             As :meth:`segiou.counting.Encoding.count` does.
         """
@@ -76,7 +81,14 @@ class LabelCodes:
         if truth.shape != pred.shape or truth.ndim < 2:
             msg = (
                 f"truth has shape {truth.shape} and pred {pred.shape}; "
-                "boundaries need two label maps of one shape (..., H, W)"
+                "boundaries need two label maps of one shape (H, W)"
+            )
+            raise ValueError(msg)
+        if truth.ndim > 2 and not batch:
+            msg = (
+                f"truth and pred have shape {truth.shape}, but boundaries are measured in two "
+                "dimensions (H, W): cut into slices, a volume would get wrong distances. Give the "
+                "images of a batch one by one, or to BoundaryAccumulator.update with batch=True"
             )
             raise ValueError(msg)
         if mask is None and (fast := self._encode_bytes(truth, pred)):

@@ -1,13 +1,15 @@
-"""The routines that are live: the compiled kernel where it was built, NumPy and SciPy elsewhere."""
+"""Distances between the boundaries of one pair of label maps: exact, and as counts that add up."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou._support.arguments import check_choice, check_number
 from segiou.boundary.boundary_options import (
     BINS,
     BoundaryOptions,
@@ -20,7 +22,7 @@ from segiou.metrics.ratio import Floats, ratio
 
 __all__ = [
     "ContourDistances",
-    "weighted_percentile",
+    "percentile_places",
 ]
 
 
@@ -126,14 +128,30 @@ class ContourDistances:
         ValueError
             If the percentile lies outside [0, 100] or the method is neither.
         """
+        check_choice("method", method, ("inverted_cdf", "linear"))
+        check_number("percentile", percentile, 0, 100)
         out = np.full((2, self.num_classes), np.nan)
         for d, (points, distances) in enumerate(self._directions()):
-            lengths = self._lengths(points)
             for c in np.flatnonzero(np.diff(points.starts)).tolist():
                 part = slice(*points.starts[c : c + 2])
-                out[d, c] = weighted_percentile(distances[part], lengths[part], percentile, method)
+                if np.isinf(distances[part]).all():
+                    out[d, c] = np.inf  # between infinities nothing can be interpolated
+                elif method == "linear":
+                    out[d, c] = np.percentile(distances[part], percentile)
+                else:
+                    out[d, c] = self._percentile(points, part, distances[part], percentile)
         there, back = _infinite_where_lone(out)
         return np.asarray(np.fmax(there, back))
+
+    def _percentile(
+        self, points: ContourPoints, part: slice, distances: Floats, percentile: float
+    ) -> float:
+        order = np.argsort(distances)
+        kinds, multiples = points.kinds[part][order], points.multiples[part][order]
+        elements = np.zeros((len(order), len(kind_lengths(self.contour, self.spacing))), np.int64)
+        elements[np.arange(len(order)), kinds] = multiples
+        place = percentile_places(elements, self.contour, self.spacing, percentile)
+        return float(distances[order[int(place)]])
 
     def counts(
         self, options: BoundaryOptions, tolerances: list[float]
@@ -184,27 +202,58 @@ def _infinite_where_lone(directions: Floats) -> Floats:
     return np.where(lone, np.inf, directions)
 
 
-def weighted_percentile(
-    distances: Floats, weights: Floats, percentile: float, method: Method = "inverted_cdf"
-) -> float:
-    """Percentile of weighted distances.
+def percentile_places(
+    elements: NDArray[np.int64],
+    contour: Contour,
+    spacing: tuple[float, float],
+    percentile: float,
+) -> NDArray[np.intp]:
+    """The first place up to which at least that share of a boundary's length lies.
+
+    Parameters
+    ----------
+    elements : ndarray of int64, shape (..., n, W)
+        Elements of each kind at each of n places, ordered by distance.
+    contour : {"pixels", "elements"}
+    spacing : (float, float)
+    percentile : float in [0, 100]
+
+    Returns
+    -------
+    ndarray of intp, shape (...)
+        0 where there are no elements.
 
     Examples
     --------
-    >>> weighted_percentile(np.array([3.0, 0.0, 1.0]), np.ones(3), 50.0)
-    1.0
+    >>> int(percentile_places(np.array([[3], [0], [3]]), "pixels", (1.0, 1.0), 50.0))
+    0
     """
-    if not 0 <= percentile <= 100:
-        msg = f"a percentile lies between 0 and 100, got {percentile}"
-        raise ValueError(msg)
-    if method not in ("inverted_cdf", "linear"):
-        msg = f"method must be 'inverted_cdf' or 'linear', got {method!r}"
-        raise ValueError(msg)
-    if np.isinf(distances).all():
-        return float("inf")  # between infinities nothing can be interpolated
-    if method == "linear":
-        return float(np.percentile(distances, percentile))
-    order = np.argsort(distances)
-    reached = np.cumsum(weights[order])
-    place = np.searchsorted(reached, reached[-1] * percentile / 100)
-    return float(distances[order[min(int(place), len(order) - 1)]])
+    reached = np.cumsum(elements, axis=-2)
+    lengths = reached @ kind_lengths(contour, spacing)
+    excess = lengths - lengths[..., -1:] * (percentile / 100)
+    # Only a place with elements can be the first, and rounding can decide only where it is close.
+    filled = elements.any(-1)
+    enough = (excess >= 0) & filled
+    close = filled & (np.abs(excess) <= lengths[..., -1:] * 1e-9)
+    for place in map(tuple, np.argwhere(close)):
+        enough[place] = _reaches(reached[place], reached[*place[:-1], -1], spacing, percentile)
+    return np.asarray(enough.argmax(-1))
+
+
+def _reaches(
+    part: NDArray[np.int64],
+    whole: NDArray[np.int64],
+    spacing: tuple[float, float],
+    percentile: float,
+) -> bool:
+    """Whether the part is at least that percentage of the whole, decided in whole numbers."""
+    share = Fraction(str(percentile)) / 100
+    extra = [p - share * w for p, w in zip(part.tolist(), whole.tolist(), strict=True)]
+    if len(extra) == 1:
+        return bool(extra[0] >= 0)
+    height, width = (Fraction(str(length)) for length in spacing)
+    straight = extra[0] * width + extra[1] * height
+    diagonal = extra[2] / 2  # of √(height² + width²), which need be no ratio
+    # straight + diagonal · √(…) ≥ 0, where squares with their signs are in the same order.
+    squared = diagonal * abs(diagonal) * (height**2 + width**2)
+    return bool(straight * abs(straight) + squared >= 0)

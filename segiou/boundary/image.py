@@ -85,7 +85,7 @@ def measure_checked(
         tolerances = [t.distance(truth.shape[-2:], options.spacing) for t in options.tolerances]
         for name, values in distances[contour].counts(options, tolerances).items():
             parts[name][...] = values
-    return ImageBoundaries(BoundaryCounts.of_row(table, num_classes, options), distances)
+    return ImageBoundaries(BoundaryCounts.trusted(table, num_classes, options), distances)
 
 
 def _measure_contour(
@@ -178,21 +178,8 @@ def measure_boundaries(
     >>> result.distances["pixels"].hausdorff()
     array([1., 1.])
     """
-    if num_classes < 1:
-        msg = f"num_classes must be at least 1, got {num_classes}"
-        raise ValueError(msg)
-    values = (ignore,) if isinstance(ignore, (int, np.integer)) else ignore
-    encoding = Encoding.of(
-        [(c,) for c in range(num_classes)],
-        ignore=[int(v) for v in values],
-        unassigned=unassigned,
-    )
+    encoding = Encoding.of_indices(num_classes, ignore, unassigned)
     codes = LabelCodes(encoding).encode(truth, pred, mask)
-    if codes[0].ndim != 2:
-        msg = (
-            f"one image (H, W) is measured at a time, got {codes[0].shape}; see BoundaryAccumulator"
-        )
-        raise ValueError(msg)
     return measure_checked(*codes, num_classes, options)
 
 
@@ -204,15 +191,6 @@ def boundary_counts(truth: Any, pred: Any, num_classes: int, **settings: Any) ->
 def count_labels(
     codes: LabelCodes, truth: Any, pred: Any, options: BoundaryOptions, mask: Any = None
 ) -> BoundaryCounts:
-    """Count at the boundaries of label maps (..., H, W), added up.
-
-    Raises
-    ------
-    TypeError, ValueError, UndeclaredValuesError
-        As :meth:`LabelCodes.encode`.
-    """
-    truth, pred = codes.encode(truth, pred, mask)
-    shape, classes = truth.shape[-2:], codes.encoding.num_classes
-    maps = zip(truth.reshape(-1, *shape), pred.reshape(-1, *shape), strict=True)
-    found = (measure_checked(t, p, classes, options).counts for t, p in maps)
-    return sum(found, start=BoundaryCounts.zeros(classes, options))
+    """Count at the boundaries of a pair of label maps; raises as :meth:`LabelCodes.encode`."""
+    encoded = codes.encode(truth, pred, mask)
+    return measure_checked(*encoded, codes.encoding.num_classes, options).counts

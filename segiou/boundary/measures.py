@@ -12,9 +12,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou._support.arguments import check_choice, check_number
 from segiou.boundary.boundary_options import FIXED_POINT, Contour, bin_values
 from segiou.boundary.boundary_sums import BoundaryCounts
 from segiou.boundary.contours import kind_lengths
+from segiou.boundary.distances import percentile_places
 from segiou.counting.counts import Counts
 from segiou.metrics.overall import mean, pixel_accuracy
 from segiou.metrics.per_class import iou
@@ -188,14 +190,11 @@ def average_surface_distance(
     -------
     ndarray of float64, shape (..., C)
     """
-    chosen = {"both": slice(None), "truth_to_pred": slice(1), "pred_to_truth": slice(1, 2)}
-    if direction not in chosen:
-        msg = f"direction must be one of {', '.join(map(repr, chosen))}, got {direction!r}"
-        raise ValueError(msg)
-    if lone not in ("infinite", "skip"):
-        msg = f"lone must be 'infinite' or 'skip', got {lone!r}"
-        raise ValueError(msg)
-    lengths, parts, _ = _weights(counts, contour)
+    sides = {"both": slice(None), "truth_to_pred": slice(1), "pred_to_truth": slice(1, 2)}
+    check_choice("direction", direction, list(sides))
+    check_choice("lone", lone, ("infinite", "skip"))
+    chosen, parts = counts.contour_parts(contour)
+    lengths = kind_lengths(chosen, counts.options.spacing)
     sums = parts["distance"] @ lengths * (counts.options.resolution / FIXED_POINT)
     far = parts["histogram"][..., -1] @ lengths
     total = parts["total"] @ lengths
@@ -206,7 +205,7 @@ def average_surface_distance(
         empty = (total == 0) & (total.sum(-2, keepdims=True) > 0)
         sums = np.where(empty & (direction != "both"), np.inf, sums)
         total = np.where(empty & (direction != "both"), 1.0, total)
-    side = chosen[direction]
+    side = sides[direction]
     return ratio(sums[..., side, :].sum(-2), total[..., side, :].sum(-2))
 
 
@@ -228,16 +227,13 @@ def hausdorff_distance(
     ValueError
         If the percentile lies outside [0, 100].
     """
-    if not 0 <= percentile <= 100:
-        msg = f"a percentile lies between 0 and 100, got {percentile}"
-        raise ValueError(msg)
-    lengths, parts, _ = _weights(counts, contour)
-    reached = np.cumsum(np.einsum("...wb,w->...b", parts["histogram"], lengths), axis=-1)
-    total = reached[..., -1:]
-    needed = np.maximum(total * (percentile / 100), np.finfo(np.float64).tiny)
-    # The same sum in two orders may differ in the last bit.
-    place = np.argmax(reached >= needed * (1 - 1e-12), axis=-1)
-    values = np.where(total[..., 0] > 0, bin_values(counts.options.resolution)[place], np.nan)
+    check_number("percentile", percentile, 0, 100)
+    chosen, parts = counts.contour_parts(contour)
+    # (..., 2, C, W, bins): the kinds of elements go last.
+    elements = np.moveaxis(parts["histogram"], -1, -2)
+    place = percentile_places(elements, chosen, counts.options.spacing, percentile)
+    steps = bin_values(counts.options.resolution)[place]
+    values = np.where(elements.any((-1, -2)), steps, np.nan)
     there, back = values[..., 0, :], values[..., 1, :]
     return np.where(np.isnan(there) != np.isnan(back), np.inf, np.fmax(there, back))
 
@@ -258,13 +254,9 @@ CONTOUR_MEASURES: dict[str, Callable[[BoundaryCounts, Contour | None], Floats]] 
 }
 
 
-def _weights(counts: BoundaryCounts, contour: Contour | None) -> Any:
-    chosen = contour if contour is not None else (*counts.options.contours, "pixels")[0]
-    return kind_lengths(chosen, counts.options.spacing), counts.contour_parts(chosen), chosen
-
-
 def _lengths(counts: BoundaryCounts, contour: Contour | None) -> tuple[Floats, Floats]:
-    lengths, parts, _ = _weights(counts, contour)
+    chosen, parts = counts.contour_parts(contour)
+    lengths = kind_lengths(chosen, counts.options.spacing)
     return parts["matched"] @ lengths, (parts["total"] @ lengths)[..., None, :, :]
 
 

@@ -188,6 +188,17 @@ class Encoding:
         )
 
     @classmethod
+    def of_indices(
+        cls, num_classes: int, ignore: int | Iterable[int] = (), unassigned: Unassigned = "error"
+    ) -> Encoding:
+        """Labels 0 … C − 1; raises as :func:`count_pairs`."""
+        classes = range(check_integer("num_classes", num_classes, 1))
+        several = isinstance(ignore, Iterable) and not isinstance(ignore, str)
+        values: Iterable[Any] = ignore if several else (ignore,)  # type: ignore[assignment]
+        ignored = [check_integer("ignore", value) for value in values]
+        return cls.of([(c,) for c in classes], ignore=ignored, unassigned=unassigned)
+
+    @classmethod
     def of_classes(cls, options: ClassOptions, *, pred_is_index: bool = False) -> Encoding:
         """How values are counted; decided scores are class indices, not file values."""
         by_name = {c.name: c.values for c in options.pred_labels.classes}
@@ -368,11 +379,5 @@ def count_pairs(
     array([[1, 1, 0],
            [1, 2, 0]])
     """
-    several = isinstance(ignore, Iterable) and not isinstance(ignore, str)
-    ignored: Iterable[Any] = ignore if several else (ignore,)  # type: ignore[assignment]
-    encoding = Encoding.of(
-        [(c,) for c in range(check_integer("num_classes", num_classes, 1))],
-        ignore=[check_integer("ignore", value) for value in ignored],
-        unassigned=unassigned,
-    )
+    encoding = Encoding.of_indices(num_classes, ignore, unassigned)
     return encoding.count(truth, pred, mask=mask).table

@@ -145,7 +145,10 @@ class PairScorer:
             return Problem(
                 path, undeclared_text(error, self.options.num_classes, self.options.ignore)
             )
-        at_boundaries = self._measure_boundaries(truth, pred)
+        try:
+            at_boundaries = self._measure_boundaries(truth, pred)
+        except ValueError as error:
+            return Problem(pair.truth, str(error))
         truth.check()
         pred.check()
         return count, at_boundaries

@@ -2,14 +2,18 @@
 
 import json
 import math
+import operator
 import pickle
+from decimal import Context, Decimal, localcontext
 
 import numpy as np
 import pytest
+from hypothesis import given, settings, strategies as st
 
 from segiou.boundary.accumulator import BoundaryAccumulator
 from segiou.boundary.boundary_options import BoundaryOptions, Tolerance, bin_distances, bin_values
 from segiou.boundary.boundary_sums import BoundaryCounts
+from segiou.boundary.distances import percentile_places
 from segiou.boundary.image import boundary_counts, measure_boundaries
 from segiou.boundary.measures import (
     average_surface_distance,
@@ -43,7 +47,7 @@ def test_batches_and_merging_change_nothing(masks, three):
     pairs = [masks.pair_of_blobs(s) for s in range(3)]
     batch = BoundaryAccumulator(3, options=OPTIONS)
     truth, pred = (np.stack(side) for side in zip(*pairs, strict=True))
-    assert [m.counts for m in batch.update(truth, pred)] == [three[i] for i in range(3)]
+    assert [m.counts for m in batch.update(truth, pred, batch=True)] == [three[i] for i in range(3)]
     parts = [BoundaryAccumulator(3, options=OPTIONS) for _ in pairs]
     for part, pair in zip(parts, pairs, strict=True):
         part.update(*pair)
@@ -56,22 +60,116 @@ def test_nothing_is_counted_when_one_image_is_refused(masks):
     truth, pred = masks.pair_of_blobs(0)
     boundaries = BoundaryAccumulator(3, options=OPTIONS)
     with pytest.raises(UndeclaredValuesError):
-        boundaries.update([truth, truth + 9], [pred, pred])
+        boundaries.update([truth, truth + 9], [pred, pred], batch=True)
     assert boundaries.counts.images == 0
 
 
 def test_state_goes_through_json(masks):
     boundaries = BoundaryAccumulator(3, options=OPTIONS)
     boundaries.update(*masks.pair_of_blobs(0))
-    state = boundaries.state_dict()
-    state["table"] = state["table"].tolist()
+    state = json.loads(json.dumps(boundaries.state_dict()))
     other = BoundaryAccumulator(3, options=OPTIONS)
-    other.load_state_dict(json.loads(json.dumps(state)))
-    assert other.counts == boundaries.counts
-    with pytest.raises(ValueError, match="of 4 and of 3 classes"):
+    assert other.load_state_dict(state) == boundaries
+    assert BoundaryAccumulator.from_state_dict(state) == boundaries
+    assert pickle.loads(pickle.dumps(boundaries)) == boundaries
+    with pytest.raises(ValueError, match="4 classes here and 3 there"):
         BoundaryAccumulator(4, options=OPTIONS).load_state_dict(state)
-    with pytest.raises(ValueError, match="different widths"):
+    with pytest.raises(ValueError, match="boundary widths is 2% here and 2%, 2 there"):
         BoundaryAccumulator(3).load_state_dict(state)
+
+
+def test_an_accumulator_is_copied_added_and_compared(masks):
+    boundaries = BoundaryAccumulator(3, options=OPTIONS)
+    boundaries.update(*masks.pair_of_blobs(0))
+    before = boundaries.copy()
+    assert boundaries + before == sum([before, before]) != before
+    both = boundaries.copy()
+    both += before
+    assert both.counts == before.counts + before.counts
+    assert (boundaries == before, both.pairs) == (True, 2)
+    with pytest.raises(ValueError, match="cannot merge boundary counts: boundary widths is"):
+        boundaries.merge(BoundaryAccumulator(3))
+    with pytest.raises(TypeError, match="only boundary counts can be merged, not int"):
+        boundaries.merge(3)
+    assert boundaries.reset() == BoundaryAccumulator(3, options=OPTIONS)
+
+
+def test_images_without_pixels_are_refused_and_a_batch_of_none_is_none():
+    boundaries = BoundaryAccumulator(2)
+    with pytest.raises(ValueError, match=r"without pixels has no boundaries, got shape \(0, 4\)"):
+        boundaries.update(np.zeros((0, 4), int), np.zeros((0, 4), int))
+    for shape in ((3, 0, 4), (3, 4, 0)):
+        with pytest.raises(ValueError, match="without pixels has no boundaries"):
+            boundaries.update(np.zeros(shape, int), np.zeros(shape, int), batch=True)
+    assert boundaries.update(np.zeros((0, 4, 4), int), np.zeros((0, 4, 4), int), batch=True) == []
+    with pytest.raises(ValueError, match="two label maps of one shape"):
+        boundaries.update(np.zeros(0, int), np.zeros(0, int))
+    assert boundaries.counts.images == 0
+
+
+def test_a_volume_is_not_measured_slice_by_slice():
+    volume = np.zeros((3, 8, 8), int)
+    with pytest.raises(ValueError, match=r"\(3, 8, 8\), but boundaries are measured in two dimens"):
+        BoundaryAccumulator(2).update(volume, volume)
+    with pytest.raises(ValueError, match="a volume would get wrong distances"):
+        measure_boundaries(volume, volume, 2)
+
+
+def test_sums_past_64_bits_are_refused_and_change_nothing(masks):
+    boundaries = BoundaryAccumulator(3, options=OPTIONS)
+    boundaries.update(*masks.pair_of_blobs(0))
+    while int(boundaries.counts.table.max()) < 1 << 62:
+        boundaries += boundaries.copy()
+    before = boundaries.copy()
+    for add in (
+        lambda: boundaries + before,
+        lambda: boundaries.merge(before),
+        lambda: before.counts + before.counts,
+        lambda: BoundaryCounts.stack([before.counts] * 2).summed(),
+        lambda: BoundaryCounts.stack([before.counts]).weighted([[1], [3]]),
+    ):
+        with pytest.raises(OverflowError, match="64 bits hold"):
+            add()
+    assert boundaries == before
+    assert BoundaryCounts.stack([before.counts]).weighted([[1]])[0] == before.counts
+
+
+def exact_percentile(elements, distances, spacing, percentile):
+    """The smallest distance within which that share of the length lies, to sixty digits."""
+    with localcontext(Context(prec=60)):
+        height, width = map(Decimal, spacing)
+        diagonal = (height * height + width * width).sqrt() / 2
+        lengths = [sum(map(operator.mul, row, (width, height, diagonal))) for row in elements]
+        needed, reached = sum(lengths) * Decimal(percentile) / 100, Decimal(0)
+        for length, distance in zip(lengths, distances, strict=True):
+            reached += length
+            if reached > 0 and reached >= needed - Decimal("1e-40"):
+                return distance
+    raise AssertionError
+
+
+@settings(max_examples=400)
+@given(st.data())
+def test_percentiles_are_exact_where_shares_tie(data):
+    spacing = data.draw(st.sampled_from([(1.0, 1.0), (3.0, 4.0), (0.1, 0.3), (0.7, 0.7)]))
+    rows = st.lists(st.tuples(*[st.integers(0, 3)] * 3).filter(any), min_size=1, max_size=8)
+    elements = data.draw(rows)
+    if data.draw(st.booleans()):  # the same again, so that halves tie
+        elements = [*elements, *data.draw(st.permutations(elements))]
+    percentile = data.draw(st.sampled_from([0, 10, 25, 50, 75, 90, 95, 99.9, 100]))
+    place = int(percentile_places(np.array(elements), "elements", spacing, percentile))
+    assert place == exact_percentile(elements, range(len(elements)), spacing, percentile)
+
+
+@pytest.mark.parametrize("contour", ["pixels", "elements"])
+def test_one_image_and_its_counts_have_the_same_percentiles(contour):
+    options = BoundaryOptions((), trimaps=False, tolerances=(), contours=contour, resolution=1.0)
+    result = measure_boundaries([[0, 0, 1]], [[1, 0, 1]], 2, options=options)
+    exact, counted = result.distances[contour], result.counts
+    for percentile in (0, 10, 25, 50, 60, 75, 90, 100):
+        np.testing.assert_allclose(
+            exact.hausdorff(percentile), hausdorff_distance(counted, percentile), atol=0.5
+        )
 
 
 def test_counts_are_pickled(three):
@@ -226,9 +324,9 @@ def test_options_are_checked(make, error, text):
         (lambda t: BoundaryAccumulator(0), "num_classes must be at least 1"),
         (lambda t: measure_boundaries(t, t[1:], 2), "two label maps of one shape"),
         (lambda t: measure_boundaries(t[0], t[0], 2), "two label maps of one shape"),
-        (lambda t: measure_boundaries(t[None], t[None], 2), "one image"),
+        (lambda t: measure_boundaries(t[None], t[None], 2), "cut into slices, a volume"),
         (lambda t: measure_boundaries(t[:0], t[:0], 2), "without pixels"),
-        (lambda t: hausdorff_distance(boundary_counts(t, t, 2), 101), "between 0 and 100"),
+        (lambda t: hausdorff_distance(boundary_counts(t, t, 2), 101), "at most 100, got 101"),
         (lambda t: average_surface_distance(boundary_counts(t, t, 2), lone="no"), "lone must be"),
         (
             lambda t: average_surface_distance(boundary_counts(t, t, 2), direction="up"),
@@ -236,7 +334,7 @@ def test_options_are_checked(make, error, text):
         ),
         (
             lambda t: measure_boundaries(t, t, 2).distances["pixels"].hausdorff(-1),
-            "between 0 and 100",
+            "at least 0, got -1",
         ),
         (
             lambda t: measure_boundaries(t, t, 2).distances["pixels"].hausdorff(50, "upper"),

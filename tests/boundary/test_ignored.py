@@ -8,6 +8,7 @@ from segiou.boundary.boundary_options import BoundaryOptions
 from segiou.boundary.codes import LabelCodes
 from segiou.boundary.image import boundary_counts, measure_codes
 from segiou.counting.encoding import Encoding, UndeclaredValuesError
+from segiou.labels.label_set import LabelClass, LabelSet
 
 pytestmark = pytest.mark.usefixtures("backend")
 ALL = BoundaryOptions((1, 4), contours=("pixels", "elements"), tolerances=(0, 2))
@@ -129,18 +130,17 @@ def test_dtypes_strides_and_byte_orders(masks, dtype):
 def test_label_values_are_mapped_at_once(masks):
     truth, pred = masks.pair_of_blobs(2)
     expected = boundary_counts(truth, pred, 3, options=ALL)
-    values = [(7, 8), (-3,), (70000,)]
-    encoding = Encoding.of(values, ignore=[6])
+    labels = [LabelClass("a", (7, 8)), LabelClass("b", (-3,)), LabelClass("c", (70000,))]
     table = np.array([8, -3, 70000])
-    spread = BoundaryAccumulator(encoding, options=ALL)
+    spread = BoundaryAccumulator(LabelSet("spread", labels), ignore=6, options=ALL)
     spread.update(table[truth], table[pred])
     assert spread.counts == expected
 
 
 def test_values_that_swap_places_are_looked_up(masks):
     truth, pred = masks.pair_of_blobs(2)
-    encoding = Encoding.of([(1,), (0,), (2,)], ignore=[3])
-    swapped = BoundaryAccumulator(encoding, options=ALL)
+    labels = LabelSet("swapped", [LabelClass(str(v), (v,)) for v in (1, 0, 2)])
+    swapped = BoundaryAccumulator(labels, ignore=3, options=ALL)
     table = np.array([1, 0, 2], dtype=np.uint8)
     swapped.update(table[truth], table[pred])
     assert swapped.counts == boundary_counts(truth, pred, 3, options=ALL)

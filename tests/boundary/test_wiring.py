@@ -49,8 +49,19 @@ def from_folders(folders, **options):
 
 def expected(pairs):
     boundaries = BoundaryAccumulator(3, ignore=255, options=OPTIONS)
-    boundaries.update(*pairs)
+    boundaries.update(*pairs, batch=True)
     return boundaries.counts
+
+
+def test_a_volume_is_refused_and_not_cut_into_slices(pairs, tmp_path):
+    with pytest.raises(ValueError, match="cut into slices, a volume would get wrong distances"):
+        segiou.score([pairs[0]], [pairs[1]], labels=LABELS, ignore=255, boundary=OPTIONS)
+    for side, masks in zip(("truth", "pred"), pairs, strict=True):
+        (tmp_path / side).mkdir()
+        np.save(tmp_path / side / "0.npy", masks)
+    with pytest.raises(ValueError, match=r"0\.npy: truth and pred have shape \(6, 24, 30\), but"):
+        from_folders(tmp_path, boundary=OPTIONS)
+    assert len(from_folders(tmp_path)) == 1
 
 
 def test_arrays_and_folders_count_what_the_accumulator_does(pairs, folders):
