@@ -17,7 +17,15 @@ from numpy.typing import NDArray
 
 from segiou._support.compiled import load_part, warn_missing
 
-__all__ = ["EXTENSION_BUILT", "MAX_RATIO", "SIGNATURE", "PngMask", "Scratch", "read_png"]
+__all__ = [
+    "EXTENSION_BUILT",
+    "MAX_RATIO",
+    "SIGNATURE",
+    "PngMask",
+    "Scratch",
+    "inflater",
+    "read_png",
+]
 
 _COMPILED: Final = "segiou.masks._png"
 _png = load_part(_COMPILED)
@@ -26,13 +34,13 @@ EXTENSION_BUILT: Final = _png is not None
 
 # zlib-ng is several times faster and the same on every stream: it keeps zlib's checks,
 # where faster libraries let codes pass that RFC 1951 forbids.
-_inflater: Any
+inflater: Any
 try:
-    from zlib_ng import zlib_ng as _inflater
+    from zlib_ng import zlib_ng as inflater
 except ImportError:
-    _inflater = zlib
+    inflater = zlib
 
-_crc32: Callable[[memoryview], int] = _inflater.crc32
+_crc32: Callable[[memoryview], int] = inflater.crc32
 
 SIGNATURE: Final = b"\x89PNG\r\n\x1a\n"
 #: Above this many pixels Pillow warns of a decompression bomb: its warning must be seen.
@@ -251,10 +259,10 @@ def _is_short(text: bytes) -> bool:
 
 
 def _is_short_deflated(text: bytes) -> bool:
-    engine = _inflater.decompressobj()
+    engine = inflater.decompressobj()
     try:
         content: bytes = engine.decompress(text[1:], _MAX_TEXT + 1)
-    except _inflater.error:
+    except inflater.error:
         return False
     complete = engine.eof and not engine.unused_data and _is_short(content)
     return text[:1] == b"\0" and bool(complete)
@@ -302,7 +310,7 @@ def _inflated_rows(stream: bytes, row_size: int, count: int) -> Iterator[bytes]:
 
     The last rows are given only once the stream has ended, its checksum right.
     """
-    engine = _inflater.decompressobj()
+    engine = inflater.decompressobj()
     # What is left of the input is copied at every step: not more in all than the output.
     step = max(1, max(_STEP_SIZE, len(stream)) // row_size)
     for first in range(0, count, step):
@@ -310,7 +318,7 @@ def _inflated_rows(stream: bytes, row_size: int, count: int) -> Iterator[bytes]:
         is_last = first + rows == count
         try:
             content: bytes = engine.decompress(stream, rows * row_size + is_last)
-        except _inflater.error:
+        except inflater.error:
             _leave()
         if len(content) != rows * row_size:
             _leave()

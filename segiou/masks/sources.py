@@ -18,11 +18,8 @@ from segiou.masks.read import MaskError
 from segiou.masks.remote import RemoteFolder
 
 __all__ = [
-    "ArchiveFolder",
     "LocalFolder",
-    "RemoteFolder",
     "Source",
-    "local_stamp",
     "open_source",
     "stable_stamp",
 ]
@@ -38,13 +35,57 @@ _read_small = _files.read_small if _files else fallback("segiou.masks._files", _
 _TRIES = 4
 #: Clocks of file systems tick this coarsely: two changes within a tick have one time.
 _TICK_NS = 20_000_000
-#: Without waiting for whoever is at the other end of something that is no file after all.
+#: O_NONBLOCK: what turns out to be a pipe is not waited for.
 _READING = (
     os.O_RDONLY
     | getattr(os, "O_NONBLOCK", 0)
     | getattr(os, "O_CLOEXEC", 0)
     | getattr(os, "O_BINARY", 0)
 )
+
+
+class Source(Protocol):
+    """A place that holds masks; small, so that it can be sent to workers."""
+
+    @property
+    def root(self) -> str:
+        """Its path or address; paths of its files begin with it."""
+
+    def find(self) -> dict[str, str]:
+        """Mask files: path within the place (with ``/``) → whole path."""
+
+    def stamp(self, path: str) -> Stamp:
+        """A stamp that changes when the file does; cheap after :meth:`find`."""
+
+    def read(self, path: str) -> tuple[bytes, Stamp]:
+        """The content of a file, and the stamp it had then."""
+
+
+def open_source(where: str | Path, storage_options: Mapping[str, Any] | None = None) -> Source:
+    """Find out what a path or address is.
+
+    Parameters
+    ----------
+    where : str or path
+        A folder; a ``.zip``, ``.tar``, ``.tar.gz`` (``.tgz``, ``.tar.bz2``,
+        ``.tar.xz``) archive or a folder in one (``masks.zip/truth``); or an
+        address that fsspec knows, such as ``s3://bucket/truth``.
+    storage_options : mapping, optional
+        Options for fsspec: keys, end points.
+
+    Raises
+    ------
+    ImportError
+        If an address is given and fsspec is not installed.
+    """
+    text = str(where)
+    if isinstance(where, str) and ("://" in text or "::" in text) and not Path(text).exists():
+        return RemoteFolder(text.rstrip("/"), dict(storage_options or {}))
+    path = Path(where).expanduser()
+    for part in (path, *path.parents):
+        if part.name.lower().endswith(ARCHIVE_SUFFIXES) and not part.is_dir():
+            return ArchiveFolder(str(path), str(part))
+    return LocalFolder(str(path))
 
 
 @dataclass(frozen=True)
@@ -63,14 +104,14 @@ class LocalFolder:
         return find_masks(self.root)
 
     def stamp(self, path: str) -> Stamp:
-        """Size and modification time of a file; unknown if it cannot be told."""
+        """Size and modification time of a file; unknown if it cannot be asked."""
         try:
-            return local_stamp(Path(path).stat())
+            return _stamp(Path(path).stat())
         except OSError:
             return Stamp(None, None)
 
     def read_small(self, paths: Sequence[str]) -> list[tuple[bytes, Stamp] | None]:
-        """What :meth:`read` gives, for the files that are small and not odd in any way."""
+        """What :meth:`read` gives, for those files that are small and regular."""
         found = _read_small(paths, _TICK_NS)
         return [file and (file[0], Stamp(file[1], file[2])) for file in found]
 
@@ -91,11 +132,29 @@ class LocalFolder:
         raise MaskError(path, "is being changed while it is read; score when it is written")
 
 
+def stable_stamp(path: str | Path) -> tuple[tuple[int, ...], Stamp]:
+    """A version that shows whether a file is changed meanwhile, and its stamp.
+
+    Raises
+    ------
+    MaskError
+        If it is no regular file or cannot be asked.
+    """
+    try:
+        found = Path(path).stat()
+        _check_regular(found, str(path))
+        _wait_for_tick(found)
+        found = Path(path).stat()
+    except OSError as error:
+        raise MaskError(path, os_problem(error)) from error
+    return _version(found), _stamp(found)
+
+
 def _read_once(path: str) -> tuple[bytes, Stamp] | None:
     """Content and stamp, or None if the file changed meanwhile."""
-    # The calls of the operating system themselves: paths and files as objects
-    # would cost as much again as reading a small mask.
-    # A pipe is never opened: that would wait for a writer, or take its data.
+    # Calls of the operating system, since path and file objects would cost as much
+    # again as reading a small mask. A pipe is never opened: that would wait for a
+    # writer, or take its data.
     _check_regular(os.stat(path), path)  # noqa: PTH116
     handle = os.open(path, _READING)
     try:
@@ -108,7 +167,7 @@ def _read_once(path: str) -> tuple[bytes, Stamp] | None:
     finally:
         os.close(handle)
     same = _version(before) == _version(after) and len(data) == after.st_size
-    return (data, local_stamp(after)) if same else None
+    return (data, _stamp(after)) if same else None
 
 
 def _read_all(handle: int, size: int) -> bytes:
@@ -142,68 +201,5 @@ def _wait_for_tick(found: os.stat_result) -> bool:
     return True
 
 
-def local_stamp(found: os.stat_result) -> Stamp:
-    """Size and modification time."""
+def _stamp(found: os.stat_result) -> Stamp:
     return Stamp(found.st_size, found.st_mtime_ns)
-
-
-def stable_stamp(path: str | Path) -> tuple[tuple[int, ...], Stamp]:
-    """What tells whether a file is changed between two moments, and its stamp.
-
-    Raises
-    ------
-    MaskError
-        If it is no regular file or cannot be asked.
-    """
-    try:
-        found = Path(path).stat()
-        _check_regular(found, str(path))
-        _wait_for_tick(found)
-        found = Path(path).stat()
-    except OSError as error:
-        raise MaskError(path, os_problem(error)) from error
-    return _version(found), local_stamp(found)
-
-
-class Source(Protocol):
-    """A place that holds masks; small, so that it can be sent to workers."""
-
-    @property
-    def root(self) -> str:
-        """What it is called; paths of its files begin with it."""
-
-    def find(self) -> dict[str, str]:
-        """Mask files: path within the place (with ``/``) → whole path."""
-
-    def stamp(self, path: str) -> Stamp:
-        """What tells whether a file has changed; cheap after :meth:`find`."""
-
-    def read(self, path: str) -> tuple[bytes, Stamp]:
-        """The content of a file, and the stamp it had then."""
-
-
-def open_source(where: str | Path, storage_options: Mapping[str, Any] | None = None) -> Source:
-    """Find out what a path or address is.
-
-    Parameters
-    ----------
-    where : str or path
-        A folder; a ``.zip``, ``.tar``, ``.tar.gz`` (``.tgz``, ``.tar.bz2``,
-        ``.tar.xz``) archive or a folder in one (``masks.zip/truth``); or an
-        address that fsspec knows, such as ``s3://bucket/truth``.
-    storage_options : mapping, optional
-        What fsspec is to know about the address: keys, end points.
-
-    Raises
-    ------
-    ImportError
-        If an address is given and fsspec is not installed.
-    """
-    text = str(where)
-    if isinstance(where, str) and ("://" in text or "::" in text) and not Path(text).exists():
-        return RemoteFolder(text.rstrip("/"), dict(storage_options or {}))
-    path = Path(where).expanduser()
-    for part in (path, *path.parents):
-        if part.name.lower().endswith(ARCHIVE_SUFFIXES) and not part.is_dir():
-            return ArchiveFolder(str(path), str(part))
-    return LocalFolder(str(path))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import logging
+import lzma
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -11,21 +12,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou.masks.png import inflater as _inflater
 from segiou.masks.read import MaskError, RawMask
 from segiou.masks.windows import FileMask
 
-__all__ = ["LOSSY_COMPRESSIONS", "check_segments", "from_tiff", "open_tiff"]
+__all__ = ["from_tiff", "open_tiff"]
 
-# What tifffile has to say about a damaged file is in our error; without a handler
-# of the program's own, logging would print it too.
+# Our error quotes what tifffile logs about a damaged file; without a handler, logging
+# would print it as well.
 logging.getLogger("tifffile").addHandler(logging.NullHandler())
 
-#: What is read whole; larger ones are counted window by window.
+#: Larger masks are not read whole, but counted window by window.
 _MOST_PIXELS = 1 << 28
+#: A tile or strip is unpacked whole, so that a larger one would need too much memory.
+_MOST_SEGMENT_BYTES = 1 << 28
 _HEADER_BYTES = 8
 #: Without them tifffile falls back on defaults that make noise of packed pixels.
 _REQUIRED = ("Compression", "PhotometricInterpretation")
-LOSSY_COMPRESSIONS = {6, 7, 33003, 33004, 33005, 34712, 34892, 50001}
+_DEFLATE = (8, 32946)
+_LZMA = 34925
+#: Deflate makes a thousand times as much of so much at the most, and LZMA some thousand times.
+_HARMLESS_BYTES = 1 << 14
+_LOSSY_COMPRESSIONS = {6, 7, 33003, 33004, 33005, 34712, 34892, 50001}
 
 
 def from_tiff(data: bytes, path: str | Path) -> RawMask:
@@ -53,7 +61,11 @@ def from_tiff(data: bytes, path: str | Path) -> RawMask:
                     "machine is counted window by window: copy or unpack it"
                 )
                 raise MaskError(path, problem)
-            check_segments(page, len(data), path)
+            _check_page(page, len(data), path)
+            for i, (at, count) in enumerate(
+                zip(page.dataoffsets, page.databytecounts, strict=True)
+            ):
+                _check_unpacked(page, data[at : at + count], i, path)
             return _from_page(page, data, path)
     except MaskError:
         raise
@@ -61,77 +73,8 @@ def from_tiff(data: bytes, path: str | Path) -> RawMask:
         raise MaskError(path, f"is a damaged TIFF: {error}") from error
 
 
-def check_segments(page: Any, size: int, path: str | Path) -> None:
-    """Refuse a page some of whose pixels are not in the file.
-
-    tifffile gives zeros for a tile or strip that is missing or not listed, and
-    zeros would be a class.
-
-    Parameters
-    ----------
-    page : tifffile.TiffPage
-    size : int
-        Bytes of the file.
-    path : str or path
-        Its name, for messages only.
-
-    Raises
-    ------
-    MaskError
-        If a tile or strip is not listed, has no data, or lies beyond the end.
-    """
-    if absent := [name for name in _REQUIRED if name not in page.tags]:
-        raise MaskError(path, f"is a damaged TIFF: it has no {', '.join(absent)}")
-    height, width = page.imagelength, page.imagewidth
-    if page.is_tiled:
-        tall, wide = page.tilelength, page.tilewidth
-    else:
-        tall, wide = min(page.rowsperstrip, height), width
-    if min(height, width, tall, wide) < 1:
-        raise MaskError(path, f"is a damaged TIFF: {width} × {height} in pieces {wide} × {tall}")
-    planes = page.samplesperpixel if page.planarconfig == 2 else 1
-    expected = -(-height // tall) * -(-width // wide) * planes * page.imagedepth
-    offsets, counts = page.dataoffsets, page.databytecounts
-    # As the file lists them, before tifffile fills gaps; of tiles, or of strips.
-    if _listed(page, page.is_tiled) != (width, height, tuple(offsets), tuple(counts)) or (
-        len(offsets) != expected
-    ):
-        problem = f"is a damaged TIFF: it has {expected} tiles or strips and lists {len(offsets)}"
-        raise MaskError(path, problem)
-    for i, (offset, count) in enumerate(zip(offsets, counts, strict=True)):
-        rows = min(tall, height - tall * (i % -(-height // tall))) if not page.is_tiled else tall
-        problem = _segment_problem(page, rows * _row_bytes(page, wide), count)
-        if offset < _HEADER_BYTES or offset + count > size:
-            problem = "lies beyond the end of the file, or in its header"
-        if problem:
-            raise MaskError(path, f"is a damaged TIFF: tile or strip {i} {problem}")
-
-
-def _listed(page: Any, tiled: bool) -> tuple[Any, ...]:
-    """Size, offsets and lengths as the file says, before tifffile makes sense of them."""
-    values = []
-    for code in (256, 257, *((324, 325) if tiled else (273, 279))):
-        tags = page.tags.getall(code) or []
-        values.append(tags[0].value if len(tags) == 1 else None)
-    return tuple(tuple(v) if isinstance(v, (list, tuple)) else v for v in values)
-
-
-def _row_bytes(page: Any, width: int) -> int:
-    samples = page.samplesperpixel if page.planarconfig == 1 else 1
-    return -(-width * samples * int(page.bitspersample) // 8)
-
-
-def _segment_problem(page: Any, unpacked: int, count: int) -> str:
-    if count < (unpacked if page.compression == 1 else 1):
-        return "holds less than its pixels"
-    # Nothing packs to much more than it was; a bomb does, to hide what it grows to.
-    if page.compression != 1 and count > 2 * unpacked + 4096:
-        return "holds more than its pixels"
-    return ""
-
-
 def _from_page(page: Any, data: bytes, path: str | Path) -> RawMask:
-    lossy = int(page.compression) in LOSSY_COMPRESSIONS
+    lossy = int(page.compression) in _LOSSY_COMPRESSIONS
     try:
         array = page.asarray()
     except ValueError as error:
@@ -153,10 +96,6 @@ def _from_page(page: Any, data: bytes, path: str | Path) -> RawMask:
     return RawMask(array, "tiff", "TIFF", lossy)
 
 
-#: A tile or strip is unpacked whole; a larger one than this does not fit the promise.
-_MOST_SEGMENT_BYTES = 1 << 28
-
-
 def open_tiff(path: str | Path, least: int) -> TiffMask | None:
     """A view of a large TIFF, None of a small one.
 
@@ -175,7 +114,7 @@ def open_tiff(path: str | Path, least: int) -> TiffMask | None:
             pages = len(file.pages)
             if pages != 1:
                 raise MaskError(path, f"has {pages} pages; a mask has one: save each as a file")
-            check_segments(page, Path(path).stat().st_size, path)
+            _check_page(page, Path(path).stat().st_size, path)
             return TiffMask(path, page)
     except (MaskError, OSError):
         raise
@@ -198,14 +137,10 @@ class TiffMask(FileMask):
             raise MaskError(path, f"has {samples} samples of kind {name}; a mask has one channel")
         super().__init__(path, (page.imagelength, page.imagewidth), dtype)
         self.mode = "RGB" if rgb else "tiff"
-        self.lossy = int(page.compression) in LOSSY_COMPRESSIONS
+        self.lossy = int(page.compression) in _LOSSY_COMPRESSIONS
         self._page = page
-        self._segment = (
-            (page.tilelength, page.tilewidth)
-            if page.is_tiled
-            else (min(page.rowsperstrip, page.imagelength), page.imagewidth)
-        )
-        self._check_segments(samples)
+        self._segment = _segment_size(page)
+        self.__check_page(samples)
         # Rows of strips that are neither packed nor transformed lie open.
         bits = page.bitspersample == 8 * dtype.itemsize
         self._open_rows = (
@@ -213,7 +148,7 @@ class TiffMask(FileMask):
         )
         self.chunks = (1, self.shape[1]) if self._open_rows else self._segment
 
-    def _check_segments(self, samples: int) -> None:
+    def __check_page(self, samples: int) -> None:
         height, width = self._segment
         size = height * width * samples * self.dtype.itemsize
         if size > _MOST_SEGMENT_BYTES and self._page.compression != 1:
@@ -265,6 +200,7 @@ class TiffMask(FileMask):
         self._check_listed(segment, 1)
         page = self._page
         data = self._bytes(page.dataoffsets[segment], page.databytecounts[segment])
+        _check_unpacked(page, data, segment, self.path)
         try:
             decoded, _, shape = page.decode(data, segment, jpegtables=page.jpegtables)
         except Exception as error:
@@ -277,3 +213,84 @@ class TiffMask(FileMask):
         if pixels.shape[0] < rows or shape[1] < rows:
             raise MaskError(self.path, f"is damaged: tile or strip {segment} is too short")
         return pixels if self.mode == "RGB" else pixels[..., 0]
+
+
+def _check_page(page: Any, size: int, path: str | Path) -> None:
+    """Refuse a page some of whose pixels are not in a file of that many bytes.
+
+    tifffile gives zeros for a tile or strip that is missing, and zeros would be a class.
+    """
+    if absent := [name for name in _REQUIRED if name not in page.tags]:
+        raise MaskError(path, f"is a damaged TIFF: it has no {', '.join(absent)}")
+    height, width = page.imagelength, page.imagewidth
+    tall, wide = _segment_size(page)
+    if min(height, width, tall, wide) < 1:
+        raise MaskError(path, f"is a damaged TIFF: {width} × {height} in pieces {wide} × {tall}")
+    planes = page.samplesperpixel if page.planarconfig == 2 else 1
+    expected = -(-height // tall) * -(-width // wide) * planes * page.imagedepth
+    offsets, counts = page.dataoffsets, page.databytecounts
+    # As the file lists them, before tifffile fills gaps; of tiles, or of strips.
+    if _listed(page, page.is_tiled) != (width, height, tuple(offsets), tuple(counts)) or (
+        len(offsets) != expected
+    ):
+        problem = f"is a damaged TIFF: it has {expected} tiles or strips and lists {len(offsets)}"
+        raise MaskError(path, problem)
+    for i, (offset, count) in enumerate(zip(offsets, counts, strict=True)):
+        rows = min(tall, height - tall * (i % -(-height // tall))) if not page.is_tiled else tall
+        problem = _segment_problem(page, rows * _row_bytes(page, wide), count)
+        if offset < _HEADER_BYTES or offset + count > size:
+            problem = "lies beyond the end of the file, or in its header"
+        if problem:
+            raise MaskError(path, f"is a damaged TIFF: tile or strip {i} {problem}")
+
+
+def _segment_size(page: Any) -> tuple[int, int]:
+    """Height and width of the page's tiles or strips."""
+    if page.is_tiled:
+        return page.tilelength, page.tilewidth
+    return min(page.rowsperstrip, page.imagelength), page.imagewidth
+
+
+def _check_unpacked(page: Any, packed: bytes, segment: int, path: str | Path) -> None:
+    """Refuse a tile or strip that would unpack to far more than its pixels."""
+    engine: Any
+    if len(packed) < _HARMLESS_BYTES:
+        return
+    if page.compression in _DEFLATE:
+        engine = _inflater.decompressobj()
+    elif page.compression == _LZMA:
+        engine = lzma.LZMADecompressor()
+    else:
+        return
+    tall, wide = _segment_size(page)
+    most = 2 * tall * _row_bytes(page, wide) + 4096
+    try:
+        unpacked = len(engine.decompress(packed, most + 1))
+    except (_inflater.error, lzma.LZMAError):
+        return  # tifffile says what is wrong with it
+    if unpacked > most:
+        problem = f"is a damaged TIFF: tile or strip {segment} unpacks to more than its pixels"
+        raise MaskError(path, problem)
+
+
+def _listed(page: Any, tiled: bool) -> tuple[Any, ...]:
+    """Size, offsets and lengths as the file says, before tifffile makes sense of them."""
+    values = []
+    for code in (256, 257, *((324, 325) if tiled else (273, 279))):
+        tags = page.tags.getall(code) or []
+        values.append(tags[0].value if len(tags) == 1 else None)
+    return tuple(tuple(v) if isinstance(v, (list, tuple)) else v for v in values)
+
+
+def _row_bytes(page: Any, width: int) -> int:
+    samples = page.samplesperpixel if page.planarconfig == 1 else 1
+    return -(-width * samples * int(page.bitspersample) // 8)
+
+
+def _segment_problem(page: Any, unpacked: int, count: int) -> str:
+    if count < (unpacked if page.compression == 1 else 1):
+        return "holds less than its pixels"
+    # Nothing packs to much more than it was; a bomb does, to hide what it grows to.
+    if page.compression != 1 and count > 2 * unpacked + 4096:
+        return "holds more than its pixels"
+    return ""

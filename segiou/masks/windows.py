@@ -1,9 +1,9 @@
 """Masks larger than memory, read window by window.
 
 Anything with a shape, an integer dtype and slices is enough: zarr and dask
-arrays, memory maps, and the views of tiled or striped TIFF and of ``.npy``
-files that :func:`segiou.masks.windows.open_big` gives. Counts add up, so that windows
-give the same integers as the whole.
+arrays, memory maps, and the views of TIFF and ``.npy`` files that
+:func:`open_big` gives. Counts add up, so that windows give the same integers
+as the whole.
 """
 
 from __future__ import annotations
@@ -30,10 +30,11 @@ __all__ = [
     "chunks_of",
     "is_lazy",
     "open_big",
-    "open_npy",
     "window_slices",
 ]
 
+#: Masks of fewer pixels are read whole.
+WHOLE_PIXELS = 1 << 26
 #: Pixels of a window: large enough that steps between cost nothing.
 WINDOW_PIXELS = 1 << 20
 
@@ -98,16 +99,48 @@ def is_lazy(array: Any) -> bool:
 
 
 def chunks_of(mask: Any) -> tuple[int, ...] | None:
-    """Sizes of the chunks that a mask is stored in, None where it tells none."""
-    # zarr tells one size an axis, dask the sizes of all chunks.
+    """Sizes of the chunks that a mask is stored in, None where it has none."""
+    # zarr gives one size an axis, dask the sizes of all chunks.
     chunks = getattr(mask, "chunks", None)
     if not isinstance(chunks, tuple) or len(chunks) != len(mask.shape):
         return None
     return tuple(max(1, max(c) if isinstance(c, tuple) else int(c)) for c in chunks)
 
 
+def open_big(path: str | Path, *, least: int | None = None) -> FileMask | None:
+    """A view of a mask file that is too large to be read whole, or None.
+
+    Parameters
+    ----------
+    path : str or path
+        A TIFF or ``.npy`` file; of any other file the answer is None.
+    least : int, optional
+        Pixels from which on a mask is too large, 64 Mi by default.
+
+    Raises
+    ------
+    MaskError
+        If the file is such a mask, but damaged or of the wrong kind.
+    OSError
+        If it cannot be read.
+    """
+    bound = WHOLE_PIXELS if least is None else least
+    with Path(path).open("rb") as file:
+        magic = file.read(6)
+    if magic == b"\x93NUMPY":
+        # Mapped for its header only: nothing of the map is ever touched.
+        array = load_npy(Path(path), Path(path).stat().st_size, path)
+        assert isinstance(array, np.memmap)
+        return None if array.size < bound else NpyMask(path, array)
+    if magic[:4] in (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"):
+        from segiou.masks.tiff import open_tiff
+
+        return open_tiff(path, bound)
+    return None
+
+
 class ResizedMask:
-    """A mask seen at another size, each pixel the nearest of the mask."""
+    """A mask at another size: each pixel is the nearest one of the mask."""
 
     def __init__(self, mask: BigMask, shape: tuple[int, ...]) -> None:
         self._mask = mask
@@ -134,8 +167,8 @@ class ResizedMask:
 class FileMask(ABC):
     """A mask that stays in its file; windows are read, and not mapped.
 
-    A mapped file that somebody cuts short ends the process; one that is read
-    gives an error.
+    If somebody cuts the file short, reading gives an error, where a map would
+    end the process.
 
     Attributes
     ----------
@@ -144,7 +177,7 @@ class FileMask(ABC):
         Height and width.
     dtype : dtype
     chunks : tuple of int or None
-        What is best read as a whole.
+        Size of the pieces that are best read as a whole.
     mode, kind : str
         As :class:`segiou.masks.read.RawMask`.
     lossy : bool
@@ -186,20 +219,6 @@ class FileMask(ABC):
         return bytes(data)
 
 
-def open_npy(path: str | Path, least: int) -> NpyMask | None:
-    """A view of a large ``.npy`` file, None of a small one.
-
-    Raises
-    ------
-    MaskError
-        If it is damaged, or does not hold integers.
-    """
-    # Mapped for its header only: nothing of the map is ever touched.
-    array = load_npy(Path(path), Path(path).stat().st_size, path)
-    assert isinstance(array, np.memmap)
-    return None if array.size < least else NpyMask(path, array)
-
-
 class NpyMask(FileMask):
     """A large ``.npy`` file."""
 
@@ -222,7 +241,7 @@ class NpyMask(FileMask):
         """Read a window of an array whose last axis runs fastest."""
         spans = [part.indices(length)[:2] for part, length in zip(index, shape, strict=True)]
         out = np.empty([stop - start for start, stop in spans], dtype=self.dtype)
-        # From this axis on, what is wanted lies in one piece.
+        # From this axis on, the window lies in one piece.
         cut = len(shape) - 1
         while cut > 0 and spans[cut] == (0, shape[cut]):
             cut -= 1
@@ -234,36 +253,3 @@ class NpyMask(FileMask):
             data = self._bytes(self._offset + first * self.dtype.itemsize, target.nbytes)
             target[...] = np.frombuffer(data, dtype=self.dtype).reshape(target.shape)
         return out
-
-
-#: Masks of fewer pixels are read whole.
-WHOLE_PIXELS = 1 << 26
-
-
-def open_big(path: str | Path, *, least: int | None = None) -> FileMask | None:
-    """A view of a mask file that is too large to be read whole, or None.
-
-    Parameters
-    ----------
-    path : str or path
-        A TIFF or ``.npy`` file; of any other file the answer is None.
-    least : int, optional
-        Pixels from which on a mask is too large, 64 Mi by default.
-
-    Raises
-    ------
-    MaskError
-        If the file is such a mask, but damaged or of the wrong kind.
-    OSError
-        If it cannot be read.
-    """
-    bound = WHOLE_PIXELS if least is None else least
-    with Path(path).open("rb") as file:
-        magic = file.read(6)
-    if magic == b"\x93NUMPY":
-        return open_npy(path, bound)
-    if magic[:4] in (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"):
-        from segiou.masks.tiff import open_tiff
-
-        return open_tiff(path, bound)
-    return None

@@ -259,3 +259,23 @@ def test_an_ignored_value_of_a_colour_may_be_any_integer(tmp_path):
         classes = (LabelClass("a", (7,), ((1, 2, 3),)),)
         made = LabelSet("x", classes, ignore=(value,), ignore_colors=((0, 0, 0),))
         assert read_mask(tmp_path / "m.png", made).tolist() == [[7, value]]
+
+
+def test_a_tiff_is_unpacked_no_further_than_it_declares(tmp_path):
+    tifffile.imwrite(tmp_path / "a.tif", np.zeros((200, 200), np.uint8), compression="zlib")
+    data = bytearray((tmp_path / "a.tif").read_bytes())
+    bomb = zlib.compress(bytes(24 << 20), 9)
+    with tifffile.TiffFile(tmp_path / "a.tif") as file:
+        tags = file.pages[0].tags
+        entries = [(tags[273].valueoffset, len(data)), (tags[279].valueoffset, len(bomb))]
+    for at, value in entries:
+        struct.pack_into("<I", data, at, value)
+    (tmp_path / "a.tif").write_bytes(data + bomb)
+    for read in (read_mask, lambda path: open_big(path, least=1)[:9, :9]):
+        tracemalloc.start()
+        try:
+            with pytest.raises(MaskError, match=r"a.tif: .* strip 0 unpacks to more than"):
+                read(tmp_path / "a.tif")
+            assert tracemalloc.get_traced_memory()[1] < 4 << 20
+        finally:
+            tracemalloc.stop()

@@ -18,7 +18,7 @@ SAMPLES = [[0, 1, 1], [2, 2, 1]]
 
 @needs_extension
 def test_the_standard_zlib_gives_the_same(png, blobs, monkeypatch):
-    monkeypatch.setattr(reader, "_inflater", zlib)
+    monkeypatch.setattr(reader, "inflater", zlib)
     data = png.write(blobs(20, 30, 5), filters=(4, 1))
     assert png.agrees(data)
     short = png.stream(SAMPLES)[:-1]
