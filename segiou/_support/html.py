@@ -1,15 +1,18 @@
-"""Fragments of HTML for notebooks, which take their colours from the notebook's theme.
+"""HTML: fragments for notebooks, and what makes a page safe that is one file.
 
-Only inline styles and no colour for text: a notebook's sanitizer drops style
-sheets, and its theme may be dark.
+The fragments take their colours from the notebook's theme: only inline styles
+and no colour for text, since a notebook's sanitizer drops style sheets, and its
+theme may be dark.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Iterable, Sequence
 from html import escape
 
-__all__ = ["LINE", "MUTED", "NAME", "sentence_list", "table"]
+__all__ = ["LINE", "MUTED", "NAME", "content_policy", "script_of", "sentence_list", "table"]
 
 MUTED = "opacity:.75"
 LINE = "border-top:1px solid rgba(128,128,128,.35)"
@@ -53,3 +56,26 @@ def _row(cells: Iterable[str], tag: str, left: Sequence[int]) -> str:
 def sentence_list(sentences: Iterable[str]) -> str:
     """Sentences as a list."""
     return f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in sentences)}</ul>"
+
+
+def script_of(parts: Iterable[str]) -> str:
+    """One script of several files, whose names stay among themselves."""
+    return '"use strict";\n(() => {\n' + "\n".join(parts) + "})();"
+
+
+def content_policy(style: str, script: str) -> str:
+    """A content security policy that allows one style sheet and one script, and no network.
+
+    Each is named by the SHA-256 of its text, so that nothing that slipped into
+    the page would run.
+    """
+    style_source, script_source = map(_source, (style, script))
+    return (
+        "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; "
+        f"style-src {style_source}; script-src {script_source}"
+    )
+
+
+def _source(text: str) -> str:
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"

@@ -201,7 +201,8 @@ def plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (np.ndarray, np.generic)):
-        return plain(value.tolist())
+        # Integers are plain already; a large confusion matrix is not walked cell by cell.
+        return value.tolist() if value.dtype.kind in "iub" else plain(value.tolist())
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):

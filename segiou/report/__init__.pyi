@@ -3,6 +3,7 @@ from segiou.report.comparison_page import (
     write_comparison_html as write_comparison_html,
 )
 from segiou.report.explorer import explorer_page as explorer_page
+from segiou.report.gallery import ImageMatch as ImageMatch, match_images as match_images
 from segiou.report.report import (
     ChannelReport as ChannelReport,
     ClassRow as ClassRow,

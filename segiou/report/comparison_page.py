@@ -13,10 +13,10 @@ from segiou._support.files import write_whole
 from segiou.metrics.per_image import image_means
 from segiou.metrics.ratio import Floats
 from segiou.report.gallery import Reader, comparison_gallery
-from segiou.report.notebook import with_short_names
-from segiou.report.page import assemble, class_colors, hex_color, plural, signed
-from segiou.report.provenance import making
-from segiou.report.report_page import gallery_context
+from segiou.report.page import assemble, class_colors, hex_color, plural
+from segiou.report.provenance import EXAMPLES, PageOptions, making
+from segiou.report.report_page import gallery_context, making_context
+from segiou.report.wording import cell, coefficient, signed, with_short_names
 
 if TYPE_CHECKING:
     from segiou.analysis.comparison import Comparison, Difference, PairComparison
@@ -35,7 +35,7 @@ def render_comparison(
     *,
     pair: int = 0,
     images: str | Path | None = None,
-    examples: int = 24,
+    examples: int = EXAMPLES,
     read: Reader | None = None,
 ) -> str:
     """Render a comparison of two runs as one self-contained HTML page.
@@ -48,7 +48,8 @@ def render_comparison(
     pair : int
         Which pair of the comparison, where it has more than one.
     images : str or path, optional
-        Folder of photographs, matched to the images by name.
+        Folder of images that lie under the masks in the gallery, matched by
+        name as :func:`segiou.report.match_images` says.
     examples : int
         Images in the gallery, at most: those on which the two differ most.
     read : callable, optional
@@ -73,6 +74,7 @@ def render_comparison(
     names = (found.a, found.b)
     colors = class_colors(run_a.labels)
     reports = (run_a.report(comparison.protocol or None), run_b.report(comparison.protocol or None))
+    page = PageOptions(str(images or ""), examples)
     lines = _lines(found, reports[0], colors, comparison.level)
     shown = None
     if examples:
@@ -81,13 +83,18 @@ def render_comparison(
         )
     context = {
         **_headings(comparison, names, reports[0]),
-        **_making((run_a, run_b), names, reports),
+        **making_context(
+            [
+                (name, making(report, run, page))
+                for name, report, run in zip(names, reports, (run_a, run_b), strict=True)
+            ]
+        ),
         **gallery_context(shown, lines),
         "comparison": comparison,
         "found": found,
         "names": names,
         "class_names": run_a.class_names,
-        "pairs_of_scores": _scores(reports),
+        "pairs_of_scores": _scores(*reports),
         **_sentences(comparison, found),
         "reach": _reach([found.overall, *found.classes]),
         "sure": found.overall.differs(comparison.level),
@@ -138,7 +145,7 @@ def _headings(comparison: Comparison, names: tuple[str, str], report: Report) ->
         "subtitle": (
             f"{plural(comparison.images, 'image')}, "
             f"{plural(len(report.class_names), 'class', 'classes')}, "
-            f"rule {comparison.protocol or report.protocol.name}{others}"
+            f"protocol {comparison.protocol or report.protocol.name}{others}"
         ),
         "report": report,
     }
@@ -154,7 +161,7 @@ class DifferenceLine:
     color : str
     share : float
     sure : bool
-        Whether interval and adjusted p both speak for a difference.
+        Whether interval and adjusted p both show a difference.
     """
 
     row: Difference
@@ -173,17 +180,19 @@ def _lines(
     ]
 
 
-def _scores(reports: tuple[Report, Report]) -> list[tuple[str, float, float, str]]:
+def _scores(a: Report, b: Report) -> list[tuple[str, float, float, tuple[str, str, str]]]:
+    """Scores of all classes: name, of either model, and both and their difference as text."""
     shown = (
-        ("mean_iou", "Mean IoU"),
-        ("pixel_accuracy", "Pixel accuracy"),
-        ("mean_accuracy", "Mean accuracy"),
-        ("mean_dice", "Mean Dice"),
-        ("frequency_weighted_iou", "Weighted IoU"),
-        ("cohen_kappa", "Cohen’s kappa"),
+        ("Mean IoU", a.mean_iou, b.mean_iou),
+        ("Pixel accuracy", a.pixel_accuracy, b.pixel_accuracy),
+        ("Mean accuracy", a.mean_accuracy, b.mean_accuracy),
+        ("Mean Dice", a.mean_dice, b.mean_dice),
+        ("Weighted IoU", a.frequency_weighted_iou, b.frequency_weighted_iou),
     )
-    pairs = [(name, getattr(reports[0], key), getattr(reports[1], key)) for key, name in shown]
-    return [(name, a, b, signed(b - a)) for name, a, b in pairs]
+    rows = [(name, x, y, (cell(x), cell(y), signed(y - x))) for name, x, y in shown]
+    x, y = a.cohen_kappa, b.cohen_kappa
+    difference = f"{y - x:+.4f}".replace("-", "−") if x == x and y == y else "–"
+    return [*rows, ("Cohen’s kappa", x, y, (coefficient(x), coefficient(y), difference))]
 
 
 def _reach(rows: Sequence[Difference]) -> float:
@@ -226,9 +235,9 @@ def _spread(run_a: Run, run_b: Run) -> DifferenceSpread | None:
         ("images where it is higher", str(int((defined > 0).sum()))),
         ("images where it is lower", str(int((defined < 0).sum()))),
         ("images where it is equal", str(int((defined == 0).sum()))),
-        ("median difference", signed(float(np.median(defined)))),
-        ("highest difference", signed(float(defined.max()))),
-        ("lowest difference", signed(float(defined.min()))),
+        ("median difference, points", signed(float(np.median(defined)))),
+        ("highest difference, points", signed(float(defined.max()))),
+        ("lowest difference, points", signed(float(defined.min()))),
     )
     bins = zip(edges[:-1].tolist(), edges[1:].tolist(), counts.tolist(), strict=True)
     return DifferenceSpread(tuple(bins), reach, int(counts.max()), facts)
@@ -236,19 +245,3 @@ def _spread(run_a: Run, run_b: Run) -> DifferenceSpread | None:
 
 def _image_scores(run: Run) -> Floats:
     return image_means(run.counts, include=run.include)
-
-
-def _making(
-    runs: tuple[Run, Run], names: tuple[str, str], reports: tuple[Report, Report]
-) -> dict[str, Any]:
-    made = [making(report, run) for report, run in zip(reports, runs, strict=True)]
-    blocks = [
-        {"title": name, "facts": m.facts, "skipped": m.skipped, "skipped_more": m.skipped_more}
-        for name, m in zip(names, made, strict=True)
-    ]
-    recipes = [
-        (f"{name}, on the command line", m.command)
-        for name, m in zip(names, made, strict=True)
-        if m.command
-    ]
-    return {"makings": blocks, "recipes": recipes, "toml": made[0].toml}

@@ -1,8 +1,8 @@
 """Assemble the explorer: one HTML page with its styles and its script inside."""
 
-import base64
-import hashlib
 from importlib import resources
+
+from segiou._support.html import content_policy, script_of
 
 STYLES = ("theme.css", "layout.css", "parts.css")
 
@@ -50,11 +50,8 @@ def explorer_page() -> str:
     '<!doctype html>'
     """
     style = "\n".join(_read(name) for name in STYLES)
-    script = '"use strict";\n(() => {\n' + "\n".join(_read("script", n) for n in SCRIPTS) + "})();"
-    policy = (
-        "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; "
-        f"style-src {_source(style)}; script-src {_source(script)}"
-    )
+    script = script_of(_read("script", name) for name in SCRIPTS)
+    policy = content_policy(style, script)
     page = _read("page.html")
     for mark, text in (("{{policy}}", policy), ("{{style}}", style), ("{{script}}", script)):
         page = page.replace(mark, text)
@@ -66,9 +63,3 @@ def _read(*parts: str) -> str:
     return (
         resources.files(__package__).joinpath("explorer_files", *parts).read_text(encoding="utf-8")
     )
-
-
-def _source(text: str) -> str:
-    """Name an inline element's exact text in a content security policy."""
-    digest = hashlib.sha256(text.encode()).digest()
-    return f"'sha256-{base64.b64encode(digest).decode()}'"

@@ -11,9 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from segiou._support.files import printable
-from segiou._support.text import wrapped
-from segiou.report.formats import number, percent
-from segiou.report.terminal import console_of, text_of
+from segiou._support.text import percent, points, signed_points, wrapped
+from segiou.report.terminal import console_of, simple_table, text_of
+from segiou.report.wording import cell
 
 if TYPE_CHECKING:
     from segiou.analysis.imbalance import ClassBalance, Imbalance
@@ -41,6 +41,7 @@ def render_imbalance(found: Imbalance, width: int, *, color: bool) -> str:
     console.print(_split(found))
     console.print()
     console.print(_classes(found, width))
+    console.print(Text("costs and parts of the gap are in percentage points", style="dim"))
     return text_of(console)
 
 
@@ -49,36 +50,37 @@ def _split(found: Imbalance) -> Table:
     grid.add_column()
     grid.add_column(justify="right", no_wrap=True)
     grid.add_column(style="dim")
-    grid.add_row("pixel accuracy", number(found.pixel_accuracy), "")
-    grid.add_row("mean accuracy", number(found.mean_accuracy), _signed(-found.gap_imbalance))
-    grid.add_row("mean IoU", number(found.mean_iou), _signed(-found.gap_false_positives))
-    for name, base in (("all-majority", found.majority), ("random by share", found.random)):
-        scores = f"accuracy {number(base.pixel_accuracy)}, mean IoU {number(base.mean_iou)}"
+    grid.add_row("pixel accuracy", cell(found.pixel_accuracy), "")
+    steps = (
+        ("mean accuracy", found.mean_accuracy, found.gap_imbalance, "imbalance"),
+        ("mean IoU", found.mean_iou, found.gap_false_positives, "false positives"),
+    )
+    for name, score, lost, why in steps:
+        grid.add_row(name, cell(score), f"{signed_points(-lost, '–')} points: {why}")
+    for name, base in (("majority baseline", found.majority), ("random by share", found.random)):
+        scores = f"accuracy {cell(base.pixel_accuracy)}, mean IoU {cell(base.mean_iou)}"
         grid.add_row(name, "", scores)
     return grid
 
 
-def _signed(value: float) -> str:
-    return "" if math.isnan(value) else f"{value:+.4f}"
-
-
 def _classes(found: Imbalance, width: int) -> Table:
-    table = Table(box=box.SIMPLE, pad_edge=False, padding=(0, 1), show_edge=False)
-    table.add_column("class", overflow="fold", min_width=8)
     shown = [name for name, needed in _COLUMNS if width >= needed]
-    for name in shown:
-        table.add_column(name, justify="right")
+    table = simple_table("class", shown)
     for row in sorted(found.classes, key=_largest_first):
         values = {
-            "share": percent(row.share),
-            "recall": number(row.recall),
-            "IoU": number(row.iou),
-            "costs accuracy": number(row.accuracy_cost),
-            "costs mean IoU": number(row.mean_iou_cost),
-            "part of gap": number(row.gap_part),
+            "share": cell(row.share),
+            "recall": cell(row.recall),
+            "IoU": cell(row.iou),
+            "costs accuracy": _points(row.accuracy_cost),
+            "costs mean IoU": _points(row.mean_iou_cost),
+            "part of gap": _points(row.gap_part),
         }
-        table.add_row(Text(row.name), *(values[name] for name in shown))
+        table.add_row(Text(printable(row.name)), *(values[name] for name in shown))
     return table
+
+
+def _points(value: float) -> str:
+    return "–" if math.isnan(value) else points(value)
 
 
 def _largest_first(row: ClassBalance) -> tuple[bool, float]:

@@ -1,11 +1,11 @@
-"""Pictures as data URIs: masks exactly, photographs small, all within a budget."""
+"""The gallery of a page: images chosen, their files found, pictures made within a budget."""
 
 from __future__ import annotations
 
 import base64
 import io
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 from PIL import Image, UnidentifiedImageError
 
 from segiou import metrics
+from segiou._support.text import listed, plain
 from segiou.counting.encoding import Encoding, ValueCodes
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
 from segiou.masks.read import MaskError, from_bytes, read_mask, to_labels
 from segiou.metrics.per_image import image_means
 from segiou.metrics.ratio import Floats
-from segiou.report.page import Color
+from segiou.report.page import Color, hex_color
 
 if TYPE_CHECKING:
     from segiou.runs.image_counts import ImageCount
@@ -32,6 +33,7 @@ __all__ = [
     "LARGEST",
     "Example",
     "Gallery",
+    "ImageMatch",
     "Indices",
     "Masks",
     "PictureError",
@@ -39,14 +41,13 @@ __all__ = [
     "Reader",
     "choose",
     "comparison_gallery",
-    "find_photograph",
-    "find_photographs",
     "fitted",
     "gallery",
     "grey_png",
     "mask_png",
+    "match_images",
+    "read_image",
     "read_indices",
-    "read_photograph",
     "reduced_size",
     "resized",
 ]
@@ -70,7 +71,7 @@ class Pictures:
         Pixels of the masks.
     masks : tuple of str
         Truth, then predictions.
-    photograph : str or None
+    image : str or None
     """
 
     width: int
@@ -78,16 +79,16 @@ class Pictures:
     full_width: int
     full_height: int
     masks: tuple[str, ...]
-    photograph: str | None
+    image: str | None
 
     @property
     def size(self) -> int:
         """Characters they take in the page."""
-        return sum(map(len, self.masks)) + len(self.photograph or "")
+        return sum(map(len, self.masks)) + len(self.image or "")
 
 
 def fitted(
-    masks: Masks, colors: Sequence[Color], photograph: Path | None, budget: int
+    masks: Masks, colors: Sequence[Color], image: Path | None, budget: int
 ) -> tuple[Pictures, str]:
     """Encode the pictures of an example as large as the budget allows.
 
@@ -95,7 +96,7 @@ def fitted(
     ----------
     masks : Masks
     colors : sequence of colour
-    photograph : path, optional
+    image : path, optional
     budget : int
         Characters that they may take; at the smallest size they are taken as
         they come.
@@ -104,26 +105,26 @@ def fitted(
     -------
     pictures : Pictures
     problem : str
-        Why there is no photograph where one was asked for.
+        Why the image cannot be shown.
     """
     for size in dict.fromkeys(reduced_size(masks.full_size, width) for width in _WIDTHS):
-        pictures, problem = _encoded(masks, colors, photograph, size)
+        pictures, problem = _encoded(masks, colors, image, size)
         if pictures.size <= budget:
             break
     return pictures, problem
 
 
 def _encoded(
-    masks: Masks, colors: Sequence[Color], photograph: Path | None, size: tuple[int, int]
+    masks: Masks, colors: Sequence[Color], image: Path | None, size: tuple[int, int]
 ) -> tuple[Pictures, str]:
     shown = tuple(mask_png(resized(mask, size), colors) for mask in masks.arrays)
-    photo, problem = None, ""
-    if photograph is not None:
+    below, problem = None, ""
+    if image is not None:
         try:
-            photo = _jpeg(read_photograph(photograph, size))
+            below = _jpeg(read_image(image, size))
         except PictureError as error:
             problem = str(error)
-    return Pictures(*size, *masks.full_size, shown, photo), problem
+    return Pictures(*size, *masks.full_size, shown, below), problem
 
 
 def mask_png(indices: NDArray[np.uint16], colors: Sequence[Color]) -> str:
@@ -158,7 +159,7 @@ Indices = NDArray[np.uint16]
 Size = tuple[int, int]
 Reader = Callable[[str], bytes]
 
-_PHOTOGRAPHS = frozenset(
+_IMAGE_ENDINGS = frozenset(
     (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff", ".ppm", ".jp2", ".gif")
 )
 
@@ -277,8 +278,58 @@ def _coded(values: NDArray[Any], codes: ValueCodes, num_classes: int) -> Indices
     return found
 
 
-def find_photographs(folder: str | Path) -> dict[str, Path]:
-    """Photographs of a folder by relative path without ending.
+@dataclass(frozen=True, slots=True)
+class ImageMatch:
+    """Which files of a folder belong to the images of a run.
+
+    Attributes
+    ----------
+    folder : str
+    files : mapping of str to Path
+        By id of the image.
+    missing : tuple of str
+        Ids of images that have no file, or more than one.
+    others : tuple of str
+        Files that belong to no image, by their path in the folder.
+    """
+
+    folder: str
+    files: Mapping[str, Path]
+    missing: tuple[str, ...]
+    others: tuple[str, ...]
+
+    def sentences(self) -> list[str]:
+        """What was found and what is missing, with examples; nothing where no file is missing."""
+        if not self.missing:
+            return []
+        total = len(self.files) + len(self.missing)
+        found = [f"{len(self.files)} of {total} images have a file in {self.folder}"]
+        if self.files:
+            id, path = next(iter(self.files.items()))
+            found.append(f"such as {path.name} of {id}")
+        missing = f"{len(self.missing)} have none, such as {self.missing[0]}"
+        others = f"; other files there: {listed(self.others, 3)}" if self.others else ""
+        return [
+            f"{', '.join(found)}; {missing}{others}.",
+            "The file of an image has its id as name, before the ending or before a character "
+            "that is no letter and no digit: a_1.jpg or a_1_left.png belongs to a_1.",
+        ]
+
+
+def match_images(folder: str | Path, ids: Iterable[str]) -> ImageMatch:
+    """Find the files that belong to the images of a run, by name.
+
+    The file of an image has the image's id as its path in the folder without
+    ending; or is the only one of that name in any folder; or is the only one
+    whose name begins with it and goes on with a character that is no letter and
+    no digit.
+
+    Parameters
+    ----------
+    folder : str or path
+        With its subfolders.
+    ids : iterable of str
+        As of :attr:`segiou.Run.ids`.
 
     Raises
     ------
@@ -287,37 +338,33 @@ def find_photographs(folder: str | Path) -> dict[str, Path]:
     """
     root = Path(folder).expanduser()
     if not root.is_dir():
-        msg = f"{root} is no folder; name the folder that holds the photographs"
+        msg = f"{root} is no folder; name the folder that holds the images"
         raise FileNotFoundError(msg)
-    files = sorted(p for p in root.rglob("*") if p.suffix.lower() in _PHOTOGRAPHS)
-    return {p.relative_to(root).with_suffix("").as_posix(): p for p in files}
+    files = sorted(p for p in root.rglob("*") if p.suffix.lower() in _IMAGE_ENDINGS)
+    by_key: dict[str, list[Path]] = {}
+    by_name: dict[str, list[Path]] = {}
+    by_beginning: dict[str, list[Path]] = {}
+    for path in files:
+        by_key.setdefault(path.relative_to(root).with_suffix("").as_posix(), []).append(path)
+        name = path.stem
+        by_name.setdefault(name, []).append(path)
+        for end in (i for i, letter in enumerate(name) if not letter.isalnum()):
+            by_beginning.setdefault(name[:end], []).append(path)
+    found, missing = {}, []
+    for id in ids:
+        name = id.rpartition("/")[2]
+        candidates = by_key.get(id) or by_name.get(name) or by_beginning.get(name) or []
+        if len(candidates) == 1:
+            found[id] = candidates[0]
+        else:
+            missing.append(id)
+    used = set(found.values())
+    others = (path.relative_to(root).as_posix() for path in files if path not in used)
+    return ImageMatch(str(folder), found, tuple(missing), tuple(others))
 
 
-def find_photograph(photographs: Mapping[str, Path], id: str) -> Path | None:
-    """The photograph of an image: of the same id, the same name, or of a name it begins.
-
-    Examples
-    --------
-    >>> found = {"val/a_001_photo": Path("a.png"), "val/a_002": Path("b.jpg")}
-    >>> find_photograph(found, "a_001").name, find_photograph(found, "a_0")
-    ('a.png', None)
-    """
-    if id in photographs:
-        return photographs[id]
-    stem = id.rpartition("/")[2]
-    names = [(key.rpartition("/")[2], path) for key, path in photographs.items()]
-    same = [path for name, path in names if name == stem]
-    longer = [
-        path
-        for name, path in names
-        if name.startswith(stem) and name != stem and not name[len(stem)].isalnum()
-    ]
-    found = same or longer
-    return found[0] if len(found) == 1 else None
-
-
-def read_photograph(path: Path, size: tuple[int, int]) -> Image.Image:
-    """Read a photograph at a size (width, height).
+def read_image(path: Path, size: tuple[int, int]) -> Image.Image:
+    """Read an image at a size (width, height).
 
     Raises
     ------
@@ -362,7 +409,7 @@ class Example:
         IoU of each class, one tuple a model.
     pictures : Pictures or None
     problem : str
-        Why there are no pictures, or no photograph.
+        Why there are no pictures, or the image cannot be shown.
     """
 
     number: int
@@ -387,37 +434,31 @@ class Gallery:
         Whose predictions are shown.
     colors : tuple of colour
         Of the classes, of ignored and of unassigned pixels.
-    has_photographs : bool
-    missing : str
-        The folder of photographs, where none of them is of these images.
+    notes : tuple of str
+        Which images have no file in the folder that was given.
     """
 
     examples: tuple[Example, ...]
     kinds: tuple[tuple[str, int], ...]
     models: tuple[str, ...]
     colors: tuple[Color, ...]
-    has_photographs: bool
-    missing: str
+    notes: tuple[str, ...]
 
     def payload(self) -> dict[str, Any]:
         """What the script needs to know about the examples."""
         return {
             "models": list(self.models),
-            "colors": ["#{:02x}{:02x}{:02x}".format(*color) for color in self.colors],
+            "colors": [hex_color(color) for color in self.colors],
             "examples": [
                 {
                     "id": e.id,
                     "kind": e.kind,
-                    "scores": [_plain(s) for s in e.scores],
-                    "ious": [[_plain(v) for v in values] for values in e.class_ious],
+                    "scores": plain(e.scores),
+                    "ious": plain(e.class_ious),
                 }
                 for e in self.examples
             ],
         }
-
-
-def _plain(value: float) -> float | None:
-    return None if math.isnan(value) else round(value, 4)
 
 
 def choose(scores: Floats, number: int, seed: int) -> list[tuple[int, str]]:
@@ -470,7 +511,7 @@ def gallery(
     run : Run
     colors : sequence of colour
     images : path, optional
-        Folder of the photographs.
+        Folder of the images that lie under the masks.
     examples : int
         How many at most.
     seed : int
@@ -515,7 +556,7 @@ def _collected(
     kinds: tuple[str, ...],
 ) -> Gallery:
     images, read = files
-    photographs = {} if images is None else find_photographs(images)
+    match = None if images is None else match_images(images, runs[0].ids)
     ious = [metrics.iou(run.counts) for run in runs]
     means = [image_means(run.counts, include=run.include) for run in runs]
     budget = GALLERY_BYTES // max(1, len(chosen))
@@ -524,8 +565,8 @@ def _collected(
     for number, (index, kind) in enumerate(chosen):
         shown = tuple(picked[index] for picked in images_of)
         preds = [(image.pred, run.options) for image, run in zip(shown, runs, strict=True)]
-        photograph = find_photograph(photographs, shown[0].id)
-        pictures, problem = _pictures((shown[0].truth, preds, read), colors, photograph, budget)
+        image = None if match is None else match.files.get(shown[0].id)
+        pictures, problem = _pictures((shown[0].truth, preds, read), colors, image, budget)
         found.append(
             Example(
                 number,
@@ -537,14 +578,12 @@ def _collected(
                 problem,
             )
         )
-    has_photographs = any(e.pictures and e.pictures.photograph for e in found)
     return Gallery(
         tuple(found),
         tuple((k, sum(e.kind == k for e in found)) for k in kinds),
         models,
         tuple(colors),
-        has_photographs,
-        "" if images is None or has_photographs else str(images),
+        () if match is None else tuple(match.sentences()),
     )
 
 
@@ -556,11 +595,11 @@ def _picked(run: Run, indices: set[int]) -> dict[int, ImageCount]:
 def _pictures(
     files: tuple[str, Sequence[tuple[str, ClassOptions]], Reader | None],
     colors: Sequence[Color],
-    photograph: Path | None,
+    image: Path | None,
     budget: int,
 ) -> tuple[Pictures | None, str]:
     try:
         masks = read_indices(*files)
     except PictureError as error:
         return None, str(error)
-    return fitted(masks, colors, photograph, budget)
+    return fitted(masks, colors, image, budget)

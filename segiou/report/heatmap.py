@@ -19,7 +19,7 @@ __all__ = ["CellText", "Confusion", "Heatmap", "HeatmapView", "confusion_rows", 
 #: Side of the drawn matrix in SVG units, and of a cell at most.
 SIDE = 600.0
 _LARGEST_CELL = 120.0
-_WRITTEN = 16
+_TEXTS = 16
 _NAMED = 48
 _LONGEST_NAME = 20
 _CONFUSIONS = 20
@@ -47,7 +47,7 @@ class HeatmapView:
     legend : tuple of (float, str)
         Greys in [0, 1] with what they mean.
     texts : tuple of CellText
-        Values to be written in the cells; empty where there are too many.
+        Values for the cells; empty where there are too many.
     """
 
     key: str
@@ -143,8 +143,8 @@ def _views(table: NDArray[np.int64], cell: float) -> tuple[HeatmapView, ...]:
         _view(
             "rows",
             "by truth",
-            "Each row sums to 100 %: of the pixels that are a class, how many were answered as "
-            "what. The diagonal is recall.",
+            "Each row sums to 100 %: of the pixels that are a class, what they were "
+            "predicted as. The diagonal is recall.",
             by_truth,
             steps,
             _percent_texts(by_truth, cell),
@@ -152,7 +152,7 @@ def _views(table: NDArray[np.int64], cell: float) -> tuple[HeatmapView, ...]:
         _view(
             "columns",
             "by prediction",
-            "Each column sums to 100 %: of the pixels answered as a class, what they really are. "
+            "Each column sums to 100 %: of the pixels predicted as a class, what they really are. "
             "The diagonal is precision.",
             by_pred,
             steps,
@@ -177,7 +177,7 @@ def _view(
     legend: tuple[tuple[float, str], ...],
     texts: tuple[CellText, ...],
 ) -> HeatmapView:
-    # Square root: most confusions are below a tenth and would vanish otherwise.
+    # Square root: most confusions are below a tenth and could not be seen otherwise.
     greys = _grey(np.sqrt(np.nan_to_num(shares)))
     return HeatmapView(key, title, about, grey_png(greys), legend, texts)
 
@@ -194,11 +194,11 @@ def _percent_texts(shares: Floats, cell: float) -> tuple[CellText, ...]:
     return _texts(shares, np.sqrt(shares), cell, _share_text)
 
 
-def _texts(values: NDArray[Any], greys: Floats, cell: float, write: Any) -> tuple[CellText, ...]:
-    if values.shape[1] > _WRITTEN:
+def _texts(values: NDArray[Any], greys: Floats, cell: float, text_of: Any) -> tuple[CellText, ...]:
+    if values.shape[1] > _TEXTS:
         return ()
     return tuple(
-        CellText((p + 0.5) * cell, (t + 0.5) * cell, write(values[t, p]), bool(greys[t, p] > 0.6))
+        CellText((p + 0.5) * cell, (t + 0.5) * cell, text_of(values[t, p]), bool(greys[t, p] > 0.6))
         for t, p in np.argwhere(values > 0).tolist()
     )
 
@@ -219,7 +219,7 @@ def _short_count(value: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Confusion:
-    """Pixels of one class that were answered as another.
+    """Pixels of one class that were predicted as another.
 
     Attributes
     ----------

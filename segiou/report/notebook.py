@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -14,22 +12,23 @@ from segiou._support.html import LINE, MUTED, NAME, sentence_list, table
 from segiou._support.text import called, p_text, plural
 from segiou.metrics.per_image import image_means
 from segiou.metrics.ratio import ratio
-from segiou.report.formats import (
-    between_text,
+from segiou.report.wording import (
     boundary_lines,
     boundary_note,
+    cell,
     interval_text,
-    number,
     pairs_text,
-    percent,
+    range_text,
     score_text,
+    signed,
+    with_short_names,
 )
 
 if TYPE_CHECKING:
     from segiou.analysis.comparison import Comparison, PairComparison
     from segiou.report.report import ClassRow, Report
 
-__all__ = ["render_comparison_notebook", "render_notebook", "with_short_names"]
+__all__ = ["render_comparison_notebook", "render_notebook"]
 
 # Middling tones, which show on white and on black.
 _RIGHT = "38,148,128"
@@ -51,7 +50,7 @@ def render_notebook(report: Report) -> str:
     if report.intervals is not None:
         heads.append(f"{100 * report.intervals.level:g} % interval of IoU")
         classes = [
-            (*cells, between_text(report.interval_of(row.name)))
+            (*cells, escape(range_text(report.interval_of(row.name))))
             for cells, row in zip(classes, rows, strict=True)
         ]
         groups = [(*cells, "") for cells in groups]
@@ -63,16 +62,20 @@ def render_notebook(report: Report) -> str:
     )
 
 
+def _percent(value: float) -> str:
+    return escape(cell(value))
+
+
 def _headline(report: Report) -> str:
     majority = report.majority
+    accuracy, iou = _percent(majority["pixel_accuracy"]), _percent(majority["mean_iou"])
     return (
-        f"<div><b>Mean IoU {number(report.mean_iou)}</b> over {report.mean_iou_classes} of "
+        f"<div><b>Mean IoU {_percent(report.mean_iou)}</b> over {report.mean_iou_classes} of "
         f"{plural(len(report.class_names), 'class', 'classes')} · "
-        f"pixel accuracy {number(report.pixel_accuracy)} · "
-        f"mean accuracy {number(report.mean_accuracy)}</div>{_interval(report)}"
-        f'<div style="{MUTED}">Always answering {escape(called(majority["class"]))}: pixel '
-        f"accuracy {number(majority['pixel_accuracy'])}, mean IoU {number(majority['mean_iou'])}"
-        f"{_images(report)}</div>"
+        f"pixel accuracy {_percent(report.pixel_accuracy)} · "
+        f"mean accuracy {_percent(report.mean_accuracy)}</div>{_interval(report)}"
+        f'<div style="{MUTED}">Majority baseline, {escape(called(majority["class"]))} everywhere: '
+        f"pixel accuracy {accuracy}, mean IoU {iou}{_images(report)}</div>"
     )
 
 
@@ -84,7 +87,7 @@ def _worst_images(report: Report) -> str:
     found = report.worst_images
     if found is None:
         return ""
-    rows = [(escape(row["id"]), score_text(row[found.by])) for row in found.rows]
+    rows = [(escape(row["id"]), escape(score_text(row[found.by]))) for row in found.rows]
     return table(("worst images", found.by), rows)
 
 
@@ -96,20 +99,20 @@ def _images(report: Report) -> str:
     if not defined.size:
         return ""
     return (
-        f". Mean IoU of single images: {number(float(defined.min()))} to "
-        f"{number(float(defined.max()))}, median {number(float(np.median(defined)))}"
+        f". Mean IoU of single images: {_percent(float(defined.min()))} to "
+        f"{_percent(float(defined.max()))}, median {_percent(float(np.median(defined)))}"
     )
 
 
 def _class_cells(row: ClassRow) -> tuple[str, ...]:
     note = f' <span style="{MUTED}">{escape(row.status)}</span>' if row.status else ""
-    numbers = (number(x) for x in (row.dice, row.precision, row.recall))
+    numbers = (_percent(x) for x in (row.dice, row.precision, row.recall))
     return (
         f"{escape(row.name)}{note}",
-        f"<b>{number(row.iou)}</b>",
+        f"<b>{_percent(row.iou)}</b>",
         _bar(row.iou),
         *numbers,
-        escape(percent(row.share)),
+        _percent(row.share),
     )
 
 
@@ -117,7 +120,7 @@ def _boundary(report: Report) -> str:
     """What was measured at boundaries, folded."""
     if not report.boundary:
         return ""
-    heads, *body = ([escape(cell) for cell in line] for line in boundary_lines(report))
+    heads, *body = ([escape(text) for text in line] for line in boundary_lines(report))
     return (
         '<details style="margin-top:.5em"><summary>Boundary quality</summary>'
         f"{table(heads, body, left=(0,))}"
@@ -166,7 +169,7 @@ def _share(share: float, *, right: bool) -> str:
 
 def _footer(report: Report) -> str:
     return (
-        f'<div style="{MUTED};font-size:90%">Rule {escape(report.protocol.name)}: '
+        f'<div style="{MUTED};font-size:90%">Protocol {escape(report.protocol.name)}: '
         f"{escape(report.protocol.description)}. {pairs_text(report)}, "
         f"{report.pixels} {report.unit}, {report.ignored} ignored.</div>"
     )
@@ -180,49 +183,19 @@ def render_comparison_notebook(comparison: Comparison) -> str:
     return f'<div class="segiou-comparison">{said}{pairs}</div>'
 
 
-def with_short_names(comparison: Comparison) -> Comparison:
-    """Give the models short names: a run is named by a folder unless it was named."""
-    names = dict(zip(comparison.names, _short_names(comparison.names), strict=True))
-    return replace(
-        comparison,
-        names=tuple(names.values()),
-        ranking=tuple(replace(r, name=names[r.name]) for r in comparison.ranking),
-        pairs=tuple(replace(p, a=names[p.a], b=names[p.b]) for p in comparison.pairs),
-    )
-
-
-def _short_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Shorten names that are paths to their last part, where that tells them apart.
-
-    Examples
-    --------
-    >>> _short_names(["out/small", "out/base"]), _short_names(["a/pred", "b/pred"])
-    (('small', 'base'), ('a/pred', 'b/pred'))
-    """
-    last = [name.replace("\\", "/").rstrip("/").rpartition("/")[2] for name in names]
-    return tuple(last) if len(set(last)) == len(last) and all(last) else tuple(names)
-
-
 def _pair(comparison: Comparison, pair: PairComparison) -> str:
-    heads = ("", pair.a, pair.b, "difference", "interval", "p, adjusted")
+    heads = ("", pair.a, pair.b, "difference, points", "interval", "p, adjusted")
     rows = []
     for place, row in enumerate((pair.overall, *pair.classes)):
         sure = row.differs(comparison.level)
-        low, high = _signed(row.low), _signed(row.high)
         cells = (
             escape(row.name),
-            number(row.a),
-            number(row.b),
-            _signed(row.delta),
-            "–" if math.isnan(row.low) else f"{low} to {high}",
+            _percent(row.a),
+            _percent(row.b),
+            signed(row.delta),
+            "–" if math.isnan(row.low) else f"{signed(row.low)} to {signed(row.high)}",
             escape(p_text(row.p_holm)),
         )
         # In bold: the score itself, and the classes that differ.
         rows.append([f"<b>{cell}</b>" if sure or place == 0 else cell for cell in cells])
     return f'<div style="{LINE};margin-top:.5em">{table(heads, rows, left=(0,))}</div>'
-
-
-def _signed(value: float) -> str:
-    if math.isnan(value):
-        return "–"
-    return f"{'+' if value > 0 else '−' if value < 0 else ''}{abs(value):.4f}"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import colorsys
-import hashlib
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -13,9 +11,10 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from segiou._support import __version__
-from segiou._support.text import called, p_text, unbroken
+from segiou._support.html import content_policy, script_of
+from segiou._support.text import called, p_text, points, unbroken
 from segiou.labels.label_set import LabelSet
-from segiou.report.formats import number, percent
+from segiou.report.wording import cell, range_text, signed
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -33,12 +32,8 @@ __all__ = [
     "class_colors",
     "count",
     "hex_color",
-    "number",
-    "p_text",
-    "percent",
     "plural",
     "position",
-    "signed",
 ]
 
 
@@ -51,22 +46,6 @@ def count(value: int) -> str:
     '1_234_567'
     """
     return f"{value:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
-
-
-def signed(value: float, digits: int = 4) -> str:
-    """Write a difference with its sign; a dash where undefined.
-
-    Examples
-    --------
-    >>> signed(0.25), signed(-0.25), signed(0.0), signed(float("nan"))
-    ('+0.2500', '−0.2500', '0.0000', '–')
-    """
-    if math.isnan(value):
-        return "–"
-    text = f"{abs(value):.{digits}f}"
-    if float(text) == 0:
-        return text
-    return f"{'+' if value > 0 else '−'}{text}"
 
 
 def position(value: float) -> str:
@@ -219,9 +198,7 @@ SCRIPTS = ("base.js", "table.js", "matrix.js", "pictures.js", "gallery.js", "vie
 def assemble(template: str, context: Mapping[str, Any], data: Mapping[str, Any]) -> str:
     """Fill a template and put styles, script and data into it.
 
-    Everything in the context is escaped by the template engine. The content
-    security policy names the style sheet and the script by their SHA-256, so
-    that nothing that slipped through would run.
+    Everything in the context is escaped by the template engine.
 
     Parameters
     ----------
@@ -235,16 +212,12 @@ def assemble(template: str, context: Mapping[str, Any], data: Mapping[str, Any])
     from markupsafe import Markup
 
     style, script = _style(), _script()
-    policy = (
-        "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; "
-        f"style-src {_source(style)}; script-src {_source(script)}"
-    )
     return (
         _environment()
         .get_template(template)
         .render(
             **context,
-            policy=policy,
+            policy=content_policy(style, script),
             # Our own files, whose hashes are in the policy.
             style=Markup(style),
             script=Markup(script),
@@ -267,8 +240,9 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
     )
     environment.filters |= {
-        "number": number,
-        "percent": percent,
+        "percent": cell,
+        "points": points,
+        "range": range_text,
         "count": count,
         "signed": signed,
         "plural": plural,
@@ -294,15 +268,8 @@ def _style() -> str:
 @cache
 def _script() -> str:
     base, *others = (_read("script", name) for name in SCRIPTS)
-    parts = "\n".join([base, _read(*_THEME_SCRIPT), *others])
-    return f'"use strict";\n(() => {{\n{parts}}})();'
+    return script_of([base, _read(*_THEME_SCRIPT), *others])
 
 
 def _read(*parts: str) -> str:
     return resources.files(__package__).joinpath(*parts).read_text(encoding="utf-8")
-
-
-def _source(text: str) -> str:
-    """Name an inline element's exact text in a content security policy."""
-    digest = hashlib.sha256(text.encode()).digest()
-    return f"'sha256-{base64.b64encode(digest).decode()}'"

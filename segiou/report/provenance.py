@@ -3,22 +3,38 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from segiou._support import __version__
 from segiou.labels.label_files import load_labels
 from segiou.labels.label_set import LabelSet
-from segiou.report.page import count, percent, plural
+from segiou.report.page import count, plural
+from segiou.report.wording import cell
 
 if TYPE_CHECKING:
     from segiou.report.report import Report
     from segiou.runs.run import Run
 
-__all__ = ["Making", "making"]
+__all__ = ["EXAMPLES", "Making", "PageOptions", "making"]
 
+#: Images in the gallery of a page, unless another number is asked for.
+EXAMPLES = 24
 _SKIPPED_SHOWN = 50
+
+
+@dataclass(frozen=True, slots=True)
+class PageOptions:
+    """What the page was asked for."""
+
+    images: str = ""
+    examples: int = EXAMPLES
+
+    def own(self) -> list[tuple[str, Any]]:
+        """What differs from what is usual."""
+        options = (("images", self.images, ""), ("examples", self.examples, EXAMPLES))
+        return [(name, value) for name, value, usual in options if value != usual]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +48,8 @@ class Making:
         Pairs that were left out, and why.
     skipped_more : int
         How many of them are not listed.
-    command, python : str
-        What makes it again; empty where it was not made from files.
+    recipes : tuple of (str, str)
+        How, and what makes it again; empty where it was not made from files.
     toml : str
         The label set, where no preset is the same.
     """
@@ -41,12 +57,11 @@ class Making:
     facts: tuple[tuple[str, str], ...]
     skipped: tuple[str, ...]
     skipped_more: int
-    command: str
-    python: str
+    recipes: tuple[tuple[str, str], ...]
     toml: str
 
 
-def making(report: Report, run: Run | None) -> Making:
+def making(report: Report, run: Run | None, page: PageOptions) -> Making:
     """Say how a report was made."""
     problems = () if run is None else run.skipped
     labels = None if run is None else run.labels
@@ -55,8 +70,7 @@ def making(report: Report, run: Run | None) -> Making:
         tuple(_facts(report, run)),
         tuple(map(str, problems[:_SKIPPED_SHOWN])),
         max(0, len(problems) - _SKIPPED_SHOWN),
-        "" if run is None else _command(run, report),
-        "" if run is None else _python(run, report),
+        () if run is None else tuple(_recipes(run, report, page)),
         "" if labels is None or preset else labels.to_toml(),
     )
 
@@ -73,11 +87,11 @@ def _facts(report: Report, run: Run | None) -> list[tuple[str, str]]:
     made_from = report.provenance
     share = report.ignored / report.pixels if report.pixels else float("nan")
     facts = [
-        ("Rule", f"{report.protocol.name}: {report.protocol.description}"),
-        ("Whose rule", report.protocol.whose),
+        ("Protocol", f"{report.protocol.name}: {report.protocol.description}"),
+        ("Whose protocol", report.protocol.whose),
         ("Pairs", _pairs(report)),
         ("Pixels", f"{count(report.pixels)}, of which {count(report.ignored)} ignored"),
-        ("Ignored", percent(share)),
+        ("Ignored", cell(share)),
         ("Unassigned", plural(int(report.unassigned.sum()), "pixel")),
         ("Truth", str(made_from.get("truth", ""))),
         ("Predictions", str(made_from.get("pred", ""))),
@@ -121,9 +135,47 @@ def _other(labels: LabelSet, truth: LabelSet) -> str:
     return "" if labels == truth else labels.name
 
 
-def _files(run: Run) -> tuple[str, str] | None:
-    truth, pred = run.provenance.get("truth"), run.provenance.get("pred")
-    return None if not truth or not pred else (str(truth), str(pred))
+def _recipes(run: Run, report: Report, page: PageOptions) -> list[tuple[str, str]]:
+    """What makes it again on the command line and in Python."""
+    asked = _Scoring.of(run, report)
+    if asked is None:
+        return []
+    # A run does not know how its images were grouped.
+    grouped = report.intervals is not None and report.intervals.unit == "group"
+    how = (
+        ("on the command line", "; add your --group-by", _command(asked, run, report, page)),
+        ("in Python", "; add your groups= to intervals", _python(asked, run, report, page)),
+    )
+    return [(f"{where}{add if grouped else ''}", text) for where, add, text in how]
+
+
+@dataclass(frozen=True, slots=True)
+class _Scoring:
+    """What a run was asked for, as ``segiou score`` and ``score_folder`` both take it."""
+
+    truth: str
+    pred: str
+    options: tuple[tuple[str, Any], ...]
+
+    @classmethod
+    def of(cls, run: Run, report: Report) -> _Scoring | None:
+        """None where the run was not made from files."""
+        truth, pred = run.provenance.get("truth"), run.provenance.get("pred")
+        if not truth or not pred:
+            return None
+        options, labels = run.options, _labels_text(run.labels)
+        pred_labels = _labels_text(options.pred_labels)
+        every: tuple[tuple[str, Any, Any], ...] = (
+            ("labels", labels, None),
+            ("pred_labels", pred_labels if options.pred_labels != run.labels else None, None),
+            ("ignore", [v for v in options.ignore if v not in run.labels.ignore], []),
+            ("exclude", [run.class_names[i] for i in options.exclude], []),
+            ("unassigned", options.unassigned, "error"),
+            ("protocol", report.protocol.name, "segiou"),
+            *((name, "skip", None) for name in _skipped_kinds(run)),
+        )
+        own = tuple((name, value) for name, value, usual in every if value not in (None, usual))
+        return cls(str(truth), str(pred), own)
 
 
 def _labels_text(labels: LabelSet) -> str:
@@ -133,28 +185,32 @@ def _labels_text(labels: LabelSet) -> str:
     return str(labels.num_classes) if numbered else f"{labels.name}.toml"
 
 
-def _own_ignore(run: Run) -> list[int]:
-    return [v for v in run.options.ignore if v not in run.labels.ignore]
+def _skipped_kinds(run: Run) -> list[str]:
+    """The options by which pairs were left out, as far as the problems tell."""
+    texts = [problem.text for problem in run.skipped]
+    known = {"missing": "has no prediction", "extra": "has no truth"}
+    kinds = [name for name, text in known.items() if text in texts]
+    others = any(text not in known.values() for text in texts)
+    return [*kinds, *(["on_error"] if others else [])]
 
 
-def _command(run: Run, report: Report) -> str:
-    files = _files(run)
-    if files is None:
-        return ""
-    words = ["segiou", "score", *files, "--labels", _labels_text(run.labels)]
-    if run.options.pred_labels != run.labels:
-        words += ["--pred-labels", _labels_text(run.options.pred_labels)]
-    for value in _own_ignore(run):
-        words.append(f"--ignore={value}")
-    for index in run.options.exclude:
-        words.append(f"--exclude={_named(run.class_names[index], index)}")
-    if run.options.unassigned != "error":
-        words += ["--unassigned", run.options.unassigned]
-    if report.protocol.name != "segiou":
-        words += ["--protocol", report.protocol.name]
-    words += [f"--{name}={value}" for name, value in _skipping(run)]
+def _command(asked: _Scoring, run: Run, report: Report, page: PageOptions) -> str:
+    words = ["segiou", "score", asked.truth, asked.pred]
+    for name, value in asked.options:
+        values = value if isinstance(value, list) else [value]
+        flag = f"--{name.replace('_', '-')}"
+        if name == "exclude":
+            values = [_class_argument(v, run.class_names.index(v)) for v in values]
+        words += [f"{flag}={v}" for v in values]
     words += [*_boundary_words(run), *_interval_words(report)]
-    return shlex.join([*words, "--html", "report.html"])
+    words += [f"--{name}={value}" for name, value in page.own()]
+    return shlex.join([*words, "--html=report.html"])
+
+
+def _class_argument(name: str, index: int) -> str:
+    """A class as the command line takes it: by name, where a name is taken as one."""
+    simple = "," not in name and name == name.strip() and not name.lstrip("+-").isdecimal()
+    return name if simple else str(index)
 
 
 def _boundary_words(run: Run) -> list[str]:
@@ -167,61 +223,51 @@ def _boundary_words(run: Run) -> list[str]:
     return words or ["--boundary"]
 
 
-def _interval_words(report: Report) -> list[str]:
+def _interval_options(report: Report) -> dict[str, Any]:
     found = report.intervals
-    if found is None:
-        return []
     usual = {"level": 0.95, "resamples": 10_000, "seed": 0, "method": "percentile"}
-    own = {name: getattr(found, name) for name in usual if getattr(found, name) != usual[name]}
+    own = {name: getattr(found, name, value) for name, value in usual.items()}
+    return {name: value for name, value in own.items() if value != usual[name]}
+
+
+def _interval_words(report: Report) -> list[str]:
+    if report.intervals is None:
+        return []
+    own = _interval_options(report)
     return ["--intervals", *(f"--{name}={value}" for name, value in own.items())]
 
 
-def _boundary_line(run: Run) -> list[str]:
-    if run.boundary_options is None:
-        return []
-    chosen = run.boundary_options.chosen()
-    given = ", ".join(f"{name}={value!r}" for name, value in chosen.items())
-    return [f"    boundary=BoundaryOptions({given}),"]
-
-
-def _skipping(run: Run) -> list[tuple[str, str]]:
-    """The options by which pairs were left out, as far as the problems tell."""
-    texts = [problem.text for problem in run.skipped]
-    told = {"missing": "has no prediction", "extra": "has no truth"}
-    chosen = [(name, "skip") for name, text in told.items() if text in texts]
-    others = any(text not in told.values() for text in texts)
-    return [*chosen, *([("on-error", "skip")] if others else [])]
-
-
-def _named(name: str, index: int) -> str:
-    """A class as the command line takes it: by name, where a name is taken as one."""
-    plain = "," not in name and name == name.strip() and not name.lstrip("+-").isdecimal()
-    return name if plain else str(index)
-
-
-def _python(run: Run, report: Report) -> str:
-    files = _files(run)
-    if files is None:
-        return ""
-    labels = _labels_text(run.labels)
-    arguments: list[tuple[str, Any]] = [("labels", int(labels) if labels.isdecimal() else labels)]
-    if run.options.pred_labels != run.labels:
-        arguments.append(("pred_labels", _labels_text(run.options.pred_labels)))
-    excluded = [run.class_names[i] for i in run.options.exclude]
-    optional: Sequence[tuple[str, Any, Any]] = (
-        ("ignore", _own_ignore(run), []),
-        ("exclude", excluded, []),
-        ("unassigned", run.options.unassigned, "error"),
-        ("protocol", report.protocol.name, "segiou"),
-        *((name.replace("-", "_"), value, None) for name, value in _skipping(run)),
-    )
-    arguments += [(name, value) for name, value, default in optional if value != default]
-    lines = [f"    {files[0]!r},", f"    {files[1]!r},"]
-    lines += [f"    {name}={value!r}," for name, value in arguments]
-    lines += _boundary_line(run)
+def _python(asked: _Scoring, run: Run, report: Report, page: PageOptions) -> str:
+    arguments = {
+        name: int(value) if name.endswith("labels") and value.isdecimal() else value
+        for name, value in asked.options
+    }
     imports = ["import segiou"]
+    lines = [repr(asked.truth), repr(asked.pred), *_keywords(arguments)]
     if run.boundary_options is not None:
         imports.append("from segiou.boundary import BoundaryOptions")
-    return "\n".join(
-        [*imports, "", "run = segiou.score_folder(", *lines, ")", "print(run.report())"]
-    )
+        chosen = ", ".join(_keywords(run.boundary_options.chosen()))
+        lines.append(f"boundary=BoundaryOptions({chosen})")
+    imports.append("from segiou.report import write_html")
+    scoring = ["run = segiou.score_folder(", *(f"    {line}," for line in lines), ")"]
+    return "\n".join([*imports, "", *scoring, *_python_report(report, page)])
+
+
+def _python_report(report: Report, page: PageOptions) -> list[str]:
+    """The lines that make the report of a run, print it and write the page."""
+    lines, asked = [], ""
+    if report.intervals is not None:
+        own = _keywords(_interval_options(report))
+        lines.append(f"intervals = run.intervals({', '.join(own)})")
+        asked = "intervals=intervals"
+    shown = ", ".join(["run=run", *_keywords(dict(page.own()))])
+    return [
+        *lines,
+        f"report = run.report({asked})",
+        "print(report)",
+        f'write_html("report.html", report, {shown})',
+    ]
+
+
+def _keywords(arguments: Mapping[str, Any]) -> list[str]:
+    return [f"{name}={value!r}" for name, value in arguments.items()]

@@ -1,10 +1,11 @@
-"""A report: every number of some counts, with the protocol that made it."""
+"""A report: every number of some counts, with the protocol that made the means."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from segiou import metrics
 from segiou._support.arguments import check_integer, check_kind, check_path
-from segiou._support.text import plural
+from segiou._support.text import percent, plural
 from segiou.analysis.baselines import majority_class, majority_counts
 from segiou.analysis.imbalance import Imbalance, explain
 from segiou.analysis.intervals import Intervals
@@ -31,12 +32,12 @@ __all__ = [
     "ChannelReport",
     "ClassRow",
     "Report",
-    "Scores",
     "WorstImages",
     "class_rows",
     "report_of",
-    "sorted_rows",
 ]
+
+Format = Literal["table", "json", "csv", "markdown", "html"]
 
 _RATIOS: Sequence[Callable[[Counts], Floats]] = (
     metrics.iou,
@@ -62,7 +63,7 @@ class ClassRow:
 
     @property
     def status(self) -> str:
-        """What to know about the class: absent, never predicted, not in truth, or nothing."""
+        """Absent, never predicted, not in truth, or nothing to say."""
         if self.tp + self.fp + self.fn == 0:
             return "absent"
         if self.tp + self.fn == 0:
@@ -99,30 +100,48 @@ def class_rows(names: Sequence[str], counts: Counts, shares: Floats) -> tuple[Cl
     return tuple(ClassRow(*row) for row in zip(*columns, strict=True))
 
 
-def sorted_rows(rows: tuple[ClassRow, ...], key: str, *, reverse: bool) -> tuple[ClassRow, ...]:
-    """Rows sorted by a column; undefined values come last either way.
-
-    Raises
-    ------
-    ValueError
-        If there is no such column.
-    """
-    check_kind("the column to sort by", key, str, "the name of a column")
-    if key == "order":
-        return rows[::-1] if reverse else rows
-    columns = list(ClassRow.__dataclass_fields__)
-    if key not in columns:
-        msg = f"cannot sort by {key!r}; sort by order, {', '.join(columns)}"
-        raise ValueError(msg)
-    missing = [row for row in rows if getattr(row, key) != getattr(row, key)]
-    present = [row for row in rows if getattr(row, key) == getattr(row, key)]
-    present.sort(key=lambda row: getattr(row, key), reverse=bool(reverse))
-    return (*present, *missing)
-
-
 @dataclass(frozen=True, eq=False)
-class Scores:
-    """The numbers of a :class:`segiou.Report`, all functions of its counts."""
+class Report:
+    """Scores of one evaluation.
+
+    It renders as a table in a terminal (``print``) and in a notebook, and
+    writes itself as JSON, CSV, Markdown and HTML. Its numbers are exact: only
+    what people read (text, Markdown, notebook, page) is in per cent and rounded.
+
+    Attributes
+    ----------
+    class_names : tuple of str
+    tally : Tally
+        The confusion matrix and what it leaves out; or the counts of
+        overlapping channels, which have none.
+    pairs : int
+        Pairs of truth and prediction that were counted.
+    protocol : Protocol
+        How the means are made.
+    include : ndarray of bool, shape (C,)
+        False where a class is left out of the means; it still counts.
+    per_image : Counts of shape (N, C), optional
+        Counts of each image, where they were kept.
+    groups : tuple of (str, tuple of int)
+        Unions of classes that are reported too.
+    title : str
+        What was scored.
+    provenance : mapping
+        How it was made: files, options.
+    intervals : Intervals, optional
+        Bootstrap intervals of the mean and of each class's IoU.
+    boundary : tuple of mapping
+        Boundary measures as :func:`segiou.boundary.boundary_rows` gives them;
+        empty where they were not measured.
+    boundary_options : mapping, optional
+        What was measured, as ``BoundaryOptions.to_dict``.
+    worst_images : WorstImages, optional
+        Images with the lowest scores, to be listed too.
+    left_out : int
+        Pairs and files that could not be scored, or lacked their counterpart.
+    ids : tuple of str
+        Names of the images of ``per_image``.
+    """
 
     class_names: tuple[str, ...]
     tally: Tally
@@ -181,8 +200,24 @@ class Scores:
         return class_rows(self.class_names, self.counts, self._shares())
 
     def sorted_classes(self, key: str = "order", *, reverse: bool = False) -> tuple[ClassRow, ...]:
-        """The classes by ``"order"`` or a column of theirs; undefined values come last."""
-        return sorted_rows(self.classes, key, reverse=reverse)
+        """The classes by ``"order"`` or one of their columns; undefined values come last.
+
+        Raises
+        ------
+        ValueError
+            If there is no such column.
+        """
+        check_kind("the column to sort by", key, str, "the name of a column")
+        if key == "order":
+            return self.classes[::-1] if reverse else self.classes
+        columns = list(ClassRow.__dataclass_fields__)
+        if key not in columns:
+            msg = f"cannot sort by {key!r}; sort by order, {', '.join(columns)}"
+            raise ValueError(msg)
+        value = attrgetter(key)
+        missing = [row for row in self.classes if value(row) != value(row)]
+        present = [row for row in self.classes if value(row) == value(row)]
+        return (*sorted(present, key=value, reverse=bool(reverse)), *missing)
 
     @cached_property
     def iou_mean(self) -> Mean:
@@ -211,7 +246,7 @@ class Scores:
 
     @cached_property
     def pixel_accuracy(self) -> float:
-        """Share of the valid pixels that are right."""
+        """Share of the valid pixels that are correct."""
         return float(metrics.pixel_accuracy(self.counts))
 
     @cached_property
@@ -237,7 +272,7 @@ class Scores:
 
     @cached_property
     def majority(self) -> dict[str, Any]:
-        """What always answering the most frequent class would score."""
+        """The majority baseline: what predicting the most frequent class everywhere scores."""
         chosen = majority_class(self.counts)
         counts = majority_counts(self.counts, chosen)
         images = None if self.per_image is None else majority_counts(self.per_image, chosen)
@@ -250,14 +285,14 @@ class Scores:
 
     @cached_property
     def fine_grained(self) -> FineGrained | None:
-        """IoU image by image: averages and worst cases; None where images were not kept apart."""
+        """Means of IoU over images, and over the worst; None where images were not kept apart."""
         if self.per_image is None:
             return None
         return fine_grained(self.per_image, include=self.include)
 
     @cached_property
     def imbalance(self) -> Imbalance:
-        """What pixel accuracy hides: the gap to mean IoU taken apart."""
+        """What pixel accuracy hides: the parts of its gap to mean IoU."""
         return explain(self)
 
     def interval_of(self, name: str | None = None) -> tuple[float, float] | None:
@@ -288,53 +323,6 @@ class Scores:
             metric, self.counts, include=self.include, per_image=self.per_image
         )
 
-
-Format = Literal["table", "json", "csv", "markdown", "html"]
-
-
-@dataclass(frozen=True, eq=False)
-class Report(Scores):
-    """Scores of one evaluation.
-
-    It renders as a table in a terminal (``print``) and in a notebook, and
-    writes itself as JSON, CSV and Markdown. Nothing in it is rounded but in
-    what ``to_text``, ``to_markdown`` and the notebook show.
-
-    Attributes
-    ----------
-    class_names : tuple of str
-    tally : Tally
-        The confusion matrix and what it leaves out; or the counts of
-        overlapping channels, which have none.
-    pairs : int
-        Pairs of truth and prediction that were counted.
-    protocol : Protocol
-        By which rule the means are made.
-    include : ndarray of bool, shape (C,)
-        False where a class is left out of the means; it still counts.
-    per_image : Counts of shape (N, C), optional
-        Counts of each image, where they were kept.
-    groups : tuple of (str, tuple of int)
-        Unions of classes that are reported too.
-    title : str
-        What was scored.
-    provenance : mapping
-        How it was made: files, options.
-    intervals : Intervals, optional
-        Bootstrap intervals of the mean and of each class's IoU.
-    boundary : tuple of mapping
-        Boundary measures as :func:`segiou.boundary.boundary_rows` gives them;
-        empty where they were not measured.
-    boundary_options : mapping, optional
-        What was measured, as ``BoundaryOptions.to_dict``.
-    worst_images : WorstImages, optional
-        Images with the lowest scores, to be listed too.
-    left_out : int
-        Pairs and files that could not be scored, or lacked their counterpart.
-    ids : tuple of str
-        Names of the images of ``per_image``.
-    """
-
     def to_dict(self) -> dict[str, Any]:
         """Plain data: names as attributes, None for undefined, counts as integers."""
         return formats.to_dict(self)
@@ -350,7 +338,7 @@ class Report(Scores):
         return formats.to_csv(self, self.sorted_classes(sort, reverse=reverse))
 
     def to_markdown(self, *, sort: str = "order", reverse: bool = False) -> str:
-        """A Markdown section: headline, classes, rule."""
+        """A Markdown section: headline, classes, protocol."""
         return formats.to_markdown(self, self.sorted_classes(sort, reverse=reverse))
 
     def to_html(self, **options: Any) -> str:
@@ -372,8 +360,8 @@ class Report(Scores):
         Parameters
         ----------
         width : int, optional
-            Columns to fill, 100 by default; columns of the table give way
-            where it is narrow.
+            Columns to fill, 100 by default; where it is narrow, the table has
+            fewer columns.
         color : bool
             Whether to use ANSI colours.
         sort, reverse
@@ -401,7 +389,7 @@ class Report(Scores):
         Parameters
         ----------
         path : str or path
-            Where to; the ending tells the format unless it is given.
+            Where to; its ending says the format unless that is given.
         format : {"table", "json", "csv", "markdown", "html"}, optional
         """
         check_path("path", path)
@@ -417,9 +405,9 @@ class Report(Scores):
 
     def __repr__(self) -> str:
         return (
-            f"<Report: mean IoU {self.mean_iou:.4f} over {self.mean_iou_classes} of "
+            f"<Report: mean IoU {percent(self.mean_iou)} over {self.mean_iou_classes} of "
             f"{plural(len(self.class_names), 'class', 'classes')}, "
-            f"pixel accuracy {self.pixel_accuracy:.4f}, {plural(self.pairs, 'pair')}>"
+            f"pixel accuracy {percent(self.pixel_accuracy)}, {plural(self.pairs, 'pair')}>"
         )
 
 
@@ -427,12 +415,12 @@ class Report(Scores):
 class ChannelReport(Report):
     """Scores of overlapping channels: a report whose pixels can be of several classes or of none.
 
-    Every channel answers yes or no at every pixel, so what a label map's report
-    says of pixels is said of these answers: ``pixels`` and ``ignored`` are
-    numbers of values (pixels × channels), ``pixel_accuracy`` and
+    Every channel says yes or no at every pixel, and what the report of a label
+    map says of pixels, this one says of these values: ``pixels`` and
+    ``ignored`` are numbers of values (pixels × channels), ``pixel_accuracy`` and
     ``cohen_kappa`` are those of yes against no over all channels, the ``share``
-    of a class is its share of the pixels, and the all-majority predictor says,
-    channel by channel, what is more frequent. There is no matrix.
+    of a class is its share of the pixels, and the majority baseline says, in
+    each channel, what is more frequent. There is no matrix.
     """
 
     @property
@@ -472,7 +460,7 @@ class ChannelReport(Report):
 
     @cached_property
     def pixel_accuracy(self) -> float:
-        """Share of the right answers, Σ (TP + TN) / Σ (TP + FP + FN + TN)."""
+        """Share of the correct values, Σ (TP + TN) / Σ (TP + FP + FN + TN)."""
         return float(_accuracy(self.counts))
 
     @cached_property
@@ -482,7 +470,7 @@ class ChannelReport(Report):
 
     @cached_property
     def majority(self) -> dict[str, Any]:
-        """What saying the more frequent of yes and no, channel by channel, would score."""
+        """What the more frequent of yes and no, in each channel, scores when said everywhere."""
         says_yes = 2 * self.counts.truth > self.counts.total
         counts = _constant_counts(self.counts, says_yes)
         images = None if self.per_image is None else _constant_counts(self.per_image, says_yes)
@@ -512,14 +500,14 @@ def _constant_counts(counts: Counts, says_yes: Any) -> Counts:
     )
 
 
-#: Counts of all images at once are given to a report that does not need them
+#: A report whose protocol does not need the counts of every image gets them only
 #: up to this many numbers.
 _MANY_COUNTS = 1 << 24
 
 
 def report_of(
     run: Run,
-    rule: Protocol,
+    protocol: Protocol,
     title: str,
     intervals: Intervals | None,
     *,
@@ -527,7 +515,7 @@ def report_of(
     worst_by: str,
     left_out: int,
 ) -> Report:
-    """All scores of a run, by a rule; arguments as of :meth:`segiou.Run.report`."""
+    """The report of a run; arguments as of :meth:`segiou.Run.report`."""
     if intervals is not None:
         check_kind("intervals", intervals, Intervals, "what Run.intervals gives")
     check_integer("worst", worst, 0)
@@ -538,10 +526,10 @@ def report_of(
         class_names=run.class_names,
         tally=run._total.tally,
         pairs=len(run),
-        protocol=rule,
-        include=rule.include_of(run),
-        per_image=run.counts if few or rule.needs_images else None,
-        ids=run.ids if few or rule.needs_images else (),
+        protocol=protocol,
+        include=protocol.include_of(run),
+        per_image=run.counts if few or protocol.needs_images else None,
+        ids=run.ids if few or protocol.needs_images else (),
         groups=run.options.groups,
         title=title or run.name,
         provenance=run.provenance,

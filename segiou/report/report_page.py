@@ -16,7 +16,6 @@ from segiou.analysis.imbalance import explain
 from segiou.labels.label_set import LabelSet
 from segiou.metrics.per_image import image_means, worst_mean
 from segiou.metrics.ratio import Floats
-from segiou.report.formats import boundary_lines, boundary_note
 from segiou.report.gallery import Gallery, Reader, gallery
 from segiou.report.heatmap import confusion_rows, heatmap
 from segiou.report.page import (
@@ -29,17 +28,22 @@ from segiou.report.page import (
     class_colors,
     count,
     hex_color,
-    number,
-    percent,
     plural,
 )
-from segiou.report.provenance import making
+from segiou.report.provenance import EXAMPLES, Making, PageOptions, making
 from segiou.report.report import ClassRow, Report
+from segiou.report.wording import (
+    boundary_lines,
+    boundary_note,
+    cell,
+    coefficient,
+    signed,
+    skipped_text,
+)
 
 if TYPE_CHECKING:
     from segiou.analysis.imbalance import Imbalance
     from segiou.analysis.intervals import Intervals
-    from segiou.report.report import Report
     from segiou.runs.run import Run
 
 __all__ = [
@@ -47,276 +51,21 @@ __all__ = [
     "Distribution",
     "Score",
     "Step",
-    "boundaries",
-    "class_lines",
     "distribution",
+    "gallery_context",
     "gap_steps",
+    "making_context",
     "render_report",
-    "scores",
-    "skipped_text",
     "write_html",
 ]
 
-
-def boundaries(report: Report) -> dict[str, Any] | None:
-    """Heads, rows of the classes that have a value, summary and note; None without any."""
-    if not report.boundary:
-        return None
-    heads, *rows, means, covered = boundary_lines(report)
-    return {
-        "heads": heads[1:],
-        "rows": [row for row in rows if any(cell != "–" for cell in row[1:])],
-        "summary": [means, covered],
-        "note": boundary_note(report),
-    }
-
-
 _BINS = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Score:
-    """A number of the headline, with its interval and what it is."""
-
-    name: str
-    text: str
-    range: Range | None
-    about: str
-
-
-def scores(report: Report, bounds: Bounds) -> list[Score]:
-    """The numbers beside mean IoU and those on the way to it."""
-    found = (
-        ("mean_dice", "Mean Dice", "mean of 2TP / (2TP + FP + FN)"),
-        ("frequency_weighted_iou", "Weighted IoU", "IoU weighted by truth pixels"),
-        ("cohen_kappa", "Cohen’s kappa", "agreement beyond chance"),
-    )
-    shown = [
-        Score(name, number(getattr(report, key)), bounds.overall.get(key), about)
-        for key, name, about in found
-    ]
-    per_image = image_scores(report)
-    if not np.isnan(per_image).all():
-        mean = number(float(np.nanmean(per_image)))
-        shown.append(Score("Mean over images", mean, None, "mean IoU of each image, averaged"))
-    ignored = report.ignored / report.pixels if report.pixels else math.nan
-    shown.append(Score("Ignored", percent(ignored), None, "of the pixels, by their truth"))
-    return shown
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A bar on the way from pixel accuracy to mean IoU.
-
-    Attributes
-    ----------
-    name : str
-    kind : {"accuracy", "imbalance", "recall", "positives", "iou"}
-    low, high : float
-        Where the bar begins and ends.
-    text : str
-        Its value.
-    about : str
-    range : (float, float) or None
-        Interval of a score.
-    baseline : float or None
-        The score of always answering the most frequent class.
-    """
-
-    name: str
-    kind: str
-    low: float
-    high: float
-    text: str
-    about: str
-    range: Range | None = None
-    baseline: float | None = None
-
-
-def gap_steps(report: Report, bounds: Bounds) -> list[Step]:
-    """PA − mIoU = (PA − mAcc) + (mAcc − mIoU), as bars; empty where a score is undefined."""
-    pa, recall, iou = report.pixel_accuracy, report.mean_accuracy, report.mean_iou
-    if any(math.isnan(x) for x in (pa, recall, iou)):
-        return []
-    majority = report.majority
-    return [
-        Step(
-            "Pixel accuracy",
-            "accuracy",
-            0,
-            pa,
-            number(pa),
-            "every pixel has one vote",
-            bounds.overall.get("pixel_accuracy"),
-            majority["pixel_accuracy"],
-        ),
-        _difference("imbalance", "imbalance", pa, recall, "classes vote instead of pixels"),
-        Step(
-            "Mean accuracy",
-            "recall",
-            0,
-            recall,
-            number(recall),
-            "mean recall of the classes",
-            bounds.overall.get("mean_accuracy"),
-        ),
-        _difference("false positives", "positives", recall, iou, "charged by IoU only"),
-        Step(
-            "Mean IoU",
-            "iou",
-            0,
-            iou,
-            number(iou),
-            "every class has one vote",
-            bounds.overall.get("mean_iou"),
-            majority["mean_iou"],
-        ),
-    ]
-
-
-def _difference(name: str, kind: str, start: float, end: float, about: str) -> Step:
-    sign = "−" if end <= start else "+"
-    size = f"{abs(start - end):.4f}"
-    return Step(
-        f"{sign}\N{NO-BREAK SPACE}{name}",
-        kind,
-        min(start, end),
-        max(start, end),
-        size if float(size) == 0 else f"{sign}{size}",
-        about,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class ClassLine:
-    """A class as the page shows it."""
-
-    index: int
-    row: ClassRow
-    color: str
-    range: Range | None
-    notes: tuple[str, ...]
-
-    @property
-    def gap(self) -> float:
-        """Recall minus IoU: what false positives cost the class."""
-        return self.row.recall - self.row.iou
-
-    @property
-    def share_bar(self) -> float:
-        """The share on a square root scale, so that rare classes can be seen."""
-        return 0.0 if math.isnan(self.row.share) else self.row.share**0.5
-
-
-def class_lines(
-    report: Report, colors: Sequence[tuple[int, int, int]], bounds: Bounds
-) -> list[ClassLine]:
-    """All classes in the label set's order."""
-    lines = []
-    for index, row in enumerate(report.classes):
-        notes = [row.status] if row.status else []
-        if not report.include[index]:
-            notes.append("not in the means")
-        if row.name in bounds.unsure:
-            notes.append(bounds.unsure[row.name])
-        lines.append(
-            ClassLine(
-                index, row, hex_color(colors[index]), bounds.classes.get(row.name), tuple(notes)
-            )
-        )
-    return lines
-
-
-def skipped_text(report: Report) -> str:
-    """Which classes the mean leaves out, and why."""
-    by_reason: dict[str, list[str]] = {}
-    for index, why in report.iou_mean.skipped.items():
-        by_reason.setdefault(why, []).append(report.class_names[index])
-    return "; ".join(
-        f"{len(names)} classes ({why})" if len(names) > 8 else f"{', '.join(names)} ({why})"
-        for why, names in by_reason.items()
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Bin:
-    """Images whose score lies in an interval."""
-
-    low: float
-    high: float
-    images: int
-
-
-@dataclass(frozen=True, slots=True)
-class Distribution:
-    """How a score is spread over the images.
-
-    Attributes
-    ----------
-    bins : tuple of Bin
-    most : int
-        Images of the fullest bin.
-    marks : tuple of (str, str, float)
-        Places to be named: what, key, where.
-    facts : tuple of (str, str)
-    undefined : int
-        Images without a score.
-    values : tuple of float
-        The scores, sorted; empty where there are too many to draw each.
-    """
-
-    bins: tuple[Bin, ...]
-    most: int
-    marks: tuple[tuple[str, str, float], ...]
-    facts: tuple[tuple[str, str], ...]
-    undefined: int
-    values: tuple[float, ...]
-
-
-def image_scores(report: Report) -> Floats:
-    """Mean IoU of each image over the classes in its truth, NaN where it has none."""
-    if report.per_image is None:
-        return np.zeros(0)
-    return image_means(report.per_image, include=report.include)
-
-
-def distribution(report: Report) -> Distribution | None:
-    """The spread of mean IoU over images; None where images were not kept apart."""
-    scores = image_scores(report)
-    defined = np.sort(scores[~np.isnan(scores)])
-    if not defined.size:
-        return None
-    counts, edges = np.histogram(defined, _BINS, (0.0, 1.0))
-    bins = tuple(
-        Bin(float(low), float(high), int(n))
-        for low, high, n in zip(edges[:-1], edges[1:], counts, strict=True)
-    )
-    worst = float(worst_mean(defined, 10))
-    facts = (
-        ("mean over images", number(float(defined.mean()))),
-        ("median", number(float(np.median(defined)))),
-        ("worst 10 % of the images, mean", number(worst)),
-        ("best image", number(float(defined[-1]))),
-        ("images below one half", f"{(defined < 0.5).sum()} ({percent((defined < 0.5).mean())})"),
-    )
-    marks = (
-        ("mean over images", "mean", float(defined.mean())),
-        ("data set", "dataset", report.mean_iou),
-    )
-    return Distribution(
-        bins,
-        int(counts.max()),
-        tuple(mark for mark in marks if not math.isnan(mark[2])),
-        facts,
-        int(np.isnan(scores).sum()),
-        tuple(defined.tolist()) if defined.size <= 400 else (),
-    )
-
-
 _DUMBBELLS = 40
 _CELLS = 12
 #: Of fewer images an interval would say nothing.
 _FEWEST_IMAGES = 3
+#: Images up to which each is drawn in the histogram.
+_DRAWN = 400
 
 
 def render_report(
@@ -326,7 +75,7 @@ def render_report(
     intervals: Iterable[Intervals] | None = None,
     imbalance: Imbalance | None = None,
     images: str | Path | None = None,
-    examples: int = 24,
+    examples: int = EXAMPLES,
     seed: int = 0,
     read: Reader | None = None,
 ) -> str:
@@ -340,13 +89,14 @@ def render_report(
         make it again.
     intervals : iterable of Intervals, optional
         Bootstrap intervals to be drawn, one entry a metric; by default those
-        over images, where they were kept apart. Pass intervals over groups
+        over images, where their counts were kept. Pass intervals over groups
         where images belong together, and an empty list for none.
     imbalance : Imbalance, optional
         Its sentences explain pixel accuracy against mean IoU; made from the
         report by default.
     images : str or path, optional
-        Folder of photographs, matched to the images by name.
+        Folder of images (photographs, slices) that lie under the masks in the
+        gallery, matched by name as :func:`segiou.report.match_images` says.
     examples : int
         Images in the gallery, at most; 0 for none.
     seed : int
@@ -385,38 +135,22 @@ def render_report(
     shown = None
     if run is not None and examples:
         shown = gallery(run, colors, images=images, examples=examples, seed=seed, read=read)
-    lines = class_lines(report, colors, bounds)
+    lines = _class_lines(report, colors, bounds)
     context = {
         **_headings(report),
         **_numbers(report, bounds, lines),
-        **confusion_context(report),
+        **_confusion_context(report),
         **gallery_context(shown, lines),
-        **_making(report, run),
-        "boundaries": boundaries(report),
+        **making_context([("", making(report, run, PageOptions(str(images or ""), examples)))]),
+        "boundaries": _boundaries(report),
         "sentences": _explained(report) if imbalance is None else imbalance.sentences(),
     }
     data = {
         "names": list(report.class_names),
-        "confusion": confusion_data(report),
+        "confusion": _confusion_data(report),
         "gallery": None if shown is None else shown.payload(),
     }
     return assemble("report.html", context, data)
-
-
-def _intervals(report: Report) -> list[Intervals]:
-    """Intervals over images of what the headline and the classes show."""
-    counts = report.per_image
-    if counts is None or len(counts.tp) < _FEWEST_IMAGES:
-        return []
-    # The pixel accuracy of overlapping channels is that of yes and no, another one.
-    metrics = ("iou", "recall", *(["pixel_accuracy"] if report.matrix.size else []))
-    return [bootstrap(report, metric) for metric in metrics]
-
-
-def _explained(report: Report) -> list[str]:
-    if not report.matrix.size:
-        return []
-    return explain(report).sentences()
 
 
 def write_html(path: str | Path, report: Report, **options: Any) -> Path:
@@ -430,6 +164,22 @@ def write_html(path: str | Path, report: Report, **options: Any) -> Path:
         As for :func:`render_report`.
     """
     return write_whole(path, render_report(report, **options))
+
+
+def _intervals(report: Report) -> list[Intervals]:
+    """Intervals over images, of the scores that the headline and the classes show."""
+    counts = report.per_image
+    if counts is None or len(counts.tp) < _FEWEST_IMAGES:
+        return []
+    # The pixel accuracy of overlapping channels is that of yes and no, another one.
+    metrics = ("iou", "recall", *(["pixel_accuracy"] if report.matrix.size else []))
+    return [bootstrap(report, metric) for metric in metrics]
+
+
+def _explained(report: Report) -> list[str]:
+    if not report.matrix.size:
+        return []
+    return explain(report).sentences()
 
 
 def _headings(report: Report) -> dict[str, Any]:
@@ -457,7 +207,7 @@ def _numbers(report: Report, bounds: Bounds, lines: list[ClassLine]) -> dict[str
     return {
         "report": report,
         "bounds": bounds,
-        "scores": scores(report, bounds),
+        "scores": _scores(report, bounds),
         "steps": gap_steps(report, bounds),
         "skipped": skipped_text(report),
         "lines": lines,
@@ -470,7 +220,193 @@ def _numbers(report: Report, bounds: Bounds, lines: list[ClassLine]) -> dict[str
     }
 
 
-def confusion_context(report: Report) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A number of the headline, with its interval and what it is."""
+
+    name: str
+    text: str
+    range: Range | None
+    about: str
+
+
+def _scores(report: Report, bounds: Bounds) -> list[Score]:
+    """The numbers beside mean IoU and those on the way to it."""
+    kappa = coefficient(report.cohen_kappa)
+    weighted = cell(report.frequency_weighted_iou)
+    found = (
+        ("mean_dice", "Mean Dice", cell(report.mean_dice), "mean of 2TP / (2TP + FP + FN)"),
+        ("frequency_weighted_iou", "Weighted IoU", weighted, "IoU weighted by truth pixels"),
+        ("cohen_kappa", "Cohen’s kappa", kappa, "agreement beyond chance"),
+    )
+    shown = [Score(name, text, bounds.overall.get(key), about) for key, name, text, about in found]
+    per_image = _image_scores(report)
+    if not np.isnan(per_image).all():
+        mean = cell(float(np.nanmean(per_image)))
+        shown.append(Score("Mean over images", mean, None, "mean IoU of each image, averaged"))
+    ignored = report.ignored / report.pixels if report.pixels else math.nan
+    shown.append(Score("Ignored", cell(ignored), None, "of the pixels, by their truth"))
+    return shown
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A bar on the way from pixel accuracy to mean IoU.
+
+    Attributes
+    ----------
+    name : str
+    kind : {"accuracy", "imbalance", "recall", "positives", "iou"}
+    low, high : float
+        Where the bar begins and ends.
+    text : str
+        Its value.
+    about : str
+    range : (float, float) or None
+        Interval of a score.
+    baseline : float or None
+        The score of the majority baseline.
+    """
+
+    name: str
+    kind: str
+    low: float
+    high: float
+    text: str
+    about: str
+    range: Range | None = None
+    baseline: float | None = None
+
+
+def gap_steps(report: Report, bounds: Bounds) -> list[Step]:
+    """PA − mIoU = (PA − mAcc) + (mAcc − mIoU), as bars; empty where a score is undefined."""
+    pa, recall, iou = report.pixel_accuracy, report.mean_accuracy, report.mean_iou
+    if any(math.isnan(x) for x in (pa, recall, iou)):
+        return []
+
+    def score(name: str, key: str, kind: str, value: float, about: str) -> Step:
+        baseline = report.majority.get(key)
+        return Step(name, kind, 0, value, cell(value), about, bounds.overall.get(key), baseline)
+
+    return [
+        score("Pixel accuracy", "pixel_accuracy", "accuracy", pa, "every pixel has one vote"),
+        _difference("imbalance", "imbalance", pa, recall, "classes vote instead of pixels"),
+        score("Mean accuracy", "mean_accuracy", "recall", recall, "mean recall of the classes"),
+        _difference("false positives", "positives", recall, iou, "only IoU counts them"),
+        score("Mean IoU", "mean_iou", "iou", iou, "every class has one vote"),
+    ]
+
+
+def _difference(name: str, kind: str, start: float, end: float, about: str) -> Step:
+    sign = "−" if end <= start else "+"
+    title = f"{sign}\N{NO-BREAK SPACE}{name}"
+    return Step(title, kind, min(start, end), max(start, end), signed(end - start), about)
+
+
+@dataclass(frozen=True, slots=True)
+class ClassLine:
+    """A class as the page shows it."""
+
+    index: int
+    row: ClassRow
+    color: str
+    range: Range | None
+    notes: tuple[str, ...]
+
+    @property
+    def gap(self) -> float:
+        """Recall minus IoU: what false positives cost the class."""
+        return self.row.recall - self.row.iou
+
+    @property
+    def share_bar(self) -> float:
+        """The share on a square root scale, so that rare classes can be seen."""
+        return 0.0 if math.isnan(self.row.share) else self.row.share**0.5
+
+
+def _class_lines(
+    report: Report, colors: Sequence[tuple[int, int, int]], bounds: Bounds
+) -> list[ClassLine]:
+    """All classes in the label set's order."""
+    lines = []
+    for index, row in enumerate(report.classes):
+        notes = [row.status] if row.status else []
+        if not report.include[index]:
+            notes.append("not in the means")
+        if row.name in bounds.unsure:
+            notes.append(bounds.unsure[row.name])
+        lines.append(
+            ClassLine(
+                index, row, hex_color(colors[index]), bounds.classes.get(row.name), tuple(notes)
+            )
+        )
+    return lines
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """How a score is spread over the images.
+
+    Attributes
+    ----------
+    bins : tuple of (float, float, int)
+        From, to, images.
+    most : int
+        Images of the fullest bin.
+    marks : tuple of (str, str, float)
+        Places to be named: what, key, where.
+    facts : tuple of (str, str)
+    undefined : int
+        Images without a score.
+    values : tuple of float
+        The scores, sorted; empty where there are too many to draw each.
+    """
+
+    bins: tuple[tuple[float, float, int], ...]
+    most: int
+    marks: tuple[tuple[str, str, float], ...]
+    facts: tuple[tuple[str, str], ...]
+    undefined: int
+    values: tuple[float, ...]
+
+
+def _image_scores(report: Report) -> Floats:
+    """Mean IoU of each image over the classes in its truth, NaN where it has none."""
+    if report.per_image is None:
+        return np.zeros(0)
+    return image_means(report.per_image, include=report.include)
+
+
+def distribution(report: Report) -> Distribution | None:
+    """How the mean IoU of images is spread; None where their counts were not kept."""
+    scores = _image_scores(report)
+    defined = np.sort(scores[~np.isnan(scores)])
+    if not defined.size:
+        return None
+    counts, edges = np.histogram(defined, _BINS, (0.0, 1.0))
+    below = defined < 0.5
+    facts = (
+        ("mean over images", cell(float(defined.mean()))),
+        ("median", cell(float(np.median(defined)))),
+        ("mean of the worst 10 % of the images", cell(float(worst_mean(defined, 10)))),
+        ("best image", cell(float(defined[-1]))),
+        ("images below 50 %", f"{below.sum()} ({cell(below.mean())})"),
+    )
+    marks = (
+        ("mean over images", "mean", float(defined.mean())),
+        ("data set", "dataset", report.mean_iou),
+    )
+    return Distribution(
+        tuple(zip(edges[:-1].tolist(), edges[1:].tolist(), counts.tolist(), strict=True)),
+        int(counts.max()),
+        tuple(mark for mark in marks if not math.isnan(mark[2])),
+        facts,
+        int(np.isnan(scores).sum()),
+        tuple(defined.tolist()) if defined.size <= _DRAWN else (),
+    )
+
+
+def _confusion_context(report: Report) -> dict[str, Any]:
     """What the section of confusions shows; overlapping channels have none."""
     tally, names = report.tally, report.class_names
     if not report.matrix.size:
@@ -490,7 +426,7 @@ def confusion_context(report: Report) -> dict[str, Any]:
     }
 
 
-def confusion_data(report: Report) -> dict[str, Any] | None:
+def _confusion_data(report: Report) -> dict[str, Any] | None:
     """What the script of the confusions needs."""
     if not report.matrix.size:
         return None
@@ -500,6 +436,19 @@ def confusion_data(report: Report) -> dict[str, Any] | None:
         "lens": min(ious)[1] if ious else None,
         "matrix": report.matrix.tolist(),
         "unassigned": unassigned.tolist() if unassigned.any() else None,
+    }
+
+
+def _boundaries(report: Report) -> dict[str, Any] | None:
+    """Heads, rows of the classes that have a value, summary and note; None without any."""
+    if not report.boundary:
+        return None
+    heads, *rows, means, covered = boundary_lines(report)
+    return {
+        "heads": heads[1:],
+        "rows": [row for row in rows if any(cell != "–" for cell in row[1:])],
+        "summary": [means, covered],
+        "note": boundary_note(report),
     }
 
 
@@ -517,27 +466,14 @@ def gallery_context(shown: Gallery | None, lines: list[Any]) -> dict[str, Any]:
     }
 
 
-def _making(report: Report, run: Run | None) -> dict[str, Any]:
-    made = making(report, run)
+def making_context(makings: Sequence[tuple[str, Making]]) -> dict[str, Any]:
+    """What the section on how it was made shows, of each title."""
     return {
-        "makings": [
-            {
-                "title": "",
-                "facts": made.facts,
-                "skipped": made.skipped,
-                "skipped_more": made.skipped_more,
-            }
-        ],
+        "makings": makings,
         "recipes": [
-            (title, text)
-            for title, text in ((_command_title(report), made.command), ("In Python", made.python))
-            if text
+            (f"{title}, {how}" if title else f"{how[:1].upper()}{how[1:]}", text)
+            for title, made in makings
+            for how, text in made.recipes
         ],
-        "toml": made.toml,
+        "toml": makings[0][1].toml,
     }
-
-
-def _command_title(report: Report) -> str:
-    grouped = report.intervals is not None and report.intervals.unit == "group"
-    # A run does not know by which rule its images were grouped.
-    return f"On the command line{'; add your --group-by' if grouped else ''}"

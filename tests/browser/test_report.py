@@ -14,7 +14,7 @@ NAMES = ["road", "car", HOSTILE, 'pole" onload="alert(2)', "bus"]
 FILE = '"><img src=x onerror=alert(3)>'
 BREAKOUT = "</script><script>alert(4)</script>"
 
-# Columns: both right (0), missed (1), wrongly given (1), ignored, other right.
+# Columns: both correct (0), missed (1), false positive (1), ignored, other correct.
 TRUTH = np.array([[0, 1, 0, 255, 1, 2, 3, 0]] * 4, np.uint8)
 PRED = np.array([[0, 0, 1, 1, 1, 2, 2, 0]] * 4, np.uint8)
 TP, FN, FP = [22, 158, 132], [31, 105, 214], [243, 138, 34]
@@ -37,8 +37,8 @@ def report_url(tmp_path_factory):
             truth, pred = TRUTH, PRED
         Image.fromarray(truth).save(folder / "truth" / f"{stem}.png")
         Image.fromarray(pred).save(folder / "pred" / f"{stem}.png")
-    photograph = np.full((4, 8, 3), 100, np.uint8)
-    Image.fromarray(photograph).save(folder / "images" / "scene_0.png")
+    image = np.full((4, 8, 3), 100, np.uint8)
+    Image.fromarray(image).save(folder / "images" / "scene_0.png")
     labels = segiou.LabelSet.from_names(NAMES, ignore=255)
     run = segiou.score_folder(folder / "truth", folder / "pred", labels=labels, name=BREAKOUT)
     page = render_report(run.report(), run=run, images=folder / "images")
@@ -84,6 +84,10 @@ def test_hostile_names_are_only_text(report, until):
     assert report.evaluate("document.scripts.length") == 2
 
 
+def percentage(text):
+    return float(text.removesuffix(" %"))
+
+
 def test_classes_are_sorted_by_a_click(report):
     head = report.locator("#class-table thead th").nth(1)
     button = head.get_by_role("button", name="IoU")
@@ -91,13 +95,14 @@ def test_classes_are_sorted_by_a_click(report):
     button.click()
     assert head.get_attribute("aria-sort") == "descending"
     values = [
-        float(text) for text in report.locator("#class-table tbody tr:visible b").all_inner_texts()
+        percentage(text)
+        for text in report.locator("#class-table tbody tr:visible b").all_inner_texts()
     ]
     assert values == sorted(values, reverse=True)
     button.press("Enter")
     assert head.get_attribute("aria-sort") == "ascending"
     assert [
-        float(t) for t in report.locator("#class-table tbody tr:visible b").all_inner_texts()
+        percentage(t) for t in report.locator("#class-table tbody tr:visible b").all_inner_texts()
     ] == sorted(values)
     assert "ascending" in report.locator("#live").inner_text()
     button.click()
@@ -149,7 +154,7 @@ def test_heat_map_reads_the_cell_under_pointer_and_keys(report):
     for key in ("ArrowDown", "ArrowDown", "ArrowRight", "ArrowLeft", "ArrowLeft"):
         heat.press(key)
     readout = report.locator("#heat-readout")
-    assert readout.inner_text().startswith("car answered as road")
+    assert readout.inner_text().startswith("car predicted as road")
     cell = report.evaluate(
         """() => {
             const map = document.getElementById("heat-map");
@@ -164,7 +169,7 @@ def test_heat_map_reads_the_cell_under_pointer_and_keys(report):
         "JSON.parse(document.getElementById('data').textContent).confusion.matrix[0][1]"
     )
     lines = readout.inner_text().split("\n")
-    assert lines[0] == "road answered as car"
+    assert lines[0] == "road predicted as car"
     assert lines[1].replace("\N{NARROW NO-BREAK SPACE}", "") == f"{pixels} pixels"
 
 
@@ -200,7 +205,7 @@ def test_overlay_shows_what_is_right_and_wrong(report, until):
     until(report, "document.querySelectorAll('[data-painted=\"1\"]').length === 10")
     assert canvas_row(report, 9) == [PAPER, FN, FP, IGNORED, TP, PAPER, PAPER, PAPER]
     assert report.locator("#overlay-key span").count() == 3
-    # On a photograph the ground shows through, in grey.
+    # On an image the ground shows through, in grey.
     ground = canvas_row(report, 0)
     assert [120, 120, 120] in ground
 
@@ -215,7 +220,9 @@ def test_gallery_is_chosen_from_ordered_and_opened(report, until):
     assert "bus is not in this image" in cards.first.inner_text()
     report.locator("#gallery-class").select_option(label="car")
     report.locator("#gallery-sort").check()
-    ious = [float(t) for t in report.locator(".example:visible .class-iou b").all_inner_texts()]
+    ious = [
+        percentage(t) for t in report.locator(".example:visible .class-iou b").all_inner_texts()
+    ]
     assert ious == sorted(ious)
     title = cards.first.locator("h3").inner_text()
     cards.first.locator(".open").press("Enter")

@@ -146,7 +146,7 @@ def test_a_page_is_written_each_epoch(lightning, module, loader, answer, streets
     page = (path.parent / "val-1.html").read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>")
     assert "val, epoch 1" in page
-    assert f"{answer.mean_iou():.4f}" in page
+    assert f"{100 * answer.mean_iou():.2f} %" in page
     assert all(name in page for name in streets.names)
     with pytest.raises(ValueError, match=r"the ending '\.pdf' means no format"):
         SegmentationScores(2, report="report.pdf")

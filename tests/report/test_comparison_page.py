@@ -32,12 +32,12 @@ def found(runs):
 def test_page_says_what_the_comparison_holds(runs, found):
     page = render_comparison(found, *runs)
     pair = found.pairs[0]
-    assert f"+{pair.overall.delta:.4f}" in page
+    assert f"+{100 * pair.overall.delta:.2f}</b> points" in page
     assert "&lt;b&gt;pole&lt;/b&gt;" in page
     assert "<b>pole" not in page
     assert "i&gt; against small" in page
     for difference in pair.classes:
-        assert f"{difference.b:.4f}" in page
+        assert f"{100 * difference.b:.2f} %" in page
     assert "out/small" not in page[: page.index('id="making"')]
 
 
@@ -80,5 +80,5 @@ def test_page_is_written(tmp_path, runs, found):
 
 def test_differences_of_the_images_are_not_called_losses(runs, found):
     page = render_comparison(found, *runs)
-    assert "<dt>lowest difference</dt>" in page
+    assert "<dt>lowest difference, points</dt>" in page
     assert "loss" not in page[page.index('id="images"') : page.index("</dl>")]

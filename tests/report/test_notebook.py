@@ -69,9 +69,9 @@ def test_text_is_there_for_those_who_show_no_html(run, what):
 def test_numbers_of_the_table(run):
     words = Fragment(run._repr_html_()).words
     report = run.report()
-    assert f"Mean IoU {report.mean_iou:.4f}" in words
+    assert f"Mean IoU {100 * report.mean_iou:.2f} %" in words
     for row in report.classes:
-        assert f"{row.iou:.4f}" in words
+        assert f"{100 * row.iou:.2f} %" in words
     matrix = report.matrix
     assert f"{100 * matrix[0, 0] / matrix[0].sum():.0f}" in words
 
@@ -87,7 +87,7 @@ def test_overlapping_channels_are_shown_without_a_matrix():
     channels = ChannelCounts(["edema", "tumour"])
     channels.update([[[1, 1, 0]], [[0, 1, 0]]], [[[1, 0, 0]], [[0, 1, 1]]], axis=0)
     text = " ".join(Fragment(channels.report()._repr_html_()).words)
-    assert "0.5000" in text
+    assert "50.00 %" in text
     assert "Confusion matrix" not in text
 
 

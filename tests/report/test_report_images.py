@@ -1,4 +1,4 @@
-"""What a report says image by image: averages, worst cases, the worst images."""
+"""What a report says of images: means over images, worst cases, the worst images."""
 
 from __future__ import annotations
 
@@ -41,30 +41,41 @@ def test_averages_by_hand(run):
 
 
 def test_the_text_says_them_and_what_they_do_not_see(run):
-    text = run.report().to_text()
-    assert "image by image  0.6148  each image's mean over its classes (I)" in text
-    assert "worst 10 % of images 0.2500" in text
+    text = run.report().to_text(width=140)
     assert (
-        "class by class  0.5065  each class's mean over its images (C); worst 10 % of each 0.2500"
-        in text
+        "mean over images            61.48 %  I: mean IoU of each image, averaged; "
+        "worst 10 % of images: 25.00 %\n" in text
     )
-    assert "predicted in images whose truth has none, unseen by I and C: b in 1\n" in text
+    assert (
+        "mean over images per class  50.65 %  C: mean over the images that have the class, "
+        "averaged; worst 10 % of images: 25.00 %\n" in text
+    )
+    assert "predicted in images whose truth has none, which I and C do not count: b in 1\n" in text
+
+
+@pytest.mark.parametrize("width", [24, 30, 44, 60, 80])
+def test_no_word_is_broken_where_it_is_narrow(run, width):
+    text = run.report(intervals=run.intervals(resamples=20)).to_text(width=width)
+    wide = run.report(intervals=run.intervals(resamples=20)).to_text(width=200)
+    head, _ = text.split("\nclass ", 1)
+    assert set(head.split()) <= set(wide.split())
+    assert not re.search(r"\d\n *%", text)
 
 
 def test_many_false_positive_classes_are_not_all_named():
     run = segiou.score([[[0] * 6], [[0]]], [[[0, 1, 2, 3, 4, 5]], [[2]]], labels=6)
-    assert "by I and C: 2 in 2, 1 in 1, 3 in 1, 4 in 1, 5 in 1\n" in str(run)
+    assert "2 in 2, 1 in 1, 3 in 1, 4 in 1 and 5 in 1\n" in run.report().to_text(width=120)
     run = segiou.score([[[0] * 7], [[0]]], [[[0, 1, 2, 3, 4, 5, 6]], [[2]]], labels=7)
-    assert "2 in 2, 1 in 1, 3 in 1, 4 in 1, 2 more" in str(run)
+    assert "2 in 2, 1 in 1, 3 in 1, 4 in 1, 5 in 1 and 1 more" in run.report().to_text(width=120)
 
 
 def test_one_image_or_none_has_no_averages_to_show(run):
     for report in (run.select(["y"]).report(), run.select([]).report()):
-        assert "image by image" not in str(report)
+        assert "mean over images" not in str(report)
     matrix = segiou.ConfusionMatrix(2).update([0], [1]).report()
     assert matrix.fine_grained is None
     assert matrix.to_dict()["fine_grained"] is None
-    assert "image by image" not in str(matrix)
+    assert "mean over images" not in str(matrix)
 
 
 def test_excluded_classes_take_no_part():
@@ -100,12 +111,12 @@ def test_reports_list_the_worst_images(run):
         ("y", 0.5, None),
         ("x", 8 / 9, None),
     ]
-    assert re.search(r"worst images +iou:a\n─+\ny +0.5000\nx +0.8889\n", report.to_text())
-    assert "| y | 0.5000 |\n| x | 0.8889 |\n" in report.to_markdown()
+    assert re.search(r"worst images +iou:a\n─+\ny +50.00 %\nx +88.89 %\n", report.to_text())
+    assert "| y | 50.00 % |\n| x | 88.89 % |\n" in report.to_markdown()
     assert run.report().to_dict()["worst_images"] is None
 
 
 def test_a_tiny_influence_is_not_shown_as_none():
     truth = [[[0] * 100_000]] * 2
     run = segiou.score(truth, [truth[0], [[0] * 99_999 + [1]]], labels=2, exclude="1")
-    assert "-5e-06" in str(run.report(worst=1, worst_by="influence"))
+    assert "-0.0005 %" in str(run.report(worst=1, worst_by="influence"))

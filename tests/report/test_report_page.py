@@ -75,7 +75,7 @@ def test_numbers_are_those_of_the_report(folders):
     report = run.report()
     text = text_of(run.to_html())
     for value in (report.mean_iou, report.pixel_accuracy, report.mean_accuracy, report.mean_dice):
-        assert f"{value:.4f}" in text
+        assert f"{100 * value:.2f} %" in text
     assert "over 4 of 4 classes" in text
     assert "95 % bootstrap intervals over 5 images" in text
     assert report.protocol.description[1:] in text
@@ -106,7 +106,7 @@ def test_page_stays_small_for_19_classes_and_24_images(tmp_path):
     save(tmp_path / "images", images)
     run = segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=19)
     page = run.to_html(images=tmp_path / "images")
-    assert page.count('class="photograph"') == 24
+    assert page.count('class="under"') == 24
     assert len(page.encode()) < 1_500_000
 
 
@@ -118,21 +118,24 @@ def test_gone_files_are_said(folders):
     assert run.to_html().count('class="mask"') == 8
 
 
-def test_photographs_are_found_by_name_and_their_absence_said(folders):
+def test_images_are_found_by_name_and_their_absence_said(folders):
     save(folders / "images", {"01": np.zeros((12, 18, 3), np.uint8)})
     run = score(folders)
     page = run.to_html(images=folders / "images")
-    assert page.count('class="photograph"') == 1
-    assert text_of(page).count("no photograph") == 4
+    # Where an image has no file there is no empty panel.
+    assert page.count('class="under"') == 1
+    assert (page.count('class="panels panels-4"'), page.count('class="panels panels-3"')) == (1, 4)
+    assert "1 of 5 images have a file in" in text_of(page)
+    assert "such as 01.png of 01; 4 have none, such as 00." in text_of(page)
     (folders / "others").mkdir()
-    assert "No photograph in" in text_of(run.to_html(images=folders / "others"))
+    assert "0 of 5 images have a file in" in text_of(run.to_html(images=folders / "others"))
     with pytest.raises(FileNotFoundError, match="nowhere is no folder"):
         run.to_html(images=folders / "nowhere")
 
 
-def test_damaged_photograph_is_said(folders):
+def test_a_damaged_image_is_said(folders):
     (folders / "images").mkdir()
-    (folders / "images" / "01.jpg").write_bytes(b"\xff\xd8\xff no photograph")
+    (folders / "images" / "01.jpg").write_bytes(b"\xff\xd8\xff no image")
     page = score(folders).to_html(images=folders / "images")
     assert "01.jpg cannot be shown" in text_of(page)
 
@@ -149,7 +152,7 @@ def test_overlapping_channels_have_no_confusions():
     channels = ChannelCounts(["edema", "tumour"])
     channels.update([[[1, 1, 0]], [[0, 1, 0]]], [[[1, 0, 0]], [[0, 1, 1]]], axis=0)
     page = channels.report().to_html()
-    assert "0.5000" in text_of(page)
+    assert "50.00 %" in text_of(page)
     assert "values (pixels × channels)" in text_of(page)
     assert 'id="confusions"' not in page
 
@@ -187,25 +190,35 @@ def test_command_makes_the_report_again(folders):
     page = run.to_html()
     command = unescape(re.search(r"<code>(segiou score .*?)</code>", page).group(1))
     words = shlex.split(command)
-    # This wiring is the command line's own; without it the rest must parse.
-    at = words.index("--html")
-    parsed = build_parser().parse_args(words[1:at] + words[at + 2 :])
+    parsed = build_parser().parse_args(words[1:])
     assert (parsed.truth, parsed.pred) == (str(folders / "truth"), str(folders / "pred"))
     assert parsed.protocol == "detectron2"
     assert (parsed.ignore, parsed.exclude) == ([-9], ["b"])
     assert "The label set as TOML" in page
 
 
-def test_python_makes_the_same_numbers_again(folders):
+def test_python_makes_the_same_page_again(folders, monkeypatch):
+    save(folders / "images", {"01": np.zeros((12, 18, 3), np.uint8)})
+    monkeypatch.chdir(folders)
     with pytest.warns(UserWarning, match="ignored values belong"):
-        run = segiou.score_folder(
-            folders / "truth", folders / "pred", labels=4, ignore=3, exclude=["1"]
-        )
-    source = unescape(re.search(r"<code>(import segiou.*?)</code>", run.to_html(), re.S).group(1))
+        run = segiou.score_folder("truth", "pred", labels=4, ignore=3, exclude=["1"])
+    intervals = run.intervals(protocol="detectron2", level=0.9, resamples=20)
+    report = run.report("detectron2", intervals=intervals)
+    page = report.to_html(run=run, images="images", examples=3)
+    with pytest.warns(UserWarning, match="ignored values belong"):
+        names = made_by(page)
+    assert names["report"].to_json() == report.to_json()
+    assert (folders / "report.html").read_text(encoding="utf-8") == page
+    command = shlex.split(unescape(re.search(r"<code>(segiou score .*?)</code>", page).group(1)))
+    assert {"--images=images", "--examples=3", "--level=0.9"} < set(command)
+
+
+def made_by(page):
+    """What the Python code that a page shows makes."""
+    source = unescape(re.search(r"<code>(import segiou.*?)</code>", page, re.S).group(1))
     names = {}
-    with pytest.warns(UserWarning, match="ignored values belong"):
-        exec(source.replace("print(run.report())", ""), names)
-    assert names["run"].report().to_json() == run.report().to_json()
+    exec(source.replace("'custom.toml'", "['a', 'b', 'c', 'd']"), names)
+    return names
 
 
 def test_what_was_left_out_is_listed_and_left_out_again(folders):
@@ -262,30 +275,26 @@ def test_few_images_are_said_once_and_few_of_many_beside_the_class():
     assert "4 images are few: the interval is only a hint" in page(4)
     for text in (page(4), page(12)):
         assert re.findall(r"\w+ in \d+ images? only", text) == ["pole in 1 image only"]
-    assert "95 % interval 1.0000 to 1.0000" in page(12)
+    assert "95 % interval 100.00 to 100.00 %" in page(12)
 
 
 @pytest.mark.parametrize(
     "options", [True, BoundaryOptions(["3%", 2], tolerances=1, spacing=(1, 2))]
 )
-def test_command_and_python_measure_boundaries_again(folders, options):
+def test_command_and_python_measure_boundaries_again(folders, options, monkeypatch):
     run = score(folders, boundary=options)
     intervals = run.intervals(resamples=20, seed=3)
     report = run.report(intervals=intervals)
     page = render_report(report, run=run, intervals=[intervals])
     words = shlex.split(unescape(re.search(r"<code>(segiou score .*?)</code>", page).group(1)))
-    at = words.index("--html")
-    parsed = build_parser().parse_args(words[1:at] + words[at + 2 :])
+    parsed = build_parser().parse_args(words[1:])
     assert (parsed.intervals, parsed.resamples, parsed.seed) == (True, 20, 3)
     parsed.labels = 4
     again = job_of(parsed.truth, parsed.pred, parsed).boundary
     wanted = BoundaryOptions() if options is True else options
     assert (again.widths, again.tolerances) == (wanted.widths, wanted.tolerances)
-    source = unescape(re.search(r"<code>(import segiou.*?)</code>", page, re.S).group(1))
-    names = {}
-    source = source.replace("'custom.toml'", "['a', 'b', 'c', 'd']")
-    exec(source.replace("print(run.report())", ""), names)
-    assert names["run"].report().boundary_options == report.boundary_options
+    monkeypatch.chdir(folders)
+    assert made_by(page)["report"].boundary_options == report.boundary_options
 
 
 def test_command_says_that_it_lacks_the_groups(folders):

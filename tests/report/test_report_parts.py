@@ -15,11 +15,11 @@ from segiou.report.gallery import (
     Masks,
     PictureError,
     choose,
-    find_photograph,
     fitted,
     mask_png,
+    match_images,
+    read_image,
     read_indices,
-    read_photograph,
 )
 from segiou.report.heatmap import confusion_rows, heatmap
 from segiou.report.page import class_colors
@@ -87,22 +87,45 @@ def test_indices_of_missing_files_are_refused(tmp_path):
         read_indices(path, [(path, options)])
 
 
-def test_photographs_go_by_id_then_name_then_beginning(tmp_path):
-    found = {name: tmp_path / f"{name}.png" for name in ("a/x_1", "b/x_1", "b/y_2_photo", "b/y_22")}
-    assert find_photograph(found, "b/x_1").parent.name == "b"
-    assert find_photograph(found, "y_2").name == "y_2_photo.png"
-    # Two of one name: which, nobody knows.
-    assert find_photograph(found, "c/x_1") is None
-    assert find_photograph({}, "y") is None
+def files_of(folder, *names):
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        Image.new("L", (8, 6), 90).save(folder / name)
 
 
-def test_photographs_are_read_at_a_size(tmp_path):
+def test_images_go_by_id_then_name_then_beginning(tmp_path):
+    files_of(tmp_path, "a/x_1.png", "b/x_1.png", "b/y_2_left.jpg", "b/y_22.png")
+    (tmp_path / "b/z.txt").write_text("no image")
+    found = match_images(tmp_path, ["b/x_1", "y_2", "c/x_1", "z"])
+    names = {id: path.relative_to(tmp_path).as_posix() for id, path in found.files.items()}
+    # Two files have the name of c/x_1, so which is meant nobody knows.
+    assert names == {"b/x_1": "b/x_1.png", "y_2": "b/y_2_left.jpg"}
+    assert found.missing == ("c/x_1", "z")
+    assert found.others == ("a/x_1.png", "b/y_22.png")
+
+
+def test_what_images_were_found_is_said(tmp_path):
+    files_of(tmp_path, "a_1.png", "b_left.png", "other.png")
+    assert match_images(tmp_path, ["a_1", "b"]).sentences() == []
+    some, rule = match_images(tmp_path, ["b", "c", "d"]).sentences()
+    assert some == (
+        f"1 of 3 images have a file in {tmp_path}, such as b_left.png of b; 2 have none, such as "
+        "c; other files there: a_1.png and other.png."
+    )
+    assert "its id as name" in rule
+    none, _ = match_images(tmp_path, ["c"]).sentences()
+    assert none.startswith(f"0 of 1 images have a file in {tmp_path}; 1 have none, such as c")
+    with pytest.raises(FileNotFoundError, match=r"gone is no folder; name the folder that holds"):
+        match_images(tmp_path / "gone", ["a_1"])
+
+
+def test_images_are_read_at_a_size(tmp_path):
     Image.new("L", (80, 60), 90).save(tmp_path / "grey.jpg")
-    image = read_photograph(tmp_path / "grey.jpg", (8, 6))
+    image = read_image(tmp_path / "grey.jpg", (8, 6))
     assert (image.mode, image.size) == ("RGB", (8, 6))
     (tmp_path / "text.jpg").write_text("no picture")
     with pytest.raises(PictureError, match=r"text.jpg cannot be shown"):
-        read_photograph(tmp_path / "text.jpg", (8, 6))
+        read_image(tmp_path / "text.jpg", (8, 6))
 
 
 @settings(max_examples=40)
@@ -180,7 +203,7 @@ def test_distribution_counts_every_image():
         [[[0, 1]], [[1, 1]], [[9, 9]]], [[[0, 1]], [[0, 1]], [[0, 0]]], labels=2, ignore=9
     )
     spread = distribution(run.report())
-    assert sum(b.images for b in spread.bins) == 2
+    assert sum(images for _, _, images in spread.bins) == 2
     assert spread.undefined == 1
     assert spread.values == (0.5, 1.0)
     assert distribution(run.total().report()) is None

@@ -22,12 +22,12 @@ function svg(name, attributes = {}) {
 }
 
 const grouped = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, "\u202f");
-const number = (value) => (value === null || Number.isNaN(value) ? "–" : value.toFixed(4));
 
+// As the page's own numbers: two decimals, and what is not all or nothing never looks so.
 function percent(share) {
   if (!Number.isFinite(share)) return "–";
-  if (share >= 0.9995 && share < 1) return ">99.9 %";
-  return share && share < 0.001 ? "<0.1 %" : `${(100 * share).toFixed(1)} %`;
+  if (share >= 0.99995 && share < 1) return ">99.99 %";
+  return share > 0 && share < 0.00005 ? "<0.01 %" : `${(100 * share).toFixed(2)} %`;
 }
 
 function say(text) {

@@ -59,7 +59,7 @@ const gallery = {
       target.textContent = `${name} is not in this image`;
       return;
     }
-    target.append(`IoU of ${name} `, html("b", {}, values.map(number).join(" and ")));
+    target.append(`IoU of ${name} `, html("b", {}, values.map(percent).join(" and ")));
   },
 
   drawKey() {
@@ -79,7 +79,7 @@ const gallery = {
     const [truth, ...preds] = await Promise.all(
       all(".mask", card.node).map((image) => indicesOf(image, this.table)),
     );
-    const ground = await groundOf(card.node.querySelector(".photograph"), truth.length);
+    const ground = await groundOf(card.node.querySelector(".under"), truth.length);
     return { truth, preds, ground, ignored: this.ignored };
   },
 

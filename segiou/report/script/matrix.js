@@ -69,16 +69,15 @@ const matrix = {
     const pixels = this.rows[t][p];
     const readout = byId("heat-readout");
     const [truth, pred] = [this.names[t], this.columns[p]];
-    const relation = t === p ? "is right about" : "answered as";
     readout.replaceChildren();
     const line = html("div");
-    if (t === p) line.append(html("b", {}, truth), " answered rightly");
-    else line.append(html("b", {}, truth), ` ${relation} `, html("b", {}, pred));
+    if (t === p) line.append(html("b", {}, truth), ": correct");
+    else line.append(html("b", {}, truth), " predicted as ", html("b", {}, pred));
     readout.append(
       line,
       html("div", {}, `${grouped(pixels)} ${pixels === 1 ? "pixel" : "pixels"}`),
       html("div", {}, `${percent(pixels / this.rowSums[t])} of what is ${truth}`),
-      html("div", {}, `${percent(pixels / this.columnSums[p])} of what was answered as ${pred}`),
+      html("div", {}, `${percent(pixels / this.columnSums[p])} of what was predicted as ${pred}`),
     );
   },
 

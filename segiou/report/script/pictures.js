@@ -1,6 +1,6 @@
-// Masks from their pictures back to class indices, and overlays of what is right and wrong.
+// Masks from their pictures back to class indices, and overlays of what is correct and wrong.
 
-// Fixed colours, whatever the theme: they lie on photographs.
+// Fixed colours, whatever the theme: they lie on images.
 const OVERLAY = {
   tp: [22, 158, 132],
   fn: [31, 105, 214],
@@ -18,16 +18,16 @@ const COVER = 0.72;
 const KINDS_OF_ONE = [
   ["tp", "found (TP)"],
   ["fn", "missed (FN)"],
-  ["fp", "wrongly given to it (FP)"],
+  ["fp", "false positive (FP)"],
 ];
 const KINDS_OF_ALL = [["wrong", "wrong"]];
 
 function kindsOf(models, one) {
   if (models.length === 1) return one ? KINDS_OF_ONE : KINDS_OF_ALL;
   return [
-    ...(one ? [["tp", "both right"]] : []),
-    ["first", `only ${models[0]} right`],
-    ["second", `only ${models[1]} right`],
+    ...(one ? [["tp", "both correct"]] : []),
+    ["first", `only ${models[0]} correct`],
+    ["second", `only ${models[1]} correct`],
     ["neither", "both wrong"],
   ];
 }
@@ -70,7 +70,7 @@ function colorTable(colors) {
   return new Map(colors.map((color, index) => [Number.parseInt(color.slice(1), 16), index]));
 }
 
-// The photograph in grey, or plain paper where there is none.
+// The image in grey, or plain paper where there is none.
 async function groundOf(image, length) {
   const grey = new Uint8ClampedArray(length);
   if (!image) return null;

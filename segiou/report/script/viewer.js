@@ -44,7 +44,6 @@ const viewer = {
       const copy = html("figure");
       const image = figure.querySelector("img");
       const shown = image ? image.cloneNode() : card.canvas.cloneNode();
-      if (figure.querySelector(".nothing")) continue;
       copy.append(shown, html("figcaption", {}, figure.querySelector("figcaption").textContent));
       panels.append(copy);
       if (!image) card.picture.then((picture) => paint(shown, picture, gallery.chosen));

@@ -1,0 +1,190 @@
+"""What every form of a report says alike: numbers, phrases, the boundary table, short names."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from segiou._support.files import printable
+from segiou._support.text import percent, plural, points, signed_points
+
+if TYPE_CHECKING:
+    from segiou.analysis.comparison import Comparison
+    from segiou.report.report import Report
+
+__all__ = [
+    "boundary_lines",
+    "boundary_note",
+    "cell",
+    "coefficient",
+    "interval_text",
+    "pairs_text",
+    "range_text",
+    "score_text",
+    "signed",
+    "skipped_text",
+    "with_short_names",
+]
+
+#: More names than this are counted.
+_NAMED = 8
+
+
+def cell(value: float) -> str:
+    """A ratio in a table."""
+    return percent(value, "–")
+
+
+def coefficient(value: float) -> str:
+    """What is no ratio of pixels and may be negative, such as Cohen's kappa."""
+    return "–" if math.isnan(value) else f"{value:.4f}"
+
+
+def score_text(value: float) -> str:
+    """A score or a difference of scores in a table: two digits at least where it is tiny."""
+    return f"{100 * value:.2g} %" if 0 < abs(value) < 0.0001 else cell(value)
+
+
+def range_text(limits: tuple[float, float] | None) -> str:
+    """Two limits of a ratio."""
+    if limits is None or math.isnan(limits[0]):
+        return "–"
+    return f"{points(limits[0])} to {percent(limits[1])}"
+
+
+def signed(value: float) -> str:
+    """Write a difference of ratios in points, with a true minus; a dash where undefined.
+
+    Examples
+    --------
+    >>> signed(0.25), signed(-0.25), signed(0.0), signed(float("nan"))
+    ('+25.00', '−25.00', '0.00', '–')
+    """
+    return signed_points(value).replace("-", "−")
+
+
+def interval_text(report: Report) -> str:
+    """The interval of the mean in words; empty where there is none."""
+    found = report.intervals
+    if found is None:
+        return ""
+    few = " (few)" if found.overall.few else ""
+    return (
+        f"{100 * found.level:g} % interval {range_text(report.interval_of())} over "
+        f"{found.units} {found.unit}s{few}"
+    )
+
+
+def pairs_text(report: Report) -> str:
+    """How many pairs were counted, and what is missing of them."""
+    left_out = f" ({report.left_out} left out)" if report.left_out else ""
+    unfinished = report.provenance.get("unfinished")
+    rest = f", not finished: {unfinished}" if unfinished else ""
+    return f"{plural(report.pairs, 'pair')}{left_out}{rest}"
+
+
+def skipped_text(report: Report) -> str:
+    """Which classes the mean leaves out, and why."""
+    by_reason: dict[str, list[str]] = {}
+    for index, why in report.iou_mean.skipped.items():
+        by_reason.setdefault(why, []).append(printable(report.class_names[index]))
+    return "; ".join(
+        f"{f'{len(names)} classes' if len(names) > _NAMED else ', '.join(names)} ({why})"
+        for why, names in by_reason.items()
+    )
+
+
+_TITLES = {
+    "boundary_iou": "Boundary IoU",
+    "boundary_f1": "boundary F1",
+    "surface_dice": "surface Dice",
+    "hausdorff_95": "HD95",
+}
+
+
+def boundary_lines(report: Report) -> list[tuple[str, ...]]:
+    """A table of text: heads, a line a class, the means, and how many classes they cover."""
+    rows = _compact(report)
+    heads = ("class", *(_head(report, row) for row in rows))
+    classes = [
+        (printable(name), *(_value(row, row["classes"][name]) for row in rows))
+        for name in report.class_names
+    ]
+    means = ("mean", *(_value(row, row["mean"]) for row in rows))
+    covered = ("classes", *(str(row["mean_classes"]) for row in rows))
+    return [heads, *classes, means, covered]
+
+
+def _compact(report: Report) -> list[Mapping[str, Any]]:
+    """Boundary IoU at every width; of the other measures the first tolerance and contour."""
+    rows = [row for row in report.boundary if row["measure"] == "boundary_iou"]
+    for measure in ("boundary_f1", "surface_dice", "hausdorff_95"):
+        rows += [row for row in report.boundary if row["measure"] == measure][:1]
+    return rows
+
+
+def _head(report: Report, row: Mapping[str, Any]) -> str:
+    if row["tolerance"] is None:
+        return _TITLES[row["measure"]]
+    spacing = (report.boundary_options or {})["spacing"]
+    of_pixels = row["contour"] is None or tuple(spacing) == (1.0, 1.0)
+    unit = " px" if of_pixels and not row["tolerance"].endswith("%") else ""
+    return f"{_TITLES[row['measure']]} {row['tolerance']}{unit}"
+
+
+def _value(row: Mapping[str, Any], value: float) -> str:
+    if row["measure"] != "hausdorff_95" or math.isnan(value):
+        return cell(value)
+    return "∞" if math.isinf(value) else f"{value:.1f}"
+
+
+def boundary_note(report: Report) -> str:
+    """What was measured at boundaries, in a line."""
+    options: Mapping[str, Any] = report.boundary_options or {}
+    parts = [f"boundaries: widths {_distances(options['widths'])}"]
+    if options["contours"]:
+        parts += [
+            f"contours of {' and '.join(options['contours'])}",
+            f"tolerances {_distances(options['tolerances'])}",
+        ]
+    height, width = options["spacing"]
+    square = (height, width) == (1.0, 1.0)
+    if not square:
+        parts.append(f"pixels of {height:g} × {width:g}")
+    if options["border"] != "reference":
+        parts.append(f"image border: {options['border']}")
+    if any(row["measure"] == "hausdorff_95" for row in report.boundary):
+        parts.append(f"HD95 in {'pixels' if square else 'these units'}")
+    return "; ".join(parts)
+
+
+def _distances(values: list[Mapping[str, Any]]) -> str:
+    shown = (
+        f"{100 * v['value']:g} %" if v["unit"] == "diagonal" else f"{v['value']:g}" for v in values
+    )
+    return ", ".join(shown) or "none"
+
+
+def with_short_names(comparison: Comparison) -> Comparison:
+    """Give the models short names: a run is named by a folder unless it was named."""
+    names = dict(zip(comparison.names, _short_names(comparison.names), strict=True))
+    return replace(
+        comparison,
+        names=tuple(names.values()),
+        ranking=tuple(replace(r, name=names[r.name]) for r in comparison.ranking),
+        pairs=tuple(replace(p, a=names[p.a], b=names[p.b]) for p in comparison.pairs),
+    )
+
+
+def _short_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Shorten names that are paths to their last part, where that tells them apart.
+
+    Examples
+    --------
+    >>> _short_names(["out/small", "out/base"]), _short_names(["a/pred", "b/pred"])
+    (('small', 'base'), ('a/pred', 'b/pred'))
+    """
+    last = [name.replace("\\", "/").rstrip("/").rpartition("/")[2] for name in names]
+    return tuple(last) if len(set(last)) == len(last) and all(last) else tuple(names)
