@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.counts import Tally
-from segiou.hooks.images import ImageCounts
+from segiou.hooks.images import Conflict, ImageCounts
 
 Counted = TypeVar("Counted", ConfusionMatrix, ImageCounts)
 Ints = NDArray[np.int64]
@@ -35,42 +35,65 @@ class Processes(ABC):
 
     def add_up(self, counted: Counted) -> Counted:
         """Counts of all processes together, new."""
+        self._agree(counted)
         if isinstance(counted, ImageCounts):
-            self._agree(counted.empty().total())
             total = counted.empty()
             for images in self.gather_objects(counted.images):
                 total.merge(images)
             return total
-        self._agree(counted)
-        return _unpack(counted, self.sum(_pack(counted)))
+        tally = counted.tally
+        packed = np.append(tally.table.ravel(), [tally.ignored, counted.pairs])
+        packed = self.sum(packed.astype(np.int64))
+        table = packed[:-2].reshape(tally.table.shape)
+        return counted.empty().add(Tally.trusted(table, packed[-2]), pairs=int(packed[-1]))
 
-    def _agree(self, counted: ConfusionMatrix) -> None:
+    def _agree(self, counted: Counted) -> None:
         """Raise on every process, before any of them waits for one that has raised."""
-        text = json.dumps(counted.options.to_dict(), sort_keys=True).encode()
-        digest = int.from_bytes(hashlib.sha256(text).digest()[:7], "big")
         own_error = None
         try:
-            counted.tally  # noqa: B018 (reading is what finds undeclared values)
-        except ValueError as error:
-            own_error = error
-        digests, readable = self.gather(np.array([digest, own_error is None], dtype=np.int64)).T
+            own = _description(counted)
+        except (TypeError, ValueError, OverflowError) as error:
+            own_error, own = error, [_UNREADABLE, 0, 0, 0]
+        kinds, conflicts, options, pixels = self.gather(np.array(own, dtype=np.int64)).T.tolist()
         if own_error is not None:
             raise own_error
-        if unread := np.flatnonzero(readable == 0).tolist():
-            msg = f"process {unread[0]} could not read its counts; its own error says why"
+        if _UNREADABLE in kinds:
+            broken = kinds.index(_UNREADABLE)
+            msg = f"process {broken} could not read its counts; its own error says why"
             raise ValueError(msg)
-        if others := np.flatnonzero(digests != digests[0]).tolist():
-            msg = f"process {others[0]} counts with other classes or options than process 0"
+        if other := _other(kinds):
+            mine, theirs = (_KINDS[kinds[i]].__name__ for i in (0, other))
+            msg = f"process {other} gives {theirs} but process 0 {mine}; give the same on all"
             raise ValueError(msg)
+        if other := _other(conflicts):
+            mine, theirs = (_CONFLICTS[conflicts[i]] for i in (0, other))
+            msg = f"process {other} has conflict={theirs!r} but process 0 conflict={mine!r}"
+            raise ValueError(msg)
+        if other := _other(options):
+            msg = f"process {other} counts with other classes or options than process 0"
+            raise ValueError(msg)
+        if (total := sum(pixels)) >= 1 << 63:
+            msg = f"all processes together have counted {total} pixels; int64 holds {(1 << 63) - 1}"
+            raise OverflowError(msg)
 
 
-def _pack(counted: ConfusionMatrix) -> Ints:
-    """The table, the ignored pixels and the pairs, flat."""
-    tally = counted.tally
-    return np.append(tally.table.ravel(), [tally.ignored, counted.pairs]).astype(np.int64)
+_KINDS = (ConfusionMatrix, ImageCounts)
+_CONFLICTS = get_args(Conflict)
+_UNREADABLE = -1
 
 
-def _unpack(like: ConfusionMatrix, packed: Ints) -> ConfusionMatrix:
-    table = packed[:-2].reshape(like.num_classes, like.num_classes + 1)
-    total = ConfusionMatrix.from_options(like.options)
-    return total.add(Tally.trusted(table, packed[-2]), pairs=int(packed[-1]))
+def _description(counted: Counted) -> list[int]:
+    """What all processes must agree on, as integers; and how many pixels were counted."""
+    if not isinstance(counted, _KINDS):
+        msg = f"all_reduce takes a ConfusionMatrix or ImageCounts, not {type(counted).__name__}"
+        raise TypeError(msg)
+    text = json.dumps(counted.options.to_dict(), sort_keys=True).encode()
+    digest = int.from_bytes(hashlib.sha256(text).digest()[:7], "big")
+    if isinstance(counted, ImageCounts):
+        return [1, _CONFLICTS.index(counted.conflict), digest, 0]
+    return [0, 0, digest, counted.pixels]
+
+
+def _other(values: list[int]) -> int:
+    """The first process whose value is not that of process 0; 0 if there is none."""
+    return next((i for i, value in enumerate(values) if value != values[0]), 0)

@@ -38,9 +38,11 @@ def all_reduce(counted: Counted, accelerator: Accelerator) -> Counted:
 
     Raises
     ------
-    ValueError
-        On all processes, if one of them has counted with other classes or
-        options, or has met undeclared values.
+    TypeError, ValueError
+        On all processes, if one of them gives another kind of counts, other
+        classes, options or `conflict`, or has met undeclared values.
+    OverflowError
+        On all processes, if there are more pixels together than int64 holds.
     """
     return _Accelerated(accelerator).add_up(counted)
 

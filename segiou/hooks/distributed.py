@@ -36,9 +36,11 @@ def all_reduce(counted: Counted, group: distributed.ProcessGroup | None = None) 
 
     Raises
     ------
-    ValueError
-        On all processes, if one of them has counted with other classes or
-        options, or has met undeclared values.
+    TypeError, ValueError
+        On all processes, if one of them gives another kind of counts, other
+        classes, options or `conflict`, or has met undeclared values.
+    OverflowError
+        On all processes, if there are more pixels together than int64 holds.
     """
     if not (distributed.is_available() and distributed.is_initialized()):
         return counted

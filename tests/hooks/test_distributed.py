@@ -15,6 +15,7 @@ import numpy as np, torch
 from torch import distributed as dist
 from torch.utils.data import DataLoader, DistributedSampler
 from segiou import ConfusionMatrix
+from segiou.counting import Tally
 from segiou.hooks.distributed import ImageCounts, all_reduce
 
 path, store, rank, size = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
@@ -48,8 +49,7 @@ out["again"] = all_reduce(own) == reduced  # nothing is added to what was given
 empty = ConfusionMatrix(names, ignore=255)
 out["one empty"] = all_reduce(own if rank else empty).state_dict() == own.state_dict() or not rank
 
-big = ConfusionMatrix(2)
-big._counted[0, 0] = 2**60
+big = ConfusionMatrix(2).add(Tally([[2**60, 0, 0], [0, 0, 0]]))
 out["big"] = int(all_reduce(big).matrix[0, 0])
 
 from segiou.hooks import torchmetrics as hook
@@ -73,10 +73,10 @@ except ValueError as error:
     out["options"] = str(error)
 broken = ConfusionMatrix(2)
 if rank:
-    from segiou.counting.device_counts import count_on_device
-    from segiou.counting.encoding import Encoding
-    broken._pending._counts["x"] = count_on_device(
-        Encoding.of_classes(broken.options), torch.tensor([5]), torch.tensor([0]))
+    from segiou.accumulators import confusion
+    own_check, confusion.is_on_device = confusion.is_on_device, lambda x: True
+    broken.update(torch.tensor([5]), torch.tensor([0]))  # as on a device: found when it is read
+    confusion.is_on_device = own_check
 try:
     all_reduce(broken)
 except ValueError as error:
@@ -89,6 +89,19 @@ except ValueError as error:
     out["conflict"] = str(error)
 conflicting.conflict = "first"
 out["first"] = all_reduce(conflicting).total().matrix.tolist()
+# Whatever differs, all processes raise, soon, and can go on afterwards.
+disagreements = {
+    "kinds": ConfusionMatrix(2) if rank else ImageCounts(2),
+    "conflicts": ImageCounts(2, conflict="first" if rank else "error"),
+    "ignored": ImageCounts(2, ignore=255 if rank else ()),
+    "no counts": [[1, 0], [0, 1]] if rank else ConfusionMatrix(2),
+    "too many": ConfusionMatrix(2).add(Tally([[2**62, 0, 0], [0, 0, 0]])),
+}
+for name, counted in disagreements.items():
+    try:
+        out[name] = str(all_reduce(counted))
+    except (TypeError, ValueError, OverflowError) as error:
+        out[name] = f"{type(error).__name__}: {error}"
 gathered = [None] * size
 dist.all_gather_object(gathered, out)
 if rank == 0:
@@ -170,6 +183,15 @@ def test_two_processes_give_the_answer_of_one(need, run_two, path, alone, street
         assert "process 1 counts with other classes" in out["options"]
         assert "'a' was counted twice with different results" in out["conflict"]
         assert out["first"] == [[1, 0], [0, 1]]
+        said = "process 1 gives ConfusionMatrix but process 0 ImageCounts; give the same on all"
+        assert out["kinds"] == f"ValueError: {said}"
+        said = "process 1 has conflict='first' but process 0 conflict='error'"
+        assert out["conflicts"] == f"ValueError: {said}"
+        assert "process 1 counts with other classes or options" in out["ignored"]
+        assert f"{2**63} pixels; int64 holds {2**63 - 1}" in out["too many"]
+    first, second = (out["no counts"] for out in run_two.last)
+    assert first == "ValueError: process 1 could not read its counts; its own error says why"
+    assert second == "TypeError: all_reduce takes a ConfusionMatrix or ImageCounts, not list"
     texts = [out["broken"] for out in run_two.last]
     assert "process 1 could not read its counts" in texts[0]
     assert "the largest value 5" in texts[1]
