@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from segiou._support.arguments import check_integer, check_number
 from segiou._support.text import plural
 from segiou.accumulators.base import PixelAccumulator
+from segiou.counting.arrays import not_compiled
 from segiou.counting.channels import count_channels
 from segiou.counting.counts import Counts, Tally, check_counts, counts_array
 from segiou.labels.class_options import ClassOptions
@@ -106,6 +107,7 @@ class ChannelCounts(PixelAccumulator):
         table = np.array([[tn, fp, none], [fn, tp, none]])
         return Tally.trusted(np.moveaxis(table, -1, 0), ignored)
 
+    @not_compiled
     def update(
         self,
         truth: Any,

@@ -14,7 +14,7 @@ from segiou import metrics
 from segiou._support.arguments import check_integer, check_kind, check_number
 from segiou._support.text import plural
 from segiou.accumulators.base import PixelAccumulator
-from segiou.counting.arrays import is_on_device
+from segiou.counting.arrays import is_on_device, not_compiled
 from segiou.counting.counts import Counts, Tally
 from segiou.counting.device_counts import Pending
 from segiou.counting.encoding import Encoding
@@ -172,6 +172,7 @@ class ConfusionMatrix(PixelAccumulator):
         """TP, FP, FN and TN per class, each of shape (C,)."""
         return self.tally.counts
 
+    @not_compiled
     def update(
         self,
         truth: Any,
@@ -229,6 +230,7 @@ class ConfusionMatrix(PixelAccumulator):
         own.pairs += 1
         return self
 
+    @not_compiled
     def count(self, truth: Any, pred: Any, **how: Any) -> Tally:
         """Count a pair as :meth:`update` does, without adding it."""
         return self.empty().update(truth, pred, **how).tally

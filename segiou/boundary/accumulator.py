@@ -16,6 +16,7 @@ from segiou.boundary.boundary_options import BoundaryOptions
 from segiou.boundary.boundary_sums import BoundaryCounts
 from segiou.boundary.codes import LabelCodes
 from segiou.boundary.image import ImageBoundaries, measure_checked
+from segiou.counting.arrays import not_compiled
 from segiou.counting.counts import counts_array
 from segiou.counting.encoding import Encoding
 from segiou.labels.class_options import ClassOptions, Labels, Unassigned
@@ -110,6 +111,7 @@ class BoundaryAccumulator(Accumulator):
         """The counts and options as plain lists, strings and numbers."""
         return {**super().state_dict(), "boundary_options": self.options.to_dict()}
 
+    @not_compiled
     def update(
         self, truth: Any, pred: Any, *, mask: Any = None, batch: bool = False
     ) -> list[ImageBoundaries]:

@@ -7,8 +7,9 @@ in :data:`sys.modules`.
 from __future__ import annotations
 
 import sys
-from functools import cache
-from typing import Any
+from collections.abc import Callable
+from functools import cache, wraps
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +21,12 @@ __all__ = [
     "framework_of",
     "is_bfloat16",
     "is_on_device",
+    "not_compiled",
     "to_host",
 ]
+
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
 
 _ROOTS = {"jax": "jax", "jaxlib": "jax", "tensorflow": "tensorflow", "cupy": "cupy"}
 
@@ -41,6 +46,23 @@ def _framework_of_type(kind: Any) -> str | None:
         if root in _ROOTS:
             return _ROOTS[root]
     return None
+
+
+def not_compiled(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
+    """Let ``torch.compile`` call a function as it is, where it is called from what is compiled."""
+    disabled = None
+
+    @wraps(function)
+    def call(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
+        nonlocal disabled
+        if "torch._dynamo" not in sys.modules:  # nothing is compiled in this process
+            return function(*args, **kwargs)
+        if disabled is None:
+            disabled = sys.modules["torch"].compiler.disable(function)
+        result: _Result = disabled(*args, **kwargs)
+        return result
+
+    return call
 
 
 def is_on_device(data: Any) -> bool:

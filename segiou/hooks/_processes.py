@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from abc import ABC, abstractmethod
 from typing import Any, TypeVar, get_args
 
@@ -12,6 +10,7 @@ from numpy.typing import NDArray
 
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.counts import Tally
+from segiou.hooks._scoring import digest
 from segiou.hooks.images import Conflict, ImageCounts
 
 Counted = TypeVar("Counted", ConfusionMatrix, ImageCounts)
@@ -87,11 +86,10 @@ def _description(counted: Counted) -> list[int]:
     if not isinstance(counted, _KINDS):
         msg = f"all_reduce takes a ConfusionMatrix or ImageCounts, not {type(counted).__name__}"
         raise TypeError(msg)
-    text = json.dumps(counted.options.to_dict(), sort_keys=True).encode()
-    digest = int.from_bytes(hashlib.sha256(text).digest()[:7], "big")
+    options = int.from_bytes(bytes(digest(counted.options.to_dict())[:7]), "big")
     if isinstance(counted, ImageCounts):
-        return [1, _CONFLICTS.index(counted.conflict), digest, 0]
-    return [0, 0, digest, counted.pixels]
+        return [1, _CONFLICTS.index(counted.conflict), options, 0]
+    return [0, 0, options, counted.pixels]
 
 
 def _other(values: list[int]) -> int:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.arrays import as_array
+from segiou.labels.class_options import ClassOptions
 from segiou.metrics.protocols import Protocol, load_protocol
 
 Scores = str | Sequence[str]
@@ -41,7 +44,8 @@ class Scoring:
         threshold: float | None = None,
         **options: Any,
     ) -> None:
-        self.options = ConfusionMatrix(labels, **options).options
+        self.options = ClassOptions.of(labels, **options)
+        self.options.warn_of_ignored_classes(stacklevel=4)
         self.protocol = load_protocol(protocol)
         if self.protocol.needs_images:
             msg = (
@@ -56,6 +60,10 @@ class Scoring:
         if unknown := [name for name in self.names if name not in SCALARS + PER_CLASS]:
             msg = f"there is no score {unknown[0]!r}; choose from {', '.join(SCALARS + PER_CLASS)}"
             raise ValueError(msg)
+
+    def digest(self) -> list[int]:
+        """Bytes that are equal where the same pairs give the same counts."""
+        return digest([self.options.to_dict(), self.axis, self.threshold])
 
     def empty(self) -> ConfusionMatrix:
         """Nothing counted yet."""
@@ -118,6 +126,11 @@ def _without_channel(array: Any, axis: int) -> Any:
     if not -axes <= axis < axes or array.shape[axis] != 1:
         return array
     return array[(slice(None),) * (axis % axes) + (0,)]
+
+
+def digest(data: Any) -> list[int]:
+    """SHA-256 of plain data."""
+    return [*hashlib.sha256(json.dumps(data, sort_keys=True).encode()).digest()]
 
 
 def missing(framework: str, extra: str, *, module: str | None = None) -> ImportError:

@@ -13,6 +13,12 @@ from segiou.counting.device_counts import NONE_MET, count_on_device, read_counts
 from segiou.counting.encoding import Encoding
 from segiou.hooks._scoring import Scoring
 
+OTHER_OPTIONS = (
+    "these counts were made with other classes or options (ignore, unassigned, pred_labels, "
+    "exclude, axis, threshold) than this metric's: they come from a checkpoint, another process, "
+    "or a metric that shares its state (compute_groups); build both with the same arguments"
+)
+
 
 class TorchCounter:
     """Counts batches into two tensors: sums, which add, and maxima, of which the largest stays."""
@@ -35,6 +41,15 @@ class TorchCounter:
         classes = self.scoring.options.num_classes
         sums = torch.zeros((classes + 2) * (classes + 1) + 1, dtype=torch.int64)
         return sums, torch.full((2,), NONE_MET, dtype=torch.int64)
+
+    def options(self) -> torch.Tensor:
+        """What the counts depend on beside the pairs, as a tensor to be kept with them."""
+        return torch.tensor(self.scoring.digest(), dtype=torch.int64)
+
+    def check_options(self, kept: torch.Tensor) -> None:
+        """Refuse counts that were kept with other options."""
+        if kept.tolist() != self.scoring.digest():
+            raise ValueError(OTHER_OPTIONS)
 
     def count(self, truth: Any, pred: Any) -> tuple[Any, Any]:
         """Sums and maxima of a batch; on the device where the batch is."""

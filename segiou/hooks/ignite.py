@@ -15,6 +15,7 @@ except ImportError as error:
     raise missing("pytorch-ignite", "ignite") from error
 
 from segiou.accumulators.confusion import ConfusionMatrix
+from segiou.counting.arrays import not_compiled
 from segiou.hooks._torch import TorchCounter
 from segiou.metrics.protocols import Protocol
 
@@ -43,7 +44,7 @@ class SegmentationScores(Metric):
         Where the counts are kept.
     """
 
-    _state_dict_all_req_keys = ("_sums", "_maxima", "_pairs")
+    _state_dict_all_req_keys = ("_sums", "_maxima", "_pairs", "_options")
 
     def __init__(
         self,
@@ -67,10 +68,12 @@ class SegmentationScores(Metric):
         """Forget all counts."""
         sums, maxima = self.counter.empty()
         self._sums, self._maxima = sums.to(self._device), maxima.to(self._device)
+        self._options = self.counter.options().to(self._device)
         self._pairs = torch.zeros(1, dtype=torch.int64, device=self._device)
         super().reset()
 
     @reinit__is_reduced
+    @not_compiled
     def update(self, output: Any) -> None:
         """Count one ``(y_pred, y)``."""
         pred, truth = output[0], output[1]
@@ -79,9 +82,10 @@ class SegmentationScores(Metric):
         self._maxima = torch.maximum(self._maxima, maxima.to(self._device))
         self._pairs = self._pairs + 1
 
-    @sync_all_reduce("_sums:SUM", "_maxima:MAX", "_pairs:SUM")
+    @sync_all_reduce("_sums:SUM", "_maxima:MAX", "_pairs:SUM", "_options:MAX")
     def confusion_matrix(self) -> ConfusionMatrix:
         """Everything counted so far in all processes, as segiou's own accumulator."""
+        self.counter.check_options(self._options)
         return self.counter.read(self._sums, self._maxima, int(self._pairs))
 
     def compute(self) -> float | dict[str, float]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal, Self
 
 from segiou.accumulators.confusion import ConfusionMatrix
-from segiou.counting.arrays import framework_of, to_host
+from segiou.counting.arrays import framework_of, not_compiled, to_host
 from segiou.labels.class_options import ClassOptions
 from segiou.runs.image_counts import ImageCount
 from segiou.runs.run import Run, run_of
@@ -44,7 +44,9 @@ class ImageCounts:
             msg = f"conflict must be 'error' or 'first', got {conflict!r}"
             raise ValueError(msg)
         self.conflict = conflict
-        self._counting = ConfusionMatrix(labels, **options)
+        classes = ClassOptions.of(labels, **options)
+        classes.warn_of_ignored_classes(stacklevel=3)
+        self._counting = ConfusionMatrix.from_options(classes)
         self._images: dict[str, ImageCount] = {}
 
     @classmethod
@@ -59,6 +61,7 @@ class ImageCounts:
         """The classes and how pixels are counted."""
         return self._counting.options
 
+    @not_compiled
     def update(
         self,
         truth: Any,

@@ -19,6 +19,7 @@ from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.device_counts import NONE_MET, CodeTables, read_counts
 from segiou.counting.device_operations import Jax
 from segiou.hooks._split_counts import as_int64, carry, check_pixels
+from segiou.labels.class_options import ClassOptions
 
 __all__ = ["CountState", "PixelCounter"]
 
@@ -45,7 +46,8 @@ class PixelCounter:
     """
 
     def __init__(self, labels: Any, **options: Any) -> None:
-        self.options = ConfusionMatrix(labels, **options).options
+        self.options = ClassOptions.of(labels, **options)
+        self.options.warn_of_ignored_classes(stacklevel=3)
         operations = Jax("jax", jnp, None)
         self._tables = {
             is_index: CodeTables(

@@ -136,3 +136,179 @@ def test_the_protocol_is_used(hook, need):
         metric = hook.SegmentationScores(4, protocol=protocol)
         values[protocol] = float(metric(torch.tensor([0, 1, 1]), torch.tensor([0, 1, 1])))
     assert values == {"segiou": 1.0, "ade20k": 0.5}
+
+
+def variants(hook, **made):
+    return {name: hook.SegmentationScores(3, **options) for name, options in made.items()}
+
+
+SAME_COUNTS = {"iou": {}, "dice": {"scores": "mean_dice"}, "truth": {"protocol": "detectron2"}}
+OTHER_COUNTS = {
+    "ignored": {"ignore": 0},
+    "more ignored": {"ignore": [0, 9]},
+    "unassigned": {"unassigned": "count"},
+}
+
+
+@pytest.mark.filterwarnings("ignore:ignored values belong")
+def test_a_collection_shares_counts_only_between_equal_options(hook, need):
+    torch = need("torch")
+    from torchmetrics import MetricCollection
+
+    both = SAME_COUNTS | OTHER_COUNTS
+    collection, alone = MetricCollection(variants(hook, **both)), variants(hook, **both)
+    # In the first batch all of them count the same.
+    for pred, truth in (([1, 2], [1, 1]), ([0, 1, 2], [0, 0, 2])):
+        collection.update(torch.tensor(pred), torch.tensor(truth))
+        for metric in alone.values():
+            metric.update(torch.tensor(pred), torch.tensor(truth))
+    scores = collection.compute()
+    assert {name: float(score) for name, score in scores.items()} == {
+        name: float(metric.compute()) for name, metric in alone.items()
+    }
+    assert scores["iou"] != scores["ignored"]
+    groups = sorted(map(sorted, collection.compute_groups.values()))
+    assert sorted(SAME_COUNTS) in groups
+    assert len(groups) == 4
+
+
+def test_a_collection_does_not_merge_other_thresholds(hook, need):
+    torch = need("torch")
+    from torchmetrics import MetricCollection
+
+    made = {"low": {"threshold": 0.5}, "high": {"threshold": 0.7}}
+    metrics = {name: hook.SegmentationScores(2, **how) for name, how in made.items()}
+    collection = MetricCollection(metrics)
+    for scores, truth in (([0.1, 0.9], [0, 1]), ([0.6, 0.6], [0, 1])):
+        collection.update(torch.tensor(scores), torch.tensor(truth))
+    assert collection["low"].confusion_matrix().matrix.tolist() == [[1, 1], [0, 2]]
+    assert collection["high"].confusion_matrix().matrix.tolist() == [[2, 0], [1, 1]]
+
+
+def test_groups_that_a_user_forces_are_refused(hook, need):
+    torch = need("torch")
+    from torchmetrics import MetricCollection
+
+    metrics = variants(hook, a={}, b={"ignore": 9})
+    collection = MetricCollection(metrics, compute_groups=[["a", "b"]])
+    collection.update(torch.tensor([0, 1]), torch.tensor([0, 1]))
+    with pytest.raises(ValueError, match=r"counts were made with other classes or options"):
+        collection.compute()
+
+
+def test_a_state_of_other_classes_is_refused(hook, need):
+    torch = need("torch")
+    saved = hook.SegmentationScores(["a", "b"])
+    saved.persistent(True)
+    saved.update(torch.tensor([0, 1]), torch.tensor([0, 1]))
+    for other in (["a", "c"], ["b", "a"], ["a", "b", "c"]):
+        metric = hook.SegmentationScores(other)
+        with pytest.raises(ValueError, match="counts were made with other classes or options"):
+            metric.load_state_dict(saved.state_dict())
+        assert metric.confusion_matrix().pixels == 0
+
+
+def test_the_counts_keep_their_type(hook, need):
+    torch = need("torch")
+    metric = hook.SegmentationScores(2)
+    metric.sums += 2**40 + 1
+    metric.set_dtype(torch.float16)
+    torch.nn.ModuleList([metric]).half()
+    assert metric.sums.dtype == torch.int64
+    assert int(metric.sums[0]) == 2**40 + 1
+
+
+def test_lists_are_taken(hook, need):
+    torch = need("torch")
+    metric = hook.SegmentationScores(2, scores="pixel_accuracy")
+    metric.update([[0, 1]], [[0, 0]])
+    metric.update([torch.tensor([0, 1])], [torch.tensor([0, 1])])
+    metric.update([[[0.1, 0.8], [0.9, 0.2]]], [[1, 0]])
+    assert metric.confusion_matrix().matrix.tolist() == [[3, 1], [0, 2]]
+
+
+def test_a_channel_of_its_own_is_dropped(hook, need):
+    torch = need("torch")
+    truth, scores = torch.tensor([[[0, 1, 1]]]), torch.tensor([[[[0.2, 0.9, 0.1]]]])
+    expected = [[1, 0], [1, 1]]
+    for preds, target in ((scores, truth), (scores[:, 0], truth), (scores, truth[:, None])):
+        metric = hook.SegmentationScores(2, threshold=0.5)
+        metric.update(preds, target)
+        assert metric.confusion_matrix().matrix.tolist() == expected
+    both = torch.cat([1 - scores, scores], 1)
+    metric = hook.SegmentationScores(2)
+    metric.update(both, truth[:, None])
+    assert metric.confusion_matrix().matrix.tolist() == expected
+    with pytest.raises(ValueError, match="one channel along axis 1 for two classes"):
+        metric.update(scores, truth)
+
+
+def test_one_per_class_score_is_a_tensor_that_wrappers_name(hook, streets, batches):
+    from torchmetrics import ClasswiseWrapper, MetricTracker
+
+    metric = hook.SegmentationScores(streets.names, ignore=255, scores="iou")
+    named = ClasswiseWrapper(metric.clone(), labels=list(streets.names), prefix="iou_")
+    for pred, truth in batches:
+        metric.update(pred, truth)
+        named.update(pred, truth)
+    iou = metric.confusion_matrix().iou()
+    np.testing.assert_array_equal(metric.compute().numpy(), iou)
+    assert float(named.compute()["iou_road"]) == iou[2]
+    several = hook.SegmentationScores(streets.names, scores=["mean_iou", "iou"])
+    with pytest.raises(AttributeError, match="provide the `maximize` argument"):
+        MetricTracker(several)
+
+
+def test_a_tracker_finds_the_best_step(hook, need):
+    torch = need("torch")
+    from torchmetrics import MetricCollection, MetricTracker
+
+    truth = torch.tensor([0, 1])
+    one = MetricTracker(hook.SegmentationScores(2, scores="pixel_accuracy"))
+    several = MetricTracker(
+        MetricCollection([hook.SegmentationScores(2, scores=["pixel_accuracy", "recall"])]),
+        maximize=True,
+    )
+    for pred in ([1, 0], [0, 1], [0, 0]):
+        for tracker in (one, several):
+            tracker.increment()
+            tracker.update(torch.tensor(pred), truth)
+    assert one.best_metric(return_step=True) == (1.0, 1)
+    best, step = several.best_metric(return_step=True)
+    assert best == {"pixel_accuracy": 1.0, "recall/0": 1.0, "recall/1": 1.0}
+    assert step["pixel_accuracy"] == 1
+
+
+@pytest.mark.parametrize("scores", ["mean_iou", "iou", ["mean_iou", "iou"]])
+def test_plot_draws(hook, need, scores):
+    torch = need("torch")
+    need("matplotlib").use("Agg")
+    metric = hook.SegmentationScores(["road", "car"], scores=scores)
+    values = [metric(torch.tensor([0, i]), torch.tensor([0, 1])) for i in (0, 1)]
+    for drawn in (None, values[0], values):
+        figure, axes = metric.plot(drawn)
+        assert axes.has_data()
+        assert axes.get_ylim()[1] >= 1
+        figure.clear()
+
+
+def test_compiled_code_calls_it(hook, need):
+    torch = need("torch")
+    net = torch.nn.Conv2d(3, 4, 1)
+    images, truth = torch.randn(2, 3, 8, 8), torch.randint(0, 4, (2, 8, 8))
+    metric, direct = hook.SegmentationScores(4), ConfusionMatrix(4)
+    forward = torch.compile(hook.SegmentationScores(4), backend="eager")
+
+    @torch.compile(backend="eager")
+    def step():
+        scores = net(images)
+        metric.update(scores, truth)
+        direct.update(truth, scores, argmax=1)
+        return scores.sum() + metric.compute()
+
+    for _ in range(2):
+        assert step().isfinite()
+    expected = ConfusionMatrix(4).update(truth, net(images), argmax=1)
+    for counted in (metric.confusion_matrix(), direct):
+        np.testing.assert_array_equal(counted.matrix, 2 * expected.matrix)
+    assert float(forward(net(images), truth)) == expected.mean_iou()
