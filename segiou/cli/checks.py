@@ -9,21 +9,14 @@ from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-import numpy as np
-
 from segiou._support.arguments import check_integer
 from segiou._support.files import is_device
-from segiou.analysis.bootstrapping import check_method
-from segiou.analysis.statistics import statistic
-from segiou.analysis.units import group_by_pattern, groups_of, units_of
 from segiou.cli.inputs import groups_argument
 from segiou.cli.parsers import option_of
 from segiou.cli.thresholds import Threshold, check_thresholds
-from segiou.counting.counts import Counts
 from segiou.labels.class_options import ClassOptions
 from segiou.metrics.protocols import load_protocol
 from segiou.report.formats import format_of
-from segiou.runs.tables import check_score_name
 
 __all__ = [
     "check_findings",
@@ -49,6 +42,8 @@ def check_report(
     check_thresholds(thresholds, classes.labels.class_names, boundary=boundary)
     _check_protocol(parsed)
     if parsed.worst:
+        from segiou.runs.tables import check_score_name
+
         check_score_name(parsed.worst_by, classes)
     if wants_intervals(parsed):
         _check_resampling(parsed)
@@ -76,6 +71,8 @@ def check_findings(parsed: argparse.Namespace) -> None:
 
 def check_images(ids: Sequence[str], parsed: argparse.Namespace) -> None:
     """Refuse intervals over images that are too few, or have no group."""
+    from segiou.analysis.units import groups_of, units_of
+
     groups = groups_of(ids, groups_argument(parsed.group_by))
     try:
         units_of(len(ids), groups)
@@ -135,6 +132,12 @@ def _check_needs(parsed: argparse.Namespace) -> None:
 
 def _check_metric(metric: str) -> None:
     if metric != "boundary_iou":
+        import numpy as np
+
+        from segiou.analysis.statistics import statistic
+        from segiou.analysis.units import units_of
+        from segiou.counting.counts import Counts
+
         # Computing it for two empty images is the check that it exists.
         statistic(Counts(*np.zeros((4, 2, 1), dtype=np.int64)), metric, units=units_of(2))
 
@@ -143,6 +146,9 @@ _MOST_RESAMPLES = 10_000_000
 
 
 def _check_resampling(parsed: argparse.Namespace) -> None:
+    from segiou.analysis.bootstrapping import check_method
+    from segiou.analysis.units import group_by_pattern
+
     check_integer("--resamples", parsed.resamples, 2)
     if parsed.resamples > _MOST_RESAMPLES:
         msg = f"--resamples must be at most {_MOST_RESAMPLES}; more would change no digit shown"

@@ -146,12 +146,14 @@ def merge(parsed: argparse.Namespace) -> int:
     from segiou.runs.run import Run
 
     check_paths(parsed)
-    merged = Run.open(merge_files(parsed.runs, parsed.output))
+    merged = Run.open(merge_files(parsed.runs, parsed.output, partial=parsed.partial))
     if not parsed.quiet:
         runs = "1 run" if len(parsed.runs) == 1 else f"{len(parsed.runs)} runs"
         note(f"{len(merged)} images of {runs} are in {parsed.output}")
         if not merged.finished:
             note("one of the runs is not finished, and so this one is not either")
+        if "partial" in merged.provenance:
+            note(f"it is not complete: {merged.provenance['partial']}")
     return 0
 
 

@@ -109,6 +109,8 @@ def open_run(path: str, parsed: argparse.Namespace, *, or_folders: str) -> Run:
         raise ValueError(msg)
     if not run.finished and not parsed.quiet:
         note(f"{path}: the run is not finished: {run.provenance['unfinished']}")
+    if "partial" in run.provenance and not parsed.quiet:
+        note(f"{path}: the run is not complete: {run.provenance['partial']}")
     return run
 
 

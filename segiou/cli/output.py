@@ -7,12 +7,10 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from segiou._support.files import Problem, problem_lines, write_whole
 from segiou._support.text import encodable
-from segiou.analysis.comparison import Comparison
-from segiou.analysis.intervals import Intervals
 from segiou.cli.checks import findings_format, report_format, wants_intervals
 from segiou.cli.console import note, stdout_width, wants_color, write
 from segiou.cli.inputs import groups_argument
@@ -22,6 +20,10 @@ from segiou.masks.sources import open_source
 from segiou.report.formats import render
 from segiou.report.report import Report
 from segiou.runs.run import Run
+
+if TYPE_CHECKING:
+    from segiou.analysis.comparison import Comparison
+    from segiou.analysis.intervals import Intervals
 
 __all__ = ["show_run", "write_comparison_pages", "write_findings", "write_problems"]
 
@@ -33,6 +35,8 @@ def show_run(run: Run, parsed: argparse.Namespace, thresholds: Sequence[Threshol
             note(f"left out: {line}")
     if not run.finished:
         note(f"the run is not finished: {run.provenance['unfinished']}")
+    if "partial" in run.provenance:
+        note(f"the run is not complete: {run.provenance['partial']}")
     report = run.report(
         parsed.protocol,
         intervals=_intervals(run, parsed) if wants_intervals(parsed) else None,

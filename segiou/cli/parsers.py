@@ -179,6 +179,11 @@ def _add_report(parser: _Parser) -> None:
 def _add_merge(parser: _Parser) -> None:
     parser.add_argument("runs", metavar="RUN", nargs="+", help="run files of the same options")
     _add_output(parser, "write the merged run to this new file", required=True)
+    parser.add_argument(
+        "--partial",
+        action="store_true",
+        help="merge although parts (--shard I/N) of the data set are missing; reports then say so",
+    )
     _add_quiet(parser)
 
 

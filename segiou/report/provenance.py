@@ -97,6 +97,7 @@ def _facts(report: Report, run: Run | None) -> list[tuple[str, str]]:
         ("Predictions", str(made_from.get("pred", ""))),
         ("Paired by", str(made_from.get("pairing", ""))),
         ("Not finished", str(made_from.get("unfinished", ""))),
+        ("Not complete", str(made_from.get("partial", ""))),
         ("Intervals", _intervals_text(report)),
     ]
     if run is not None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +16,6 @@ from segiou import metrics
 from segiou._support.arguments import check_integer, check_kind, check_path
 from segiou._support.text import percent, plural
 from segiou.analysis.baselines import majority_class, majority_counts
-from segiou.analysis.imbalance import Imbalance, explain
-from segiou.analysis.intervals import Intervals
-from segiou.boundary.measures import boundary_rows
-from segiou.counting.channels import CHANNELS_BACKEND
 from segiou.counting.counts import Counts, Tally
 from segiou.counting.encoding import BACKEND
 from segiou.metrics.per_image import FineGrained, fine_grained
@@ -27,6 +23,10 @@ from segiou.metrics.protocols import Mean, Protocol
 from segiou.metrics.ratio import Floats, ratio
 from segiou.report import formats
 from segiou.runs.run import Run
+
+if TYPE_CHECKING:
+    from segiou.analysis.imbalance import Imbalance
+    from segiou.analysis.intervals import Intervals
 
 __all__ = [
     "ChannelReport",
@@ -293,6 +293,8 @@ class Report:
     @cached_property
     def imbalance(self) -> Imbalance:
         """What pixel accuracy hides: the parts of its gap to mean IoU."""
+        from segiou.analysis.imbalance import explain
+
         return explain(self)
 
     def interval_of(self, name: str | None = None) -> tuple[float, float] | None:
@@ -426,6 +428,8 @@ class ChannelReport(Report):
     @property
     def backend(self) -> str:
         """Which counting routine is live."""
+        from segiou.counting.channels import CHANNELS_BACKEND
+
         return CHANNELS_BACKEND
 
     @property
@@ -517,6 +521,8 @@ def report_of(
 ) -> Report:
     """The report of a run; arguments as of :meth:`segiou.Run.report`."""
     if intervals is not None:
+        from segiou.analysis.intervals import Intervals
+
         check_kind("intervals", intervals, Intervals, "what Run.intervals gives")
     check_integer("worst", worst, 0)
     check_kind("title", title, str, "text")
@@ -544,5 +550,7 @@ def _boundary_part(run: Run) -> dict[str, Any]:
     total = run._boundary_total
     if total is None:
         return {}
+    from segiou.boundary.measures import boundary_rows
+
     rows = boundary_rows(total, run.class_names, include=run.include)
     return {"boundary": tuple(rows), "boundary_options": total.options.to_dict()}

@@ -80,8 +80,9 @@ def interval_text(report: Report) -> str:
 def pairs_text(report: Report) -> str:
     """How many pairs were counted, and what is missing of them."""
     left_out = f" ({report.left_out} left out)" if report.left_out else ""
-    unfinished = report.provenance.get("unfinished")
-    rest = f", not finished: {unfinished}" if unfinished else ""
+    names = {"unfinished": "not finished", "partial": "not complete"}
+    found = {name: report.provenance.get(name) for name in names}
+    rest = "".join(f", {names[name]}: {text}" for name, text in found.items() if text)
     return f"{plural(report.pairs, 'pair')}{left_out}{rest}"
 
 

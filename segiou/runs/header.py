@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from segiou._support.text import listed
+from segiou._support.text import listed, plural
 from segiou.labels.class_options import ClassOptions
 from segiou.metrics.protocols import Protocol, load_protocol
 
@@ -91,7 +91,7 @@ class Header:
                 if shard.pairs == pairs:
                     found.setdefault(shard.parts, set()).add(shard.part)
             if all(len(held) < parts for parts, held in found.items()):
-                texts += [_shards_text(pairs, parts, held) for parts, held in found.items()]
+                texts += [_missing_text(pairs, parts, held) for parts, held in found.items()]
         return "; ".join(texts)
 
     def counting_difference(self, other: Header) -> str:
@@ -165,13 +165,11 @@ class Header:
         )
 
 
-def _shards_text(pairs: int, parts: int, held: set[int]) -> str:
-    here = [str(part) for part in sorted(held)]
+def _missing_text(pairs: int, parts: int, held: set[int]) -> str:
     missing = [str(part) for part in range(1, min(parts, 1000) + 1) if part not in held]
-    return (
-        f"{'part' if len(here) == 1 else 'parts'} {listed(here)} of {parts} of {pairs} pairs, "
-        f"without {'part' if len(missing) == 1 else 'parts'} {listed(missing)}"
-    )
+    subject = f"part {missing[0]}" if len(missing) == 1 else f"parts {listed(missing)}"
+    are = "is" if len(missing) == 1 else "are"
+    return f"{subject} of {parts} {are} missing ({plural(pairs, 'pair')} in all)"
 
 
 def _read(data: Mapping[str, Any], key: str, kind: type[T] | tuple[type[T], ...]) -> T:

@@ -114,7 +114,7 @@ class Run:
             of_all = "" if self._header.expected is None else f" of {self._header.expected}"
             known["unfinished"] = f"{len(self)}{of_all} pairs are scored"
         if missing := self._header.missing_shards():
-            known["partial"] = f"{plural(len(self), 'pair')} scored: {missing}"
+            known["partial"] = missing
         return known
 
     @property
@@ -202,10 +202,10 @@ class Run:
 
         A row takes some 10 KB a class with distances, 200 bytes without.
         """
-        from segiou.runs.cells import unpack_boundaries
-
         if self.boundary_options is None:
             return None
+        from segiou.runs.cells import unpack_boundaries
+
         packed = [row for block in self._boundary_blocks() for row in block.boundary]
         return unpack_boundaries(packed, self.options.num_classes, self.boundary_options)
 
@@ -215,19 +215,19 @@ class Run:
 
         None where boundaries were not measured.
         """
-        from segiou.runs.cells import band_counts
-
         if self.boundary_options is None:
             return None
+        from segiou.runs.cells import band_counts
+
         packed = [row for block in self._boundary_blocks() for row in block.boundary]
         return band_counts(packed, self.options.num_classes, self.boundary_options)
 
     @cached_property
     def _boundary_total(self) -> BoundaryCounts | None:
-        from segiou.runs.cells import sum_boundaries
-
         if self.boundary_options is None:
             return None
+        from segiou.runs.cells import sum_boundaries
+
         packed = (row for block in self._boundary_blocks() for row in block.boundary)
         return sum_boundaries(packed, self.options.num_classes, self.boundary_options)
 

@@ -69,6 +69,9 @@ def test_a_newer_format(made, score):
         "ALTER TABLE image ADD COLUMN more",
         "CREATE TRIGGER t AFTER INSERT ON image BEGIN DELETE FROM image; END",
         "DROP TABLE skipped",
+        "CREATE VIEW more AS SELECT 1",
+        "CREATE INDEX more ON image (pixels)",
+        "CREATE TABLE more (x)",
     ],
 )
 def test_tables_that_are_not_ours(made, score, statement):
@@ -95,7 +98,11 @@ def test_an_image_that_is_a_view_without_end_is_never_asked(made, score):
         ("UPDATE image SET ignored = ignored + 1", "does not match its checksum"),
         ("UPDATE image SET id = 'x' || id", "does not match its checksum"),
         ("UPDATE image SET ignored = 'many'", "does not match its checksum"),
+        ("UPDATE image SET pixels = pixels + 1", "does not match its checksum"),
         ("DELETE FROM image WHERE id LIKE '%/00'", "holds 11 images and should hold 12"),
+        ("INSERT INTO skipped VALUES ('', '', 'x', 0)", "holds 1 problems and should hold 0"),
+        ("INSERT INTO missing SELECT * FROM image", "holds 12 missing images and should hold 0"),
+        ("DELETE FROM run WHERE key = 'boundary'", "its table run: KeyError"),
     ],
 )
 def test_counts_that_were_changed(made, statement, text):
@@ -115,6 +122,51 @@ def test_options_that_are_none(made, score, value):
     change(made[0], "UPDATE run SET crc = crc + 1 WHERE key = 'options'")
     with pytest.raises(RunFileError, match=r"'options' .* does not match its checksum"):
         segiou.Run.open(made[0])
+
+
+@pytest.mark.parametrize("column", ["truth", "pred", "truth_size", "pred_version"])
+def test_files_that_were_changed(made, score, column):
+    change(made[0], f"UPDATE image SET {column} = 7 WHERE id LIKE '%/00'")
+    assert segiou.Run.open(made[0]).total() == made[1]
+    with pytest.raises(RunFileError, match="the files of image 'scene0/00' do not match their"):
+        segiou.Run.open(made[0]).rows()
+    with pytest.raises(RunFileError, match="the files of image 'scene0/00' do not match their"):
+        score(run=made[0])
+
+
+def test_the_number_of_left_out_pairs_has_a_checksum(score, tmp_path):
+    (tmp_path / "pred/scene0/00.png").write_bytes(b"no mask")
+    path = tmp_path / "r.sqlite"
+    assert score(run=path, on_error="skip").report().left_out == 1
+    change(path, "UPDATE skipped SET problem = problem || '.'")
+    with pytest.raises(RunFileError, match=r"problem of .*00.png' does not match its checksum"):
+        segiou.Run.open(path)
+    change(path, "DELETE FROM skipped")
+    with pytest.raises(RunFileError, match="holds 0 problems and should hold 1"):
+        segiou.Run.open(path)
+
+
+@pytest.mark.parametrize("key", ["revision", "images", "skipped", "expected", "shards", "name"])
+@pytest.mark.parametrize(
+    "value", ["null", '"x"', "-1", "1.5", "true", "1e999", "[" * 100_000, "[[1, 2]]", "9" * 30]
+)
+def test_wrong_kinds_with_a_right_checksum(made, score, key, value):
+    if (key, value) in {("expected", "null"), ("name", '"x"')}:
+        return
+    crc = zlib.crc32(f"{key}\0{value}".encode())
+    change(made[0], f"UPDATE run SET value = '{value}', crc = {crc} WHERE key = '{key}'")
+    refused(made[0], score, "is a damaged run file")
+
+
+@pytest.mark.parametrize("old", [b"CREATE TABLE image", b"run_key", b"class_count", b"CREATE VIEW"])
+def test_a_schema_that_is_no_text(made, score, old):
+    content = made[0].read_bytes()
+    at = content.find(old) if old in content else content.find(b"CREATE")
+    for offset in (0, len(old) - 1):
+        bad = bytearray(content)
+        bad[at + offset] = 0xFF
+        made[0].write_bytes(bad)
+        refused(made[0], score, "damaged run file")
 
 
 def test_a_flipped_bit_never_changes_a_number_silently(made, tmp_path):

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 import segiou
+from segiou.cli.main import main
+from segiou.runs.database import RunFileError
 from segiou.scoring import dispatch
 from segiou.scoring.pairings import DataError, ScoringStopped
 
@@ -155,6 +157,65 @@ def test_shards_merge_to_the_whole(score, tmp_path):
     assert sum(len(part) for part in parts) == 12
     assert all(len(part) for part in parts)
     assert sum(part.total() for part in parts) == score().total()
+    whole = parts[0].merge(*parts[1:])
+    assert whole.total() == score().total()
+    assert "partial" not in whole.provenance
+    assert "not complete" not in str(whole)
+
+
+def test_a_shard_says_that_it_is_a_part(score, tmp_path):
+    for part in (score(shard=(1, 3)), score(shard=(1, 3), run=tmp_path / "1.sqlite")):
+        text = "parts 2 and 3 of 3 are missing (12 pairs in all)"
+        assert part.provenance["partial"] == text
+        assert f"{len(part)} pairs, not complete: {text}" in part.report().to_text(width=200)
+        assert f"not complete: {text}" in part.report().to_markdown()
+        assert text in part.to_html()
+    with pytest.raises(ValueError, match="shard is '2/3' here and '1/3' there"):
+        score(shard=(2, 3), run=tmp_path / "1.sqlite")
+
+
+def test_a_missing_shard_is_an_error_unless_it_is_accepted(score, tmp_path, capsys):
+    paths = [tmp_path / f"{i}.sqlite" for i in (1, 2, 3)]
+    parts = [score(run=path, shard=(i, 3)) for i, path in enumerate(paths, 1)]
+    text = r"part 2 of 3 is missing \(12 pairs in all\)"
+    with pytest.raises(ValueError, match=text):
+        parts[0].merge(parts[2])
+    merge = ["merge", str(paths[0]), str(paths[2]), "-o", str(tmp_path / "m.sqlite")]
+    assert main(merge) == 2
+    assert "part 2 of 3 is missing (12 pairs in all); merge the missing parts too, or accept" in (
+        capsys.readouterr().err
+    )
+    assert not (tmp_path / "m.sqlite").exists()
+    assert main([*merge, "--partial"]) == 0
+    assert "it is not complete: part 2 of 3 is missing" in capsys.readouterr().err
+    assert main(["report", str(tmp_path / "m.sqlite")]) == 0
+    found = capsys.readouterr()
+    assert "not complete: part 2 of 3 is missing (12 pairs in all)" in " ".join(found.out.split())
+    assert "the run is not complete: part 2 of 3 is missing" in found.err
+    partial = parts[0].merge(parts[2], partial=True)
+    assert partial.merge(parts[1]).total() == score().total()
+
+
+def test_a_finer_division_of_the_same_pairs_is_complete(score):
+    thirds = [score(shard=(i, 3)) for i in (1, 2)]
+    halves = [score(shard=(i, 2)) for i in (1, 2)]
+    assert thirds[0].merge(thirds[1], *halves).total() == score().total()
+    with pytest.raises(ValueError, match=r"part 2 of 2 is missing .*; part 3 of 3 is missing"):
+        halves[0].merge(*thirds)
+
+
+def test_a_run_file_that_is_replaced_while_scoring_is_an_error(score, tmp_path, write_mask):
+    other = tmp_path / "other.sqlite"
+    score(run=other, unassigned="count")
+    for how in (lambda path: shutil.copy(other, path), lambda path: other.rename(path)):
+        path = tmp_path / f"{how.__code__.co_firstlineno}{how.__code__.co_code.hex()[:8]}.sqlite"
+
+        def replace(done, total, path=path, how=how):
+            if done == total:
+                how(path)
+
+        with pytest.raises(RunFileError, match="was replaced, removed or changed by another"):
+            score(run=path, progress=replace)
 
 
 def test_a_file_that_is_changed_while_it_is_read_is_read_again(
