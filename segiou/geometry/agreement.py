@@ -12,7 +12,7 @@ from segiou._support.arguments import check_integer, check_several
 from segiou.counting.arrays import as_label_array
 from segiou.counting.counts import Tally
 from segiou.counting.encoding import count_pairs
-from segiou.geometry.intervals import ratio
+from segiou.geometry.positions import quotient
 from segiou.metrics.per_class import iou
 
 Ties = Literal["drop", "lowest"]
@@ -34,8 +34,8 @@ def annotator_iou(
     num_classes : int
         C.
     ignore : int or iterable of int
-        Values by which an annotator leaves a pixel open. The pixel is dropped from the pairs that
-        this annotator is part of, whatever the other one said.
+        Values by which an annotator gives a pixel no class. The pixel is dropped from the pairs
+        that this annotator is part of, whatever the other one chose.
 
     Returns
     -------
@@ -109,7 +109,7 @@ def consensus_iou(
     ignore: int | Iterable[int] = (),
     ties: Ties = "drop",
 ) -> NDArray[np.float64]:
-    """IoU of each annotator with the consensus, for each class: who disagrees, on what.
+    """IoU of each annotator with the consensus, for each class: who disagrees, on which class.
 
     Every annotator is part of the majority, so that with few of them all values are high; compare
     them with one another rather than with 1. Pixels without a consensus are dropped.
@@ -160,9 +160,9 @@ def disagreement(
     masks, num_classes, ignore
         As for `annotator_iou`.
     measure : {"share", "entropy"}
-        The share of annotators who are off the majority, 1 − (most votes) / votes; or the entropy
-        of the votes divided by that of an even split over all classes, −Σ p ln p / ln C. With
-        fewer annotators than classes the entropy stays below 1.
+        The share of annotators who differ from the majority, 1 − (most votes) / votes; or the
+        entropy of the votes divided by that of an even split over all classes, −Σ p ln p / ln C.
+        With fewer annotators than classes the entropy stays below 1.
 
     Returns
     -------
@@ -185,13 +185,13 @@ def disagreement(
     votes = vote_counts(masks, num_classes, ignore=ignore)
     total = votes.sum(axis=0, dtype=np.int64)
     if measure == "share":
-        return ratio(total - votes.max(axis=0), total)
+        return quotient(total - votes.max(axis=0), total)
     entropy = np.zeros(total.shape)
     for one in votes:
-        share = ratio(one, total)
+        share = quotient(one, total)
         entropy -= share * np.log(share, out=np.zeros(total.shape), where=share > 0)
     # Taking away positive terms from 0 would leave -0 where all agree.
-    return ratio(np.abs(entropy), np.log(num_classes))
+    return quotient(np.abs(entropy), np.log(num_classes))
 
 
 def vote_counts(
@@ -227,7 +227,7 @@ def vote_counts(
 def _read(
     masks: Sequence[ArrayLike] | Labels, num_classes: int, ignore: int | Iterable[int]
 ) -> tuple[list[Labels], list[NDArray[np.bool_] | None]]:
-    """Return the masks as label arrays and, for each, where it is valid (None: everywhere)."""
+    """The masks as label arrays and, for each, where it is valid (None: everywhere)."""
     num_classes = check_integer("num_classes", num_classes, 1)
     check_several("masks", masks, "label images, one an annotator")
     labels: list[Labels] = [as_label_array(m, f"annotator {k}") for k, m in enumerate(masks)]

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from segiou.geometry.boxes import BoxFormat, as_flags, read_boxes
-from segiou.geometry.intervals import as_array, check_shapes, ratio
+from segiou.geometry.positions import as_array, check_shapes, quotient
 
 Mask = NDArray[np.bool_]
 
-# float32 adds up to 2**24 ones exactly; this many at once stay far below it.
+#: float32 adds up to 2**24 ones exactly; this many at once stay far below it.
 _PIXELS = 2**16
 
 
@@ -143,11 +143,11 @@ def mask_iou(
         truth_area = truth_area[:, None]
         flags = None if flags is None else flags[:, None]
     whole = truth_area + pred_area - shared
-    return ratio(shared, whole if flags is None else np.where(flags, pred_area, whole))
+    return quotient(shared, whole if flags is None else np.where(flags, pred_area, whole))
 
 
 def as_shape(shape: tuple[int, int]) -> tuple[int, int]:
-    """Return height and width as integers, or raise a ValueError."""
+    """Height and width as integers; a ValueError where they are not two sizes."""
     sizes = np.asarray(shape)
     if sizes.shape != (2,) or sizes.dtype.kind not in "iu" or (sizes < 0).any():
         msg = f"shape must be two sizes, (height, width), got {shape!r}"

@@ -1,264 +1,34 @@
-"""The division of this room, one pass over the memory: boxes are divided by the million."""
+"""IoU of boxes and its relatives, of all pairs or element by element."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from segiou._support.arguments import check_choice
-from segiou.geometry.intervals import (
+from segiou.geometry.positions import (
     Numbers,
     as_array,
     as_numbers,
     check_shapes,
     comparable,
-    ratio,
+    quotient,
     refuse_any,
     refuse_overflow,
     signed_length,
 )
 
-pass
-
-
 BoxFormat = Literal["xyxy", "xywh", "cxcywh"]
+BoxMeasure = Literal["intersection", "union", "iou", "giou", "signed_iou", "iof"]
 Floats = NDArray[np.float64]
 Result = NDArray[np.floating[Any]]
 
-# Pairs computed at once: the few temporaries of this length stay in a second-level cache.
+#: Pairs computed at once: the few temporaries of this length stay in a second-level cache.
 _PAIRS = 2**14
-
-
-@dataclass(frozen=True)
-class Sides:
-    """Boxes by their four sides and their area, all of one shape, and which are crowds."""
-
-    x1: Numbers
-    y1: Numbers
-    x2: Numbers
-    y2: Numbers
-    area: Floats
-    crowd: NDArray[np.bool_] | None = None
-
-    def column(self, start: int, stop: int) -> Sides:
-        """Take some of the boxes, as a column that broadcasts against a row of boxes."""
-        return self._at((slice(start, stop), None))
-
-    def deepened(self) -> Sides:
-        """Take all boxes, with one axis more, so that a single box is an array as well."""
-        return self._at((..., None))
-
-    def _at(self, index: Any) -> Sides:
-        x1, y1, x2, y2 = (side[index] for side in (self.x1, self.y1, self.x2, self.y2))
-        crowd = None if self.crowd is None else self.crowd[index]
-        return Sides(x1, y1, x2, y2, self.area[index], crowd)
-
-
-def evaluate(
-    measure: str,
-    truth: ArrayLike,
-    pred: ArrayLike,
-    fmt: BoxFormat,
-    elementwise: bool,
-    out: Result | None,
-    crowd: ArrayLike | None = None,
-) -> Result:
-    """Compute a measure of all pairs or element by element; see `boxes.box_iou`."""
-    ours, theirs = _read_both(truth, pred, fmt, elementwise, crowd)
-    formula = _formula(measure)
-    if elementwise:
-        values = formula(ours.deepened(), theirs.deepened())[..., 0]
-        if out is None:
-            single: Result = values[()]
-            return single
-        _writable(out, values.shape)[...] = values
-        return out
-    shape = (len(ours.area), len(theirs.area))
-    result = np.empty(shape) if out is None else _writable(out, shape)
-    _fill(formula, ours, theirs, 0, result)
-    return result
-
-
-def blocks(
-    measure: str,
-    truth: ArrayLike,
-    pred: ArrayLike,
-    fmt: BoxFormat,
-    crowd: ArrayLike | None,
-    rows: int,
-) -> Iterator[tuple[slice, Floats]]:
-    """Check now, compute when asked; see `boxes.box_blocks`."""
-    ours, theirs = _read_both(truth, pred, fmt, False, crowd)
-    formula = _formula(measure)
-    count = len(ours.area)
-
-    def compute() -> Iterator[tuple[slice, Floats]]:
-        for start in range(0, count, rows):
-            stop = min(start + rows, count)
-            block = np.empty((stop - start, len(theirs.area)))
-            _fill(formula, ours, theirs, start, block)
-            yield slice(start, stop), block
-
-    return compute()
-
-
-def _fill(formula: Formula, truth: Sides, pred: Sides, first: int, result: Result) -> None:
-    """Write the rows of truth boxes `first` and following, a cache-sized block at a time."""
-    step = max(1, _PAIRS // max(1, len(pred.area)))
-    for row in range(0, len(result), step):
-        stop = min(row + step, len(result))
-        result[row:stop] = formula(truth.column(first + row, first + stop), pred)
-
-
-def read_boxes(values: ArrayLike, fmt: BoxFormat, kind: str) -> Numbers:
-    """Return valid boxes as (..., 4) corners, int64 or float64.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As for `boxes.box_iou`.
-    """
-    check_choice("fmt", fmt, ("xyxy", "xywh", "cxcywh"))
-    boxes = as_numbers(values, 4, kind)
-    if fmt == "xyxy":
-        swapped = (boxes[..., 2:] < boxes[..., :2]).any(axis=-1)
-        refuse_any(swapped, boxes, kind, "has swapped ends (x2 < x1 or y2 < y1)")
-        return boxes
-    place, size = boxes[..., :2], boxes[..., 2:]
-    refuse_any((size < 0).any(axis=-1), boxes, kind, "has a negative width or height")
-    with np.errstate(over="ignore"):
-        start = place if fmt == "xywh" else place - size / 2
-        end = place + (size if fmt == "xywh" else size / 2)
-    # Only integers that wrapped round can end before they start.
-    refuse_any((end < start).any(axis=-1), boxes, kind, "ends beyond int64")
-    return np.concatenate([start, end], axis=-1)
-
-
-def _read_both(
-    truth: ArrayLike,
-    pred: ArrayLike,
-    fmt: BoxFormat,
-    elementwise: bool,
-    crowd: ArrayLike | None,
-) -> tuple[Sides, Sides]:
-    ours = read_boxes(truth, fmt, "truth box")
-    theirs = read_boxes(pred, fmt, "predicted box")
-    check_shapes(ours.shape[:-1], theirs.shape[:-1], elementwise, "boxes")
-    flags = None if crowd is None else as_flags(crowd, ours.shape[:-1], "crowd")
-    ours, theirs = comparable(ours, theirs)
-    refuse_overflow([(ours[..., a::2], theirs[..., a::2]) for a in (0, 1)], "boxes")
-    return _sides(ours, flags), _sides(theirs)
-
-
-def _sides(corners: Numbers, crowd: NDArray[np.bool_] | None = None) -> Sides:
-    # Contiguous sides: a strided look-up costs more than the arithmetic on it.
-    x1, y1, x2, y2 = (corners[..., side].copy() for side in range(4))
-    return Sides(x1, y1, x2, y2, signed_length(x1, x2) * signed_length(y1, y2), crowd)
-
-
-def as_flags(flags: ArrayLike, shape: tuple[int, ...], name: str) -> NDArray[np.bool_]:
-    """Return boolean flags of a shape; 0 and 1 are taken, as COCO files write them."""
-    array = as_array(flags, name)
-    if array.size == 0:
-        array = array.astype(np.bool_)
-    if array.dtype.kind not in "biu":
-        msg = f"{name} must hold True or False for each truth, got dtype {array.dtype}"
-        raise TypeError(msg)
-    if not np.isin(array, (0, 1)).all():
-        msg = f"{name} must hold True or False (1 or 0) for each truth, got {array.max()}"
-        raise ValueError(msg)
-    if array.shape != shape:
-        msg = f"{name} must have one flag for each truth, shape {shape}, got {array.shape}"
-        raise ValueError(msg)
-    return array.astype(np.bool_)
-
-
-def _writable(out: Result, shape: tuple[int, ...]) -> Result:
-    if not isinstance(out, np.ndarray) or out.dtype not in (np.float32, np.float64):
-        found = getattr(out, "dtype", type(out).__name__)
-        msg = f"out must be a float32 or float64 array, got {found}"
-        raise TypeError(msg)
-    if out.shape != shape:
-        msg = f"out must have the shape of the result, {shape}, got {out.shape}"
-        raise ValueError(msg)
-    return out
-
-
-def _formula(measure: str) -> Formula:
-    check_choice("measure", measure, tuple(_FORMULAS))
-    return _FORMULAS[measure]
-
-
-def _intersection(truth: Sides, pred: Sides) -> Floats:
-    width, height = _shared_lengths(truth, pred)
-    np.maximum(width, 0.0, out=width)
-    np.maximum(height, 0.0, out=height)
-    return np.multiply(width, height, out=width)
-
-
-def _union(truth: Sides, pred: Sides) -> Floats:
-    return _joined(truth, pred, _intersection(truth, pred))
-
-
-def _iou(truth: Sides, pred: Sides) -> Floats:
-    shared = _intersection(truth, pred)
-    whole = _joined(truth, pred, shared)
-    if truth.crowd is not None:
-        whole = np.where(truth.crowd, pred.area, whole)
-    return ratio(shared, whole)
-
-
-def _giou(truth: Sides, pred: Sides) -> Floats:
-    shared = _intersection(truth, pred)
-    union = _joined(truth, pred, shared)
-    width = signed_length(np.minimum(truth.x1, pred.x1), np.maximum(truth.x2, pred.x2))
-    height = signed_length(np.minimum(truth.y1, pred.y1), np.maximum(truth.y2, pred.y2))
-    hull = np.multiply(width, height, out=width)
-    # Rounding can leave the union an ulp above its own hull.
-    return ratio(shared, union) - ratio(np.maximum(hull - union, 0.0), hull)
-
-
-def _signed_iou(truth: Sides, pred: Sides) -> Floats:
-    width, height = _shared_lengths(truth, pred)
-    sign = np.sign(np.minimum(width, height))
-    shared = sign * np.abs(width * height)
-    # Adding 0 turns the -0 of boxes that touch at a corner into 0.
-    return ratio(shared, _joined(truth, pred, shared)) + 0.0
-
-
-def _iof(truth: Sides, pred: Sides) -> Floats:
-    return ratio(_intersection(truth, pred), pred.area)
-
-
-def _joined(truth: Sides, pred: Sides, shared: Floats) -> Floats:
-    union: Floats = truth.area + pred.area
-    return np.subtract(union, shared, out=union)
-
-
-def _shared_lengths(truth: Sides, pred: Sides) -> tuple[Floats, Floats]:
-    """Width and height of what two boxes share; negative where a gap lies between them."""
-    width = signed_length(np.maximum(truth.x1, pred.x1), np.minimum(truth.x2, pred.x2))
-    height = signed_length(np.maximum(truth.y1, pred.y1), np.minimum(truth.y2, pred.y2))
-    return width, height
-
-
-Formula = Callable[[Sides, Sides], Floats]
-
-_FORMULAS: dict[str, Formula] = {
-    "intersection": _intersection,
-    "union": _union,
-    "iou": _iou,
-    "giou": _giou,
-    "signed_iou": _signed_iou,
-    "iof": _iof,
-}
-
-
-BoxMeasure = Literal["intersection", "union", "iou", "giou", "signed_iou", "iof"]
 
 
 def box_intersection(
@@ -276,7 +46,7 @@ def box_intersection(
     >>> box_intersection([[50, 100, 200, 300]], [[80, 120, 220, 310]])
     array([[21600.]])
     """
-    return evaluate("intersection", truth, pred, fmt, elementwise, out)
+    return _compare(_intersection, truth, pred, fmt, elementwise, out)
 
 
 def box_union(
@@ -294,7 +64,7 @@ def box_union(
     >>> box_union([[50, 100, 200, 300]], [[80, 120, 220, 310]])
     array([[35000.]])
     """
-    return evaluate("union", truth, pred, fmt, elementwise, out)
+    return _compare(_union, truth, pred, fmt, elementwise, out)
 
 
 def box_iou(
@@ -358,7 +128,7 @@ def box_iou(
     >>> float(box_iou([0, 0, 5, 5], [1, 1, 4, 4], fmt="xywh", elementwise=True))
     0.64
     """
-    return evaluate("iou", truth, pred, fmt, elementwise, out, crowd)
+    return _compare(_iou, truth, pred, fmt, elementwise, out, crowd)
 
 
 def box_giou(
@@ -379,7 +149,7 @@ def box_giou(
     >>> box_giou([[0, 0, 1, 1]], [[0, 0, 1, 1], [2, 0, 3, 1]])
     array([[ 1.        , -0.33333333]])
     """
-    return evaluate("giou", truth, pred, fmt, elementwise, out)
+    return _compare(_giou, truth, pred, fmt, elementwise, out)
 
 
 def box_signed_iou(
@@ -402,7 +172,7 @@ def box_signed_iou(
     >>> box_signed_iou([[0, 0, 1, 1]], [[0, 0, 1, 1], [2, 2, 3, 3]])
     array([[ 1.        , -0.33333333]])
     """
-    return evaluate("signed_iou", truth, pred, fmt, elementwise, out)
+    return _compare(_signed_iou, truth, pred, fmt, elementwise, out)
 
 
 def box_iof(
@@ -423,7 +193,7 @@ def box_iof(
     >>> box_iof([[0, 0, 100, 100]], [[10, 10, 20, 20], [90, 0, 110, 50]])
     array([[1. , 0.5]])
     """
-    return evaluate("iof", truth, pred, fmt, elementwise, out)
+    return _compare(_iof, truth, pred, fmt, elementwise, out)
 
 
 def box_blocks(
@@ -466,10 +236,212 @@ def box_blocks(
     0 2 [0.5 0. ]
     2 3 [1.]
     """
+    check_choice("measure", measure, get_args(BoxMeasure))
     if crowd is not None and measure != "iou":
         msg = f"crowd flags belong to the measure 'iou', not to {measure!r}; leave crowd out"
         raise ValueError(msg)
     if rows < 1:
         msg = f"rows must be at least 1, got {rows}"
         raise ValueError(msg)
-    return blocks(measure, truth, pred, fmt, crowd, rows)
+    ours, theirs = _read_both(truth, pred, fmt, False, crowd)
+    formula, count = _FORMULAS[measure], len(ours.area)
+
+    def compute() -> Iterator[tuple[slice, Floats]]:
+        for start in range(0, count, rows):
+            stop = min(start + rows, count)
+            block = np.empty((stop - start, len(theirs.area)))
+            _fill(formula, ours, theirs, start, block)
+            yield slice(start, stop), block
+
+    return compute()
+
+
+def _compare(
+    formula: _Formula,
+    truth: ArrayLike,
+    pred: ArrayLike,
+    fmt: BoxFormat,
+    elementwise: bool,
+    out: Result | None,
+    crowd: ArrayLike | None = None,
+) -> Result:
+    """Compute a measure of all pairs or element by element."""
+    ours, theirs = _read_both(truth, pred, fmt, elementwise, crowd)
+    if not elementwise:
+        shape = (len(ours.area), len(theirs.area))
+        result = np.empty(shape) if out is None else _writable(out, shape)
+        _fill(formula, ours, theirs, 0, result)
+        return result
+    values = formula(ours.deepened(), theirs.deepened())[..., 0]
+    if out is None:
+        single: Result = values[()]
+        return single
+    _writable(out, values.shape)[...] = values
+    return out
+
+
+def _fill(formula: _Formula, truth: _Sides, pred: _Sides, first: int, result: Result) -> None:
+    """Write the rows of truth boxes `first` and following, a cache-sized block at a time."""
+    step = max(1, _PAIRS // max(1, len(pred.area)))
+    for row in range(0, len(result), step):
+        stop = min(row + step, len(result))
+        result[row:stop] = formula(truth.column(first + row, first + stop), pred)
+
+
+def read_boxes(values: ArrayLike, fmt: BoxFormat, kind: str) -> Numbers:
+    """Valid boxes as (..., 4) corners, int64 or float64; errors as for `box_iou`."""
+    check_choice("fmt", fmt, get_args(BoxFormat))
+    boxes = as_numbers(values, 4, kind)
+    if fmt == "xyxy":
+        swapped = (boxes[..., 2:] < boxes[..., :2]).any(axis=-1)
+        refuse_any(swapped, boxes, kind, "has swapped ends (x2 < x1 or y2 < y1)")
+        return boxes
+    place, size = boxes[..., :2], boxes[..., 2:]
+    refuse_any((size < 0).any(axis=-1), boxes, kind, "has a negative width or height")
+    with np.errstate(over="ignore"):
+        start = place if fmt == "xywh" else place - size / 2
+        end = place + (size if fmt == "xywh" else size / 2)
+    # Only integers that overflowed can end before they start.
+    refuse_any((end < start).any(axis=-1), boxes, kind, "ends beyond int64")
+    return np.concatenate([start, end], axis=-1)
+
+
+def _read_both(
+    truth: ArrayLike,
+    pred: ArrayLike,
+    fmt: BoxFormat,
+    elementwise: bool,
+    crowd: ArrayLike | None,
+) -> tuple[_Sides, _Sides]:
+    ours = read_boxes(truth, fmt, "truth box")
+    theirs = read_boxes(pred, fmt, "predicted box")
+    check_shapes(ours.shape[:-1], theirs.shape[:-1], elementwise, "boxes")
+    flags = None if crowd is None else as_flags(crowd, ours.shape[:-1], "crowd")
+    ours, theirs = comparable(ours, theirs)
+    refuse_overflow([(ours[..., a::2], theirs[..., a::2]) for a in (0, 1)], "boxes")
+    return _sides(ours, flags), _sides(theirs)
+
+
+def _sides(corners: Numbers, crowd: NDArray[np.bool_] | None = None) -> _Sides:
+    # Contiguous sides: a strided look-up costs more than the arithmetic on it.
+    x1, y1, x2, y2 = (corners[..., side].copy() for side in range(4))
+    return _Sides(x1, y1, x2, y2, signed_length(x1, x2) * signed_length(y1, y2), crowd)
+
+
+def as_flags(flags: ArrayLike, shape: tuple[int, ...], name: str) -> NDArray[np.bool_]:
+    """Boolean flags of a shape; 0 and 1 are taken, as COCO files have them."""
+    array = as_array(flags, name)
+    if array.size == 0:
+        array = array.astype(np.bool_)
+    if array.dtype.kind not in "biu":
+        msg = f"{name} must hold True or False for each truth, got dtype {array.dtype}"
+        raise TypeError(msg)
+    if not np.isin(array, (0, 1)).all():
+        msg = f"{name} must hold True or False (1 or 0) for each truth, got {array.max()}"
+        raise ValueError(msg)
+    if array.shape != shape:
+        msg = f"{name} must have one flag for each truth, shape {shape}, got {array.shape}"
+        raise ValueError(msg)
+    return array.astype(np.bool_)
+
+
+def _writable(out: Result, shape: tuple[int, ...]) -> Result:
+    if not isinstance(out, np.ndarray) or out.dtype not in (np.float32, np.float64):
+        found = getattr(out, "dtype", type(out).__name__)
+        msg = f"out must be a float32 or float64 array, got {found}"
+        raise TypeError(msg)
+    if out.shape != shape:
+        msg = f"out must have the shape of the result, {shape}, got {out.shape}"
+        raise ValueError(msg)
+    return out
+
+
+@dataclass(frozen=True)
+class _Sides:
+    """Boxes by their four sides and their area, all of one shape, and which of them are crowds."""
+
+    x1: Numbers
+    y1: Numbers
+    x2: Numbers
+    y2: Numbers
+    area: Floats
+    crowd: NDArray[np.bool_] | None = None
+
+    def column(self, start: int, stop: int) -> _Sides:
+        """Take some of the boxes, as a column that broadcasts against a row of boxes."""
+        return self._at((slice(start, stop), None))
+
+    def deepened(self) -> _Sides:
+        """Take all boxes, with one axis more, so that a single box is an array as well."""
+        return self._at((..., None))
+
+    def _at(self, index: Any) -> _Sides:
+        x1, y1, x2, y2 = (side[index] for side in (self.x1, self.y1, self.x2, self.y2))
+        crowd = None if self.crowd is None else self.crowd[index]
+        return _Sides(x1, y1, x2, y2, self.area[index], crowd)
+
+
+_Formula = Callable[[_Sides, _Sides], Floats]
+
+
+def _intersection(truth: _Sides, pred: _Sides) -> Floats:
+    width, height = _shared_lengths(truth, pred)
+    np.maximum(width, 0.0, out=width)
+    np.maximum(height, 0.0, out=height)
+    return np.multiply(width, height, out=width)
+
+
+def _union(truth: _Sides, pred: _Sides) -> Floats:
+    return _joined(truth, pred, _intersection(truth, pred))
+
+
+def _iou(truth: _Sides, pred: _Sides) -> Floats:
+    shared = _intersection(truth, pred)
+    whole = _joined(truth, pred, shared)
+    if truth.crowd is not None:
+        whole = np.where(truth.crowd, pred.area, whole)
+    return quotient(shared, whole)
+
+
+def _giou(truth: _Sides, pred: _Sides) -> Floats:
+    shared = _intersection(truth, pred)
+    union = _joined(truth, pred, shared)
+    width = signed_length(np.minimum(truth.x1, pred.x1), np.maximum(truth.x2, pred.x2))
+    height = signed_length(np.minimum(truth.y1, pred.y1), np.maximum(truth.y2, pred.y2))
+    hull = np.multiply(width, height, out=width)
+    # Rounding can leave the union an ulp above its own hull.
+    return quotient(shared, union) - quotient(np.maximum(hull - union, 0.0), hull)
+
+
+def _signed_iou(truth: _Sides, pred: _Sides) -> Floats:
+    width, height = _shared_lengths(truth, pred)
+    sign = np.sign(np.minimum(width, height))
+    shared = sign * np.abs(width * height)
+    # Adding 0 turns the -0 of boxes that touch at a corner into 0.
+    return quotient(shared, _joined(truth, pred, shared)) + 0.0
+
+
+def _iof(truth: _Sides, pred: _Sides) -> Floats:
+    return quotient(_intersection(truth, pred), pred.area)
+
+
+def _joined(truth: _Sides, pred: _Sides, shared: Floats) -> Floats:
+    union: Floats = truth.area + pred.area
+    return np.subtract(union, shared, out=union)
+
+
+def _shared_lengths(truth: _Sides, pred: _Sides) -> tuple[Floats, Floats]:
+    """Width and height of what two boxes share; negative where a gap lies between them."""
+    width = signed_length(np.maximum(truth.x1, pred.x1), np.minimum(truth.x2, pred.x2))
+    height = signed_length(np.maximum(truth.y1, pred.y1), np.minimum(truth.y2, pred.y2))
+    return width, height
+
+
+_FORMULAS: dict[str, _Formula] = {
+    "intersection": _intersection,
+    "union": _union,
+    "iou": _iou,
+    "giou": _giou,
+    "signed_iou": _signed_iou,
+    "iof": _iof,
+}

@@ -1,4 +1,4 @@
-"""Starts and ends as numbers that subtract exactly: what boxes and intervals share."""
+"""IoU of intervals (temporal IoU), and of sets of them."""
 
 from __future__ import annotations
 
@@ -7,158 +7,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from segiou._support.arguments import check_flag
-
-Numbers = NDArray[Any]
-
-# Every integer up to here is a float64.
-_EXACT = 2**53
-
-
-def ratio(part: ArrayLike, whole: ArrayLike) -> NDArray[np.float64]:
-    """Divide; 0/0 is NaN, without a warning."""
-    # part <= whole everywhere in this room, so 0/0 is the only division by zero there is.
-    with np.errstate(invalid="ignore"):
-        quotient: NDArray[np.float64] = np.true_divide(part, whole, dtype=np.float64)
-    return quotient
-
-
-def as_array(values: ArrayLike, name: str) -> NDArray[Any]:
-    """Return `values` as an array, or raise a ValueError where lists are not of one length."""
-    try:
-        return np.asarray(values)
-    except ValueError as error:
-        msg = f"{name} must be numbers in the shape of an array: {error}"
-        raise ValueError(msg) from error
-
-
-def as_numbers(values: ArrayLike, width: int, kind: str) -> Numbers:
-    """Return `values` as a finite (..., width) array of int64 or float64.
-
-    Parameters
-    ----------
-    values : array_like, shape (..., width)
-        Integers or floats; an empty sequence is taken as (0, width).
-    width : int
-        Numbers per item: 4 for a box, 2 for an interval.
-    kind : str
-        What one item is called in errors, such as "truth box".
-
-    Raises
-    ------
-    TypeError
-        If the values are neither integers nor real floats.
-    ValueError
-        If the last axis is not `width` long or a value is NaN, infinite or above int64.
-    """
-    array = as_array(values, f"each {kind}")
-    if array.shape == (0,):
-        array = array.reshape(0, width)
-    if array.dtype.kind not in "iuf":
-        msg = f"each {kind} must be integers or floats, got dtype {array.dtype}"
-        raise TypeError(msg)
-    if array.ndim == 0 or array.shape[-1] != width:
-        msg = f"each {kind} takes {width} numbers on the last axis, got shape {array.shape}"
-        raise ValueError(msg)
-    if array.dtype.kind == "f":
-        array = array.astype(np.float64, copy=False)
-        refuse_any(~np.isfinite(array).all(axis=-1), array, kind, "is not finite")
-        return array
-    if array.dtype.kind == "u" and array.dtype.itemsize == 8:
-        refuse_any((array > np.iinfo(np.int64).max).any(axis=-1), array, kind, "is beyond int64")
-    return array.astype(np.int64, copy=False)
-
-
-def refuse_any(bad: NDArray[np.bool_] | np.bool_, items: Numbers, kind: str, reason: str) -> None:
-    """Raise a ValueError that names the first bad item by its index and its values."""
-    count = int(np.count_nonzero(bad))
-    if not count:
-        return
-    index = tuple(int(axis[0]) for axis in np.nonzero(np.atleast_1d(bad)))
-    values = items[index].tolist() if bad.ndim else items.tolist()
-    label = "" if not bad.ndim else f" {index[0]}" if bad.ndim == 1 else f" {index}"
-    more = f" (and {count - 1} more)" if count > 1 else ""
-    msg = f"{kind}{label} {reason}: {values}{more}"
-    raise ValueError(msg)
-
-
-def check_shapes(
-    truth: tuple[int, ...], pred: tuple[int, ...], elementwise: bool, kind: str
-) -> None:
-    """Raise a ValueError unless the leading axes fit a comparison, a TypeError for a wrong flag.
-
-    Parameters
-    ----------
-    truth, pred : tuple of int
-        Shapes without the axes that make up one item.
-    elementwise : bool
-        Whether items are compared one by one (shapes broadcast) or all with all (one axis each).
-    kind : str
-        What the items are called in errors, such as "boxes".
-    """
-    check_flag("elementwise", elementwise)
-    if not elementwise:
-        if len(truth) == len(pred) == 1:
-            return
-        msg = (
-            f"all pairs need one list of {kind} on either side, got leading shapes {truth} and "
-            f"{pred}; pass elementwise=True to compare one by one"
-        )
-        raise ValueError(msg)
-    try:
-        np.broadcast_shapes(truth, pred)
-    except ValueError as error:
-        msg = (
-            f"{kind} of leading shapes {truth} and {pred} do not pair off one by one; "
-            "leave out elementwise for all pairs"
-        )
-        raise ValueError(msg) from error
-
-
-def comparable(first: Numbers, second: Numbers) -> tuple[Numbers, Numbers]:
-    """Bring two arrays of positions to one dtype in which differences are exact.
-
-    float64 wherever it holds every position; uint64 counted from the lowest position where
-    integers are too large for that.
-    """
-    both = (first, second)
-    if any(array.dtype.kind == "f" for array in both):
-        return first.astype(np.float64, copy=False), second.astype(np.float64, copy=False)
-    lowest = min((int(array.min()) for array in both if array.size), default=0)
-    highest = max((int(array.max()) for array in both if array.size), default=0)
-    if lowest >= -_EXACT and highest <= _EXACT:
-        return first.astype(np.float64), second.astype(np.float64)
-    # Two's complement: the difference modulo 2**64 is the true one, for it is below 2**64.
-    origin = np.uint64(lowest % 2**64)
-    return first.view(np.uint64) - origin, second.view(np.uint64) - origin
-
-
-def refuse_overflow(spans: list[tuple[Numbers, Numbers]], kind: str) -> None:
-    """Raise a ValueError if items lie so far apart that twice their extent is infinite.
-
-    Parameters
-    ----------
-    spans : list of pairs of arrays
-        For each axis the positions on it, of truth and of prediction.
-    kind : str
-        What the items are called in the error, such as "boxes".
-    """
-    extent = 2.0
-    for truth, pred in spans:
-        ends = np.concatenate([truth.ravel(), pred.ravel()])
-        extent *= float(ends.max()) - float(ends.min()) if ends.size else 0.0
-    if not np.isfinite(extent):
-        msg = f"the {kind} lie so far apart that float64 overflows; scale their numbers down"
-        raise ValueError(msg)
-
-
-def signed_length(start: Numbers, end: Numbers) -> NDArray[np.float64]:
-    """Return end - start as float64, negative where the end comes first."""
-    if start.dtype.kind == "f":
-        return np.subtract(end, start)
-    # Unsigned numbers have no negative difference, so the sign is put on afterwards.
-    length = (np.maximum(start, end) - np.minimum(start, end)).astype(np.float64)
-    return np.where(end >= start, length, -length)
+from segiou.geometry.positions import (
+    Numbers,
+    as_numbers,
+    check_shapes,
+    comparable,
+    quotient,
+    refuse_any,
+    refuse_overflow,
+    signed_length,
+)
 
 
 def interval_iou(
@@ -207,7 +65,7 @@ def interval_iou(
     lengths = signed_length(ours[..., 0], ours[..., 1]) + signed_length(
         theirs[..., 0], theirs[..., 1]
     )
-    return ratio(shared, lengths - shared)
+    return quotient(shared, lengths - shared)
 
 
 def merge_intervals(intervals: ArrayLike) -> NDArray[Any]:
@@ -277,7 +135,7 @@ def interval_set_iou(truth: ArrayLike, pred: ArrayLike) -> float:
     in_truth, in_pred = _covers(ours, cuts[:-1]), _covers(theirs, cuts[:-1])
     shared = lengths[in_truth & in_pred].sum()
     # Adding up what is not shared keeps the ratio within [0, 1] whatever is rounded.
-    return float(ratio(shared, shared + lengths[in_truth ^ in_pred].sum()))
+    return float(quotient(shared, shared + lengths[in_truth ^ in_pred].sum()))
 
 
 def _read(values: ArrayLike, kind: str) -> Numbers:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -211,8 +212,7 @@ def _names(samples: Sequence[Collection[Hashable]], side: str) -> list[set[Hasha
 
 
 def _unique(names: Sequence[Hashable]) -> tuple[Hashable, ...]:
-    if len(set(names)) != len(names):
-        twice = sorted({str(name) for name in names if list(names).count(name) > 1})
+    if twice := sorted(str(name) for name, count in Counter(names).items() if count > 1):
         msg = f"class names must differ, given twice: {', '.join(twice)}"
         raise ValueError(msg)
     return tuple(names)

@@ -23,7 +23,7 @@ class Matching:
     pairs : ndarray of int64, shape (tp, 2)
         Truth and prediction of every true positive, by falling score.
     ignored_pairs : ndarray of int64, shape (K, 2)
-        Matches with a crowd or an ignored truth: neither right nor wrong.
+        Matches with a crowd or an ignored truth: neither true nor false positives.
     unmatched_pred : ndarray of int64, shape (fp,)
         The false positives, by falling score.
     unmatched_truth : ndarray of int64, shape (fn,)
@@ -204,7 +204,7 @@ def _partners(
 
 
 def _last_best(values: NDArray[np.float64], allowed: NDArray[np.bool_]) -> int:
-    """Index of the highest allowed value, the last of equal ones; -1 if none is allowed."""
+    """Index of the highest allowed value, of equal ones the last; -1 if none is allowed."""
     choice = np.flatnonzero(allowed)
     if not len(choice):
         return -1

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from segiou._support.arguments import check_flag, read_several
 from segiou.geometry.binary_masks import Mask, as_shape
-from segiou.geometry.intervals import as_array, ratio
+from segiou.geometry.positions import as_array, quotient
 
 if TYPE_CHECKING:
     from shapely.geometry.base import BaseGeometry
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Geometries = NDArray[np.object_]
 
-# Shared polygons held at once before only their areas are kept.
+#: Shared polygons held at once before only their areas are kept.
 _PAIRS = 2**14
 
 
@@ -58,7 +58,7 @@ def polygon_iou(
     elementwise : bool
         Compare `truth[i]` with `pred[i]` instead of all pairs.
     repair : bool
-        Mend invalid polygons by shapely's ``make_valid`` instead of refusing them.
+        Repair invalid polygons by shapely's ``make_valid`` instead of refusing them.
 
     Returns
     -------
@@ -84,7 +84,7 @@ def polygon_iou(
     """
     ours, theirs = _read_both(truth, pred, elementwise, repair)
     shared = _intersection(ours, theirs, elementwise)
-    return ratio(shared, _union(ours, theirs, shared, elementwise))
+    return quotient(shared, _union(ours, theirs, shared, elementwise))
 
 
 def polygon_giou(
@@ -107,7 +107,7 @@ def polygon_giou(
     union = _union(ours, theirs, shared, elementwise)
     hull = _hull_area(ours, theirs, elementwise)
     # Rounding can leave the union an ulp above its own hull.
-    return ratio(shared, union) - ratio(np.maximum(hull - union, 0.0), hull)
+    return quotient(shared, union) - quotient(np.maximum(hull - union, 0.0), hull)
 
 
 def polygon_to_mask(
@@ -201,16 +201,16 @@ def _hull_area(truth: Geometries, pred: Geometries, elementwise: bool) -> Floats
     shapely = _shapely()
     ours, theirs = shapely.convex_hull(truth), shapely.convex_hull(pred)
 
-    def together(some: Any) -> Floats:
+    def joint_area(some: Any) -> Floats:
         pairs = np.stack(np.broadcast_arrays(some, theirs), axis=-1)
         area: Floats = shapely.area(shapely.convex_hull(shapely.geometrycollections(pairs)))
         return area
 
     if elementwise:
-        return together(ours)
+        return joint_area(ours)
     hulls = np.empty((len(truth), len(pred)))
     for row, one in enumerate(ours):
-        hulls[row] = together(one)
+        hulls[row] = joint_area(one)
     return hulls
 
 
@@ -230,7 +230,7 @@ def _read_both(
 
 
 def _as_geometries(polygons: Any, kind: str, repair: bool) -> Geometries:
-    """Return valid polygons and multi-polygons, or name the first item that is none."""
+    """Valid polygons and multi-polygons; an error names the first item that is none."""
     shapely = _shapely()
     if isinstance(polygons, shapely.Geometry):
         msg = f"give each {kind} as an item of a list, got a single {polygons.geom_type}"
@@ -244,8 +244,8 @@ def _as_geometries(polygons: Any, kind: str, repair: bool) -> Geometries:
         reason = shapely.is_valid_reason(geometries[index])
         if not repair:
             msg = (
-                f"{kind} {index} is not valid: {reason}; mend it, or pass repair=True to have "
-                "shapely's make_valid do so"
+                f"{kind} {index} is not valid: {reason}; correct it, or pass repair=True to "
+                "repair it by shapely's make_valid"
             )
             raise ValueError(msg)
         geometries[index] = _repaired(geometries[index], f"{kind} {index}", reason)
@@ -273,7 +273,7 @@ def _as_geometry(item: Any, name: str) -> Any:
 
 
 def _repaired(geometry: Any, name: str, reason: str) -> BaseGeometry:
-    """Mend a polygon; lines and points that are left of it have no area and are dropped."""
+    """Repair a polygon; lines and points that are left of it have no area and are dropped."""
     shapely = _shapely()
     if not np.isfinite(shapely.get_coordinates(geometry)).all():
         msg = f"{name} cannot be repaired: {reason}"

@@ -8,6 +8,8 @@ from segiou.metrics.overall import (
     mean_dice as mean_dice,
     mean_iou as mean_iou,
     pixel_accuracy as pixel_accuracy,
+    soft_dice as soft_dice,
+    soft_iou as soft_iou,
 )
 from segiou.metrics.per_class import (
     METRICS as METRICS,
@@ -36,4 +38,3 @@ from segiou.metrics.per_image import (
 )
 from segiou.metrics.protocols import Protocol as Protocol, load_protocol as load_protocol
 from segiou.metrics.ratio import Floats as Floats
-from segiou.metrics.soft import soft_dice as soft_dice, soft_iou as soft_iou

@@ -81,8 +81,8 @@ def dice(counts: Counts) -> Floats:
 def f_beta(counts: Counts, beta: float) -> Floats:
     """F-beta score per class: recall weighs ``beta`` times as much as precision.
 
-    (1 + β²) TP / ((1 + β²) TP + β² FN + FP), which needs no quotient of
-    quotients and so is 0, not undefined, for a class that is always missed.
+    (1 + β²) TP / ((1 + β²) TP + β² FN + FP). It is 0, not undefined, for a
+    class that is always missed.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def tversky(counts: Counts, alpha: float, beta: float) -> Floats:
 
 
 def precision(counts: Counts) -> Floats:
-    """Precision per class, TP / (TP + FP): how much of what was predicted is right.
+    """Precision per class, TP / (TP + FP): the correct share of what was predicted.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ def recall(counts: Counts) -> Floats:
 
 
 def specificity(counts: Counts) -> Floats:
-    """Specificity per class, TN / (TN + FP): how much of the rest was left alone.
+    """Specificity per class, TN / (TN + FP): the correct share of the rest.
 
     Parameters
     ----------
@@ -243,8 +243,8 @@ def balanced_accuracy(counts: Counts) -> Floats:
 def volumetric_similarity(counts: Counts) -> Floats:
     """Volumetric similarity per class, 1 − |FN − FP| / (2 TP + FP + FN).
 
-    Compares sizes only, 2 min(t, p) / (t + p): two areas of one size that
-    never meet score 1.
+    Compares sizes only, 2 min(t, p) / (t + p): two areas of one size that do
+    not overlap score 1.
 
     Parameters
     ----------

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou import metrics
 from segiou._support.arguments import check_callable, check_several, refuse_kind
 from segiou.counting.counts import Counts, check_counts
+from segiou.metrics.overall import mean
+from segiou.metrics.per_class import iou
 from segiou.metrics.ratio import Floats, included, ratio
 
 __all__ = [
@@ -33,10 +34,121 @@ __all__ = [
     "worst_mean",
 ]
 
+#: The percentages that the mean over worst cases is taken over.
+QUANTILES = (10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
+
 Metric = Callable[[Counts], Floats]
 
 
-def image_values(per_image: Counts, metric: Metric = metrics.iou, *, include: Any = None) -> Floats:
+def fine_grained(
+    per_image: Counts,
+    metric: Metric = iou,
+    *,
+    include: Any = None,
+    weights: Any = None,
+    quantiles: Sequence[int] = QUANTILES,
+) -> FineGrained:
+    """All the averages of a metric over images and classes.
+
+    Parameters
+    ----------
+    per_image : Counts of shape (N, C)
+        Counts of each image.
+    metric : callable
+        A per-class metric of :mod:`segiou.metrics`.
+    include : array_like of bool, shape (C,), optional
+        Classes that take part.
+    weights : array_like of float, shape (N,), optional
+        Weight of each image in the means over images, equal by default. Which
+        images are the worst does not depend on it, nor does D, which is made
+        of pixels.
+    quantiles : sequence of int
+        Percentages of the worst cases, each above 0 and at most 100.
+
+    Raises
+    ------
+    ValueError
+        If the counts are not per image, a weight is negative or not finite, or
+        a percentage is out of range.
+
+    Examples
+    --------
+    >>> per_image = Counts(
+    ...     tp=[[8, 0], [3, 1]], fp=[[2, 0], [1, 0]], fn=[[0, 2], [0, 1]], tn=[[0, 8], [1, 3]]
+    ... )
+    >>> scores = fine_grained(per_image)
+    >>> scores.image, scores.class_mean, round(scores.dataset, 4)
+    (0.5125, 0.5125, 0.5179)
+    >>> scores.worst_image[50], scores.worst_class[50]
+    (0.4, 0.375)
+    """
+    wanted = percentages(quantiles)
+    values = image_values(per_image, metric, include=include)
+    checked = checked_weights(weights, len(values))
+    by_image = Ascending.of(mean(values), checked)
+    by_class = Ascending.of(values, checked)
+    worst_image = {q: float(by_image.lowest_mean(q)) for q in wanted}
+    worst_class = {q: float(mean(by_class.lowest_mean(q))) for q in wanted}
+    return FineGrained(
+        dataset=float(mean(metric(per_image.summed()), include)),
+        image=float(by_image.lowest_mean(100)),
+        class_mean=float(mean(by_class.lowest_mean(100))),
+        worst_image=worst_image,
+        worst_class=worst_class,
+        worst_image_mean=float(mean(np.array(list(worst_image.values())))),
+        worst_class_mean=float(mean(np.array(list(worst_class.values())))),
+        false_positive_images=false_positive_images(per_image),
+        images=int(by_image.defined),
+        classes=int((by_class.defined > 0).sum()),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class FineGrained:
+    """Averages of one metric over a data set, by image and by class.
+
+    Attributes
+    ----------
+    dataset : float
+        D: ratios of the summed counts, averaged over classes.
+    image : float
+        I: averaged over the classes in each image's truth, then over images.
+    class_mean : float
+        C: averaged over the images with a class in their truth, then over classes.
+    worst_image, worst_class : mapping of int to float
+        I_q and C_q for each percentage q: of the lowest q % of the images; of
+        the lowest q % of each class's images.
+    worst_image_mean, worst_class_mean : float
+        Their means over q.
+    false_positive_images : ndarray of int64, shape (C,)
+        Images without the class in their truth in which it was predicted. I, C
+        and the worst cases do not count them.
+    images : int
+        Images that I covers: those with a class in their truth.
+    classes : int
+        Classes that C covers: those in the truth of an image.
+    """
+
+    dataset: float
+    image: float
+    class_mean: float
+    worst_image: dict[int, float]
+    worst_class: dict[int, float]
+    worst_image_mean: float
+    worst_class_mean: float
+    false_positive_images: NDArray[np.int64]
+    images: int
+    classes: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The numbers as plain data; percentages are text, as keys in JSON are."""
+        data = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        for name in ("worst_image", "worst_class"):
+            data[name] = {str(q): value for q, value in data[name].items()}
+        return data | {"false_positive_images": self.false_positive_images.tolist()}
+
+
+def image_values(per_image: Counts, metric: Metric = iou, *, include: Any = None) -> Floats:
     """Metric of each image and class, (N, C); NaN where the image's truth lacks the class."""
     check_per_image(per_image)
     check_callable("metric", metric, "a function of Counts, such as segiou.metrics.iou")
@@ -44,14 +156,14 @@ def image_values(per_image: Counts, metric: Metric = metrics.iou, *, include: An
     return np.where(taken, metric(per_image), np.nan)
 
 
-def image_means(per_image: Counts, metric: Metric = metrics.iou, *, include: Any = None) -> Floats:
+def image_means(per_image: Counts, metric: Metric = iou, *, include: Any = None) -> Floats:
     """Each image's own mean over the classes in its truth, (N,)."""
-    return metrics.mean(image_values(per_image, metric, include=include))
+    return mean(image_values(per_image, metric, include=include))
 
 
 def class_means(
     per_image: Counts,
-    metric: Metric = metrics.iou,
+    metric: Metric = iou,
     *,
     include: Any = None,
     weights: Any = None,
@@ -87,6 +199,63 @@ def worst_mean(values: Any, quantile: int, weights: Any = None) -> Floats:
     (percentage,) = percentages([quantile])
     checked = None if weights is None else checked_weights(weights, len(values))
     return Ascending.of(values, checked).lowest_mean(percentage)
+
+
+def false_positive_images(per_image: Counts) -> NDArray[np.int64]:
+    """Images without a class in their truth in which it was predicted, per class, (C,)."""
+    return np.asarray(_only_predicted(per_image).sum(0, dtype=np.int64))
+
+
+def false_positive_classes(per_image: Counts) -> NDArray[np.int64]:
+    """Number of classes that are predicted in an image and not in its truth, (N,)."""
+    return np.asarray(_only_predicted(per_image).sum(1, dtype=np.int64))
+
+
+def _only_predicted(per_image: Counts) -> NDArray[np.bool_]:
+    """Which classes each image's prediction has and its truth lacks, (N, C)."""
+    check_per_image(per_image)
+    return np.asarray((per_image.truth == 0) & (per_image.fp > 0))
+
+
+def image_influence(
+    per_image: Counts,
+    whole: Counts | None = None,
+    metric: Metric = iou,
+    *,
+    include: Any = None,
+) -> Floats:
+    """How much each image adds to the mean of the data set, (N,).
+
+    The mean with all images minus the mean without this one: negative where the
+    image lowers the score. Exact, since the counts without an image are a
+    difference of integers. :func:`segiou.analysis.jackknife.influence` does the same
+    for groups, other averages and each class.
+
+    Parameters
+    ----------
+    per_image : Counts of shape (N, C)
+    whole : Counts of shape (C,), optional
+        Counts of the data set, where the images are a part of it only.
+    metric : callable
+        A per-class metric of :mod:`segiou.metrics`.
+    include : array_like of bool, shape (C,), optional
+        Classes that take part.
+
+    Examples
+    --------
+    >>> per_image = Counts(tp=[[9], [1]], fp=[[1], [3]], fn=[[0], [0]], tn=[[0], [6]])
+    >>> image_influence(per_image).round(4)
+    array([ 0.4643, -0.1857])
+    """
+    check_per_image(per_image)
+    total = per_image.summed() if whole is None else whole
+    rest = Counts(
+        total.tp - per_image.tp,
+        total.fp - per_image.fp,
+        total.fn - per_image.fn,
+        total.tn - per_image.tn,
+    )
+    return mean(metric(total), include) - mean(metric(rest), include)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,13 +302,6 @@ class Ascending:
         return ratio((values * weights).sum(0), weights.sum(0))
 
 
-def false_positive_images(per_image: Counts) -> NDArray[np.int64]:
-    """Images without a class in their truth in which it was predicted, per class, (C,)."""
-    check_per_image(per_image)
-    blind = (per_image.truth == 0) & (per_image.fp > 0)
-    return np.asarray(blind.sum(0, dtype=np.int64))
-
-
 def check_per_image(per_image: Counts) -> None:
     """Refuse counts that are not of shape (N, C)."""
     check_counts(per_image, "counts per image")
@@ -177,162 +339,3 @@ def checked_weights(weights: Any, num_images: int) -> Floats | None:
         msg = "weights must be finite and at least 0"
         raise ValueError(msg)
     return array
-
-
-def image_influence(
-    per_image: Counts,
-    whole: Counts | None = None,
-    metric: Metric = metrics.iou,
-    *,
-    include: Any = None,
-) -> Floats:
-    """How much higher the data set mean is for having each image, (N,).
-
-    The mean with all images minus the mean without this one: negative where the
-    image drags the score down. Exact, since the counts without an image are a
-    subtraction of integers. :func:`segiou.analysis.jackknife.influence` does the same
-    for groups, other averages and each class.
-
-    Parameters
-    ----------
-    per_image : Counts of shape (N, C)
-    whole : Counts of shape (C,), optional
-        Counts of the data set, where the images are a part of it only.
-    metric : callable
-        A per-class metric of :mod:`segiou.metrics`.
-    include : array_like of bool, shape (C,), optional
-        Classes that take part.
-
-    Examples
-    --------
-    >>> per_image = Counts(tp=[[9], [1]], fp=[[1], [3]], fn=[[0], [0]], tn=[[0], [6]])
-    >>> image_influence(per_image).round(4)
-    array([ 0.4643, -0.1857])
-    """
-    check_per_image(per_image)
-    total = per_image.summed() if whole is None else whole
-    rest = Counts(
-        total.tp - per_image.tp,
-        total.fp - per_image.fp,
-        total.fn - per_image.fn,
-        total.tn - per_image.tn,
-    )
-    return metrics.mean(metric(total), include) - metrics.mean(metric(rest), include)
-
-
-def false_positive_classes(per_image: Counts) -> NDArray[np.int64]:
-    """Classes predicted in each image and not in its truth, how many, (N,)."""
-    check_per_image(per_image)
-    return np.asarray(((per_image.truth == 0) & (per_image.fp > 0)).sum(1, dtype=np.int64))
-
-
-#: The percentages that the mean over worst cases is taken over.
-QUANTILES = (10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
-
-
-@dataclass(frozen=True, eq=False)
-class FineGrained:
-    """Averages of one metric over a data set, by image and by class.
-
-    Attributes
-    ----------
-    dataset : float
-        D: ratios of the summed counts, averaged over classes.
-    image : float
-        I: averaged over the classes in each image's truth, then over images.
-    class_mean : float
-        C: averaged over the images with a class in their truth, then over classes.
-    worst_image, worst_class : mapping of int to float
-        I_q and C_q for each percentage q: of the lowest q % of the images; of
-        the lowest q % of each class's images.
-    worst_image_mean, worst_class_mean : float
-        Their means over q.
-    false_positive_images : ndarray of int64, shape (C,)
-        Images without the class in their truth in which it was predicted: none
-        of I, C and the worst cases sees them.
-    images : int
-        Images that I covers: those with a class in their truth.
-    classes : int
-        Classes that C covers: those in the truth of an image.
-    """
-
-    dataset: float
-    image: float
-    class_mean: float
-    worst_image: dict[int, float]
-    worst_class: dict[int, float]
-    worst_image_mean: float
-    worst_class_mean: float
-    false_positive_images: NDArray[np.int64]
-    images: int
-    classes: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """The numbers as plain data; percentages are text, as keys in JSON are."""
-        data = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        for name in ("worst_image", "worst_class"):
-            data[name] = {str(q): value for q, value in data[name].items()}
-        return data | {"false_positive_images": self.false_positive_images.tolist()}
-
-
-def fine_grained(
-    per_image: Counts,
-    metric: Metric = metrics.iou,
-    *,
-    include: Any = None,
-    weights: Any = None,
-    quantiles: Sequence[int] = QUANTILES,
-) -> FineGrained:
-    """All the averages of a metric over images and classes.
-
-    Parameters
-    ----------
-    per_image : Counts of shape (N, C)
-        Counts of each image.
-    metric : callable
-        A per-class metric of :mod:`segiou.metrics`.
-    include : array_like of bool, shape (C,), optional
-        Classes that take part.
-    weights : array_like of float, shape (N,), optional
-        Weight of each image in the means over images. They are off by default,
-        they never choose which images are the worst, and D knows none: it is
-        made of pixels.
-    quantiles : sequence of int
-        Percentages of the worst cases, each above 0 and at most 100.
-
-    Raises
-    ------
-    ValueError
-        If the counts are not per image, a weight is negative or not finite, or
-        a percentage is out of range.
-
-    Examples
-    --------
-    >>> per_image = Counts(
-    ...     tp=[[8, 0], [3, 1]], fp=[[2, 0], [1, 0]], fn=[[0, 2], [0, 1]], tn=[[0, 8], [1, 3]]
-    ... )
-    >>> scores = fine_grained(per_image)
-    >>> scores.image, scores.class_mean, round(scores.dataset, 4)
-    (0.5125, 0.5125, 0.5179)
-    >>> scores.worst_image[50], scores.worst_class[50]
-    (0.4, 0.375)
-    """
-    wanted = percentages(quantiles)
-    values = image_values(per_image, metric, include=include)
-    checked = checked_weights(weights, len(values))
-    by_image = Ascending.of(metrics.mean(values), checked)
-    by_class = Ascending.of(values, checked)
-    worst_image = {q: float(by_image.lowest_mean(q)) for q in wanted}
-    worst_class = {q: float(metrics.mean(by_class.lowest_mean(q))) for q in wanted}
-    return FineGrained(
-        dataset=float(metrics.mean(metric(per_image.summed()), include)),
-        image=float(by_image.lowest_mean(100)),
-        class_mean=float(metrics.mean(by_class.lowest_mean(100))),
-        worst_image=worst_image,
-        worst_class=worst_class,
-        worst_image_mean=float(metrics.mean(np.array(list(worst_image.values())))),
-        worst_class_mean=float(metrics.mean(np.array(list(worst_class.values())))),
-        false_positive_images=false_positive_images(per_image),
-        images=int(by_image.defined),
-        classes=int((by_class.defined > 0).sum()),
-    )

@@ -1,0 +1,123 @@
+"""Positions as numbers that subtract exactly: what boxes, masks and intervals share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from segiou._support.arguments import check_flag
+
+Numbers = NDArray[Any]
+
+#: Every integer up to here is a float64.
+_EXACT = 2**53
+
+
+def quotient(part: ArrayLike, whole: ArrayLike) -> NDArray[np.float64]:
+    """Divide; 0/0 is NaN, without a warning."""
+    # A part is never more than the whole, so 0/0 is the only division by zero.
+    with np.errstate(invalid="ignore"):
+        quotient: NDArray[np.float64] = np.true_divide(part, whole, dtype=np.float64)
+    return quotient
+
+
+def as_array(values: ArrayLike, name: str) -> NDArray[Any]:
+    """The values as an array; a ValueError where lists are not of one length."""
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        msg = f"{name} must be numbers in the shape of an array: {error}"
+        raise ValueError(msg) from error
+
+
+def as_numbers(values: ArrayLike, width: int, kind: str) -> Numbers:
+    """The values as a finite (..., width) array of int64 or float64, or an error about a kind."""
+    array = as_array(values, f"each {kind}")
+    if array.shape == (0,):
+        array = array.reshape(0, width)
+    if array.dtype.kind not in "iuf":
+        msg = f"each {kind} must be integers or floats, got dtype {array.dtype}"
+        raise TypeError(msg)
+    if array.ndim == 0 or array.shape[-1] != width:
+        msg = f"each {kind} takes {width} numbers on the last axis, got shape {array.shape}"
+        raise ValueError(msg)
+    if array.dtype.kind == "f":
+        array = array.astype(np.float64, copy=False)
+        refuse_any(~np.isfinite(array).all(axis=-1), array, kind, "is not finite")
+        return array
+    if array.dtype.kind == "u" and array.dtype.itemsize == 8:
+        refuse_any((array > np.iinfo(np.int64).max).any(axis=-1), array, kind, "is beyond int64")
+    return array.astype(np.int64, copy=False)
+
+
+def refuse_any(bad: NDArray[np.bool_] | np.bool_, items: Numbers, kind: str, reason: str) -> None:
+    """Refuse bad items; the error names the first one by its index and its values."""
+    count = int(np.count_nonzero(bad))
+    if not count:
+        return
+    index = tuple(int(axis[0]) for axis in np.nonzero(np.atleast_1d(bad)))
+    values = items[index].tolist() if bad.ndim else items.tolist()
+    label = "" if not bad.ndim else f" {index[0]}" if bad.ndim == 1 else f" {index}"
+    more = f" (and {count - 1} more)" if count > 1 else ""
+    msg = f"{kind}{label} {reason}: {values}{more}"
+    raise ValueError(msg)
+
+
+def check_shapes(
+    truth: tuple[int, ...], pred: tuple[int, ...], elementwise: bool, kind: str
+) -> None:
+    """Refuse leading shapes that do not fit a comparison one by one, or of all with all."""
+    check_flag("elementwise", elementwise)
+    if not elementwise:
+        if len(truth) == len(pred) == 1:
+            return
+        msg = (
+            f"all pairs need one list of {kind} on either side, got leading shapes {truth} and "
+            f"{pred}; pass elementwise=True to compare one by one"
+        )
+        raise ValueError(msg)
+    try:
+        np.broadcast_shapes(truth, pred)
+    except ValueError as error:
+        msg = (
+            f"{kind} of leading shapes {truth} and {pred} do not pair off one by one; "
+            "leave out elementwise for all pairs"
+        )
+        raise ValueError(msg) from error
+
+
+def comparable(first: Numbers, second: Numbers) -> tuple[Numbers, Numbers]:
+    """Bring two arrays of positions to one dtype in which differences are exact."""
+    both = (first, second)
+    if any(array.dtype.kind == "f" for array in both):
+        return first.astype(np.float64, copy=False), second.astype(np.float64, copy=False)
+    lowest = min((int(array.min()) for array in both if array.size), default=0)
+    highest = max((int(array.max()) for array in both if array.size), default=0)
+    if lowest >= -_EXACT and highest <= _EXACT:
+        return first.astype(np.float64), second.astype(np.float64)
+    # Counted from the lowest position. In two's complement the difference modulo 2**64 is the
+    # true one, since it is below 2**64.
+    origin = np.uint64(lowest % 2**64)
+    return first.view(np.uint64) - origin, second.view(np.uint64) - origin
+
+
+def refuse_overflow(spans: list[tuple[Numbers, Numbers]], kind: str) -> None:
+    """Refuse items that lie so far apart, on all axes, that twice their extent is infinite."""
+    extent = 2.0
+    for truth, pred in spans:
+        ends = np.concatenate([truth.ravel(), pred.ravel()])
+        extent *= float(ends.max()) - float(ends.min()) if ends.size else 0.0
+    if not np.isfinite(extent):
+        msg = f"the {kind} lie so far apart that float64 overflows; scale their numbers down"
+        raise ValueError(msg)
+
+
+def signed_length(start: Numbers, end: Numbers) -> NDArray[np.float64]:
+    """End - start as float64, negative where the end comes first."""
+    if start.dtype.kind == "f":
+        return np.subtract(end, start)
+    # Unsigned numbers have no negative difference, so the sign is put on afterwards.
+    length = (np.maximum(start, end) - np.minimum(start, end)).astype(np.float64)
+    return np.where(end >= start, length, -length)
