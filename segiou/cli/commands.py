@@ -14,7 +14,7 @@ from segiou.cli.checks import (
     check_report,
     wants_intervals,
 )
-from segiou.cli.console import note, noted_warnings, progress_bar, write
+from segiou.cli.console import harmless, note, progress_bar, write
 from segiou.cli.parsers import EXIT_DATA
 
 if TYPE_CHECKING:
@@ -57,8 +57,7 @@ def _compared_runs(parsed: argparse.Namespace) -> list[Run]:
     if parsed.truth is None:
         how = "PRED PRED --truth DIR --labels SET"
         return [open_run(path, parsed, or_folders=how) for path in parsed.models]
-    with noted_warnings(quiet=parsed.quiet):
-        return [score_now(parsed.truth, path, parsed) for path in parsed.models]
+    return [score_now(parsed.truth, path, parsed) for path in parsed.models]
 
 
 def explain(parsed: argparse.Namespace) -> int:
@@ -86,8 +85,7 @@ def _explained_run(parsed: argparse.Namespace) -> Run:
     if is_run_file(truth) and is_run_file(pred):
         msg = "explain takes one run file; segiou compare takes two"
         raise ValueError(msg)
-    with noted_warnings(quiet=parsed.quiet):
-        return score_now(truth, pred, parsed)
+    return score_now(truth, pred, parsed)
 
 
 def explore(parsed: argparse.Namespace) -> int:
@@ -95,13 +93,15 @@ def explore(parsed: argparse.Namespace) -> int:
     import tempfile
     import webbrowser
 
-    from segiou._support.files import write_whole
+    from segiou._support.files import is_device, write_whole
     from segiou.report.explorer import explorer_page
 
     check_paths(parsed)
     path = Path(parsed.output or Path(tempfile.mkdtemp(prefix="segiou-")) / "explore.html")
     page = write_whole(path, explorer_page()).resolve()
-    write(f"{page}\n")
+    if is_device(path):
+        return 0
+    write(harmless(f"{page}\n", color=False))
     if parsed.open and not webbrowser.open(page.as_uri()):
         note("no browser could be opened; open this file in one")
     return 0

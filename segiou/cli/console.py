@@ -13,12 +13,13 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import TextIO
+from typing import Any, TextIO
 
 from segiou._support.files import printable
 
 __all__ = [
     "EXIT_INTERRUPTED",
+    "harmless",
     "interruptible",
     "note",
     "noted_warnings",
@@ -86,7 +87,19 @@ def _stdout_is_terminal() -> bool:
 
 def note(text: str) -> None:
     """Write a note to stderr, with nothing in it that could move the cursor."""
-    say("\n".join(map(printable, f"segiou: {text}".split("\n"))) + "\n")
+    say(harmless(f"segiou: {text}\n", color=False))
+
+
+_COLOR = re.compile(r"(\x1b\[[0-9;]*m)")
+
+
+def harmless(text: str, *, color: bool) -> str:
+    """Text with escapes for whatever could move the cursor; with ``color`` colours stay."""
+    if not color:
+        return "\n".join(map(printable, text.split("\n")))
+    parts = _COLOR.split(text)
+    parts[::2] = [harmless(part, color=False) for part in parts[::2]]
+    return "".join(parts)
 
 
 def say(text: str) -> None:
@@ -138,12 +151,18 @@ def _silence(stream: TextIO) -> None:
 @contextmanager
 def noted_warnings(*, quiet: bool) -> Iterator[None]:
     """Show each warning of the library once, as a note without its place in the code."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
-        yield
-    if not quiet:
-        for text in dict.fromkeys(str(w.message) for w in caught):
+    shown = set()
+
+    def show(message: Warning | str, *_: Any) -> None:
+        text = str(message)
+        if text not in shown and not quiet:
             note(text)
+        shown.add(text)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = show  # type: ignore[assignment]
+        yield
 
 
 @contextmanager

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from PIL import Image
 
 from segiou._support.arguments import check_integer
-from segiou.cli.console import stdout_width, wants_color, write
+from segiou.cli.console import harmless, stdout_width, wants_color, write
 from segiou.cli.demo_scenes import (
     BICYCLE,
     BUILDING,
@@ -49,7 +49,8 @@ def demo(parsed: argparse.Namespace) -> int:
     folders = write_demo(parsed.folder)
     truth, model_a, model_b = folders.truth, folders.model_a, folders.model_b
     labels = ("--labels", folders.labels)
-    write(f"Drawn street scenes and two models' predictions are in {parsed.folder}/\n")
+    folder = harmless(parsed.folder, color=False)
+    write(f"Drawn street scenes and two models' predictions are in {folder}/\n")
     for pred in (model_a, model_b):
         write("\n")
         _show_command("score", truth, pred, *labels)
@@ -67,7 +68,7 @@ def demo(parsed: argparse.Namespace) -> int:
 
 
 def _show_command(*words: str | Path) -> None:
-    write(f"$ {shlex.join(['segiou', *map(str, words)])}\n")
+    write(harmless(f"$ {shlex.join(['segiou', *map(str, words)])}\n", color=False))
 
 
 _DRIVES = ("north", "south")

@@ -74,14 +74,24 @@ def groups_argument(text: str | None) -> str | Mapping[str, str] | None:
     if not path.is_file():
         msg = f"--group-by {text}: there is no file {path}"
         raise ValueError(msg)
-    with path.open(newline="", encoding="utf-8") as file:
-        reader = csv.DictReader(file)
-        missing = [c for c in ("id", column) if c not in (reader.fieldnames or ())]
-        if missing:
-            found = ", ".join(reader.fieldnames or ()) or "none"
-            msg = f"{name}: has no column {missing[0]!r}; its columns are {found}"
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            reader = csv.DictReader(file, strict=True)
+            rows, columns = list(reader), reader.fieldnames or ()
+    except (UnicodeDecodeError, csv.Error) as error:
+        msg = f"--group-by {text}: {path} is not a CSV file in UTF-8: {error}"
+        raise ValueError(msg) from error
+    for wanted in ("id", column):
+        if wanted not in columns:
+            msg = (
+                f"{name}: has no column {wanted!r}; its columns are {', '.join(columns) or 'none'}"
+            )
             raise ValueError(msg)
-        return {row["id"]: row[column] for row in reader}
+    short = [row["id"] for row in rows if row[column] is None]
+    if short:
+        msg = f"{name}: the row of {short[0]} has no {column}"
+        raise ValueError(msg)
+    return {row["id"]: row[column] for row in rows}
 
 
 def is_run_file(path: str) -> bool:

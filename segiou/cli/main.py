@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 
-from segiou.cli.console import EXIT_INTERRUPTED, note
+from segiou.cli.console import EXIT_INTERRUPTED, note, noted_warnings
 from segiou.cli.parsers import EXIT_DATA, EXIT_USAGE, check_given, parse
 
 __all__ = ["main"]
@@ -16,7 +16,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         parsed = parse(arguments)
         check_given(parsed)
-        return _command(parsed.name_of_command)(parsed)
+        with noted_warnings(quiet=getattr(parsed, "quiet", False)):
+            return _command(parsed.name_of_command)(parsed)
     except KeyboardInterrupt:
         note("interrupted")
         return EXIT_INTERRUPTED

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from segiou._support.files import Problem, problem_lines, write_whole
 from segiou._support.text import encodable
 from segiou.cli.checks import findings_format, report_format, wants_intervals
-from segiou.cli.console import note, stdout_width, wants_color, write
+from segiou.cli.console import harmless, note, stdout_width, wants_color, write
 from segiou.cli.inputs import groups_argument
 from segiou.cli.parsers import EXIT_DATA, EXIT_THRESHOLD
 from segiou.cli.thresholds import Threshold, failed_thresholds
@@ -58,10 +58,13 @@ def show_run(run: Run, parsed: argparse.Namespace, thresholds: Sequence[Threshol
 def _write_report(report: Report, parsed: argparse.Namespace) -> None:
     kind = report_format(parsed)
     order = {"sort": parsed.sort, "reverse": parsed.reverse}
+    color = wants_color() and not parsed.output
     if kind == "table" and not parsed.output:
-        content = report.to_text(width=stdout_width(), color=wants_color(), **order)
+        content = report.to_text(width=stdout_width(), color=color, **order)
     else:
         content = render(report, kind, **order)
+    if kind in ("table", "markdown"):
+        content = harmless(content, color=color)
     _write_text(parsed.output, content)
 
 
@@ -139,10 +142,10 @@ def write_findings(
     """Write findings as the output options say: as data, or as text for a width."""
     if findings_format(parsed) == "json":
         content = json.dumps(data(), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
-    elif parsed.output:
-        content = text(width=100, color=False)
     else:
-        content = text(width=stdout_width(), color=wants_color())
+        color = wants_color() and not parsed.output
+        width = 100 if parsed.output else stdout_width()
+        content = harmless(text(width=width, color=color), color=color)
     _write_text(parsed.output, content)
 
 

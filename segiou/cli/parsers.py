@@ -15,6 +15,16 @@ from typing import Any, NoReturn
 from segiou._support import __version__
 from segiou._support.compiled import PARTS, compiled_parts
 from segiou.cli.console import say, write
+from segiou.cli.option_values import (
+    address,
+    class_values,
+    label_set,
+    not_negative,
+    output_file,
+    positive,
+    run_file,
+    shard,
+)
 
 __all__ = [
     "EXIT_DATA",
@@ -22,7 +32,6 @@ __all__ = [
     "EXIT_USAGE",
     "build_parser",
     "check_given",
-    "labels_argument",
     "option_of",
     "parse",
 ]
@@ -32,7 +41,7 @@ EXIT_USAGE = 2
 EXIT_DATA = 3
 
 _EPILOG = """exit codes: 0 fine, 1 a score is below a threshold (--fail-under), 2 wrong usage,
-3 problems with the data, 130 interrupted
+3 problems with the data or files, 130 interrupted
 
 segiou demo draws street scenes and shows the commands on them."""
 
@@ -43,6 +52,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser, commands = _parsers()
     if not words:
         parser.exit(EXIT_USAGE, parser.format_help())
+    if words[0].startswith("-") and words[0] not in ("-h", "--help", "--version"):
+        parser.error(f"the command comes first, before {words[0]}; there are {', '.join(commands)}")
     if not words[0].startswith("-") and words[0] not in commands:
         hint = _did_you_mean(words[0], commands)
         parser.error(f"there is no command {words[0]!r}{hint}; there are {', '.join(commands)}")
@@ -72,11 +83,6 @@ def check_given(parsed: argparse.Namespace) -> None:
 def option_of(name: str) -> str:
     """The option that sets an attribute of the command line."""
     return f"--{name.replace('_', '-')}"
-
-
-def labels_argument(text: str) -> str | int:
-    """A label set on the command line: a number of classes, or a name."""
-    return int(text) if text.isdecimal() else text
 
 
 class _Parser(argparse.ArgumentParser):
@@ -178,7 +184,14 @@ def _add_report(parser: _Parser) -> None:
 
 def _add_merge(parser: _Parser) -> None:
     parser.add_argument("runs", metavar="RUN", nargs="+", help="run files of the same options")
-    _add_output(parser, "write the merged run to this new file", required=True)
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        type=run_file,
+        required=True,
+        help="write the merged run to this new file",
+    )
     parser.add_argument(
         "--partial",
         action="store_true",
@@ -228,7 +241,7 @@ def _add_compare(parser: _Parser) -> None:
 def _add_inspect(parser: _Parser) -> None:
     parser.add_argument("folder", metavar="DIR", help="folder of masks, or one mask")
     parser.add_argument(
-        "--labels", metavar="SET", type=labels_argument, help="compare with this label set only"
+        "--labels", metavar="SET", type=label_set, help="compare with this label set only"
     )
     _add_workers(parser)
     _add_quiet(parser)
@@ -288,14 +301,14 @@ def _add_scoring_options(parser: _Parser) -> None:
     classes.add_argument(
         "--labels",
         metavar="SET",
-        type=labels_argument,
+        type=label_set,
         help="the classes, needed for masks: a preset (segiou labelsets lists them), a TOML file, "
         "or a number of classes",
     )
     classes.add_argument(
         "--pred-labels",
         metavar="SET",
-        type=labels_argument,
+        type=label_set,
         help="the classes of the predictions, if their values differ from the truth's",
     )
     for name, metavar, text in (
@@ -305,7 +318,7 @@ def _add_scoring_options(parser: _Parser) -> None:
         classes.add_argument(
             name,
             metavar=metavar,
-            type=_values,
+            type=class_values,
             action="extend",
             default=[],
             help=f"{text} (repeat the option, or write a,b,c)",
@@ -363,43 +376,14 @@ def _add_scoring_options(parser: _Parser) -> None:
     _add_quiet(reading)
 
 
-def _values(text: str) -> list[int | str]:
-    """Values or names of classes, with commas between."""
-    if text and not text.strip(" ,"):
-        msg = f"takes values or names of classes, got {text!r}"
-        raise argparse.ArgumentTypeError(msg)
-    return [_number_or_name(part.strip()) for part in text.split(",") if part.strip() or not text]
-
-
-def _number_or_name(text: str) -> int | str:
-    try:
-        return int(text)
-    except ValueError:
-        return text
-
-
 def _add_workers(parser: Any) -> None:
     parser.add_argument(
-        "--workers", metavar="N", type=_positive, help="number of threads (default: one a core)"
+        "--workers", metavar="N", type=positive, help="number of threads (default: one a core)"
     )
 
 
 def _add_quiet(parser: Any) -> None:
     parser.add_argument("--quiet", action="store_true", help="show no progress and no notes")
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        msg = f"{text!r} is not a number of at least 1"
-        raise argparse.ArgumentTypeError(msg)
-    return int(text)
-
-
-def _not_negative(text: str) -> int:
-    if not text.isdecimal():
-        msg = f"{text!r} is not a whole number of at least 0"
-        raise argparse.ArgumentTypeError(msg)
-    return int(text)
 
 
 def _add_boundary_options(parser: _Parser) -> None:
@@ -426,35 +410,31 @@ def _add_run_options(parser: _Parser) -> None:
     group.add_argument(
         "--run",
         metavar="FILE",
+        type=run_file,
         help="keep the counts of every finished pair in this run file; if it exists, continue "
         "where it stopped",
     )
     group.add_argument(
         "--problems",
         metavar="FILE",
-        type=_output,
+        type=output_file,
         help="write all problems with files to this CSV, one a row",
     )
     group.add_argument(
         "--shard",
         metavar="I/N",
-        type=_shard,
+        type=shard,
         help="score only part I of N of the pairs; segiou merge joins the run files",
     )
     group.add_argument(
-        "--processes", metavar="N", type=_positive, help="use N processes instead of threads"
+        "--processes", metavar="N", type=positive, help="use N processes instead of threads"
     )
     group.add_argument(
-        "--dask", metavar="ADDRESS", help="use the Dask cluster whose scheduler has this address"
+        "--dask",
+        metavar="ADDRESS",
+        type=address,
+        help="use the Dask cluster whose scheduler has this address, such as tcp://host:8786",
     )
-
-
-def _shard(text: str) -> tuple[int, int]:
-    part, _, parts = text.partition("/")
-    if not (part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts)):
-        msg = f"{text!r} is not of the form I/N with I from 1 to N"
-        raise argparse.ArgumentTypeError(msg)
-    return int(part), int(parts)
 
 
 _SORT_KEYS = ("order", "name", "iou", "dice", "precision", "recall", "share", "tp", "fp", "fn")
@@ -466,10 +446,10 @@ def _add_report_options(parser: _Parser, protocol: str) -> None:
     _add_format(group, ("table", "json", "csv", "markdown", "html"))
     _add_output(group)
     group.add_argument(
-        "--per-image", metavar="FILE", type=_output, help="write a CSV with one row an image"
+        "--per-image", metavar="FILE", type=output_file, help="write a CSV with one row an image"
     )
     group.add_argument(
-        "--worst", metavar="K", type=_positive, help="also list the K worst images (not in CSV)"
+        "--worst", metavar="K", type=positive, help="also list the K worst images (not in CSV)"
     )
     group.add_argument(
         "--worst-by",
@@ -514,22 +494,13 @@ def _add_format(parser: Any, formats: Sequence[str]) -> None:
     )
 
 
-def _add_output(
-    parser: Any, what: str = "write to this file instead of stdout", *, required: bool = False
-) -> None:
-    parser.add_argument(
-        "-o", "--output", metavar="FILE", type=_output, required=required, help=what
-    )
-
-
-def _output(text: str) -> str:
-    """Where to write; ``-`` means stdout."""
-    return "/dev/stdout" if text == "-" else text
+def _add_output(parser: Any, what: str = "write to this file instead of stdout") -> None:
+    parser.add_argument("-o", "--output", metavar="FILE", type=output_file, help=what)
 
 
 def _add_page_options(group: Any) -> None:
     group.add_argument(
-        "--html", metavar="FILE", type=_output, help="write an HTML page with scores and images"
+        "--html", metavar="FILE", type=output_file, help="write an HTML page with scores and images"
     )
     group.add_argument(
         "--images",
@@ -540,7 +511,7 @@ def _add_page_options(group: Any) -> None:
     group.add_argument(
         "--examples",
         metavar="N",
-        type=_not_negative,
+        type=not_negative,
         default=24,
         help="show at most N images in the page (default: 24)",
     )
@@ -574,12 +545,16 @@ def _add_interval_options(parser: _Parser, *, optional: bool) -> None:
     group.add_argument(
         "--resamples",
         metavar="N",
-        type=_positive,
+        type=positive,
         default=10_000,
         help="number of resamples (default: 10000)",
     )
     group.add_argument(
-        "--seed", metavar="N", type=int, default=0, help="seed of the resamples (default: 0)"
+        "--seed",
+        metavar="N",
+        type=not_negative,
+        default=0,
+        help="seed (default: 0)",
     )
     group.add_argument(
         "--method",

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 
 from segiou.cli.checks import check_images, check_paths, check_report, wants_intervals
-from segiou.cli.console import EXIT_INTERRUPTED, interruptible, note, noted_warnings, progress_bar
+from segiou.cli.console import EXIT_INTERRUPTED, interruptible, note, progress_bar
 from segiou.cli.inputs import job_of
 from segiou.cli.output import show_run, write_problems
 from segiou.cli.parsers import EXIT_DATA
@@ -25,10 +25,9 @@ def score(parsed: argparse.Namespace) -> int:
     thresholds = read_thresholds(parsed.fail_under)
     check_paths(parsed)
     try:
-        with noted_warnings(quiet=parsed.quiet):
-            job = job_of(parsed.truth, parsed.pred, parsed)
-            check_report(parsed, thresholds, job.options, boundary=job.boundary is not None)
-            run = _score(job, parsed)
+        job = job_of(parsed.truth, parsed.pred, parsed)
+        check_report(parsed, thresholds, job.options, boundary=job.boundary is not None)
+        run = _score(job, parsed)
     except DataError as error:
         if parsed.problems:
             write_problems(parsed.problems, error.problems)

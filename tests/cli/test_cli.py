@@ -168,6 +168,7 @@ def test_every_problem_is_listed_without_a_traceback():
     ("arguments", "code", "said"),
     [
         ([], 2, "usage: segiou"),
+        (["--labels", "3", "score"], 2, "the command comes first, before --labels"),
         (["scor"], 2, "no command 'scor'; did you mean score?; there are score, explain"),
         (["score", "a", "b"], 2, "folders of masks need --labels SET"),
         (["score", "a", "b", "--labels", "camvd"], 2, "no label set 'camvd'"),
@@ -552,4 +553,4 @@ def test_no_valid_pixels_leave_dashes_and_no_nonsense(tmp_path):
 def test_numbers_out_of_reason_are_refused_at_once(option, tmp_path):
     done = segiou(*SCORE, *option, "--html", tmp_path / "x.html")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "at most 65536" in done.stderr or "is not a whole number" in done.stderr
+    assert "at most 65536" in done.stderr or "is not a number of at least 0" in done.stderr

@@ -86,6 +86,51 @@ def test_names_cannot_break_lines_or_move_the_cursor(capsys, tmp_path):
     assert "\x1b" not in shown
 
 
+EVIL = r"""
+name = "e\u001b[2Jvil"
+classes = [
+  {name = "a\u001b[2J", values = [0]},
+  {name = "c\u0008\u202ed", values = [1]},
+  {name = "e\rf", values = [2]},
+]
+[groups]
+"g\u001b[1m" = ["a\u001b[2J", "e\rf"]
+"""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["score", "truth", "pred", "--labels", "evil.toml", "--boundary"],
+        ["score", "truth", "pred", "--labels", "2"],
+        ["report", "run", "--worst", "2"],
+        ["report", "run", "--worst", "2", "--format", "markdown"],
+        ["report", "run", "--intervals", "--resamples", "20"],
+        ["report", "run", "--fail-under", "iou:a=1"],
+        ["report", "run", "--fail-under", "iou:a\x1b[2J=1"],
+        ["explain", "run"],
+        ["compare", "run", "run", "--resamples", "20"],
+        ["inspect", "truth", "--labels", "evil.toml"],
+        ["labelsets", "evil.toml"],
+        ["demo", "de\x1b[2Jmo"],
+        ["explore", "--no-open", "--output", "pa\x1b[2Jge.html"],
+    ],
+)
+def test_names_of_classes_and_paths_cannot_move_the_cursor(capsys, tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    Path("evil.toml").write_text(EVIL)
+    for side in ("truth", "pred"):
+        for i in range(2):
+            write(tmp_path / side / f"f\x1b[31m{i}.png", [[0, 1, 2], [i, 1, 0]])
+    assert main(["score", "truth", "pred", "--labels", "evil.toml", "--run", "run"]) == 0
+    capsys.readouterr()
+    main(command)
+    found = capsys.readouterr()
+    assert found.out + found.err
+    for character in "\x1b\b\r\x07":
+        assert character not in found.out + found.err
+
+
 def test_a_part_without_pairs_is_empty_and_merges(capsys, tmp_path):
     command = ["score", str(STREETS / "truth"), str(STREETS / "model_a")]
     command += ["--labels", str(STREETS / "labels.toml")]

@@ -111,7 +111,7 @@ def test_images_that_are_no_folder(capsys, tmp_path):
         (["--intervals", "--level", "95"], "level must be between 0 and 1"),
         (["--intervals", "--resamples", "1"], "--resamples must be at least 2"),
         (["--intervals", "--resamples", "99999999999"], "--resamples must be at most 10000000"),
-        (["--intervals", "--seed", "-1"], "--seed must be at least 0"),
+        (["--intervals", "--seed", "-1"], "--seed: '-1' is not a number of at least 0"),
         (["--group-by", "("], "'(' is not a regular expression"),
         (["--group-by", "no.csv:drive"], "there is no file no.csv"),
         (["--ignore", "1" + 20 * "0"], "is no value that a mask can hold"),
@@ -143,6 +143,44 @@ def test_options_of_a_report(capsys, options, said):
 )
 def test_options_of_other_commands(capsys, arguments, said):
     assert said in refused(capsys, arguments)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        *(
+            ([option, "1" * 5000], f"argument {option}: '{'1' * 40}' is not a number of at least")
+            for option in ("--workers", "--resamples", "--seed", "--worst", "--labels")
+        ),
+        (["--shard", "1"], "'1' is not of the form I/N"),
+        (["--shard", "3/2"], "'3/2' is not of the form I/N"),
+        (["--dask", "nonsense"], "'nonsense' is not an address with a port"),
+        (["--run", "-"], "a run file cannot be written to stdout; name a file"),
+    ],
+)
+def test_values_that_no_option_takes(capsys, options, said):
+    assert said in refused(capsys, [*NOWHERE, *options])
+
+
+def test_a_merged_run_is_no_stream(capsys):
+    assert "cannot be written to stdout" in refused(capsys, ["merge", "a", "b", "-o", "-"])
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"id,drive\n\xff,1\n", "is not a CSV file in UTF-8"),
+        (b'id,drive\n"a,1\n', "is not a CSV file in UTF-8: unexpected end of data"),
+        (b"id\na\n", "has no column 'drive'; its columns are id"),
+        (b"", "has no column 'id'; its columns are none"),
+        (b"id,drive\na,1\nb\n", "the row of b has no drive"),
+    ],
+)
+def test_tables_of_groups_that_cannot_be_read(capsys, tmp_path, content, said):
+    table = tmp_path / "groups.csv"
+    table.write_bytes(content)
+    found = refused(capsys, [*NOWHERE, "--group-by", f"{table}:drive"])
+    assert said in found and str(table) in found
 
 
 def folders(root: Path, *names: str) -> list[str]:
