@@ -103,8 +103,7 @@ def test_what_is_required_must_be_there(name, tmp_path):
     # Where nothing was built, it is not only this one that is missing.
     missing = {part.what for other, part in PARTS.items() if other == name or not find_spec(other)}
     text = " is missing its compiled module, and SEGIOU_REQUIRE_KERNEL=1 asks for it: install segi"
-    last = done.stderr.splitlines()[-1]
-    assert last.startswith(tuple(f"ImportError: {what}{text}" for what in missing))
+    assert any(f"ImportError: {what}{text}" in done.stderr for what in missing), done.stderr
 
 
 def test_all_compiled_modules_are_parts():
