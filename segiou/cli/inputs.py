@@ -23,7 +23,7 @@ __all__ = ["groups_argument", "is_run_file", "job_of", "open_run", "score_now"]
 
 _CLASSES = ("labels", "pred_labels", "ignore", "exclude", "unassigned")
 _PAIRING = ("truth_suffix", "pred_suffix", "key", "missing", "extra")
-_READING = ("allow_lossy", "resize_pred", "on_error")
+_READING = ("allow_lossy", "resize_pred", "geometry", "on_error")
 _RUNNING = ("workers", "run", "shard", "processes", "dask")
 _SQLITE = b"SQLite format 3\0"
 

@@ -366,6 +366,13 @@ def _add_scoring_options(parser: _Parser) -> None:
         help="resize a prediction to the size of its truth (default: another size is an error)",
     )
     reading.add_argument(
+        "--geometry",
+        choices=("check", "ignore", "reorient"),
+        default="check",
+        help="of volumes: refuse a prediction whose shape, spacing, affine or orientation is not "
+        "its truth's (default), compare voxel by voxel all the same, or exchange axes first",
+    )
+    reading.add_argument(
         "--on-error",
         choices=("stop", "skip"),
         default="stop",

@@ -108,11 +108,15 @@ class Header:
     def difference(self, other: Header) -> str:
         """Say why images of both cannot be in one run; empty if they can."""
         parts = [self.counting_difference(other)]
+        reading = sorted({*self.reading, *other.reading})
         for what, mine, theirs in (
             ("truth", self.truth, other.truth),
             ("pred", self.pred, other.pred),
             ("shard", self._shard_text(), other._shard_text()),
-            *((k, self.reading.get(k), other.reading.get(k)) for k in sorted(self.reading)),
+            *(
+                (k, self.reading.get(k), other.reading.get(k))
+                for k in sorted({*self.reading, *other.reading})
+            ),
         ):
             if mine != theirs:
                 parts.append(f"{what} is {mine!r} here and {theirs!r} there")

@@ -20,6 +20,7 @@ from segiou.runs.run import Run
 from segiou.scoring.dispatch import Dispatcher, Scored
 from segiou.scoring.engines import ExecutorLike, check_engine, open_engine, task_of
 from segiou.scoring.job import Job
+from segiou.scoring.pair import Geometry
 from segiou.scoring.pairings import DataError, ScoringStopped, pair_sources, pairing_problems
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ def score_folder(
     on_error: Literal["stop", "skip"] = "stop",
     allow_lossy: bool = False,
     resize_pred: Literal["nearest"] | None = None,
+    geometry: Geometry = "check",
     boundary: BoundaryOptions | bool | None = None,
     run: str | Path | None = None,
     shard: tuple[int, int] | None = None,
@@ -86,6 +88,10 @@ def score_folder(
         Whether JPEG masks are taken.
     resize_pred : {"nearest"}, optional
         Resize predictions, never truth, to the truth's size.
+    geometry : {"check", "ignore", "reorient"}
+        Of label volumes: whether shape, spacing, affine and orientation of a
+        prediction must be its truth's; are not looked at; or may differ in the
+        order and direction of the axes, which are then exchanged.
     boundary : BoundaryOptions or bool, optional
         What to measure at the boundaries of every pair; True: all of it, as
         :class:`segiou.boundary.BoundaryOptions` has it by default.
@@ -153,6 +159,7 @@ def score_folder(
         on_error=on_error,
         allow_lossy=allow_lossy,
         resize_pred=resize_pred,
+        geometry=geometry,
         boundary=_boundary_options(boundary),
         run=run,
         shard=shard,
@@ -247,7 +254,9 @@ def _header(job: Job, pairing: Pairing, expected: int) -> Header:
     )
     if job.run is None:
         return header
-    reading = {"allow_lossy": job.allow_lossy, "resize_pred": job.resize_pred}
+    reading: dict[str, Any] = {"allow_lossy": job.allow_lossy, "resize_pred": job.resize_pred}
+    if job.geometry != "check":
+        reading["geometry"] = job.geometry
     return replace(header, truth=roots[0], pred=roots[1], reading=reading, expected=expected)
 
 

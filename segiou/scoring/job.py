@@ -23,7 +23,7 @@ from segiou.labels.class_options import ClassOptions
 from segiou.masks.archives import ArchiveFolder
 from segiou.masks.sources import LocalFolder, Source, open_source
 from segiou.metrics.protocols import Protocol, load_protocol
-from segiou.scoring.pair import PairScorer
+from segiou.scoring.pair import Geometry, PairScorer
 from segiou.scoring.pairings import DataError
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ class Job:
     on_error: Literal["stop", "skip"] = "stop"
     allow_lossy: bool = False
     resize_pred: Literal["nearest"] | None = None
+    geometry: Geometry = "check"
     boundary: BoundaryOptions | None = None
     run: str | Path | None = None
     shard: tuple[int, int] | None = None
@@ -84,6 +85,7 @@ class Job:
         check_flag("allow_lossy", self.allow_lossy)
         if self.resize_pred is not None:
             check_choice("resize_pred", self.resize_pred, ("nearest",))
+        check_choice("geometry", self.geometry, get_args(Geometry))
         if self.shard is not None:
             _check_shard(self.shard)
         check_kind("storage_options", self.storage_options or {}, Mapping, "a mapping")
@@ -121,7 +123,13 @@ class Job:
             # A run file names full paths, which mean the same wherever it is read.
             sources = [_absolute(source) for source in sources]
         return PairScorer(
-            self.options, self.allow_lossy, self.resize_pred, sources[0], sources[1], self.boundary
+            self.options,
+            self.allow_lossy,
+            self.resize_pred,
+            sources[0],
+            sources[1],
+            self.boundary,
+            self.geometry,
         )
 
 

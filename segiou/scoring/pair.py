@@ -22,13 +22,16 @@ from segiou.masks.read import MaskError, RawMask, from_bytes, to_labels
 from segiou.masks.sources import LocalFolder, Source, stable_stamp
 from segiou.masks.windows import BigMask, FileMask, ResizedMask, open_big
 from segiou.runs.image_counts import ImageCount, ImageFiles, Stamp
-from segiou.scoring.pairings import size_text, undeclared_text
+from segiou.scoring.pairings import geometry_text, size_text, undeclared_text
 
 if TYPE_CHECKING:
     from segiou.boundary.boundary_options import BoundaryOptions
     from segiou.boundary.codes import LabelCodes
+    from segiou.masks.volumes import Volume
 
-__all__ = ["PairScorer", "Result"]
+__all__ = ["Geometry", "PairScorer", "Result"]
+
+Geometry = Literal["check", "ignore", "reorient"]
 
 Result = ImageCount | list[Problem]
 Content = tuple[bytes, Stamp]
@@ -59,6 +62,8 @@ class PairScorer:
         Where the files are.
     boundary : BoundaryOptions, optional
         What to measure at boundaries.
+    geometry : {"check", "ignore", "reorient"}
+        What is done where the volumes of a pair lie differently in space.
     """
 
     options: ClassOptions
@@ -67,6 +72,7 @@ class PairScorer:
     truth_source: Source = field(default_factory=lambda: LocalFolder("."))
     pred_source: Source = field(default_factory=lambda: LocalFolder("."))
     boundary: BoundaryOptions | None = None
+    geometry: Geometry = "check"
 
     def __call__(self, pairs: Sequence[Pair]) -> list[Result]:
         """Score a batch; a pair that cannot be scored gives its problems."""
@@ -126,13 +132,18 @@ class PairScorer:
                     return big
             data, stamp = source.read(path) if content is None else content
             raw = from_bytes(data, path, scratch)
-            return _OpenMask(to_labels(raw, path, labels, allow_lossy=self.allow_lossy), stamp)
+            values = to_labels(raw, path, labels, allow_lossy=self.allow_lossy)
+            return _OpenMask(values, stamp, volume=raw.volume)
 
         return _or_problem(path, opened)
 
     def _count(
         self, pair: Pair, truth: _OpenMask, pred: _OpenMask
     ) -> tuple[Tally, bytes | None] | Problem:
+        aligned = self._aligned(pair, truth, pred)
+        if isinstance(aligned, Problem):
+            return aligned
+        pred = aligned
         shapes = tuple(truth.values.shape), tuple(pred.values.shape)
         if shapes[0] != shapes[1]:
             if self.resize_pred is None or len(shapes[0]) != len(shapes[1]):
@@ -152,6 +163,19 @@ class PairScorer:
         truth.check()
         pred.check()
         return count, at_boundaries
+
+    def _aligned(self, pair: Pair, truth: _OpenMask, pred: _OpenMask) -> _OpenMask | Problem:
+        """The prediction, if it is a volume in the geometry of its truth."""
+        if truth.volume is None or pred.volume is None or self.geometry == "ignore":
+            return pred
+        from segiou.masks.volumes import geometry_difference, reoriented
+
+        volume = pred.volume
+        if self.geometry == "reorient":
+            volume = reoriented(volume, truth.volume)
+        if difference := geometry_difference(truth.volume, volume):
+            return Problem(pair.pred, geometry_text(pair.truth, difference))
+        return replace(pred, values=volume.values, volume=volume)
 
     def _count_pixels(self, truth: _OpenMask, pred: _OpenMask) -> Tally:
         if not (truth.is_big or pred.is_big):
@@ -205,6 +229,8 @@ class _OpenMask:
     ----------
     values : ndarray or FileMask
     stamp : Stamp
+    volume : Volume, optional
+        The same values with their geometry.
     decoded : callable
         Makes labels of a window of ``values``.
     check : callable
@@ -213,6 +239,7 @@ class _OpenMask:
 
     values: BigMask
     stamp: Stamp
+    volume: Volume | None = None
     decoded: Callable[[Any], Any] = lambda window: window
     check: Callable[[], None] = lambda: None
 
@@ -253,7 +280,7 @@ def _open_windowed(
             problem = "is being changed while it is read; score when it is written"
             raise MaskError(path, problem)
 
-    return _OpenMask(big, stamp, decoded, check)
+    return _OpenMask(big, stamp, None, decoded, check)
 
 
 def _read_ahead(source: Source, paths: Sequence[str]) -> list[Content | None]:

@@ -14,6 +14,7 @@ from segiou.masks.sources import LocalFolder, Source
 __all__ = [
     "DataError",
     "ScoringStopped",
+    "geometry_text",
     "pair_sources",
     "pairing_problems",
     "size_text",
@@ -71,6 +72,16 @@ def size_text(truth: str, shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> st
         "size, or resize predictions: resize_pred='nearest' (--resize-pred nearest) "
         f"[truth: {truth}]"
     )
+
+
+def geometry_text(truth: str, difference: str) -> str:
+    """What to do about a volume that does not lie in space as its truth does."""
+    if difference.startswith("orientation"):
+        fix = "exchange its axes: geometry='reorient' (--geometry reorient)"
+    else:
+        fix = "resample it to the grid of its truth"
+    ignore = "geometry='ignore' (--geometry ignore)"
+    return f"has {difference}; {fix}, or compare voxel by voxel: {ignore} [truth: {truth}]"
 
 
 def undeclared_text(

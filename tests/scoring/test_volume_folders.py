@@ -1,0 +1,87 @@
+"""Folders of volumes, from the command line and in Python."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+
+import numpy as np
+import pytest
+
+import segiou
+from segiou.cli.main import main
+
+if os.environ.get("SEGIOU_REQUIRE_EXTRAS") != "1":
+    pytest.importorskip("nibabel")
+nibabel = importlib.import_module("nibabel")
+
+AFFINE = np.array([[0, 0, 2.0, 5], [-0.5, 0, 0, 7], [0, -0.75, 0, -3], [0, 0, 0, 1]])
+
+
+def save(path, values, affine=AFFINE):
+    path.parent.mkdir(exist_ok=True)
+    image = nibabel.Nifti1Image(values, affine)
+    image.header.set_xyzt_units("mm")
+    image.to_filename(path)
+
+
+@pytest.fixture
+def cases(tmp_path):
+    """Three cases of labels 0, 1, 2 with one voxel in four predicted at random."""
+    rng = np.random.default_rng(0)
+    tables = np.zeros((3, 3), int)
+    for case in range(3):
+        truth = rng.integers(0, 3, (6, 5, 4 + case)).astype(np.uint8)
+        pred = np.where(rng.random(truth.shape) < 0.25, rng.integers(0, 3, truth.shape), truth)
+        np.add.at(tables, (truth.ravel(), pred.ravel()), 1)
+        save(tmp_path / "truth" / f"case_{case}.nii.gz", truth)
+        save(tmp_path / "pred" / f"case_{case}.nii.gz", pred.astype(np.uint8))
+    return tmp_path, tables
+
+
+def test_a_folder_is_scored(cases, capsys):
+    folder, table = cases
+    command = ["score", str(folder / "truth"), str(folder / "pred"), "--labels", "3"]
+    assert main([*command, "--format", "json", "--run", str(folder / "run")]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["matrix"] == table.tolist()
+    assert segiou.Run.open(folder / "run").ids == ("case_0", "case_1", "case_2")
+
+
+def test_another_geometry_is_refused_with_both_values(cases, capsys):
+    folder, table = cases
+    path = folder / "pred" / "case_1.nii.gz"
+    values = np.asanyarray(nibabel.load(path).dataobj)
+    save(path, values, AFFINE @ np.diag([1, 1, 1.5, 1]))
+    with pytest.raises(segiou.DataError) as caught:
+        segiou.score_folder(folder / "truth", folder / "pred", labels=3)
+    text = str(caught.value)
+    assert "case_1.nii.gz: has spacing 0.5 × 0.75 × 3 mm, but its truth has 0.5 × 0.75 × 2" in text
+    assert "--geometry ignore" in text
+    assert str(folder / "truth" / "case_1.nii.gz") in text
+    run = segiou.score_folder(folder / "truth", folder / "pred", labels=3, geometry="ignore")
+    np.testing.assert_array_equal(run.total().matrix, table)
+    command = ["score", str(folder / "truth"), str(folder / "pred"), "--labels", "3"]
+    assert main(command) == 3
+    assert main([*command, "--geometry", "ignore"]) == 0
+    capsys.readouterr()
+
+
+def test_axes_are_exchanged_where_asked(cases):
+    folder, table = cases
+    path = folder / "pred" / "case_2.nii.gz"
+    nibabel.as_closest_canonical(nibabel.load(path)).to_filename(path)
+    with pytest.raises(segiou.DataError, match="has orientation RAS, but its truth has PIR; exch"):
+        segiou.score_folder(folder / "truth", folder / "pred", labels=3)
+    options = {"labels": 3, "geometry": "reorient", "run": folder / "run"}
+    run = segiou.score_folder(folder / "truth", folder / "pred", **options)
+    np.testing.assert_array_equal(run.total().matrix, table)
+    with pytest.raises(ValueError, match="geometry"):
+        segiou.score_folder(folder / "truth", folder / "pred", labels=3, run=folder / "run")
+
+
+def test_an_unknown_geometry_is_refused(cases):
+    folder, _ = cases
+    with pytest.raises(ValueError, match="geometry must be 'check', 'ignore' or 'reorient'"):
+        segiou.score_folder(folder / "truth", folder / "pred", labels=3, geometry="none")
