@@ -113,10 +113,7 @@ class Header:
             ("truth", self.truth, other.truth),
             ("pred", self.pred, other.pred),
             ("shard", self._shard_text(), other._shard_text()),
-            *(
-                (k, self.reading.get(k), other.reading.get(k))
-                for k in sorted({*self.reading, *other.reading})
-            ),
+            *((k, self.reading.get(k), other.reading.get(k)) for k in reading),
         ):
             if mine != theirs:
                 parts.append(f"{what} is {mine!r} here and {theirs!r} there")
