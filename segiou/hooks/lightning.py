@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -36,7 +37,32 @@ Callback: Any = _callback()
 
 
 def _of_outputs(outputs: Any, batch: Any) -> tuple[Any, Any]:
-    return outputs["truth"], outputs["pred"]
+    try:
+        return outputs["truth"], outputs["pred"]
+    except (TypeError, LookupError) as error:
+        found = f"a dict of {[*outputs]}" if isinstance(outputs, dict) else type(outputs).__name__
+        found = "None" if outputs is None else found
+        msg = (
+            f"the step returned {found}; let it return {{'truth': ..., 'pred': ...}}, or say where "
+            "they are: SegmentationScores(..., pairs=lambda outputs, batch: (truth, pred))"
+        )
+        raise TypeError(msg) from error
+
+
+def _warn_of_repeated_images(name: str, loader: Any, processes: int) -> None:
+    """Warn if the samplers of all processes together give more images than the data set has."""
+    sampler: Any = getattr(getattr(loader, "batch_sampler", None), "sampler", None)
+    try:
+        drawn, images = processes * len(sampler), len(loader.dataset)
+    except (TypeError, AttributeError):
+        return  # without lengths nothing can be said
+    if processes > 1 and drawn > images:
+        text = (
+            f"{name}: the samplers of {processes} processes give {drawn} images of a data set of "
+            f"{images}, so that {drawn - images} are counted again and change the scores. Give "
+            "SegmentationScores ids=lambda outputs, batch: ..., and each image counts once"
+        )
+        warnings.warn(text, stacklevel=2)
 
 
 class SegmentationScores(Callback):
@@ -46,7 +72,8 @@ class SegmentationScores(Callback):
     scores, under Lightning's own suffix, ``/dataloader_idx_1``.
 
     On several devices Lightning's sampler repeats images so that each device
-    has as many; give `ids`, and such an image is counted once.
+    has as many; give `ids`, and such an image is counted once. Without `ids`
+    a warning says how many images are repeated.
 
     Parameters
     ----------
@@ -54,7 +81,8 @@ class SegmentationScores(Callback):
         The classes, ``ignore`` and the other options of :class:`segiou.ConfusionMatrix`.
     pairs : callable
         ``pairs(outputs, batch) -> (truth, pred)``, from what the step returned
-        and its batch; by default ``outputs["truth"], outputs["pred"]``.
+        and its batch; by default ``outputs["truth"], outputs["pred"]``. If it
+        gives None, the batch is not counted.
     ids : callable, optional
         ``ids(outputs, batch) -> ids``, one an image, as :class:`segiou.hooks.images.ImageCounts`
         takes them. Memory then grows by a KiB or so an image.
@@ -76,7 +104,7 @@ class SegmentationScores(Callback):
         self,
         labels: Any,
         *,
-        pairs: Callable[[Any, Any], tuple[Any, Any]] = _of_outputs,
+        pairs: Callable[[Any, Any], tuple[Any, Any] | None] = _of_outputs,
         ids: Callable[[Any, Any], Any] | None = None,
         conflict: Conflict = "error",
         scores: Scores = DEFAULT,
@@ -96,8 +124,12 @@ class SegmentationScores(Callback):
         #: Counts of the last epoch by dataloader; all processes together once it has ended.
         self.counted: dict[int, ConfusionMatrix | ImageCounts] = {}
 
-    def _start(self, *_: Any) -> None:
+    def _start(self, trainer: Any, stage: str, loaders: Any) -> None:
         self.counted = {}
+        if self.ids is None and trainer.is_global_zero and not trainer.sanity_checking:
+            several = loaders if isinstance(loaders, (list, tuple)) else [loaders]
+            for i, loader in enumerate(several):
+                _warn_of_repeated_images(f"{stage} dataloader {i}", loader, trainer.world_size)
 
     def _empty(self) -> ConfusionMatrix | ImageCounts:
         if self.ids is None:
@@ -109,8 +141,9 @@ class SegmentationScores(Callback):
     ) -> None:
         if trainer.sanity_checking:
             return
-        truth, pred = self.pairs(outputs, batch)
-        truth, pred, decision = self.scoring.read(truth, pred)
+        if (pair := self.pairs(outputs, batch)) is None:
+            return
+        truth, pred, decision = self.scoring.read(*pair)
         if self.ids is not None:
             decision["ids"] = self.ids(outputs, batch)
         self.counted.setdefault(loader, self._empty()).update(truth, pred, **decision)
@@ -137,6 +170,14 @@ class SegmentationScores(Callback):
         path.parent.mkdir(parents=True, exist_ok=True)
         report.save(path.with_stem(path.stem + suffix))
 
+    def on_validation_epoch_start(self, trainer: Any, pl_module: Any) -> None:
+        """Forget the counts of the epoch before."""
+        self._start(trainer, "val", trainer.val_dataloaders)
+
+    def on_test_epoch_start(self, trainer: Any, pl_module: Any) -> None:
+        """Forget the counts of the epoch before."""
+        self._start(trainer, "test", trainer.test_dataloaders)
+
     def on_validation_epoch_end(self, trainer: Any, pl_module: Any) -> None:
         """Log the scores of the validation set."""
         self._end(trainer, pl_module, "val", len(trainer.num_val_batches))
@@ -145,5 +186,4 @@ class SegmentationScores(Callback):
         """Log the scores of the test set."""
         self._end(trainer, pl_module, "test", len(trainer.num_test_batches))
 
-    on_validation_epoch_start = on_test_epoch_start = _start
     on_validation_batch_end = on_test_batch_end = _count

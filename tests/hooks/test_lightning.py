@@ -171,8 +171,47 @@ def test_a_repeated_image_counts_once(lightning, module, answer, streets, tmp_pa
     assert padded.counted[0].pixels == answer.pixels * 8 // 6
 
 
+def test_a_step_that_gives_no_pair(lightning, module, loader, answer, streets, tmp_path):
+    from segiou.hooks.lightning import SegmentationScores
+
+    class Silent(module):
+        def validation_step(self, batch, batch_idx):
+            return self.given(batch)
+
+    silent = Silent()
+    returned = {"None": None, r"a dict of \['loss'\]": {"loss": 1}}
+    for words, given in returned.items():
+        silent.given = lambda batch, given=given: given
+        callback = SegmentationScores(streets.names, ignore=255)
+        with pytest.raises(TypeError, match=f"the step returned {words}; let it return"):
+            trainer(lightning, tmp_path, callback).validate(silent, loader(), verbose=False)
+    # One's own function may leave batches out.
+    silent.given = lambda batch: {"pred": silent.net(batch[0])} if len(batch[0]) == 4 else None
+    callback = SegmentationScores(
+        streets.names,
+        ignore=255,
+        pairs=lambda outputs, batch: outputs and (batch[1], outputs["pred"]),
+    )
+    trainer(lightning, tmp_path, callback).validate(silent, loader(), verbose=False)
+    assert callback.counted[0].pixels == answer.pixels * 4 // 6
+
+
+def test_a_compiled_module(lightning, module, loader, answer, streets, tmp_path, need):
+    from segiou.hooks.lightning import SegmentationScores
+    from segiou.hooks.torchmetrics import SegmentationScores as Metric
+
+    model = module()
+    model.metric = Metric(streets.names, ignore=255)
+    compiled = need("torch").compile(model, backend="eager")
+    callback = SegmentationScores(streets.names, ignore=255)
+    validate = trainer(lightning, tmp_path, callback)
+    (logged,) = validate.validate(compiled, loader(), verbose=False)
+    np.testing.assert_array_equal(callback.counted[0].matrix, answer.matrix)
+    assert logged["val_own"] == pytest.approx(answer.mean_iou(), rel=1e-6)
+
+
 TWO_DEVICES = """
-import sys, json, logging
+import sys, json, logging, warnings
 import numpy as np, torch
 import lightning.pytorch as pl
 from torch.utils.data import DataLoader, TensorDataset
@@ -194,14 +233,25 @@ by_id = SegmentationScores(names, ignore=255, ids=lambda outputs, batch: batch[2
                            report=lambda report, epoch: pages.append(report.pixels))
 padded = SegmentationScores(names, ignore=255)
 pages = []
-trainer = pl.Trainer(accelerator="cpu", devices=2, strategy="ddp", logger=False,
-                     enable_checkpointing=False, enable_progress_bar=False,
-                     callbacks=[by_id, padded])
-loader = DataLoader(TensorDataset(truth, pred, torch.arange(5)), batch_size=2)
-(logged,) = trainer.validate(Given(), loader, verbose=False)
+said = []
+
+def validated(data, *callbacks):
+    trainer = pl.Trainer(accelerator="cpu", devices=2, strategy="ddp", logger=False,
+                         enable_checkpointing=False, enable_progress_bar=False,
+                         callbacks=[*callbacks])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        trainer.validate(Given(), DataLoader(data, batch_size=2), verbose=False)
+    said.append([str(w.message) for w in caught if "ids=" in str(w.message)])
+    return trainer
+
+validated(TensorDataset(truth[:4], pred[:4]), SegmentationScores(names, ignore=255))
+rows = TensorDataset(truth, pred, torch.arange(5))
+validated(rows, SegmentationScores(names, ignore=255, ids=lambda outputs, batch: batch[2]))
+trainer = validated(rows, by_id, padded)
 if trainer.is_global_zero:
     print(json.dumps({"state": by_id.counted[0].state_dict(), "padded": padded.counted[0].pixels,
-                      "pages": pages, "world": trainer.world_size}))
+                      "said": said, "pages": pages, "world": trainer.world_size}))
 """
 
 
@@ -216,3 +266,7 @@ def test_two_devices(need, run_two, streets, tmp_path):
     assert out["state"]["table"] == alone.state_dict()["table"]
     assert out["padded"] == alone.pixels * 6 // 5
     assert out["pages"] == [alone.pixels]
+    *nothing, (said,) = out["said"]
+    assert nothing == [[], []]
+    assert "val dataloader 0: the samplers of 2 processes give 6 images of a data set of 5" in said
+    assert "1 are counted again" in said
