@@ -14,6 +14,7 @@ from segiou.analysis.comparison import (
     PairComparison as PairComparison,
     Ranked as Ranked,
 )
+from segiou.analysis.dependence import Dependence as Dependence
 from segiou.analysis.imbalance import (
     ClassBalance as ClassBalance,
     Imbalance as Imbalance,
@@ -24,7 +25,6 @@ from segiou.analysis.imbalance_difference import (
     explain_difference as explain_difference,
 )
 from segiou.analysis.intervals import (
-    FEW_UNITS as FEW_UNITS,
     Interval as Interval,
     Intervals as Intervals,
 )
@@ -49,6 +49,7 @@ from segiou.analysis.statistics import (
     statistic as statistic,
 )
 from segiou.analysis.units import (
+    FEW_UNITS as FEW_UNITS,
     Groups as Groups,
     Units as Units,
     group_by_pattern as group_by_pattern,

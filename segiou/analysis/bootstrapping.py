@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from statistics import NormalDist
 from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_choice, check_integer, check_number, refuse_kind
+from segiou._support.arguments import check_choice, check_integer, check_number
+from segiou.analysis.blocks import Blocks, Draw
+from segiou.analysis.design import BlockLength, design_of
 from segiou.analysis.intervals import Interval, Intervals, Method
 from segiou.analysis.scored_images import Scored, scored_images
-from segiou.analysis.statistics import Aggregate, Metric, Statistic, statistic
-from segiou.analysis.units import Groups, groups_of, units_of
+from segiou.analysis.statistics import Aggregate, Metric, Statistic, image_scores, statistic
+from segiou.analysis.units import Groups, Units
 from segiou.counting.counts import Counts
 from segiou.metrics.protocols import Protocol
 from segiou.metrics.ratio import Floats
@@ -29,6 +32,7 @@ def bootstrap(
     *,
     ids: Sequence[str] | None = None,
     groups: Groups | None = None,
+    blocks: BlockLength | None = None,
     resamples: int = 10_000,
     seed: int = 0,
     level: float = 0.95,
@@ -63,7 +67,14 @@ def bootstrap(
         Images of one group are drawn together, see
         :func:`segiou.analysis.units.groups_of`. Needed wherever images are
         not independent: frames of one video, slices of one patient, tiles of
-        one scene.
+        one scene. Fewer than ten groups have no interval. ``"none"`` states
+        that the images are independent, and ids are not looked at.
+    blocks : "auto" or float, optional
+        Draw blocks of neighbouring images along each sequence, of this many
+        images on average, by the stationary bootstrap. The sequences are the
+        groups, or what the numbers in the ids show, or all images in the order
+        given. ``"auto"`` takes the length from how far scores of neighbours go
+        together. The interval is then about other stretches of these sequences.
     resamples, seed : int
     level : float
         Between 0 and 1.
@@ -88,7 +99,9 @@ def bootstrap(
     ----------
     B. Efron and R. Tibshirani, An Introduction to the Bootstrap (1993),
     chapters 13 and 14; groups: A. C. Davison and D. V. Hinkley,
-    Bootstrap Methods and their Application (1997), section 3.8.
+    Bootstrap Methods and their Application (1997), section 3.8; blocks:
+    D. N. Politis and J. P. Romano, J. Amer. Statist. Assoc. 89 (1994); their
+    length: D. N. Politis and H. White, Econometric Reviews 23 (2004).
 
     Examples
     --------
@@ -106,19 +119,27 @@ def bootstrap(
     check_integer("seed", seed, 0)
     check_method(method, level)
     images, metric = scored_images(counts, metric, protocol, ids)
-    if isinstance(groups, str) and images.ids is None:
-        raise refuse_kind("groups", groups, "a sequence where images have no ids to search")
-    units = units_of(images.counts.tp.shape[0], groups_of(images.ids or (), groups), images.ids)
-    prepared = statistic(
-        images.counts,
-        metric,
-        units=units,
-        class_names=images.class_names if class_names is None else class_names,
-        include=images.include if include is None else include,
-        protocol=images.protocol,
-        aggregate=aggregate,
-    )
-    (values,) = resampled((prepared,), resamples, seed)
+    include = images.include if include is None else include
+
+    def score(units: Units) -> Statistic:
+        return statistic(
+            images.counts,
+            metric,
+            units=units,
+            class_names=images.class_names if class_names is None else class_names,
+            include=include,
+            protocol=images.protocol,
+            aggregate=aggregate,
+        )
+
+    def alone() -> list[Floats]:
+        return [image_scores(images.counts, metric, include, images.protocol)]
+
+    design = design_of(len(images.counts.tp), images.ids, groups, blocks, alone)
+    units = design.units
+    prepared = score(units)
+    drawn = prepared if design.blocks is None else score(design.images)
+    (values,) = resampled((drawn,), resamples, seed, design.blocks)
     overall, *classes = intervals_of(
         prepared, values, prepared.values, lambda: prepared.left_out, level, method
     )
@@ -134,6 +155,8 @@ def bootstrap(
         units=len(units),
         overall=overall,
         classes=tuple(classes),
+        dependence=design.dependence,
+        block_length=None if design.blocks is None else design.blocks.length,
     )
 
 
@@ -145,25 +168,32 @@ def check_method(method: str, level: float) -> None:
         raise ValueError(msg)
 
 
-def resampled(statistics: tuple[Statistic, ...], resamples: int, seed: int) -> list[Floats]:
+def resampled(
+    statistics: tuple[Statistic, ...], resamples: int, seed: int, blocks: Blocks | None = None
+) -> list[Floats]:
     """Values (B, 1 + C) of statistics on the same resamples, however these fall into batches."""
-    rng = np.random.default_rng(seed)
     units = len(statistics[0].units)
+    draw = independent_draw(seed, units) if blocks is None else blocks.draw(seed)
     tables = [statistic.products for statistic in statistics]
     features = sum(table.shape[1] for table in tables)
     found: list[list[Floats]] = [[] for _ in statistics]
     for size in batches(resamples, units, features):
-        weights = resample_weights(rng, size, units)
+        weights = draw(size)
         for one, table, parts in zip(statistics, tables, found, strict=True):
             parts.append(one.evaluate(weights.astype(table.dtype) @ table))
     return [np.concatenate(parts) for parts in found]
 
 
-def resample_weights(rng: np.random.Generator, resamples: int, units: int) -> NDArray[np.int64]:
-    """How often each unit is in each resample, (B, U): Multinomial(U, 1/U), U draws each."""
-    drawn = rng.integers(0, units, (resamples, units))
-    drawn += np.arange(resamples)[:, None] * units
-    return np.bincount(drawn.ravel(), minlength=resamples * units).reshape(resamples, units)
+def independent_draw(seed: int, units: int) -> Draw:
+    """Draws how often each unit is in each resample, (B, U): Multinomial(U, 1/U), U draws each."""
+    rng = np.random.default_rng(seed)
+
+    def weights(resamples: int) -> NDArray[np.int64]:
+        drawn = rng.integers(0, units, (resamples, units))
+        drawn += np.arange(resamples)[:, None] * units
+        return np.bincount(drawn.ravel(), minlength=resamples * units).reshape(resamples, units)
+
+    return weights
 
 
 def batches(resamples: int, units: int, features: int) -> Iterator[int]:
@@ -189,7 +219,12 @@ def intervals_of(
     columns = zip(
         prepared.names, points.tolist(), values.T, limits, prepared.seen.tolist(), strict=True
     )
-    return [_interval(*column) for column in columns]
+    found = [_interval(*column) for column in columns]
+    if not prepared.units.few_groups:
+        return found
+    # A handful of groups is no sample of groups: what their resamples say is no interval.
+    nan = float("nan")
+    return [replace(one, low=nan, high=nan, standard_error=nan) for one in found]
 
 
 def _interval(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -17,13 +18,14 @@ from segiou.analysis.comparison import (
     PairComparison,
     Ranked,
 )
+from segiou.analysis.design import BlockLength, design_of
 from segiou.analysis.imbalance_difference import ImbalanceDifference, explain_difference
 from segiou.analysis.intervals import Method
 from segiou.analysis.paired_runs import PairedRuns, paired_runs, with_band_counts
 from segiou.analysis.scored_images import ScoredRun
 from segiou.analysis.significance import holm, permutation_p, power
-from segiou.analysis.statistics import Aggregate, Metric, Statistic, statistic
-from segiou.analysis.units import Groups, Units, groups_of, units_of
+from segiou.analysis.statistics import Aggregate, Metric, Statistic, image_scores, statistic
+from segiou.analysis.units import Groups, Units
 from segiou.boundary.measures import band_iou
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.metrics.ratio import Floats, ratio
@@ -37,6 +39,7 @@ def compare(
     aggregate: Aggregate | None = None,
     protocol: Protocol | str | None = None,
     groups: Groups | None = None,
+    blocks: BlockLength | None = None,
     resamples: int = 10_000,
     permutations: int = 10_000,
     seed: int = 0,
@@ -68,7 +71,11 @@ def compare(
     groups : str, mapping, callable or sequence, optional
         Images that belong together: a regular expression for their ids, a
         mapping or function from id to group, or the groups in the order of
-        ``run_a.ids``.
+        ``run_a.ids``. ``"none"`` states that the images are independent.
+    blocks : "auto" or float, optional
+        Draw and swap blocks of neighbouring images along each sequence, see
+        :func:`segiou.analysis.bootstrapping.bootstrap`; ``"auto"`` takes the
+        length from the differences of the models on each image.
     resamples, permutations, seed : int
     level : float
         Of the intervals; 1 − level is what p is held against.
@@ -117,16 +124,19 @@ def compare(
     check_integer("influential", influential, 0)
     check_method(method, level)
     same = paired_runs(runs, names, None if protocol is None else load_protocol(protocol))
-    units = units_of(len(same.ids), groups_of(same.ids, groups), same.ids)
     scored, of_counts = same, metric
     if metric == "boundary_iou":
         scored, of_counts = with_band_counts(same, runs), band_iou
-    scores = _statistics(scored, of_counts, aggregate, units)
+    design = design_of(
+        len(same.ids), same.ids, groups, blocks, partial(_differences_alone, scored, of_counts)
+    )
+    scores = _statistics(scored, of_counts, aggregate, design.units)
+    alone = _statistics(scored, of_counts, aggregate, design.images)
     resampling = _Resampling(
         same=same,
         scores=scores,
-        alone=_statistics(scored, of_counts, aggregate, units_of(len(same.ids), None, same.ids)),
-        values=resampled(scores, resamples, seed),
+        alone=alone,
+        values=resampled(alone if design.blocks else scores, resamples, seed, design.blocks),
         level=level,
         method=method,
         permutations=permutations,
@@ -139,15 +149,23 @@ def compare(
         protocol=scores[0].protocol,
         names=same.names,
         images=len(same.ids),
-        unit=units.kind,
-        units=len(units),
+        unit=design.units.kind,
+        units=len(design.units),
         level=level,
         method=method,
         resamples=resamples,
         seed=seed,
         ranking=resampling.ranking(),
         pairs=resampling.pairs(),
+        dependence=design.dependence,
+        block_length=None if design.blocks is None else design.blocks.length,
     )
+
+
+def _differences_alone(runs: PairedRuns, metric: Metric) -> list[Floats]:
+    """How the models of every pair differ on each image, (N,)."""
+    scores = [image_scores(c, metric, runs.include, runs.protocol) for c in runs.counts]
+    return [b - a for a, b in combinations(scores, 2)]
 
 
 def _statistics(
@@ -188,12 +206,12 @@ class _Resampling:
         top = resamples == resamples.max(0, initial=-np.inf)
         best = ratio((top / np.maximum(top.sum(0), 1)).sum(1), resamples.shape[1])
         columns = zip(self.same.names, self.scores, self.values, best.tolist(), strict=True)
-        found = [
-            Ranked(
-                name, float(score.values[0]), *percentile_limits(values[:, 0], self.level), share
-            )
-            for name, score, values, share in columns
-        ]
+        few, nan = self.scores[0].units.few_groups, float("nan")
+        found = []
+        for name, score, values, share in columns:
+            low, high = percentile_limits(values[:, 0], self.level)
+            ends = (nan, nan, nan) if few else (low, high, share)
+            found.append(Ranked(name, float(score.values[0]), *ends))
         return tuple(sorted(found, key=lambda r: (np.isnan(r.value), -r.value)))
 
     def pairs(self) -> tuple[PairComparison, ...]:

@@ -8,9 +8,10 @@ from typing import Any
 from segiou._support.arguments import check_integer
 from segiou._support.text import plain
 from segiou.analysis import comparison_words as words
+from segiou.analysis.dependence import Dependence
 from segiou.analysis.imbalance_difference import ImbalanceDifference
-from segiou.analysis.intervals import FEW_UNITS
 from segiou.analysis.significance import Power
+from segiou.analysis.units import FEW_UNITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,8 @@ class Difference:
     delta : float
         b − a.
     low, high : float
-        Ends of the paired bootstrap interval of delta.
+        Ends of the paired bootstrap interval of delta; NaN over fewer than ten
+        groups.
     standard_error : float
         Standard deviation of delta over the resamples.
     p : float
@@ -160,7 +162,7 @@ class Comparison:
     names : tuple of str
         The models, in the order given.
     images : int
-    unit : {"image", "group"}
+    unit : {"image", "group", "block"}
         What was resampled and swapped.
     units : int
         How many there are.
@@ -171,6 +173,12 @@ class Comparison:
         The highest score first.
     pairs : tuple of PairComparison
         Every pair, in the order given; one of two models.
+    dependence : Dependence or None
+        How far the images are from independent, by the differences of the
+        models on them: of the pair with the largest design effect. None where
+        groups were given, or the images said to be independent.
+    block_length : float or None
+        Mean length of the blocks that were drawn, if they were.
     """
 
     metric: str
@@ -186,6 +194,13 @@ class Comparison:
     seed: int
     ranking: tuple[Ranked, ...]
     pairs: tuple[PairComparison, ...]
+    dependence: Dependence | None = None
+    block_length: float | None = None
+
+    @property
+    def unsafe(self) -> bool:
+        """Whether the images were taken for independent although they may not be."""
+        return self.unit == "image" and self.dependence is not None and self.dependence.noteworthy
 
     def sentences(self) -> list[str]:
         """Say it in words, rounded to a hundredth of a point."""
@@ -219,6 +234,7 @@ class Comparison:
         for pair in found["pairs"]:
             for row in (pair["overall"], *pair["classes"]):
                 row["vanished"] = row.pop("undefined_share")
+        found["dependence"] = None if self.dependence is None else self.dependence.to_dict()
         found["sentences"] = self.sentences()
         return found
 

@@ -18,7 +18,8 @@ from segiou._support.text import (
     signed_points,
     wrapped,
 )
-from segiou.analysis.intervals import FEW_UNITS
+from segiou.analysis.intervals import few_groups_sentence
+from segiou.analysis.units import FEW_UNITS
 
 if TYPE_CHECKING:
     from segiou.analysis.comparison import Comparison, Difference, InfluentialImage, PairComparison
@@ -38,7 +39,11 @@ def ranking_sentences(found: Comparison) -> list[str]:
 def closing_sentences(found: Comparison) -> list[str]:
     """Say how far all of it can be relied on."""
     said = []
-    if found.units < FEW_UNITS:
+    if found.unsafe and found.dependence is not None:
+        said.extend(found.dependence.sentences())
+    if found.unit == "group" and found.units < FEW_UNITS:
+        said.append(few_groups_sentence(found.units))
+    elif found.units < FEW_UNITS:
         said.append(
             f"{plural(found.units, found.unit)} are few: take intervals and p for hints, and "
             "more likely too sure than too cautious."
@@ -52,7 +57,7 @@ def pair_sentences(found: Comparison, pair: PairComparison) -> list[str]:
         return [f"{pair.a} and {pair.b} cannot be compared: one of the scores is undefined."]
     said = [_lead_sentence(found, pair), _verdict_sentence(found, pair)]
     if pair.overall.delta and found.units >= FEW_UNITS:
-        said.append(_power_sentence(pair))
+        said.append(_power_sentence(found, pair))
     if pair.classes:
         said.append(_classes_sentence(found, pair))
     if pair.imbalance.disagree:
@@ -67,9 +72,12 @@ def pair_sentences(found: Comparison, pair: PairComparison) -> list[str]:
 
 def _ranking_sentence(found: Comparison) -> str:
     places = [f"{r.name} {percent(r.value)} ({_best(r.best)})" for r in found.ranking]
+    order = f"In order of {found.pairs[0].overall.name}"
+    if math.isnan(found.ranking[0].best):
+        return f"{order}: {listed([f'{r.name} {percent(r.value)}' for r in found.ranking], 10)}."
     return (
-        f"In order of {found.pairs[0].overall.name}, with the share of {found.resamples} "
-        f"resamples of the {found.unit}s in which each is best: {listed(places, 10)}."
+        f"{order}, with the share of {found.resamples} resamples of the {found.unit}s in which "
+        f"each is best: {listed(places, 10)}."
     )
 
 
@@ -88,12 +96,16 @@ def _lead_sentence(found: Comparison, pair: PairComparison) -> str:
     if score.delta == 0:
         return f"{pair.a} and {pair.b} have the same {score.name}, {percent(score.a)}."
     low, high = (score.low, score.high) if score.delta > 0 else (-score.high, -score.low)
+    ends = f"{points(low)} to {points(high)} points"
+    interval = f"{100 * found.level:g} % interval of the lead {ends}, "
+    if math.isnan(low):
+        interval = "no interval, "
     adjusted = f", {p_text(score.p_holm)} after Holm" if len(found.pairs) > 1 else ""
     swaps = f"all {pair.permutations}" if pair.exact else f"{pair.permutations}"
     return (
         f"{first} is {points(abs(score.delta))} points of {score.name} ahead of {second} "
-        f"({percent(values[0])} against {percent(values[1])}); {100 * found.level:g} % interval "
-        f"of the lead {points(low)} to {points(high)} points, p = {p_text(score.p)}{adjusted} "
+        f"({percent(values[0])} against {percent(values[1])}); {interval}p = {p_text(score.p)}"
+        f"{adjusted} "
         f"({swaps} swaps of the two on {found.unit}s)."
     )
 
@@ -101,8 +113,8 @@ def _lead_sentence(found: Comparison, pair: PairComparison) -> str:
 def _verdict_sentence(found: Comparison, pair: PairComparison) -> str:
     score = pair.overall
     first, _ = _ahead(pair)
-    others = f"another {plural(found.units, found.unit)} of this kind"
-    outside = score.low > 0 or score.high < 0
+    others = _others(found)
+    outside = score.low > 0 or score.high < 0 or math.isnan(score.low)
     unlikely = score.p_holm < 1 - found.level
     if score.delta == 0:
         return f"On {others} either could be ahead."
@@ -110,6 +122,12 @@ def _verdict_sentence(found: Comparison, pair: PairComparison) -> str:
         return (
             f"With {plural(found.units, found.unit)} no p below {2.0 ** (1 - found.units):.2f} is "
             f"possible, so nothing can be said about other {found.unit}s."
+        )
+    if outside and unlikely and found.unsafe:
+        return (
+            "If the images were independent, the difference would be unlikely to be one of these "
+            f"images alone. They may not be, so it is not shown that {first} would be ahead on "
+            f"{others}."
         )
     if outside and unlikely:
         return (
@@ -124,7 +142,17 @@ def _verdict_sentence(found: Comparison, pair: PairComparison) -> str:
     )
 
 
-def _power_sentence(pair: PairComparison) -> str:
+def _others(found: Comparison) -> str:
+    """What a comparison is about, apart from the images at hand."""
+    if found.block_length is not None and found.dependence is not None:
+        return f"other stretches of {found.dependence.where}"
+    if found.unsafe and found.dependence is not None:
+        few = found.dependence.few_sequences
+        return "images of other sequences" if few else "other images"
+    return f"another {plural(found.units, found.unit)} of this kind"
+
+
+def _power_sentence(found: Comparison, pair: PairComparison) -> str:
     power = pair.power
     if math.isnan(power.now):
         return "How many images a difference of this size needs cannot be said from this run."
@@ -135,9 +163,11 @@ def _power_sentence(pair: PairComparison) -> str:
             f"this size four times in five; {chance} of such comparisons would."
         )
     few = " or fewer" if power.needed == power.grid[0][0] else ""
+    if_independent = ", if they are independent" if found.unsafe else ""
     return (
         f"To see a difference of this size four times in five takes about "
-        f"{plural(power.needed, power.unit)}{few}; {chance} of such comparisons would."
+        f"{plural(power.needed, power.unit)}{few}{if_independent}; {chance} of such comparisons "
+        "would."
     )
 
 
@@ -152,9 +182,14 @@ def _classes_sentence(found: Comparison, pair: PairComparison) -> str:
 
 
 def _limits_sentence(found: Comparison) -> str:
+    about = f"other {found.unit}s of the same kind"
+    if found.block_length is not None:
+        about = _others(found)
+    elif found.unsafe and found.dependence is not None and found.dependence.few_sequences:
+        about = f"other images of {found.dependence.where}"
     return (
-        f"All of this is about other {found.unit}s of the same kind, scored with these same "
-        "models. It says nothing of training them again, nor of other kinds of images."
+        f"All of this is about {about}, scored with these same models. It says nothing of "
+        "training them again, nor of other kinds of images."
     )
 
 

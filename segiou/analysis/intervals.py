@@ -12,11 +12,11 @@ import numpy as np
 from segiou._support import text
 from segiou._support.html import sentence_list, table
 from segiou._support.text import plain
+from segiou.analysis.dependence import Dependence
+from segiou.analysis.units import FEW_UNITS
 
 Method = Literal["percentile", "bca"]
 
-#: A class in the truth of fewer units than this is flagged.
-FEW_UNITS = 10
 _METHOD_WORDS = {"percentile": "percentile", "bca": "BCa"}
 
 
@@ -66,13 +66,18 @@ class Intervals:
     level : float
     method : {"percentile", "bca"}
     resamples, seed : int
-    unit : {"image", "group"}
+    unit : {"image", "group", "block"}
         What was resampled.
     units : int
         How many there are.
     overall : Interval
     classes : tuple of Interval
         Empty for a metric of all classes at once.
+    dependence : Dependence or None
+        How far the images are from independent; None where groups were given,
+        the images said to be independent, or nothing is known of their order.
+    block_length : float or None
+        Mean length of the blocks that were drawn, if they were.
     """
 
     metric: str
@@ -86,10 +91,25 @@ class Intervals:
     units: int
     overall: Interval
     classes: tuple[Interval, ...]
+    dependence: Dependence | None = None
+    block_length: float | None = None
 
     def __iter__(self) -> Iterator[Interval]:
         yield self.overall
         yield from self.classes
+
+    @property
+    def resampled(self) -> str:
+        """What was resampled, in words."""
+        units = text.plural(self.units, self.unit)
+        if self.block_length is None:
+            return units
+        return f"{units} of {self.block_length:.1f} images on average"
+
+    @property
+    def unsafe(self) -> bool:
+        """Whether the images were taken for independent although they may not be."""
+        return self.unit == "image" and self.dependence is not None and self.dependence.noteworthy
 
     @property
     def few(self) -> tuple[str, ...]:
@@ -102,6 +122,8 @@ class Intervals:
         for row in (found["overall"], *found["classes"]):
             row["vanished"] = row.pop("undefined_share")
         found["few"] = list(self.few)
+        found["cautions"] = self.cautions()
+        found["dependence"] = None if self.dependence is None else self.dependence.to_dict()
         return found
 
     def __str__(self) -> str:
@@ -119,6 +141,10 @@ class Intervals:
     def cautions(self) -> list[str]:
         """Say what makes the intervals unsafe, if anything does."""
         said = []
+        if self.unit == "group" and self.units < FEW_UNITS:
+            return [few_groups_sentence(self.units)]
+        if self.unsafe and self.dependence is not None:
+            said.extend(self.dependence.sentences())
         if self.units < FEW_UNITS:
             said.append(
                 f"{text.plural(self.units, self.unit)} are few: the interval is only a hint "
@@ -129,14 +155,24 @@ class Intervals:
                 f"Seen in fewer than {FEW_UNITS} {self.unit}s, so do not rely on the intervals "
                 f"of: {text.classes(self.few)}."
             )
-        gone = [
+        undefined = [
             f"{text.called(c.name)} ({text.percent(c.undefined_share)})"
             for c in self.classes
             if 0 < c.undefined_share < 1
         ]
-        if gone:
-            said.append(f"Without a value in some resamples: {text.listed(gone)}.")
+        if undefined:
+            said.append(f"Without a value in some resamples: {text.listed(undefined)}.")
         return said
+
+
+def few_groups_sentence(groups: int) -> str:
+    """Say why there is no interval over a handful of groups, and what there is instead."""
+    return (
+        f"{text.plural(groups, 'group')} are too few for an interval over groups; from "
+        f"{FEW_UNITS} groups on there is one. To resample stretches of neighbouring images within "
+        'these groups: --blocks auto (in Python blocks="auto"); that says nothing about other '
+        "groups."
+    )
 
 
 def _cells(found: Interval) -> tuple[str, ...]:
@@ -152,16 +188,22 @@ def _overall_sentence(found: Intervals) -> str:
         f"{text.plural(found.units, found.unit)}"
     )
     if np.isnan(score.low):
-        return f"{start}; its interval is undefined."
+        return f"{start}; it has no interval."
     if score.low == score.high:
         return (
             f"{start}, and in each of {found.resamples} resamples of these {found.unit}s: an "
             f"interval of no width, which does not show that other {found.unit}s would give the "
             "same."
         )
-    return (
-        f"{start}; over all {found.unit}s of this kind it is plausibly between "
-        f"{text.points(score.low)} and {text.percent(score.high)} "
-        f"({100 * found.level:g} % {_METHOD_WORDS[found.method]} bootstrap interval over "
-        f"{found.unit}s, {found.resamples} resamples, seed {found.seed})."
-    )
+    between = f"between {text.points(score.low)} and {text.percent(score.high)}"
+    kind = f"{100 * found.level:g} % {_METHOD_WORDS[found.method]} bootstrap interval"
+    made = f"{found.resamples} resamples, seed {found.seed}"
+    if found.block_length is not None and found.dependence is not None:
+        return (
+            f"{start}; over other stretches of {found.dependence.where} it is plausibly {between} "
+            f"({kind} over blocks of {found.block_length:.1f} images on average, {made})."
+        )
+    over = f"over all {found.unit}s of this kind it is plausibly {between}"
+    if found.unsafe:
+        over = f"if the images were independent, {over}"
+    return f"{start}; {over} ({kind} over {found.unit}s, {made})."

@@ -40,6 +40,8 @@ _LABELS = {
     "frequency_weighted_iou": "frequency-weighted IoU",
 }
 _EXACT = 2**53
+#: Counts that are looked at together.
+_PART = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -303,3 +305,25 @@ def _class_means(taken: NDArray[np.bool_], protocol: Protocol) -> Callable[[NDAr
         return np.concatenate([score[..., None], classes], axis=-1)
 
     return evaluate
+
+
+def image_scores(
+    counts: Counts,
+    metric: Metric,
+    include: Any = None,
+    protocol: Protocol | str = "segiou",
+) -> Floats:
+    """The score of each image over the classes in its truth, (N,)."""
+    _, function, per_class = _resolved(metric, counts[:1])
+    if not per_class:
+        return function(counts)
+    averaged = _with_aggregate(load_protocol(protocol), "I")
+    taken = included(include, counts.tp.shape[1])
+    # In parts, for a row of many classes takes some KB.
+    step = max(1, _PART // len(taken))
+    parts = [
+        _image_sums(counts[start : start + step], function, averaged, taken)
+        for start in range(0, len(counts.tp), step)
+    ]
+    middle = 1 + len(taken)
+    return np.concatenate([ratio(part[:, 0], part[:, middle]) for part in parts])

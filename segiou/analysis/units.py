@@ -14,6 +14,11 @@ from segiou._support.arguments import check_kind, read_several
 
 T = TypeVar("T")
 
+#: What is given in place of groups where images are independent.
+INDEPENDENT = "none"
+#: Fewer units than this stand for no others of their kind; classes in fewer are flagged.
+FEW_UNITS = 10
+
 #: Which images belong together; see :func:`groups_of`.
 Groups = str | Mapping[str, Hashable] | Callable[[str], Hashable] | Sequence[Hashable]
 
@@ -24,7 +29,7 @@ class Units:
 
     Attributes
     ----------
-    kind : {"image", "group"}
+    kind : {"image", "group", "block"}
     names : tuple of str
         One per unit.
     index : ndarray of int, shape (N,)
@@ -35,8 +40,21 @@ class Units:
     names: tuple[str, ...]
     index: NDArray[np.intp]
 
+    def __post_init__(self) -> None:
+        if len(self) < 2:
+            msg = (
+                f"there is {len(self)} {self.kind} to resample and at least 2 are needed; "
+                "one unit does not show how much units differ"
+            )
+            raise ValueError(msg)
+
     def __len__(self) -> int:
         return len(self.names)
+
+    @property
+    def few_groups(self) -> bool:
+        """Whether these are groups, and too few to stand for others."""
+        return self.kind == "group" and len(self) < FEW_UNITS
 
     def sums(self, per_image: NDArray[Any]) -> NDArray[Any]:
         """Sum the rows (N, F) of the images of each unit, (U, F)."""
@@ -74,25 +92,18 @@ def units_of(
     >>> found.names, found.index
     (('drive 2', 'drive 1'), array([0, 1, 0, 0]))
     """
-    groups = _one_per_image("group", groups, num_images)
-    ids = _one_per_image("id", ids, num_images)
+    groups = one_per_image("group", groups, num_images)
+    ids = one_per_image("id", ids, num_images)
     if groups is None:
         names = range(num_images) if ids is None else ids
-        units = Units("image", tuple(str(name) for name in names), np.arange(num_images))
-    else:
-        places = {group: place for place, group in enumerate(dict.fromkeys(groups))}
-        index = np.fromiter((places[group] for group in groups), np.intp, num_images)
-        units = Units("group", tuple(str(group) for group in places), index)
-    if len(units) < 2:
-        msg = (
-            f"there is {len(units)} {units.kind} to resample and at least 2 are needed; "
-            "one unit does not show how much units differ"
-        )
-        raise ValueError(msg)
-    return units
+        return Units("image", tuple(str(name) for name in names), np.arange(num_images))
+    places = {group: place for place, group in enumerate(dict.fromkeys(groups))}
+    index = np.fromiter((places[group] for group in groups), np.intp, num_images)
+    return Units("group", tuple(str(group) for group in places), index)
 
 
-def _one_per_image(what: str, given: Iterable[T] | None, num_images: int) -> list[T] | None:
+def one_per_image(what: str, given: Iterable[T] | None, num_images: int) -> list[T] | None:
+    """Read groups or ids; refuse them where there is not one per image."""
     if given is None:
         return None
     found = read_several(f"{what}s", given, f"a sequence, one {what} an image")
@@ -158,14 +169,14 @@ def groups_of(ids: Sequence[str], groups: Groups | None) -> Sequence[Hashable] |
     groups : str, mapping, callable or sequence, optional
         A regular expression (see :func:`segiou.analysis.units.group_by_pattern`),
         a mapping or function from id to group, or the groups in the order of
-        the ids.
+        the ids. ``"none"`` states that images are independent.
 
     Raises
     ------
     ValueError
         If an image has no group.
     """
-    if groups is None:
+    if groups is None or (isinstance(groups, str) and groups == INDEPENDENT):
         return None
     if isinstance(groups, str):
         return group_by_pattern(ids, groups)

@@ -75,15 +75,15 @@ def check_images(ids: Sequence[str], parsed: argparse.Namespace) -> None:
 
     groups = groups_of(ids, groups_argument(parsed.group_by))
     try:
-        units_of(len(ids), groups)
+        units_of(len(ids), None if parsed.blocks else groups)
     except ValueError as error:
-        msg = f"{error}: leave out --intervals and --group-by, or score more images"
+        msg = f"{error}: leave out --intervals, --group-by and --blocks, or score more images"
         raise ValueError(msg) from error
 
 
 def wants_intervals(parsed: argparse.Namespace) -> bool:
-    """Whether a report has intervals; groups have no other use."""
-    return bool(parsed.intervals or parsed.group_by)
+    """Whether a report has intervals; groups and blocks have no other use."""
+    return bool(parsed.intervals or parsed.group_by or parsed.blocks)
 
 
 def report_format(parsed: argparse.Namespace) -> str:
@@ -112,10 +112,10 @@ _NEEDS = {
     "images": ("html",),
     "examples": ("html",),
     "worst_by": ("worst",),
-    "level": ("intervals", "group_by"),
-    "resamples": ("intervals", "group_by"),
-    "seed": ("intervals", "group_by"),
-    "method": ("intervals", "group_by"),
+    "level": ("intervals", "group_by", "blocks"),
+    "resamples": ("intervals", "group_by", "blocks"),
+    "seed": ("intervals", "group_by", "blocks"),
+    "method": ("intervals", "group_by", "blocks"),
 }
 
 
@@ -147,6 +147,7 @@ _MOST_RESAMPLES = 10_000_000
 
 def _check_resampling(parsed: argparse.Namespace) -> None:
     from segiou.analysis.bootstrapping import check_method
+    from segiou.analysis.design import check_blocks
     from segiou.analysis.units import group_by_pattern
 
     check_integer("--resamples", parsed.resamples, 2)
@@ -156,6 +157,7 @@ def _check_resampling(parsed: argparse.Namespace) -> None:
     check_integer("--seed", parsed.seed, 0)
     check_method(parsed.method, parsed.level)
     groups = groups_argument(parsed.group_by)
+    check_blocks(groups, parsed.blocks)
     if isinstance(groups, str):
         group_by_pattern((), groups)
 

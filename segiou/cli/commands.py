@@ -37,6 +37,7 @@ def compare(parsed: argparse.Namespace) -> int:
         metric=parsed.metric,
         protocol=parsed.protocol,
         groups=groups_argument(parsed.group_by),
+        blocks=parsed.blocks,
         resamples=parsed.resamples,
         seed=parsed.seed,
         level=parsed.level,

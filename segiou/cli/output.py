@@ -101,6 +101,7 @@ def _intervals(run: Run, parsed: argparse.Namespace, metric: str = "iou") -> Int
     return run.intervals(
         metric,
         groups=groups_argument(parsed.group_by),
+        blocks=parsed.blocks,
         protocol=parsed.protocol,
         resamples=parsed.resamples,
         seed=parsed.seed,

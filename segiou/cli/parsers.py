@@ -7,6 +7,7 @@ An option's destination is the name of the argument that it sets in the library.
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
@@ -235,7 +236,7 @@ def _add_compare(parser: _Parser) -> None:
     _add_interval_options(parser, optional=False)
     _add_page_options(parser.add_argument_group("page"))
     _add_findings_options(parser)
-    parser.show_only("truth names metric labels ignore protocol group-by html images output")
+    parser.show_only("truth names metric labels ignore protocol group-by blocks html images output")
 
 
 def _add_inspect(parser: _Parser) -> None:
@@ -393,6 +394,19 @@ def _add_quiet(parser: Any) -> None:
     parser.add_argument("--quiet", action="store_true", help="show no progress and no notes")
 
 
+def _blocks(text: str) -> float | str:
+    if text == "auto":
+        return text
+    try:
+        length = float(text)
+    except ValueError:
+        length = 0.0
+    if not 1 <= length < math.inf:
+        msg = f"{text!r} is neither auto nor a number of images of at least 1"
+        raise argparse.ArgumentTypeError(msg)
+    return length
+
+
 def _add_boundary_options(parser: _Parser) -> None:
     group = parser.add_argument_group("boundaries")
     group.add_argument(
@@ -534,13 +548,22 @@ def _add_interval_options(parser: _Parser, *, optional: bool) -> None:
         group.add_argument(
             "--intervals",
             action="store_true",
-            help="add bootstrap intervals over images, or over groups with --group-by",
+            help="add bootstrap intervals over images, over groups with --group-by, or over blocks "
+            "of neighbouring images with --blocks",
         )
     group.add_argument(
         "--group-by",
         metavar="REGEX",
         help="images that belong together, such as frames of one drive: those in whose ids this "
-        "finds the same text; or FILE.csv:COLUMN, a table with a column 'id'",
+        "finds the same text; or FILE.csv:COLUMN, a table with a column 'id'; or none: images are "
+        "independent",
+    )
+    group.add_argument(
+        "--blocks",
+        metavar="N",
+        type=_blocks,
+        help="resample blocks of about N neighbouring images along each group, or each sequence "
+        "that the ids show; auto: by how alike neighbours score",
     )
     group.add_argument(
         "--level",

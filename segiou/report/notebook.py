@@ -80,7 +80,10 @@ def _headline(report: Report) -> str:
 
 
 def _interval(report: Report) -> str:
-    return "" if report.intervals is None else f"<div>{escape(interval_text(report))}</div>"
+    if report.intervals is None:
+        return ""
+    cautions = sentence_list(report.intervals.cautions()) if report.intervals.cautions() else ""
+    return f"<div>{escape(interval_text(report))}</div>{cautions}"
 
 
 def _worst_images(report: Report) -> str:

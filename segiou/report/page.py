@@ -179,7 +179,7 @@ def _take(interval: Interval, name: str, into: dict[str, Range]) -> None:
 
 def _about(found: Intervals) -> str:
     return (
-        f"{100 * found.level:g} % bootstrap intervals over {plural(found.units, found.unit)}, "
+        f"{100 * found.level:g} % bootstrap intervals over {found.resampled}, "
         f"{count(found.resamples)} resamples, seed {found.seed}"
     )
 

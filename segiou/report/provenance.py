@@ -124,7 +124,7 @@ def _intervals_text(report: Report) -> str:
     if found is None:
         return ""
     return (
-        f"{100 * found.level:g} % {found.method} bootstrap over {plural(found.units, found.unit)}, "
+        f"{100 * found.level:g} % {found.method} bootstrap over {found.resampled}, "
         f"{count(found.resamples)} resamples, seed {found.seed}"
     )
 
@@ -228,7 +228,9 @@ def _interval_options(report: Report) -> dict[str, Any]:
     found = report.intervals
     usual = {"level": 0.95, "resamples": 10_000, "seed": 0, "method": "percentile"}
     own = {name: getattr(found, name, value) for name, value in usual.items()}
-    return {name: value for name, value in own.items() if value != usual[name]}
+    chosen = {name: value for name, value in own.items() if value != usual[name]}
+    blocks = None if found is None else found.block_length
+    return chosen if blocks is None else chosen | {"blocks": blocks}
 
 
 def _interval_words(report: Report) -> list[str]:

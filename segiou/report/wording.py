@@ -70,10 +70,13 @@ def interval_text(report: Report) -> str:
     found = report.intervals
     if found is None:
         return ""
+    if math.isnan(found.overall.low):
+        return f"no interval over {found.resampled}"
     few = " (few)" if found.overall.few else ""
+    unsafe = " (maybe not independent)" if found.unsafe else ""
     return (
         f"{100 * found.level:g} % interval {range_text(report.interval_of())} over "
-        f"{found.units} {found.unit}s{few}"
+        f"{found.resampled}{few}{unsafe}"
     )
 
 

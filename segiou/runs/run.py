@@ -325,7 +325,7 @@ class Run:
             The run's own by default.
         **options
             Others of :func:`segiou.bootstrap`: resamples, seed, level, method,
-            aggregate.
+            aggregate, blocks.
         """
         from segiou.analysis.bootstrapping import bootstrap
 

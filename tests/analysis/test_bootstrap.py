@@ -11,7 +11,7 @@ from segiou.analysis.bootstrapping import (
     batches,
     bca_limits,
     bootstrap,
-    resample_weights,
+    independent_draw,
     resampled,
 )
 from segiou.analysis.statistics import statistic
@@ -102,7 +102,7 @@ def test_seed_decides():
 
 
 def test_weights_are_multinomial():
-    weights = resample_weights(np.random.default_rng(0), 20_000, 5)
+    weights = independent_draw(0, 5)(20_000)
     assert (weights.sum(1) == 5).all()
     expected = [stats.binom(5, 0.2).pmf(k) for k in range(6)]
     shares = np.bincount(weights[:, 0], minlength=6) / 20_000

@@ -114,6 +114,7 @@ def test_images_that_are_no_folder(capsys, tmp_path):
         (["--intervals", "--seed", "-1"], "--seed: '-1' is not a number of at least 0"),
         (["--group-by", "("], "'(' is not a regular expression"),
         (["--group-by", "no.csv:drive"], "there is no file no.csv"),
+        (["--group-by", "none", "--blocks", "3"], "leave one of them out"),
         (["--ignore", "1" + 20 * "0"], "is no value that a mask can hold"),
         (["--ignore", str(1 << 40)], "spread from 0 to 1099511627776"),
         (["--exclude", "unicorn"], "no class 'unicorn'"),
@@ -197,7 +198,7 @@ def folders(root: Path, *names: str) -> list[str]:
 def test_intervals_over_one_image(capsys, tmp_path):
     said = refused(capsys, [*folders(tmp_path, "a"), "--intervals"])
     assert "there is 1 image to resample and at least 2 are needed" in said
-    assert "leave out --intervals and --group-by, or score more images" in said
+    assert "leave out --intervals, --group-by and --blocks, or score more images" in said
 
 
 def test_intervals_over_one_group(capsys, tmp_path):

@@ -211,6 +211,25 @@ def test_an_interval_keeps_to_its_line(width):
     assert ("never predicted: pole" in text) == (width < 90)
 
 
+def test_intervals_over_frames_say_so_in_every_form():
+    truth = np.random.default_rng(0).integers(0, 2, (24, 6, 6))
+    ids = [f"{drive}_{i:02d}" for drive in ("one", "two") for i in range(12)]
+    run = segiou.score(truth, truth[:, ::-1], labels=2, ids=ids)
+    report = run.report(intervals=run.intervals(resamples=50))
+    for text in (report.to_text(), report.to_markdown(), report._repr_html_(), report.to_html()):
+        said = " ".join(text.replace("\N{NO-BREAK SPACE}", " ").replace("&#39;", "'").split())
+        assert "are 2 sequences (one with 12 and two with 12)" in said
+        assert "--blocks auto" in said
+    assert "over 24 images (maybe not independent)" in report.to_markdown()
+    assert report.to_dict()["intervals"]["dependence"]["sequences"] == {"one": 12, "two": 12}
+    blocks = run.report(intervals=run.intervals(resamples=50, blocks=4))
+    assert "over 6 blocks of 4.0 images on average" in blocks.to_markdown()
+    assert "are 2 sequences" not in blocks.to_markdown()
+    drives = run.report(intervals=run.intervals(resamples=50, groups="^..."))
+    assert "no interval over 2 groups" in drives.to_markdown()
+    assert "2 groups are too few for an interval over groups" in " ".join(drives.to_text().split())
+
+
 def test_intervals_over_few_images_say_so():
     text = " ".join(few_images(6).to_text().split())
     assert "over 6 images (few)" in text

@@ -1,0 +1,278 @@
+"""Images that are not independent: sequences in their names, and neighbours that score alike."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from os.path import commonprefix
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou._support.text import listed, plain, plural
+from segiou.analysis.units import FEW_UNITS, group_by_pattern
+from segiou.metrics.ratio import Floats
+
+#: Lags whose correlations are reported.
+_LAGS = 5
+#: A correlation this many standard errors above 0 is no chance.
+_SURE = 1.96
+#: A variance below this is of rounding.
+_ROUNDING = 1e-24
+#: Ways to write the groups that are tried before the general expression.
+_PLAIN_PATTERNS = (r"^[^_]+", r"^[^/]+", r"^[^-]+")
+
+Members = tuple[NDArray[np.intp], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Sequences:
+    """Images in their order: of one sequence each, by the numbers in the names."""
+
+    names: tuple[str, ...]
+    members: Members
+    """Indices of the images of each sequence, in order."""
+    pattern: str = ""
+    """The regular expression that finds the name of the sequence in an id."""
+
+    @property
+    def images(self) -> int:
+        """How many images there are."""
+        return sum(len(own) for own in self.members)
+
+
+@dataclass(frozen=True, slots=True)
+class Dependence:
+    """How far images are from independent, as far as names and scores show it.
+
+    Attributes
+    ----------
+    sequences : mapping of str to int
+        Name of each sequence, and how many images it has.
+    pattern : str
+        The regular expression that finds the name of the sequence in an id;
+        empty where the sequences were not found in the ids.
+    correlations : tuple of float
+        Of the scores of images that are 1, 2, … places apart in a sequence.
+    design_effect : float
+        How many times larger the variance of a mean over the images is than it
+        would be over independent ones: 1 + 2 Σ ρ_k.
+    block_length : float
+        Expected length of the blocks of a stationary bootstrap along the
+        sequences, by D. Politis and H. White (2004).
+    correlated : bool
+        Whether neighbours score more alike than chance would have it.
+    """
+
+    sequences: dict[str, int]
+    pattern: str
+    correlations: tuple[float, ...]
+    design_effect: float
+    block_length: float
+    correlated: bool
+
+    @property
+    def images(self) -> int:
+        """How many images there are."""
+        return sum(self.sequences.values())
+
+    @property
+    def few_sequences(self) -> bool:
+        """Whether there are several sequences, but too few to stand for others."""
+        return 1 < len(self.sequences) < FEW_UNITS
+
+    @property
+    def effective_images(self) -> float:
+        """Independent images that tell as much."""
+        return self.images / max(self.design_effect, 1.0)
+
+    @property
+    def noteworthy(self) -> bool:
+        """Whether to say so beside intervals and p that take images for independent."""
+        return self.correlated or (self.few_sequences and self.images >= FEW_UNITS)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, unrounded; None where undefined."""
+        found: dict[str, Any] = plain(self)
+        return found | {"images": self.images, "effective_images": self.effective_images}
+
+    def sentences(self) -> list[str]:
+        """Say what was found, what it does to intervals and p, and what to do."""
+        return [self._found(), self._meaning(), self._remedy()]
+
+    @property
+    def where(self) -> str:
+        """The sequences in words."""
+        number = len(self.sequences)
+        return "this sequence" if number == 1 else f"these {number} sequences"
+
+    def _found(self) -> str:
+        number = len(self.sequences)
+        if number == 1:
+            start = "In the order of their names, neighbouring images score alike"
+        else:
+            sizes = [f"{name} with {size}" for name, size in self.sequences.items()]
+            start = (
+                f"By their names the {plural(self.images, 'image')} are {number} sequences "
+                f"({listed(sizes, 4)}), "
+                + ("whose neighbours score alike" if self.correlated else "maybe not independent")
+            )
+        return (
+            f"{start}: the scores of neighbours correlate by {self.correlations[0]:.2f}, and the "
+            f"design effect is {self.design_effect:.2f}, so that {plural(self.images, 'image')} "
+            f"tell as much as about {self.effective_images:.0f} independent ones."
+        )
+
+    def _meaning(self) -> str:
+        wider = math.sqrt(max(self.design_effect, 1.0))
+        narrow = f"The intervals are about {wider:.1f} times too narrow and p is too small"
+        only = f"say nothing about other sequences than these {len(self.sequences)}"
+        if not self.correlated:
+            return f"Intervals and p that take the images for independent {only}."
+        if self.few_sequences:
+            return f"{narrow}; and they {only}."
+        return f"{narrow}, because they take the images for independent."
+
+    def _remedy(self) -> str:
+        if len(self.sequences) < FEW_UNITS:
+            fix = 'resample stretches of neighbours: --blocks auto (in Python blocks="auto")'
+        else:
+            fix = f"resample whole sequences: --group-by '{self.pattern}' (in Python groups=...)"
+        return (
+            f"Better {fix}. If the images are independent, say so: --group-by none "
+            '(in Python groups="none").'
+        )
+
+
+def sequences_in_names(ids: Sequence[str]) -> Sequences | None:
+    """Sequences that the names show: a common beginning, then numbers; None where there are none.
+
+    Tries the last number in the names as the place in a sequence, then the last two, and so
+    on, until a sequence has two images on average.
+    """
+    ending = _common_ending(ids)
+    for numbers in (1, 2, 3):
+        place = r"\d+" + r"\D+\d+" * (numbers - 1)
+        pattern = rf"^(.*?){place}\D*{re.escape(ending)}$"
+        try:
+            names = group_by_pattern(ids, pattern)
+        except ValueError:
+            return None
+        if len(ids) >= 2 * len(set(names)):
+            return _plainest(ids, names) or sequences_of(ids, names, pattern)
+    return None
+
+
+def sequences_of(ids: Sequence[str], names: Sequence[Any], pattern: str = "") -> Sequences:
+    """Sequences of given names, each in the order of the numbers in its ids."""
+    members: dict[Any, list[int]] = {}
+    for i, name in enumerate(names):
+        members.setdefault(name, []).append(i)
+    ordered = (
+        np.array(sorted(own, key=lambda i: _number_order(ids[i])), dtype=np.intp)
+        for own in members.values()
+    )
+    return Sequences(tuple(map(str, members)), tuple(ordered), pattern)
+
+
+def _number_order(id: str) -> list[tuple[int, str]]:
+    """What ids are sorted by: texts as they are, numbers by value."""
+    parts = re.split(r"(\d+)", id)
+    return [(int(part), "") if i % 2 else (-1, part) for i, part in enumerate(parts)]
+
+
+def _common_ending(ids: Sequence[str]) -> str:
+    """The text that all names end with, from its first character that is no digit."""
+    same = commonprefix([id[::-1] for id in ids])  # noqa: RUF071  (texts, no paths)
+    return same[::-1].lstrip("0123456789")
+
+
+def _plainest(ids: Sequence[str], names: Sequence[str]) -> Sequences | None:
+    """The same sequences by a plain expression, where there is one."""
+    for pattern in _PLAIN_PATTERNS:
+        if all(re.search(pattern, id) for id in ids):
+            found = group_by_pattern(ids, pattern)
+            if len(set(zip(found, names, strict=True))) == len(set(found)) == len(set(names)):
+                return sequences_of(ids, found, pattern)
+    return None
+
+
+def dependence_of(values: Floats, sequences: Sequences) -> Dependence:
+    """How alike neighbours score, by a score of each image, (N,); it may be undefined for some."""
+    defined = int((~np.isnan(values)).sum())
+    pairs = max(sequences.images - len(sequences.members), 1)
+    whole = _autocovariances(
+        values, sequences.members, float(np.nanmean(values)) if defined else 0.0
+    )
+    within = _autocovariances(values, sequences.members, None)
+    correlations = _correlations(whole)
+    return Dependence(
+        sequences={
+            name: len(own) for name, own in zip(sequences.names, sequences.members, strict=True)
+        },
+        pattern=sequences.pattern,
+        correlations=tuple(correlations[:_LAGS].tolist()),
+        design_effect=_design_effect(whole, sequences.images),
+        block_length=_block_length(within, sequences.images),
+        correlated=defined >= FEW_UNITS and bool(correlations[0] > _SURE / math.sqrt(pairs)),
+    )
+
+
+def _autocovariances(values: Floats, members: Members, centre: float | None) -> Floats:
+    """Autocovariances along sequences, about a centre or about the mean of each sequence."""
+    number = sum(map(len, members))
+    total = np.zeros(math.ceil(math.sqrt(number)) + _negligible(number) + 1)
+    for own in members:
+        series = values[own]
+        if np.isnan(series).all():
+            continue
+        deviations = np.nan_to_num(series - (np.nanmean(series) if centre is None else centre))
+        for lag in range(min(len(total), len(own))):
+            total[lag] += deviations[lag:] @ deviations[: len(own) - lag]
+    return total / number
+
+
+def _negligible(number: int) -> int:
+    """How many correlations in a row must be negligible for all later ones to be."""
+    return max(5, int(math.log10(number)))
+
+
+def _correlations(covariances: Floats) -> Floats:
+    """Correlations ρ_1, ρ_2, …; 0 where nothing varies but for rounding."""
+    if covariances[0] < _ROUNDING:
+        return np.zeros(len(covariances) - 1)
+    return np.asarray(covariances[1:] / covariances[0])
+
+
+def _windowed(covariances: Floats, number: int) -> Floats:
+    """Correlations ρ_1, ρ_2, … under the flat-top window of Politis and White; 0 from where on."""
+    correlations = _correlations(covariances)
+    run, most = _negligible(number), len(correlations)
+    small = np.abs(correlations) < 2 * math.sqrt(math.log10(number) / number)
+    starts = (k for k in range(most - run) if small[k : k + run].all())
+    width = min(2 * (1 + next(starts, most)), most)
+    window = np.clip(2 * (1 - np.arange(1, most + 1) / width), 0, 1)
+    return np.asarray(window * correlations)
+
+
+def _design_effect(covariances: Floats, number: int) -> float:
+    return max(0.0, 1 + 2 * float(_windowed(covariances, number).sum()))
+
+
+def _block_length(covariances: Floats, number: int) -> float:
+    """Block length of D. N. Politis and H. White, Econometric Reviews 23 (2004), 53-70.
+
+    As corrected by A. Patton, D. Politis and H. White, Econometric Reviews 28 (2009), 372-375.
+    Of images whose scores do not go together, or only in opposite directions, it is 1.
+    """
+    windowed = _windowed(covariances, number)
+    effect = 1 + 2 * float(windowed.sum())
+    if effect <= 1:
+        return 1.0
+    moment = 2 * float((np.arange(1, len(windowed) + 1) * windowed).sum())
+    length = (moment**2 / effect**2 * number) ** (1 / 3)
+    longest = math.ceil(min(3 * math.sqrt(number), number / 3))
+    return float(min(max(length, 1.0), longest))
