@@ -140,7 +140,8 @@ def open_mask(path: str | Path) -> RawMask:
     """Read what a mask file holds.
 
     PNG, TIFF, NumPy files, label volumes (NIfTI, NRRD, MetaImage) and what
-    Pillow reads. Palette images give their indices, never their colours.
+    Pillow reads. Palette images give their indices, never their colours; a
+    TIFF in which 0 is white gives its values as they are stored.
 
     Raises
     ------

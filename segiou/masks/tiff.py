@@ -83,17 +83,10 @@ def _from_page(page: Any, data: bytes, path: str | Path) -> RawMask:
         from segiou.masks.read import from_image
 
         return from_image(data, path)
-    if array.dtype.kind not in "biu":
-        raise MaskError(path, f"holds {array.dtype}; labels must be integers: convert it first")
-    array = np.squeeze(array)
-    if array.ndim == 3 and array.shape[-1] == 3 and page.photometric.name == "RGB":
-        return RawMask(array, "RGB", "TIFF", lossy)
-    if array.ndim > 2:
-        problem = (
-            f"has {array.shape} samples of kind {page.photometric.name}; a mask has one channel"
-        )
-        raise MaskError(path, problem)
-    return RawMask(array, "tiff", "TIFF", lossy)
+    mode = _mode(page, path)
+    # tifffile drops axes of length 1.
+    shape = (page.imagelength, page.imagewidth, *((3,) if mode == "RGB" else ()))
+    return RawMask(array.reshape(shape), mode, "TIFF", lossy)
 
 
 def open_tiff(path: str | Path, least: int) -> TiffMask | None:
@@ -128,33 +121,23 @@ class TiffMask(FileMask):
     kind = "TIFF"
 
     def __init__(self, path: str | Path, page: Any) -> None:
-        dtype, samples = page.dtype, page.samplesperpixel
-        if dtype is None or dtype.kind not in "biu":
-            raise MaskError(path, f"holds {dtype}; labels must be integers: convert it first")
-        rgb = samples == 3 and page.photometric.name == "RGB" and page.planarconfig == 1
-        if (samples != 1 and not rgb) or page.imagedepth != 1:
-            name = page.photometric.name
-            raise MaskError(path, f"has {samples} samples of kind {name}; a mask has one channel")
-        super().__init__(path, (page.imagelength, page.imagewidth), dtype)
-        self.mode = "RGB" if rgb else "tiff"
+        self.mode = _mode(page, path)
+        super().__init__(path, (page.imagelength, page.imagewidth), page.dtype)
         self.lossy = int(page.compression) in _LOSSY_COMPRESSIONS
         self._page = page
         self._segment = _segment_size(page)
-        self.__check_page(samples)
-        # Rows of strips that are neither packed nor transformed lie open.
-        bits = page.bitspersample == 8 * dtype.itemsize
+        height, width = self._segment
+        self._across = -(-self.shape[1] // width)
+        size = height * width * page.samplesperpixel * self.dtype.itemsize
+        if size > _MOST_SEGMENT_BYTES and page.compression != 1:
+            problem = f"is packed in pieces of {size} bytes; save it in tiles of 256 × 256 or so"
+            raise MaskError(path, problem)
+        # Rows of strips that are neither packed nor transformed can be read one by one.
+        bits = page.bitspersample == 8 * self.dtype.itemsize
         self._open_rows = (
             not page.is_tiled and page.compression == 1 and page.predictor == 1 and bits
         )
         self.chunks = (1, self.shape[1]) if self._open_rows else self._segment
-
-    def __check_page(self, samples: int) -> None:
-        height, width = self._segment
-        size = height * width * samples * self.dtype.itemsize
-        if size > _MOST_SEGMENT_BYTES and self._page.compression != 1:
-            problem = f"is packed in pieces of {size} bytes; save it in tiles of 256 × 256 or so"
-            raise MaskError(self.path, problem)
-        self._across = -(-self.shape[1] // width)
 
     def __getitem__(self, index: tuple[slice, ...], /) -> NDArray[Any]:
         (top, bottom), (left, right) = (
@@ -215,6 +198,18 @@ class TiffMask(FileMask):
         return pixels if self.mode == "RGB" else pixels[..., 0]
 
 
+def _mode(page: Any, path: str | Path) -> str:
+    """``"RGB"`` or ``"tiff"``; an error for what is neither colours nor labels."""
+    if page.dtype is None or page.dtype.kind not in "biu":
+        raise MaskError(path, f"holds {page.dtype}; labels must be integers: convert it first")
+    samples, kind = page.samplesperpixel, page.photometric.name
+    if page.imagedepth == 1 and samples == 1:
+        return "tiff"
+    if page.imagedepth == 1 and samples == 3 and kind == "RGB" and page.planarconfig == 1:
+        return "RGB"
+    raise MaskError(path, f"has {samples} samples of kind {kind}; a mask has one channel")
+
+
 def _check_page(page: Any, size: int, path: str | Path) -> None:
     """Refuse a page some of whose pixels are not in a file of that many bytes.
 
@@ -222,6 +217,9 @@ def _check_page(page: Any, size: int, path: str | Path) -> None:
     """
     if absent := [name for name in _REQUIRED if name not in page.tags]:
         raise MaskError(path, f"is a damaged TIFF: it has no {', '.join(absent)}")
+    if not hasattr(page.photometric, "name"):
+        problem = f"is a damaged TIFF: its PhotometricInterpretation is {page.photometric!r}"
+        raise MaskError(path, problem)
     height, width = page.imagelength, page.imagewidth
     tall, wide = _segment_size(page)
     if min(height, width, tall, wide) < 1:

@@ -279,3 +279,35 @@ def test_a_tiff_is_unpacked_no_further_than_it_declares(tmp_path):
             assert tracemalloc.get_traced_memory()[1] < 4 << 20
         finally:
             tracemalloc.stop()
+
+
+@pytest.mark.parametrize("shape", [(1, 5), (5, 1), (1, 1), (3, 5)])
+def test_a_tiff_of_one_row_or_column_keeps_its_shape(tmp_path, shape):
+    values = np.arange(np.prod(shape), dtype=np.uint8).reshape(shape)
+    for array in (values, np.dstack([values] * 3)):
+        options = {"photometric": "rgb"} if array.ndim == 3 else {}
+        tifffile.imwrite(tmp_path / "a.tif", array, **options)
+        np.testing.assert_array_equal(open_mask(tmp_path / "a.tif").values, array)
+
+
+def test_planes_of_a_tiff_are_not_taken_for_colours(tmp_path):
+    planes = np.zeros((3, 4, 3), np.uint8)
+    tifffile.imwrite(tmp_path / "a.tif", planes, photometric="rgb", planarconfig="separate")
+    with pytest.raises(MaskError, match=r"a.tif: has 3 samples of kind RGB; a mask has one"):
+        open_mask(tmp_path / "a.tif")
+
+
+def test_a_tiff_in_which_0_is_white_gives_what_is_stored(tmp_path):
+    tifffile.imwrite(tmp_path / "a.tif", np.uint8([[0, 1, 2]]), photometric="miniswhite")
+    assert read_mask(tmp_path / "a.tif").tolist() == [[0, 1, 2]]
+
+
+def test_a_tiff_that_does_not_say_what_its_values_are_is_refused(tmp_path):
+    tifffile.imwrite(tmp_path / "a.tif", np.uint8([[0, 1, 2]]))
+    data = bytearray((tmp_path / "a.tif").read_bytes())
+    with tifffile.TiffFile(tmp_path / "a.tif") as file:
+        at = file.pages[0].tags[262].valueoffset
+    struct.pack_into("<H", data, at, 77)
+    (tmp_path / "a.tif").write_bytes(data)
+    with pytest.raises(MaskError, match=r"a.tif: is a damaged TIFF: its Photometric.* is 77"):
+        read_mask(tmp_path / "a.tif")
