@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from fnmatch import fnmatch
 from pathlib import Path
@@ -9,9 +10,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-SETUPTOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"][
-    "setuptools"
-]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+SETUPTOOLS = PROJECT["tool"]["setuptools"]
 SOURCES, BUILT = {".c", ".h"}, {".so", ".pyd", ".pyc"}
 
 
@@ -53,3 +53,25 @@ def test_an_sdist_holds_every_c_source():
     modules = SETUPTOOLS["ext-modules"]
     named = [name for m in modules for name in (*m["sources"], *m.get("depends", ()))]
     assert sorted(set(named)) == files(sources=True)
+
+
+def names(requirements):
+    return {re.match(r"[\w-]+", text)[0].lower() for text in requirements}
+
+
+def test_no_extra_of_users_brings_a_tool_of_tests():
+    extras = {k: names(v) for k, v in PROJECT["project"]["optional-dependencies"].items()}
+    tools = extras.pop("test") - {"segiou"}
+    for group in ("lint", "notebook", "runs", "browser"):
+        tools |= names(PROJECT["dependency-groups"][group])
+    assert "moto" in tools and "pytest" in tools
+    for extra, needs in extras.items():
+        assert not needs & tools, extra
+
+
+def test_every_hook_has_an_extra_and_every_extra_a_user():
+    hooks = {path.stem for path in (ROOT / "segiou" / "hooks").glob("*.py") if path.stem[0] != "_"}
+    others = {"test", "pandas", "polygon", "plot", "parquet", "dask", "remote"}
+    extras = set(PROJECT["project"]["optional-dependencies"])
+    assert others <= extras
+    assert extras - others <= hooks | {"torch"}

@@ -56,14 +56,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def need(what: str) -> None:
     """Skip the test, or fail it where a browser is required."""
-    message = f"{what} is missing; `pip install 'segiou[browser-test]'` and install Chromium"
+    message = f"{what} is missing; `pip install --group browser` and install Chromium"
     if os.environ.get("SEGIOU_REQUIRE_BROWSER") == "1":
         pytest.fail(message)
     pytest.skip(message)
 
 
 def module(name: str) -> ModuleType:
-    """Import a module of the `browser-test` extra, or skip."""
+    """Import a module of the `browser` group, or skip."""
     try:
         return importlib.import_module(name)
     except ImportError:
