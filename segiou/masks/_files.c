@@ -1,16 +1,16 @@
-/* Small files, read several at a time without the interpreter's lock.
+/* Small files, read and decoded several at a time without the interpreter's lock.
  *
- * Each call of the operating system that Python makes gives the lock up and asks for it back.
- * Where several threads read small files, waiting for it takes longer than the reading. For a
- * file that is not plain the result is None, and Python reads it.
+ * Each call of the operating system or of zlib that Python makes gives the lock up and asks for
+ * it back. Where several threads read small files, waiting for it takes longer than the reading.
+ * For a file that is not plain the result is None, and Python reads it.
  */
 #include "../_support/_python.h"
 
 #if !defined(_WIN32)
 
+#include "_png_file.h"
+
 #include <fcntl.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -79,15 +79,29 @@ typedef struct {
     const char *name; /* what they hold */
     char *content;
     struct stat found;
+    int is_decoded; /* then the pixels lie at `offset` */
+    size_t offset;
+    PngImage image;
 } File;
+
+/* Room for the pixels of all files of a call. */
+typedef struct {
+    uint8_t *bytes;
+    size_t size, used;
+} Pixels;
 
 static PyObject *as_result(const File *file)
 {
     if (file->content == NULL)
         return Py_NewRef(Py_None);
     Py_ssize_t size = (Py_ssize_t)file->found.st_size;
-    return Py_BuildValue("y#nL", file->content, size, size,
-                         (long long)nanoseconds(file->found.st_mtim));
+    long long modified = nanoseconds(file->found.st_mtim);
+    if (!file->is_decoded)
+        return Py_BuildValue("y#nL", file->content, size, size, modified);
+    const Raster *raster = &file->image.raster;
+    const char *mode = file->image.is_palette ? "P" : raster->depth == 1 ? "1" : "L";
+    return Py_BuildValue("(nnns)nL", (Py_ssize_t)file->offset, (Py_ssize_t)raster->height,
+                         (Py_ssize_t)raster->width, mode, size, modified);
 }
 
 /* -1 where a path is none; one that no file can have stays NULL. */
@@ -105,12 +119,32 @@ static int encode_paths(PyObject *paths, File *files, Py_ssize_t count)
     return 0;
 }
 
-static PyObject *read_files(File *files, Py_ssize_t count, int64_t tick)
+/* Decodes the file where it is a plain PNG and there is room for its pixels. */
+static void decode_file(File *file, PngReader *reader, Pixels *pixels)
+{
+    file->offset = pixels->used;
+    file->is_decoded =
+        read_png(reader, (const uint8_t *)file->content, (size_t)file->found.st_size,
+                 pixels->size - pixels->used, pixels->bytes + pixels->used, &file->image);
+    if (file->is_decoded)
+        pixels->used += file->image.raster.height * file->image.raster.width;
+}
+
+/* Without a reader nothing is decoded. */
+static PyObject *read_files(File *files, Py_ssize_t count, int64_t tick, PngReader *reader,
+                            Pixels *pixels)
 {
     Py_BEGIN_ALLOW_THREADS
-    for (Py_ssize_t i = 0; i < count; i++)
+    if (reader)
+        open_reader(reader);
+    for (Py_ssize_t i = 0; i < count; i++) {
         if (files[i].name != NULL)
             files[i].content = read_plain(files[i].name, tick, &files[i].found);
+        if (reader && files[i].content != NULL)
+            decode_file(&files[i], reader, pixels);
+    }
+    if (reader)
+        close_reader(reader);
     Py_END_ALLOW_THREADS
     PyObject *results = PyList_New(count);
     for (Py_ssize_t i = 0; results != NULL && i < count; i++) {
@@ -126,19 +160,25 @@ static PyObject *read_small(PyObject *module, PyObject *args)
     (void)module;
     PyObject *paths;
     long long tick;
-    if (!PyArg_ParseTuple(args, "OL:read_small", &paths, &tick))
+    Py_buffer memory = {0};
+    if (!PyArg_ParseTuple(args, "OL|w*:read_small", &paths, &tick, &memory))
         return NULL;
+    PyObject *results = NULL;
+    Pixels pixels = {memory.buf, (size_t)memory.len, 0};
+    PngReader *reader = memory.buf ? malloc(sizeof *reader) : NULL;
     Py_ssize_t count = PySequence_Size(paths);
     File *files = count < 0 ? NULL : PyMem_Calloc((size_t)count + 1, sizeof *files);
-    if (files == NULL)
-        return count < 0 ? NULL : PyErr_NoMemory();
-    PyObject *results = encode_paths(paths, files, count) < 0 ? NULL
-                                                              : read_files(files, count, tick);
-    for (Py_ssize_t i = 0; i < count; i++) {
+    if (files != NULL && encode_paths(paths, files, count) == 0)
+        results = read_files(files, count, tick, reader, &pixels);
+    else if (files == NULL && count >= 0)
+        PyErr_NoMemory();
+    for (Py_ssize_t i = 0; files != NULL && i < count; i++) {
         Py_XDECREF(files[i].path);
         free(files[i].content);
     }
     PyMem_Free(files);
+    free(reader);
+    PyBuffer_Release(&memory);
     return results;
 }
 
@@ -146,9 +186,9 @@ static PyObject *read_small(PyObject *module, PyObject *args)
 
 static PyObject *read_small(PyObject *module, PyObject *args)
 {
-    PyObject *paths, *tick;
+    PyObject *paths, *tick, *memory;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OO:read_small", &paths, &tick))
+    if (!PyArg_ParseTuple(args, "OO|O:read_small", &paths, &tick, &memory))
         return NULL;
     Py_ssize_t count = PySequence_Size(paths);
     PyObject *results = count < 0 ? NULL : PyList_New(count);
@@ -161,10 +201,13 @@ static PyObject *read_small(PyObject *module, PyObject *args)
 #endif
 
 PyDoc_STRVAR(read_small_doc,
-             "read_small(paths, tick, /)\n--\n\n"
+             "read_small(paths, tick, pixels, /)\n--\n\n"
              "For each path: content, size and modification time in ns of a regular file of at\n"
              "most 256 KiB that was written at least `tick` ns ago and does not change\n"
-             "meanwhile. None for every other file, and where anything goes wrong.");
+             "meanwhile. None for every other file, and where anything goes wrong.\n\n"
+             "pixels: memory for the pixels of plain PNG files, one byte each; it may be left out.\n"
+             "For a file that was decoded, (offset in it, height, width, mode of Pillow) takes the\n"
+             "place of the content.");
 
 static PyMethodDef methods[] = {
     {"read_small", read_small, METH_VARARGS, read_small_doc},

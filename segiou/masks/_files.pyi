@@ -1,3 +1,6 @@
 from collections.abc import Sequence
+from typing import Any
 
-def read_small(paths: Sequence[str], tick: int, /) -> list[tuple[bytes, int, int] | None]: ...
+def read_small(
+    paths: Sequence[str], tick: int, pixels: Any = ..., /
+) -> list[tuple[bytes | tuple[int, int, int, str], int, int] | None]: ...

@@ -10,10 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from segiou._support.compiled import fallback, load_part
 from segiou._support.files import Stamp, os_problem
 from segiou.masks.archives import ARCHIVE_SUFFIXES, ArchiveFolder
 from segiou.masks.pairing import find_masks
+from segiou.masks.png import PngMask, Scratch
 from segiou.masks.read import MaskError
 from segiou.masks.remote import RemoteFolder
 
@@ -25,7 +29,7 @@ __all__ = [
 ]
 
 
-def _read_none(paths: Sequence[str], tick: int, /) -> list[tuple[bytes, int, int] | None]:
+def _read_none(paths: Sequence[str], tick: int, pixels: Any = None, /) -> list[None]:
     return [None] * len(paths)
 
 
@@ -33,6 +37,8 @@ _files = load_part("segiou.masks._files")
 _read_small = _files.read_small if _files else fallback("segiou.masks._files", _read_none)
 
 _TRIES = 4
+#: Pixels of masks that are decoded in one go.
+_PIXELS_AHEAD = 1 << 22
 #: Clocks of file systems tick this coarsely: two changes within a tick have one time.
 _TICK_NS = 20_000_000
 #: O_NONBLOCK: what turns out to be a pipe is not waited for.
@@ -110,10 +116,20 @@ class LocalFolder:
         except OSError:
             return Stamp(None, None)
 
-    def read_small(self, paths: Sequence[str]) -> list[tuple[bytes, Stamp] | None]:
-        """What :meth:`read` gives, for those files that are small and regular."""
-        found = _read_small(paths, _TICK_NS)
-        return [file and (file[0], Stamp(file[1], file[2])) for file in found]
+    def read_small(
+        self, paths: Sequence[str], scratch: Scratch | None = None
+    ) -> list[tuple[bytes | PngMask, Stamp] | None]:
+        """What :meth:`read` gives, for the files that are small and not odd in any way.
+
+        With ``scratch``, plain PNG masks come decoded, in its memory, for as long as there is
+        room. All of it happens without the interpreter's lock.
+        """
+        if scratch is None:
+            found = _read_small(paths, _TICK_NS)
+            return [file and (file[0], Stamp(file[1], file[2])) for file in found]
+        pixels = scratch.take((_PIXELS_AHEAD,))
+        found = _read_small(paths, _TICK_NS, pixels)
+        return [file and (_content(file[0], pixels), Stamp(file[1], file[2])) for file in found]
 
     def read(self, path: str) -> tuple[bytes, Stamp]:
         """The content of a file and what it was then.
@@ -148,6 +164,14 @@ def stable_stamp(path: str | Path) -> tuple[tuple[int, ...], Stamp]:
     except OSError as error:
         raise MaskError(path, os_problem(error)) from error
     return _version(found), _stamp(found)
+
+
+def _content(found: Any, pixels: NDArray[np.uint8]) -> bytes | PngMask:
+    """The content of a file, or the mask that was decoded of it."""
+    if isinstance(found, bytes):
+        return found
+    offset, height, width, mode = found
+    return PngMask(pixels[offset : offset + height * width].reshape(height, width), mode)
 
 
 def _read_once(path: str) -> tuple[bytes, Stamp] | None:

@@ -17,7 +17,7 @@ from segiou.counting.encoding import Encoding, UndeclaredValuesError
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
 from segiou.masks.pairing import Pair
-from segiou.masks.png import Scratch
+from segiou.masks.png import PngMask, Scratch
 from segiou.masks.read import MaskError, RawMask, from_bytes, to_labels
 from segiou.masks.sources import LocalFolder, Source, stable_stamp
 from segiou.masks.windows import BigMask, FileMask, ResizedMask, open_big
@@ -34,7 +34,8 @@ __all__ = ["Geometry", "PairScorer", "Result"]
 Geometry = Literal["check", "ignore", "reorient"]
 
 Result = ImageCount | list[Problem]
-Content = tuple[bytes, Stamp]
+#: A file, or the mask that was decoded of it.
+Content = tuple[bytes | PngMask, Stamp]
 T = TypeVar("T")
 
 #: Pairs whose files, if small, are read at once: not one at a time, since every call of the
@@ -80,10 +81,10 @@ class PairScorer:
         results = []
         for start in range(0, len(pairs), _AHEAD):
             ahead = pairs[start : start + _AHEAD]
-            truths = _read_ahead(self.truth_source, [pair.truth for pair in ahead])
-            preds = _read_ahead(self.pred_source, [pair.pred for pair in ahead])
+            truths = _read_ahead(self.truth_source, [pair.truth for pair in ahead], memory[0])
+            preds = _read_ahead(self.pred_source, [pair.pred for pair in ahead], memory[1])
             for pair, *contents in zip(ahead, truths, preds, strict=True):
-                results.append(self._score(pair, contents, memory))
+                results.append(self._score(pair, contents, memory[2:]))
         return results
 
     @cached_property
@@ -131,7 +132,10 @@ class PairScorer:
                 if big is not None:
                     return big
             data, stamp = source.read(path) if content is None else content
-            raw = from_bytes(data, path, scratch)
+            if isinstance(data, PngMask):
+                raw = RawMask(data.values, data.mode, "PNG")
+            else:
+                raw = from_bytes(data, path, scratch)
             values = to_labels(raw, path, labels, allow_lossy=self.allow_lossy)
             return _OpenMask(values, stamp, volume=raw.volume)
 
@@ -201,11 +205,11 @@ class PairScorer:
         return LabelCodes(self._encoding)
 
 
-def _memory_of_thread() -> tuple[Scratch, Scratch]:
-    """Memory for truth and prediction, the same for all pairs of a thread."""
+def _memory_of_thread() -> tuple[Scratch, ...]:
+    """Memory for truths and predictions read ahead, and for one of each, kept by a thread."""
     if not hasattr(_kept, "memory"):
-        _kept.memory = Scratch(), Scratch()
-    memory: tuple[Scratch, Scratch] = _kept.memory
+        _kept.memory = tuple(Scratch() for _ in range(4))
+    memory: tuple[Scratch, ...] = _kept.memory
     return memory
 
 
@@ -283,11 +287,11 @@ def _open_windowed(
     return _OpenMask(big, stamp, None, decoded, check)
 
 
-def _read_ahead(source: Source, paths: Sequence[str]) -> list[Content | None]:
+def _read_ahead(source: Source, paths: Sequence[str], scratch: Scratch) -> list[Content | None]:
     """Small files all at once, where that pays; None for those to be read one by one."""
     if not isinstance(source, LocalFolder) or any(map(_is_packed, paths)):
         return [None] * len(paths)
-    return source.read_small(paths)
+    return source.read_small(paths, scratch)
 
 
 def _may_be_big(path: str) -> bool:

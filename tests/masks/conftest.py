@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import io
 import itertools
+import os
 import struct
 import zlib
+from pathlib import Path
+from tempfile import NamedTemporaryFile
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from segiou.masks.png import read_png
+from segiou.masks.png import PngMask, Scratch, read_png
+from segiou.masks.sources import LocalFolder
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
@@ -98,9 +102,27 @@ def pillow(data):
         return np.asarray(image), image.mode
 
 
+def decoded_from_file(data):
+    """The mask as small files are decoded, several at a time; None where that is left to Python."""
+    with NamedTemporaryFile(delete=False) as file:
+        file.write(data)
+    os.utime(file.name, (1e9, 1e9))  # a file that just changed is read with more care
+    try:
+        ((found, _),) = LocalFolder("").read_small([file.name], Scratch())
+    except TypeError:  # None: large, or nothing is compiled
+        return None
+    finally:
+        Path(file.name).unlink()
+    return found if isinstance(found, PngMask) else None
+
+
 def agrees(data):
     """Whether the file is accepted; where it is, Pillow has to say the same of it."""
-    mask = read_png(data)
+    mask, ahead = read_png(data), decoded_from_file(data)
+    if ahead is not None:
+        assert mask is not None
+        assert ahead.mode == mask.mode
+        np.testing.assert_array_equal(ahead.values, mask.values)
     if mask is None:
         return False
     values, mode = pillow(data)
@@ -124,6 +146,7 @@ def png():
         join=join,
         pillow=pillow,
         agrees=agrees,
+        decoded_from_file=decoded_from_file,
     )
 
 

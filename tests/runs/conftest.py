@@ -63,8 +63,8 @@ def reads(monkeypatch):
         names.append(Path(path).name)
         return read(self, path)
 
-    def noting_small(self, paths):
-        found = read_small(self, paths)
+    def noting_small(self, paths, scratch=None):
+        found = read_small(self, paths, scratch)
         names.extend(Path(p).name for p, file in zip(paths, found, strict=True) if file)
         return found
 
@@ -79,4 +79,4 @@ def in_python(monkeypatch):
 
     from segiou.masks import sources
 
-    monkeypatch.setattr(sources, "_read_small", lambda paths, tick: [None] * len(paths))
+    monkeypatch.setattr(sources, "_read_small", lambda paths, *_: [None] * len(paths))
