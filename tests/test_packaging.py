@@ -71,7 +71,15 @@ def test_no_extra_of_users_brings_a_tool_of_tests():
 
 def test_every_hook_has_an_extra_and_every_extra_a_user():
     hooks = {path.stem for path in (ROOT / "segiou" / "hooks").glob("*.py") if path.stem[0] != "_"}
-    others = {"test", "pandas", "polygon", "plot", "parquet", "dask", "remote"}
+    others = {"test", "pandas", "polygon", "plot", "parquet", "dask", "remote", "volumes"}
     extras = set(PROJECT["project"]["optional-dependencies"])
     assert others <= extras
     assert extras - others <= hooks | {"torch"}
+
+
+def test_every_extra_that_is_named_exists():
+    paths = [*(ROOT / "segiou").rglob("*.py"), *(ROOT / "docs").rglob("*.md"), ROOT / "README.md"]
+    found = [re.findall(r"segiou\[([\w,-]+)\]", path.read_text("utf-8")) for path in paths]
+    named = {name for texts in found for text in texts for name in text.split(",")}
+    assert len(named) > 4
+    assert named <= set(PROJECT["project"]["optional-dependencies"])
