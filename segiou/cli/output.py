@@ -43,7 +43,12 @@ def show_run(run: Run, parsed: argparse.Namespace, thresholds: Sequence[Threshol
         worst=parsed.worst or 0,
         worst_by=parsed.worst_by,
     )
-    _write_report(report, parsed)
+    if report_format(parsed) == "nnunet":
+        from segiou.report.nnunet_summary import nnunet_summary
+
+        _write_text(parsed.output, nnunet_summary(run))
+    else:
+        _write_report(report, parsed)
     _write_pages(run, report, parsed)
     if parsed.per_image:
         _write_text(parsed.per_image, run.to_csv())

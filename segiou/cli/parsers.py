@@ -464,7 +464,7 @@ _SORT_KEYS = ("order", "name", "iou", "dice", "precision", "recall", "share", "t
 def _add_report_options(parser: _Parser, protocol: str) -> None:
     group = parser.add_argument_group("report")
     _add_protocol(group, protocol)
-    _add_format(group, ("table", "json", "csv", "markdown", "html"))
+    _add_format(group, ("table", "json", "csv", "markdown", "html", "nnunet"))
     _add_output(group)
     group.add_argument(
         "--per-image", metavar="FILE", type=output_file, help="write a CSV with one row an image"
