@@ -18,7 +18,7 @@ from segiou._support.text import (
     signed_points,
     wrapped,
 )
-from segiou.analysis.intervals import few_groups_sentence
+from segiou.analysis.intervals import coverage_sentences, few_groups_sentence
 from segiou.analysis.units import FEW_UNITS
 
 if TYPE_CHECKING:
@@ -41,6 +41,8 @@ def closing_sentences(found: Comparison) -> list[str]:
     said = []
     if found.unsafe and found.dependence is not None:
         said.extend(found.dependence.sentences())
+    if found.unit != "group" or found.units >= FEW_UNITS:
+        said += coverage_sentences(found.unit, found.method, found.units)
     if found.unit == "group" and found.units < FEW_UNITS:
         said.append(few_groups_sentence(found.units))
     elif found.units < FEW_UNITS:

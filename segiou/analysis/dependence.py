@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.text import listed, plain, plural
+from segiou._support.text import listed, plain, plural, roughly
 from segiou.analysis.units import FEW_UNITS, group_by_pattern
 from segiou.metrics.ratio import Floats
 
@@ -128,7 +128,11 @@ class Dependence:
 
     def _meaning(self) -> str:
         wider = math.sqrt(max(self.design_effect, 1.0))
-        narrow = f"The intervals are about {wider:.1f} times too narrow and p is too small"
+        covered = math.erf(_SURE / wider / math.sqrt(2))
+        narrow = (
+            f"The intervals are about {wider:.1f} times too narrow, so that those of 95 % hold the "
+            f"true value in {roughly(covered)} of cases, and p is too small"
+        )
         only = f"say nothing about other sequences than these {len(self.sequences)}"
         if not self.correlated:
             return f"Intervals and p that take the images for independent {only}."

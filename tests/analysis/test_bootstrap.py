@@ -232,3 +232,23 @@ def test_an_interval_of_no_width_is_no_certainty():
         "Mean IoU is 100.00 % over 12 images, and in each of 50 resamples of these images: an "
         "interval of no width, which does not show that other images would give the same."
     ]
+
+
+@pytest.mark.parametrize(
+    ("units", "options", "said"),
+    [
+        (12, {}, "Over 12 images intervals are too narrow: in simulations such 95 % intervals "
+                 "held the true value in about 89 % of cases."),
+        (20, {"method": "bca"}, "about 90 % of cases"),
+        (60, {}, "about 92 % of cases"),
+        (60, {"groups": [i % 20 for i in range(60)]}, "Over 20 groups intervals are too narrow"),
+        (60, {"blocks": 2}, "Over 30 blocks intervals are too narrow"),
+    ],
+)  # fmt: skip
+def test_intervals_that_cover_too_little_say_so(units, options, said):
+    found = bootstrap(some_counts(units), resamples=50, **options)
+    assert said in " ".join(found.cautions())
+
+
+def test_intervals_that_cover_say_nothing():
+    assert "narrow" not in " ".join(bootstrap(some_counts(100), resamples=50).cautions())

@@ -245,7 +245,8 @@ def test_neighbours_that_score_alike_are_found_in_one_sequence():
     found = bootstrap(frames(100), ids=named(100, "frame"), resamples=200)
     said = " ".join(found.cautions())
     assert "In the order of their names, neighbouring images score alike" in said
-    assert "times too narrow and p is too small" in said
+    assert "times too narrow, so that those of 95 % hold the true value in about" in said
+    assert "of cases, and p is too small" in said
     chance = bootstrap(frames(100, correlation=0), ids=named(100, "frame"), resamples=200)
     assert (chance.unsafe, chance.dependence.noteworthy) == (False, False)
     assert "independent" not in " ".join(chance.sentences())
