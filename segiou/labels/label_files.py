@@ -78,15 +78,20 @@ def _of_json(path: Path) -> LabelSet:
     if not isinstance(labels, dict) or not labels:
         msg = f"{path}: is no dataset.json of nnU-Net: it has no 'labels', names with their values"
         raise ValueError(msg)
-    return _of_nnunet(labels, str(found.get("name") or path.resolve().parent.name), path)
+    name = str(found.get("name") or path.resolve().parent.name)
+    try:
+        return _of_nnunet(labels, name, source=f"nnU-Net, {path.name}")
+    except ValueError as error:
+        msg = f"{path}: {error}"
+        raise ValueError(msg) from error
 
 
-def _of_nnunet(labels: Mapping[str, Any], name: str, path: Path) -> LabelSet:
+def _of_nnunet(labels: Mapping[str, Any], name: str, source: str) -> LabelSet:
     """Labels of nnU-Net: names with a value, or with several, which are regions.
 
     Values that occur in regions only become classes named after their number.
     """
-    values = {label: _label_values(label, given, path) for label, given in labels.items()}
+    values = {label: _label_values(label, given) for label, given in labels.items()}
     ignored = values.pop("ignore", ())
     single = {found[0]: label for label, found in values.items() if len(found) == 1}
     every = sorted({value for found in values.values() for value in found})
@@ -102,13 +107,13 @@ def _of_nnunet(labels: Mapping[str, Any], name: str, path: Path) -> LabelSet:
         tuple(LabelClass(names[value], (value,)) for value in every),
         ignore=ignored,
         groups=groups,
-        source=f"nnU-Net, {path.name}",
+        source=source,
     )
 
 
-def _label_values(label: str, given: Any, path: Path) -> tuple[int, ...]:
+def _label_values(label: str, given: Any) -> tuple[int, ...]:
     several = given if isinstance(given, list) else [given]
     if not several or not all(isinstance(v, int) and not isinstance(v, bool) for v in several):
-        msg = f"{path}: label {label!r} must have an integer, or a list of them, not {given!r}"
+        msg = f"label {label!r} must have an integer, or a list of them, not {given!r}"
         raise ValueError(msg)
     return tuple(several)

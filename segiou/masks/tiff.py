@@ -220,6 +220,13 @@ def _check_page(page: Any, size: int, path: str | Path) -> None:
     if not hasattr(page.photometric, "name"):
         problem = f"is a damaged TIFF: its PhotometricInterpretation is {page.photometric!r}"
         raise MaskError(path, problem)
+    turned = page.tags.valueof("Orientation", 1)
+    if turned not in (0, 1):
+        problem = (
+            f"has the Orientation {getattr(turned, 'value', turned)}, which some programs follow and some do not; "
+            "save it with its pixels in the order in which they are seen"
+        )
+        raise MaskError(path, problem)
     height, width = page.imagelength, page.imagewidth
     tall, wide = _segment_size(page)
     if min(height, width, tall, wide) < 1:

@@ -113,3 +113,20 @@ def test_hostile_names_are_quoted():
     nasty = 'a"b\\c\n\x7f</td>é'
     labels = LabelSet("x", (LabelClass(nasty, (0,)),))
     assert LabelSet.from_dict(tomllib.loads(labels.to_toml())).class_names == (nasty,)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"labels": ' * 100_000, "is no JSON"),
+        (f'{{"labels": {{"a": {2**70}}}}}', "values of class 'a' must be at most"),
+        (f'{{"labels": {{"a": {"9" * 5000}}}}}', "is no JSON"),
+        ('{"labels": {"a": "x"}}', "label 'a' must have an integer"),
+    ],
+)
+def test_a_bad_dataset_json_is_refused_with_its_name(tmp_path, text, message):
+    path = tmp_path / "dataset.json"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=message) as caught:
+        load_labels(path)
+    assert str(caught.value).startswith(str(path))

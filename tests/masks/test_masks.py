@@ -311,3 +311,15 @@ def test_a_tiff_that_does_not_say_what_its_values_are_is_refused(tmp_path):
     (tmp_path / "a.tif").write_bytes(data)
     with pytest.raises(MaskError, match=r"a.tif: is a damaged TIFF: its Photometric.* is 77"):
         read_mask(tmp_path / "a.tif")
+
+
+@pytest.mark.parametrize("orientation", [1, 3, 8])
+def test_a_tiff_that_is_to_be_turned_is_refused(tmp_path, orientation):
+    tags = [(274, 3, 1, orientation, True)]
+    tifffile.imwrite(tmp_path / "a.tif", np.uint8([[0, 1, 2]]), extratags=tags)
+    if orientation == 1:
+        assert read_mask(tmp_path / "a.tif").tolist() == [[0, 1, 2]]
+        return
+    for read in (read_mask, lambda path: open_big(path, least=1)):
+        with pytest.raises(MaskError, match=rf"a.tif: has the Orientation {orientation}, which"):
+            read(tmp_path / "a.tif")
