@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -217,9 +218,11 @@ class ConfusionMatrix(PixelAccumulator):
         if self._is_crowded:  # where a sum could leave int64, it is checked before it is made
             more = self.empty().update(truth, pred, mask=mask, argmax=argmax, threshold=threshold)
             return self.merge(more)
-        own = self._own()
+        own = self._parts.get(get_ident()) or self._own()
         encoding = self._encoding_for(pred, argmax, threshold)
-        if is_on_device(truth) or is_on_device(pred):
+        # NumPy's arrays first: beside a small mask every check is felt.
+        arrays = type(truth) is type(pred) is np.ndarray
+        if not arrays and (is_on_device(truth) or is_on_device(pred)):
             how = {"mask": mask, "argmax": argmax, "threshold": threshold}
             for tally in self._pending.add(encoding, truth, pred, **how):
                 self._add(self._of_tally(tally), 0)
