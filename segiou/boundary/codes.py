@@ -163,20 +163,18 @@ def _where(codes: Codes, value: int) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class _Table:
-    low: int
+    values: ValueCodes
     codes: Codes
-    undeclared: int
+    """The code here of each code there."""
     ignored_bytes: tuple[int, ...] | None
     """Bytes that are ignored, where every other byte is its own code."""
 
     @classmethod
     def of(cls, values: ValueCodes, num_classes: int, after_last: int) -> _Table:
         dtype = code_dtype(num_classes)
-        unassigned = unassigned_code(dtype)
-        codes = np.full(values.codes.shape, unassigned, dtype=dtype)
-        codes[values.codes < num_classes] = values.codes[values.codes < num_classes]
-        codes[values.codes == num_classes] = after_last
-        return cls(values.low, codes, unassigned, _ignored_bytes(values, codes, num_classes))
+        codes = np.arange(num_classes + 2, dtype=dtype)
+        codes[num_classes:] = after_last, unassigned_code(dtype)
+        return cls(values, codes, _ignored_bytes(values, codes, num_classes))
 
     def apply(self, labels: NDArray[Any]) -> Codes:
         labels = _as_bytes(labels)
@@ -195,18 +193,14 @@ class _Table:
         return codes
 
     def _look_up(self, labels: NDArray[Any]) -> Codes:
-        inside = (labels >= self.low) & (labels <= self.low + len(self.codes) - 1)
-        found = np.full(labels.shape, self.undeclared, dtype=self.codes.dtype)
-        found[inside] = self.codes[labels[inside].astype(np.int64) - self.low]
+        found: Codes = self.codes[self.values.codes_of(labels)]
         return found
 
 
 def _ignored_bytes(values: ValueCodes, codes: Codes, num_classes: int) -> tuple[int, ...] | None:
     if codes.dtype != np.uint8:
         return None
-    table = np.full(256, 254, dtype=np.int64)
-    first, last = max(values.low, 0), min(values.low + len(codes), 256)
-    table[first:last] = codes[first - values.low : last - values.low]
+    table = codes[values.codes_of(np.arange(256))]
     if not np.array_equal(table[:num_classes], np.arange(num_classes)):
         return None
     # A class's code must not stand at a later byte, which would keep its own value.

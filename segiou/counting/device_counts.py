@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from segiou.counting.arrays import as_array, framework_of, is_on_device, to_host
 from segiou.counting.counts import Tally
 from segiou.counting.device_operations import Operations, operations_for
-from segiou.counting.encoding import Encoding, UndeclaredValuesError, ValueCodes
+from segiou.counting.encoding import Encoding, UndeclaredValuesError, ValueCodes, can_hold
 from segiou.counting.scores import nan_text
 
 __all__ = [
@@ -55,6 +55,7 @@ class _Side(NamedTuple):
     high: int
     codes: Any
     undeclared: int
+    far: tuple[int, ...]
 
 
 class CodeTables:
@@ -69,16 +70,19 @@ class CodeTables:
     def _side(self, side: ValueCodes) -> _Side:
         # One more entry at either end, for every value beyond it.
         codes = np.pad(side.codes.astype(np.int32), 1, constant_values=side.undeclared)
-        return _Side(
-            side.low, side.low + len(side.codes) - 1, self.ops.array(codes), side.undeclared
-        )
+        high = side.low + len(side.codes) - 1
+        return _Side(side.low, high, self.ops.array(codes), side.undeclared, side.far)
 
     def codes(self, labels: Any, side: _Side) -> tuple[Any, Any]:
         """Labels as integers that cannot wrap, and their codes."""
         below, above = side.low - 1, side.high + 1
         bits = _bits(labels, below, above, self.ops.widest)
         values = self.ops.wide(labels, bits)
-        return values, self.ops.take(side.codes, self.ops.clip(values, below, above) - below)
+        codes = self.ops.take(side.codes, self.ops.clip(values, below, above) - below)
+        for value in side.far:
+            if can_hold(_dtype_name(labels), value):
+                codes = self.ops.where(self.ops.equal(labels, value), side.undeclared - 1, codes)
+        return values, codes
 
     def count(
         self,

@@ -89,6 +89,10 @@ class Operations:
         """Elements of `a` where the condition holds, else `b`."""
         return self.xp.where(condition, a, b)
 
+    def equal(self, labels: Any, value: int) -> Any:
+        """Where a label is a value that its type can hold."""
+        return labels == np.dtype(labels.dtype).type(value)
+
     def largest(self, values: Any, start: int) -> Any:
         """The largest value, at least `start`, as an array of one."""
         return self.xp.max(values.ravel(), keepdims=True, initial=start)
@@ -196,6 +200,10 @@ class TensorFlow(Operations):
         """A gather."""
         return self.xp.gather(table, index)
 
+    def equal(self, labels: Any, value: int) -> Any:
+        """With a constant of the same type."""
+        return self.xp.equal(labels, self.xp.constant(value, labels.dtype))
+
     def largest(self, values: Any, start: int) -> Any:
         """A reduction, which gives the type's smallest value for no values."""
         largest = self.xp.cast(self.xp.reduce_max(values), "int64")
@@ -247,6 +255,15 @@ class Torch(Operations):
     def take(self, table: Any, index: Any) -> Any:
         """A selection; ``torch.take`` would want indices of 64 bits."""
         return table.index_select(0, index.reshape(-1)).reshape(index.shape)
+
+    def equal(self, labels: Any, value: int) -> Any:
+        """As signed integers: not every device compares unsigned ones of more than 8 bits."""
+        name = str(labels.dtype).removeprefix("torch.")
+        if name in ("uint16", "uint32", "uint64"):
+            bits = int(name[4:])
+            labels = labels.view(getattr(self.xp, f"int{bits}"))
+            value -= (value >> (bits - 1)) << bits
+        return labels == value
 
     def largest(self, values: Any, start: int) -> Any:
         """A reduction that gives `start` for no values."""

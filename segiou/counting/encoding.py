@@ -59,51 +59,86 @@ class ValueCodes:
     low : int
         Smallest value in the table.
     codes : ndarray of uint16
-        A code for each value from ``low`` on; values outside are undeclared.
+        A code for each value from ``low`` on.
     undeclared : int
-        The code of every value that the table does not hold.
+        The code of every other value.
+    far : tuple of int
+        Ignored values that lie too far from the classes for the table.
     """
 
     low: int
     codes: NDArray[np.uint16]
     undeclared: int
+    far: tuple[int, ...] = ()
 
     @classmethod
     def of_truth(
         cls, class_values: Sequence[Sequence[int]], ignore: Iterable[int] = ()
     ) -> ValueCodes:
         """Codes of truth values; an ignored value is ignored even if it is also a class's."""
-        table = {v: code for code, values in enumerate(class_values) for v in values}
-        table |= dict.fromkeys(ignore, len(class_values))
-        return cls._from_table(table, len(class_values), undeclared=len(class_values) + 1)
+        return cls._of(class_values, ignore, undeclared=len(class_values) + 1)
 
     @classmethod
     def of_pred(cls, class_values: Sequence[Sequence[int]]) -> ValueCodes:
         """Codes of predicted values."""
-        table = {v: code for code, values in enumerate(class_values) for v in values}
-        return cls._from_table(table, len(class_values), undeclared=len(class_values))
+        return cls._of(class_values, (), undeclared=len(class_values))
 
     @classmethod
-    def _from_table(cls, table: dict[int, int], num_classes: int, undeclared: int) -> ValueCodes:
+    def _of(
+        cls, class_values: Sequence[Sequence[int]], ignore: Iterable[int], undeclared: int
+    ) -> ValueCodes:
+        num_classes = len(class_values)
         if num_classes > _MAX_CLASSES:
             msg = f"at most {_MAX_CLASSES} classes can be counted, got {num_classes}"
             raise ValueError(msg)
+        table = {v: code for code, values in enumerate(class_values) for v in values}
         low, high = min(table), max(table)
         if high - low >= _MAX_SPREAD:
             msg = (
-                f"label values spread from {low} to {high}, more than {_MAX_SPREAD}; "
+                f"values of classes spread from {low} to {high}, more than {_MAX_SPREAD}; "
                 "renumber the masks, or map packed colours to labels first"
             )
             raise ValueError(msg)
+        far = []
+        for value in sorted(ignore, key=lambda v: max(low - v, v - high)):
+            if max(high, value) - min(low, value) >= _MAX_SPREAD:
+                far.append(value)
+            else:
+                low, high = min(low, value), max(high, value)
+                table[value] = num_classes
         codes = np.full(high - low + 1, undeclared, dtype=np.uint16)
         codes[np.array(list(table)) - low] = list(table.values())
         codes.setflags(write=False)
-        return cls(low, codes, undeclared)
+        return cls(low, codes, undeclared, tuple(far))
 
     def holds(self, value: int) -> bool:
-        """Tell whether a value is declared: a class or, in the truth, ignored."""
+        """Whether a value is declared: a class or, in the truth, ignored."""
         offset = value - self.low
-        return 0 <= offset < len(self.codes) and int(self.codes[offset]) != self.undeclared
+        inside = 0 <= offset < len(self.codes) and int(self.codes[offset]) != self.undeclared
+        return inside or value in self.far
+
+    def codes_of(self, labels: NDArray[Any]) -> NDArray[np.uint16]:
+        """The code of every label."""
+        found = np.full(labels.shape, self.undeclared, dtype=np.uint16)
+        inside = (labels >= self.low) & (labels <= self.low + len(self.codes) - 1)
+        found[inside] = self.codes[labels[inside].astype(np.int64) - self.low]
+        found[self.is_far(labels)] = self.undeclared - 1  # in the truth, where alone they are
+        return found
+
+    def is_far(self, labels: NDArray[Any]) -> NDArray[np.bool_]:
+        """Where a label is one of the ignored values outside the table."""
+        values = [v for v in self.far if can_hold(labels.dtype, v)]
+        if len(values) == 1:
+            return np.asarray(labels == labels.dtype.type(values[0]))
+        return np.isin(labels, np.array(values, dtype=labels.dtype))
+
+
+def can_hold(dtype: Any, value: int) -> bool:
+    """Whether a value is one that an integer type, or bool, has."""
+    if np.dtype(dtype) == np.bool_:
+        return value in (0, 1)
+    info = np.iinfo(dtype)
+    return bool(info.min <= value <= info.max)
 
 
 _BLOCK_PIXELS = 1 << 20
@@ -278,9 +313,17 @@ class Encoding:
         return any(found)
 
     def _add(self, truth: NDArray[Any], pred: NDArray[Any], table: NDArray[np.int64]) -> bool:
-        return count_coded(
-            truth, pred, self.truth.low, self.truth.codes, self.pred.low, self.pred.codes, table
-        )
+        codes = self.truth.low, self.truth.codes, self.pred.low, self.pred.codes
+        if not count_coded(truth, pred, *codes, table):
+            return False
+        if self.truth.far and table[-1].any():
+            # The kernel knows only the table: what it holds undeclared may be ignored.
+            ignored = np.count_nonzero(self.truth.is_far(truth))
+            undeclared = table[-1].sum() - ignored
+            table[-1] = 0
+            table[-1, 0] = undeclared
+            table[-2, 0] += ignored
+        return True
 
     def _check(
         self,
@@ -307,19 +350,13 @@ class Encoding:
         found: Counter[int] = Counter()
         everywhere = np.broadcast_to(np.True_, truth.shape)
         for t, p in _valid_blocks(truth, pred, everywhere if valid is None else valid):
-            looked_at = t if side == "truth" else p[self._valid(t)]
-            values, counts = np.unique(looked_at, return_counts=True)
+            is_class = self.truth.codes_of(t) < self.num_classes
+            values, counts = np.unique(t if side == "truth" else p[is_class], return_counts=True)
             found.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
         codes = self.truth if side == "truth" else self.pred
         raise UndeclaredValuesError(
             side, {int(v): n for v, n in found.items() if not codes.holds(int(v))}
         )
-
-    def _valid(self, truth: NDArray[Any]) -> NDArray[np.bool_]:
-        values, inverse = np.unique(truth, return_inverse=True)
-        low, codes = self.truth.low, self.truth.codes
-        is_class = [codes[int(v) - low] < self.num_classes for v in values.tolist()]
-        return np.asarray(is_class, dtype=bool)[inverse].reshape(truth.shape)
 
 
 def _valid_blocks(

@@ -268,10 +268,7 @@ def _values(side: _Side, read: Reader | None) -> NDArray[Any]:
 
 
 def _coded(values: NDArray[Any], codes: ValueCodes, num_classes: int) -> Indices:
-    offset = values.astype(np.int64) - codes.low
-    inside = (offset >= 0) & (offset < len(codes.codes))
-    found = codes.codes[np.where(inside, offset, 0)]
-    found = np.where(inside, found, codes.undeclared).astype(np.uint16)
+    found = codes.codes_of(values)
     # Undeclared is one past ignored in the truth and takes ignored's place in
     # the prediction, which knows no ignoring.
     found[found == codes.undeclared] = num_classes + 1

@@ -137,6 +137,16 @@ def test_label_values_are_mapped_at_once(masks):
     assert spread.counts == expected
 
 
+@pytest.mark.parametrize("value", [-(2**31), 2**32 - 1, 2**64 - 1])
+def test_any_integer_can_be_ignored(masks, value):
+    truth, pred, void = with_void(masks)
+    expected = boundary_counts(truth, pred, 3, ignore=255, options=ALL)
+    wide = truth.astype(np.uint64 if value > 0 else np.int64)
+    wide[void] = value
+    for ignore in (value, [value, 2**40, 2**41]):
+        assert boundary_counts(wide, pred, 3, ignore=ignore, options=ALL) == expected
+
+
 def test_values_that_swap_places_are_looked_up(masks):
     truth, pred = masks.pair_of_blobs(2)
     labels = LabelSet("swapped", [LabelClass(str(v), (v,)) for v in (1, 0, 2)])

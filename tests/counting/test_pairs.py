@@ -8,6 +8,7 @@ from PIL import Image
 from skimage.metrics import contingency_table
 from sklearn.metrics import confusion_matrix
 
+from segiou import ConfusionMatrix
 from segiou.counting.encoding import Encoding, UndeclaredValuesError, count_pairs
 from segiou.counting.scores import decide
 
@@ -220,3 +221,44 @@ def test_argmax_over_any_axis_equals_numpy():
 def test_scores_without_a_clear_decision_are_refused(scores, rule, error, message):
     with pytest.raises(error, match=message):
         decide(scores, **rule)
+
+
+FAR = [-(2**63), -(2**31), -32768, 2**24 + 5, 2**31 - 1, 2**32 - 1, 2**63 - 1, 2**63, 2**64 - 1]
+
+
+@pytest.mark.parametrize("value", FAR)
+@pytest.mark.parametrize("dtype", ["int16", "int32", "uint32", "int64", "uint64", ">i4"])
+def test_any_integer_can_be_ignored(value, dtype):
+    info = np.iinfo(dtype)
+    if not info.min <= value <= info.max:
+        pytest.skip("no such value in this type")
+    truth = np.array([[0, value, 1], [value, 1, 1]], dtype=dtype)
+    pred = np.array([[0, 7, 1], [1, 0, 1]])
+    for ignore in (value, FAR, [255, *FAR, *range(1000, 1020)]):
+        np.testing.assert_array_equal(
+            count_pairs(truth, pred, 2, ignore=ignore), [[1, 0, 0], [1, 2, 0]]
+        )
+    counted = ConfusionMatrix(2, ignore=FAR).update(truth, pred)
+    assert counted.ignored == 2
+    mask = np.array([[True, True, True], [False, False, True]])
+    tally = Encoding.of([(0,), (1,)], ignore=FAR).count(truth, pred, mask=mask)
+    assert (tally.ignored, tally.matrix.tolist()) == (3, [[1, 0], [0, 2]])
+
+
+def test_undeclared_values_beside_far_ignored_ones_are_refused_and_change_nothing():
+    nodata = -(2**31)
+    counted = ConfusionMatrix(2, ignore=nodata).update([nodata, 0], [5, 0])
+    before = counted.copy()
+    for truth, pred, text in (
+        ([nodata, 17, 0], [0, 1, 1], r"truth has values .*ignored: 17 \(1 pixel\); "),
+        ([nodata, -5, 2**31 - 1], [0, 1, 1], r"-5 \(1 pixel\), 2147483647 \(1 pixel\); "),
+        ([nodata, 0, 1], [9, 1, 9], r"pred has values that are no class.*: 9 \(1 pixel\); "),
+    ):
+        with pytest.raises(UndeclaredValuesError, match=text):
+            counted.update(np.array(truth), np.array(pred))
+        assert counted == before
+
+
+def test_classes_that_spread_too_far_are_refused():
+    with pytest.raises(ValueError, match="values of classes spread from 0 to 4294967295"):
+        Encoding.of([(0,), (2**32 - 1,)])

@@ -268,6 +268,23 @@ def test_empty_batches_count_nothing(tensor):
     assert (cm.pixels, cm.pairs) == (0, 1)
 
 
+@pytest.mark.parametrize("value", [-(2**31), 2**31 - 1, 2**32 - 1, -(2**63), 2**63, 2**64 - 1])
+@pytest.mark.parametrize("dtype", ["uint8", "int32", "uint32", "int64", "uint64"])
+def test_any_integer_can_be_ignored_on_a_device(tensor, value, dtype):
+    info = np.iinfo(dtype)
+    held = value if info.min <= value <= info.max else 1
+    truth = np.array([0, held, 1, 2, 2], dtype=dtype)
+    labels = tensor(truth)
+    if not np.array_equal(device_counts.to_host(labels), truth):
+        pytest.skip("this framework narrows the type")
+    encoding = Encoding.of([(0,), (1,)], ignore=[2, value, 10**12])
+    pred = np.array([0, 1, 1, 9, 1])
+    counted = read(encoding, count_on_device(encoding, labels, tensor(pred)))
+    host = encoding.count(truth, pred)
+    np.testing.assert_array_equal(counted.table, host.table)
+    assert counted.ignored == host.ignored == (3 if held == value else 2)
+
+
 def test_counters_of_32_bits_are_emptied_in_time(monkeypatch):
     jnp = required("jax.numpy")
     monkeypatch.setattr(segiou.accumulators.confusion, "is_on_device", lambda x: True)
