@@ -204,7 +204,7 @@ def test_report_in_every_format():
     assert json.loads(channels.report().to_json(indent=None)) == data
     assert channels.report().to_csv().splitlines()[1].startswith("a,0.5,")
     for text in (str(channels.report()), channels.report().to_markdown(), channels._repr_html_()):
-        assert "0.7000" in text
+        assert "70.00 %" in text
         assert "20 values (pixels × channels)" in text
         assert "the more frequent of yes and no in each channel" in " ".join(text.split())
     assert repr(channels) == "<ChannelCounts: 2 channels, 1 pair, 10 pixels>"

@@ -8,6 +8,7 @@ import pytest
 from PIL import Image
 
 import segiou
+from segiou._support.text import percent
 from segiou.boundary.accumulator import BoundaryAccumulator
 from segiou.boundary.boundary_options import BoundaryOptions
 from segiou.boundary.measures import boundary_iou
@@ -225,7 +226,7 @@ def test_reports_show_them(pairs):
     for part in ("Boundary IoU 1 px", "Boundary IoU 10%", "surface Dice 1 px", "HD95", "∞",
                  "boundaries: widths 1, 10 %; contours of pixels; tolerances 1, 3"):  # fmt: skip
         assert part in text
-    assert f"{report.boundary_iou:.4f}" in text
+    assert percent(report.boundary_iou) in text
     assert "| class | Boundary IoU 1 px |" in report.to_markdown()
     assert "Boundary quality" in report._repr_html_()
     head, *lines = report.to_csv().splitlines()
