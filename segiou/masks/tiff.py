@@ -223,8 +223,8 @@ def _check_page(page: Any, size: int, path: str | Path) -> None:
     turned = page.tags.valueof("Orientation", 1)
     if turned not in (0, 1):
         problem = (
-            f"has the Orientation {getattr(turned, 'value', turned)}, which some programs follow and some do not; "
-            "save it with its pixels in the order in which they are seen"
+            f"has the Orientation {getattr(turned, 'value', turned)}, which some programs follow "
+            "and some do not; save it with its pixels in the order in which they are seen"
         )
         raise MaskError(path, problem)
     height, width = page.imagelength, page.imagewidth
