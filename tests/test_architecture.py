@@ -1,10 +1,12 @@
-"""The order of the packages, what may look upward, and what importing loads."""
+"""The order of the packages, what may look upward, what importing loads, and the page on it."""
 
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
+from collections import Counter
 from importlib import import_module
 from pathlib import Path
 
@@ -113,6 +115,55 @@ def test_no_file_has_the_name_of_what_its_package_exports():
     for package in PACKAGES:
         exported = set(getattr(import_module(f"segiou.{package}"), "__all__", ()))
         assert not exported & {path.stem for path in (ROOT / package).glob("*.py")}, package
+
+
+#: Files of one name, whose packages say the difference: on an axis, and around a score.
+TWICE = {"intervals.py": {"geometry", "analysis"}}
+
+
+def test_a_file_name_is_used_once():
+    paths = [Path(path) for path in modules() if not path.endswith("__init__.py")]
+    count = Counter(path.name for path in paths)
+    found = {
+        name: {path.parts[0] for path in paths if path.name == name}
+        for name, number in count.items()
+        if number > 1
+    }
+    assert found == TWICE
+
+
+def test_packages_and_files_stay_few():
+    assert len(PACKAGES) <= 17
+    assert not [path for path in modules() if len(Path(path).parts) > 2], "no packages in packages"
+
+
+PAGE = (Path(__file__).parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
+
+
+def test_every_file_of_the_page_exists():
+    paths = set(re.findall(r"`([\w./-]+(?:/|\.(?:pyi?|c|toml|md)))`", PAGE)) - {"__init__.pyi"}
+    assert len(paths) > 40
+    roots = (ROOT, ROOT.parent, Path(__file__).parents[1])
+    assert [p for p in sorted(paths) if not any((root / p).exists() for root in roots)] == []
+
+
+def test_the_page_has_the_packages_in_their_order():
+    assert re.findall(r"^\| `(\w+)/` \|", PAGE, re.MULTILINE) == list(PACKAGES)
+
+
+@pytest.mark.parametrize(
+    ("name", "home"),
+    [
+        ("METRICS", "metrics.per_class"),
+        ("RawMask", "masks.read"),
+        ("from_bytes", "masks.read"),
+        ("Job", "scoring.job"),
+        ("Report", "report.report"),
+    ],
+)
+def test_names_of_the_page_are_where_it_says(name, home):
+    assert f"`{name}`" in PAGE
+    assert hasattr(import_module(f"segiou.{home}"), name)
 
 
 HEAVY = {
