@@ -11,7 +11,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, TextIO
 
@@ -45,7 +45,8 @@ def interruptible(*, kept: bool) -> Iterator[Callable[[], bool]]:
             os._exit(EXIT_INTERRUPTED)
         asked.set()
         what = "; the run file can be continued" if kept else ""
-        note(f"finishing the pairs that are being counted{what}. Ctrl-C again stops at once")
+        with suppress(RuntimeError):  # the progress bar may be writing at this moment
+            note(f"finishing the pairs that are being counted{what}. Ctrl-C again stops at once")
 
     if threading.current_thread() is not threading.main_thread():
         yield asked.is_set

@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
-import argparse
+import os
+import signal
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
-from segiou.cli.console import EXIT_INTERRUPTED, note, noted_warnings
-from segiou.cli.parsers import EXIT_DATA, EXIT_USAGE, check_given, parse
+if TYPE_CHECKING:
+    import argparse
 
 __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
+    # Called by other programs, it leaves their signals alone.
+    is_process = arguments is None
+    is_process = is_process and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if is_process:
+        # Nothing is written yet; and an exception in the middle of an import can turn into others.
+        signal.signal(signal.SIGINT, _end_at_once)
+    from segiou.cli.console import EXIT_INTERRUPTED, note, noted_warnings
+    from segiou.cli.parsers import EXIT_DATA, EXIT_USAGE, check_given, parse
+
     try:
         parsed = parse(arguments)
         check_given(parsed)
+        command = _command(parsed.name_of_command)
+        if is_process:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         with noted_warnings(quiet=getattr(parsed, "quiet", False)):
-            return _command(parsed.name_of_command)(parsed)
+            return command(parsed)
     except KeyboardInterrupt:
         note("interrupted")
         return EXIT_INTERRUPTED
@@ -31,6 +45,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ValueError as error:
         note(str(error))
         return EXIT_DATA if _is_about_data(error) else EXIT_USAGE
+    finally:
+        if is_process:
+            # The exit code is known, and only Python itself is left to end.
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _end_at_once(number: int, frame: Any) -> None:
+    os.write(2, b"segiou: interrupted\n")
+    os._exit(130)
 
 
 def _command(name: str) -> Callable[[argparse.Namespace], int]:

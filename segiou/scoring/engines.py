@@ -13,6 +13,7 @@ from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache, partial
 from importlib import import_module
+from multiprocessing import forkserver, resource_tracker
 from typing import TYPE_CHECKING, Any
 
 from segiou._support.arguments import check_kind
@@ -79,13 +80,32 @@ def _processes(count: int) -> Engine:
     context = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
 
     def make() -> ProcessPoolExecutor:
+        if context.get_start_method() == "forkserver":
+            # First what it starts itself, which would unblock the signal.
+            resource_tracker.ensure_running()
+            with _without_interrupts():
+                # Workers are forked from it, and inherit what is blocked.
+                forkserver.ensure_running()
         return ProcessPoolExecutor(count, mp_context=context, initializer=_begin_worker)
 
     return Engine(make(), count, 0.1, True, make)
 
 
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Start processes that never see Ctrl-C, which a terminal sends to all of them."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _begin_worker() -> None:
-    """Leave Ctrl-C to the parent, and end with it."""
+    """Leave Ctrl-C to the parent, where it was not blocked before; and end with the parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

@@ -87,6 +87,23 @@ def test_ctrl_c_finishes_what_is_under_way_and_tells_how_to_go_on(many, engine):
     assert segiou.Run.open(run).total() == whole.total()
 
 
+@pytest.mark.parametrize("seconds", [0.01, 0.1, 0.3, 0.45, 0.6, 0.8, 1.0])
+def test_ctrl_c_at_any_moment_of_the_start_ends_with_130(many, seconds):
+    code = "import sys; from segiou.cli.main import main; print('up', flush=True); sys.exit(main())"
+    command = [sys.executable, "-c", code, *command_of(many, "--processes", "2")[3:]]
+    command.remove("--workers")
+    command.remove("1")
+    with subprocess.Popen(
+        command, stdout=-1, stderr=-1, text=True, start_new_session=True
+    ) as process:
+        assert process.stdout.readline() == "up\n"
+        time.sleep(seconds)
+        os.killpg(process.pid, signal.SIGINT)
+        _, err = process.communicate()
+    assert process.returncode in (130, 0), err
+    assert "Traceback" not in err
+
+
 def test_ctrl_c_twice_stops_at_once_and_the_file_stays_sound(many):
     run = many / "r.sqlite"
     command = command_of(many, "--run", str(run))
