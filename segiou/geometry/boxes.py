@@ -272,7 +272,8 @@ def _compare(
         result = np.empty(shape) if out is None else _writable(out, shape)
         _fill(formula, ours, theirs, 0, result)
         return result
-    values = formula(ours.deepened(), theirs.deepened())[..., 0]
+    # With one axis more, a single box is an array as well.
+    values = formula(ours[..., None], theirs[..., None])[..., 0]
     if out is None:
         single: Result = values[()]
         return single
@@ -285,7 +286,7 @@ def _fill(formula: _Formula, truth: _Sides, pred: _Sides, first: int, result: Re
     step = max(1, _PAIRS // max(1, len(pred.area)))
     for row in range(0, len(result), step):
         stop = min(row + step, len(result))
-        result[row:stop] = formula(truth.column(first + row, first + stop), pred)
+        result[row:stop] = formula(truth[first + row : first + stop, None], pred)
 
 
 def read_boxes(values: ArrayLike, fmt: BoxFormat, kind: str) -> Numbers:
@@ -367,18 +368,9 @@ class _Sides:
     area: Floats
     crowd: NDArray[np.bool_] | None = None
 
-    def column(self, start: int, stop: int) -> _Sides:
-        """Take some of the boxes, as a column that broadcasts against a row of boxes."""
-        return self._at((slice(start, stop), None))
-
-    def deepened(self) -> _Sides:
-        """Take all boxes, with one axis more, so that a single box is an array as well."""
-        return self._at((..., None))
-
-    def _at(self, index: Any) -> _Sides:
-        x1, y1, x2, y2 = (side[index] for side in (self.x1, self.y1, self.x2, self.y2))
-        crowd = None if self.crowd is None else self.crowd[index]
-        return _Sides(x1, y1, x2, y2, self.area[index], crowd)
+    def __getitem__(self, index: Any) -> _Sides:
+        sides = (self.x1, self.y1, self.x2, self.y2, self.area, self.crowd)
+        return _Sides(*(None if side is None else side[index] for side in sides))
 
 
 _Formula = Callable[[_Sides, _Sides], Floats]

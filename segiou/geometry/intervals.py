@@ -96,7 +96,14 @@ def merge_intervals(intervals: ArrayLike) -> NDArray[Any]:
     if spans.ndim != 2:
         msg = f"a set of intervals has the shape (N, 2), got {spans.shape}"
         raise ValueError(msg)
-    return _merged(spans)
+    spans = spans[spans[:, 1] > spans[:, 0]]
+    spans = spans[np.argsort(spans[:, 0], kind="stable")]
+    if not len(spans):
+        return spans
+    reach = np.maximum.accumulate(spans[:, 1])
+    opens = np.concatenate([[True], spans[1:, 0] > reach[:-1]])
+    closes = np.concatenate([opens[1:], [True]])
+    return np.stack([spans[opens, 0], reach[closes]], axis=-1)
 
 
 def interval_set_iou(truth: ArrayLike, pred: ArrayLike) -> float:
@@ -142,17 +149,6 @@ def _read(values: ArrayLike, kind: str) -> Numbers:
     intervals = as_numbers(values, 2, kind)
     refuse_any(intervals[..., 1] < intervals[..., 0], intervals, kind, "ends before it starts")
     return intervals
-
-
-def _merged(spans: Numbers) -> Numbers:
-    spans = spans[spans[:, 1] > spans[:, 0]]
-    spans = spans[np.argsort(spans[:, 0], kind="stable")]
-    if not len(spans):
-        return spans
-    reach = np.maximum.accumulate(spans[:, 1])
-    opens = np.concatenate([[True], spans[1:, 0] > reach[:-1]])
-    closes = np.concatenate([opens[1:], [True]])
-    return np.stack([spans[opens, 0], reach[closes]], axis=-1)
 
 
 def _covers(spans: Numbers, points: Numbers) -> NDArray[np.bool_]:

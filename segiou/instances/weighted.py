@@ -26,15 +26,6 @@ from segiou.counting.encoding import count_pairs
 from segiou.labels.label_files import load_labels
 from segiou.metrics.ratio import Floats
 
-__all__ = [
-    "CITYSCAPES_INSTANCE_SIZES",
-    "InstanceCounts",
-    "cityscapes_iiou",
-    "cityscapes_instances",
-    "count_instances",
-    "instance_weighted_iou",
-]
-
 #: Average pixels of an object in the Cityscapes training set, by label id; what its scripts use.
 CITYSCAPES_INSTANCE_SIZES: Mapping[int, float] = {
     24: 3462.4756337644,  # person

@@ -16,8 +16,6 @@ from segiou._support.arguments import check_choice, refuse_kind
 from segiou.labels.label_files import load_labels
 from segiou.labels.label_set import LEAST_VALUE, MOST_VALUE, LabelSet
 
-__all__ = ["ClassOptions"]
-
 Unassigned = Literal["error", "count"]
 Labels = LabelSet | str | Path | Sequence[str] | int
 

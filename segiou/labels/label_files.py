@@ -12,8 +12,6 @@ from typing import Any
 from segiou._support.arguments import refuse_kind
 from segiou.labels.label_set import LabelClass, LabelSet
 
-__all__ = ["labelset_names", "load_labels"]
-
 _PRESETS = resources.files("segiou.labels") / "presets"
 
 

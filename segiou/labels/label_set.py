@@ -19,8 +19,6 @@ from typing import Any
 
 from segiou._support.arguments import check_integer, check_kind, check_several
 
-__all__ = ["LEAST_VALUE", "MOST_VALUE", "LabelClass", "LabelSet"]
-
 #: What integers of masks can be.
 LEAST_VALUE, MOST_VALUE = -(1 << 63), (1 << 64) - 1
 

@@ -26,8 +26,6 @@ from segiou._support.files import Stamp, os_problem
 from segiou.masks.pairing import check_found, is_mask
 from segiou.masks.read import MaskError, zip_member
 
-__all__ = ["ARCHIVE_SUFFIXES", "ArchiveFolder", "relative_names"]
-
 ARCHIVE_SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
 #: No mask is larger than this in an archive; huge ones are files of their own.
 MOST_MEMBER_BYTES = 1 << 30

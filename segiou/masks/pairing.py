@@ -13,18 +13,6 @@ from itertools import product
 from pathlib import Path
 from posixpath import splitext
 
-__all__ = [
-    "IS_A_FILE",
-    "MASK_SUFFIXES",
-    "Pair",
-    "Pairing",
-    "check_found",
-    "find_masks",
-    "is_mask",
-    "pair_folders",
-    "split_ending",
-]
-
 #: Endings of files that are taken for masks.
 MASK_SUFFIXES = frozenset(
     {".png", ".tif", ".tiff", ".npy", ".npz", ".bmp", ".gif", ".pgm", ".ppm", ".pbm", ".pnm"}

@@ -17,16 +17,6 @@ from numpy.typing import NDArray
 
 from segiou._support.compiled import load_part, warn_missing
 
-__all__ = [
-    "EXTENSION_BUILT",
-    "MAX_RATIO",
-    "SIGNATURE",
-    "PngMask",
-    "Scratch",
-    "inflater",
-    "read_png",
-]
-
 _COMPILED: Final = "segiou.masks._png"
 _png = load_part(_COMPILED)
 #: Whether the compiled code is there; without it :func:`read_png` always gives None.

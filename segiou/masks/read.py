@@ -27,20 +27,6 @@ from segiou.masks.png import SIGNATURE, Scratch, read_png
 if TYPE_CHECKING:
     from segiou.masks.volumes import Volume
 
-__all__ = [
-    "VOLUME_SUFFIXES",
-    "LossyMaskError",
-    "MaskError",
-    "RawMask",
-    "count_colors",
-    "from_bytes",
-    "from_image",
-    "load_npy",
-    "open_mask",
-    "read_mask",
-    "to_labels",
-    "zip_member",
-]
 
 #: An array in an .npz file is unpacked whole; larger ones are files of their own.
 _MOST_NPZ_BYTES = 1 << 30

@@ -12,8 +12,6 @@ from segiou._support.files import Stamp
 from segiou.masks.pairing import check_found, is_mask
 from segiou.masks.read import MaskError
 
-__all__ = ["RemoteFolder"]
-
 _TRIES = 3
 _MOST_BYTES = 1 << 30
 #: Keys under which file systems give a file's version, the best first.

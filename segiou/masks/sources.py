@@ -21,13 +21,6 @@ from segiou.masks.png import PngMask, Scratch
 from segiou.masks.read import MaskError
 from segiou.masks.remote import RemoteFolder
 
-__all__ = [
-    "LocalFolder",
-    "Source",
-    "open_source",
-    "stable_stamp",
-]
-
 
 def _read_none(paths: Sequence[str], tick: int, pixels: Any = None, /) -> list[None]:
     return [None] * len(paths)

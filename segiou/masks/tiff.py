@@ -16,8 +16,6 @@ from segiou.masks.png import inflater as _inflater
 from segiou.masks.read import MaskError, RawMask
 from segiou.masks.windows import FileMask
 
-__all__ = ["from_tiff", "open_tiff"]
-
 # Our error quotes what tifffile logs about a damaged file; without a handler, logging
 # would print it as well.
 logging.getLogger("tifffile").addHandler(logging.NullHandler())

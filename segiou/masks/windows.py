@@ -22,17 +22,6 @@ from numpy.typing import NDArray
 
 from segiou.masks.read import MaskError, load_npy
 
-__all__ = [
-    "WINDOW_PIXELS",
-    "BigMask",
-    "FileMask",
-    "ResizedMask",
-    "chunks_of",
-    "is_lazy",
-    "open_big",
-    "window_slices",
-]
-
 #: Masks of fewer pixels are read whole.
 WHOLE_PIXELS = 1 << 26
 #: Pixels of a window: large enough that steps between cost nothing.

@@ -12,20 +12,6 @@ from segiou.counting.counts import Counts, check_counts
 from segiou.metrics.per_class import dice, iou, recall
 from segiou.metrics.ratio import Floats, included, ratio
 
-__all__ = [
-    "average",
-    "cohen_kappa",
-    "frequency_weighted_iou",
-    "matthews_correlation",
-    "mean",
-    "mean_accuracy",
-    "mean_dice",
-    "mean_iou",
-    "pixel_accuracy",
-    "soft_dice",
-    "soft_iou",
-]
-
 
 def mean(values: Floats, include: Any = None) -> Floats:
     """Mean over the classes (last axis) that have a value; NaN where none has.

@@ -12,20 +12,6 @@ from segiou._support.arguments import refuse_kind
 from segiou.counting.counts import Counts, check_counts
 from segiou.metrics.ratio import Floats, ratio
 
-__all__ = [
-    "METRICS",
-    "balanced_accuracy",
-    "dice",
-    "f_beta",
-    "iou",
-    "precision",
-    "recall",
-    "share",
-    "specificity",
-    "tversky",
-    "volumetric_similarity",
-]
-
 
 def iou(counts: Counts) -> Floats:
     """Intersection over union (Jaccard index) per class, TP / (TP + FP + FN).

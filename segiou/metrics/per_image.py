@@ -16,24 +16,6 @@ from segiou.metrics.overall import mean
 from segiou.metrics.per_class import iou
 from segiou.metrics.ratio import Floats, included, ratio
 
-__all__ = [
-    "QUANTILES",
-    "Ascending",
-    "FineGrained",
-    "Metric",
-    "check_per_image",
-    "checked_weights",
-    "class_means",
-    "false_positive_classes",
-    "false_positive_images",
-    "fine_grained",
-    "image_influence",
-    "image_means",
-    "image_values",
-    "percentages",
-    "worst_mean",
-]
-
 #: The percentages that the mean over worst cases is taken over.
 QUANTILES = (10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
 

@@ -19,8 +19,6 @@ from segiou._support.arguments import check_callable, check_choice, check_kind
 from segiou.counting.counts import Counts, check_counts
 from segiou.metrics.ratio import Floats, included, ratio
 
-__all__ = ["PROTOCOLS", "Mean", "Protocol", "load_protocol"]
-
 Unit = Literal["dataset", "image", "image-class", "class"]
 Absent = Literal["skip", "zero", "one", "nan"]
 Over = Literal["occurring", "truth"]

@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Floats", "included", "ratio"]
-
 Floats = NDArray[np.float64]
 
 #: Up to here float64 holds every integer, so one division rounds once.
