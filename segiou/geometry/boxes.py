@@ -369,8 +369,8 @@ class _Sides:
     crowd: NDArray[np.bool_] | None = None
 
     def __getitem__(self, index: Any) -> _Sides:
-        sides = (self.x1, self.y1, self.x2, self.y2, self.area, self.crowd)
-        return _Sides(*(None if side is None else side[index] for side in sides))
+        x1, y1, x2, y2, area = (v[index] for v in (self.x1, self.y1, self.x2, self.y2, self.area))
+        return _Sides(x1, y1, x2, y2, area, None if self.crowd is None else self.crowd[index])
 
 
 _Formula = Callable[[_Sides, _Sides], Floats]
