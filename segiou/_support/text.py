@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import csv
 import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
 
+from segiou._support.files import printable
+
 __all__ = [
     "called",
     "classes",
+    "csv_name",
+    "csv_text",
     "encodable",
     "listed",
     "p_text",
@@ -119,14 +124,14 @@ def listed(names: Sequence[str], limit: int = 6) -> str:
 
 
 def called(name: str) -> str:
-    """Write the name of a class so that a number is not taken for one.
+    r"""Write the name of a class: no number looks like one, nothing in it reaches the terminal.
 
     Examples
     --------
-    >>> called("3"), called("road")
-    ('class 3', 'road')
+    >>> called("3"), called("road"), called("a\x1b[2J")
+    ('class 3', 'road', 'a\\x1b[2J')
     """
-    return f"class {name}" if name.isdecimal() else name
+    return f"class {name}" if name.isdecimal() else printable(name)
 
 
 def classes(names: Sequence[str]) -> str:
@@ -176,12 +181,14 @@ def unbroken(text: str) -> str:
 def wrapped(text: str, width: int) -> str:
     r"""Break a text into lines, never between a number and its per cent sign.
 
+    What no terminal shows, such as control characters in a name, becomes an escape.
+
     Examples
     --------
     >>> wrapped("a worst 10 % of them", 10)
     'a worst\n10 % of\nthem'
     """
-    return textwrap.fill(unbroken(text), width).replace("\N{NO-BREAK SPACE}%", " %")
+    return textwrap.fill(unbroken(printable(text)), width).replace("\N{NO-BREAK SPACE}%", " %")
 
 
 def plain(value: Any) -> Any:
@@ -208,3 +215,49 @@ def plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
+
+
+#: A cell that begins so is a formula to a spreadsheet.
+_FORMULA = tuple("=+-@\t\r\n")
+
+
+def csv_text(rows: Iterable[Iterable[Any]]) -> str:
+    r"""Write rows as CSV that no name can break, and no spreadsheet takes for formulas.
+
+    A text that begins with =, +, -, @, a tab or a line end gets an apostrophe in
+    front; :func:`csv_name` takes it away. Numbers stay numbers.
+
+    Examples
+    --------
+    >>> csv_text([["a\rb", "=1+1", -0.5, None]])
+    '"a\rb",\'=1+1,-0.5,\n'
+    """
+    lines: list[str] = []
+    # The writer quotes what holds a part of its own line end, which is then shortened.
+    writer = csv.writer(_Lines(lines), lineterminator="\r\n")
+    for row in rows:
+        writer.writerow([_defused(cell) if isinstance(cell, str) else cell for cell in row])
+    return "".join(lines)
+
+
+class _Lines:
+    def __init__(self, lines: list[str]) -> None:
+        self._lines = lines
+
+    def write(self, line: str) -> None:
+        self._lines.append(f"{line[:-2]}\n")
+
+
+def _defused(text: str) -> str:
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+def csv_name(cell: str) -> str:
+    """Read a name back from a cell of :func:`csv_text`.
+
+    Examples
+    --------
+    >>> csv_name("'=1+1"), csv_name("'tis")
+    ('=1+1', "'tis")
+    """
+    return cell[1:] if cell[:1] == "'" and cell[1:].startswith(_FORMULA) else cell

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from segiou._support.files import printable
 from segiou._support.text import (
     called,
     classes,
@@ -253,12 +254,12 @@ def _range(low: float, high: float) -> str:
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Align the first column left and the others right, under their heads."""
-    widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
-    lines = [
+    lines = [[printable(cell) for cell in row] for row in (head, *rows)]
+    widths = [max(len(row[i]) for row in lines) for i in range(len(head))]
+    return "\n".join(
         "  ".join(
             cell.ljust(size) if i == 0 else cell.rjust(size)
             for i, (cell, size) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
-        for row in (head, *rows)
-    ]
-    return "\n".join(lines)
+        for row in lines
+    )

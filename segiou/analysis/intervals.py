@@ -200,8 +200,10 @@ def few_groups_sentence(groups: int) -> str:
 
 
 def _cells(found: Interval) -> tuple[str, ...]:
-    number = "–" if np.isnan(found.value) else f"{found.value:.4f}"
-    ends = "–" if np.isnan(found.low) else f"{found.low:.4f} to {found.high:.4f}"
+    number = escape(text.percent(found.value, "–"))
+    ends = "–"
+    if not np.isnan(found.low):
+        ends = escape(f"{text.points(found.low)} to {text.percent(found.high)}")
     return escape(found.name), number, ends, f"{found.units}{' (few)' if found.few else ''}"
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from segiou._support.text import csv_name
 from segiou.cli.console import note, progress_bar
 from segiou.cli.parsers import option_of
 from segiou.labels.class_options import ClassOptions
@@ -91,7 +92,7 @@ def groups_argument(text: str | None) -> str | Mapping[str, str] | None:
     if short:
         msg = f"{name}: the row of {short[0]} has no {column}"
         raise ValueError(msg)
-    return {row["id"]: row[column] for row in rows}
+    return {csv_name(row["id"]): row[column] for row in rows}
 
 
 def is_run_file(path: str) -> bool:

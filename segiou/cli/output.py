@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from segiou._support.files import Problem, problem_lines, write_whole
-from segiou._support.text import encodable
+from segiou._support.text import csv_text, encodable
 from segiou.cli.checks import findings_format, report_format, wants_intervals
 from segiou.cli.console import harmless, note, stdout_width, wants_color, write
 from segiou.cli.inputs import groups_argument
@@ -78,6 +76,7 @@ def _write_pages(run: Run, report: Report, parsed: argparse.Namespace) -> None:
     if parsed.html:
         from segiou.report.report_page import write_html
 
+        _note_images(run, parsed)
         write_html(
             parsed.html,
             report,
@@ -122,6 +121,7 @@ def write_comparison_pages(
     if parsed.html:
         from segiou.report.comparison_page import write_comparison_html
 
+        _note_images(runs[0], parsed)
         write_comparison_html(
             parsed.html,
             found,
@@ -135,6 +135,15 @@ def write_comparison_pages(
         from segiou.plots.saving import save_plots
 
         save_plots(found, parsed.plots)
+
+
+def _note_images(run: Run, parsed: argparse.Namespace) -> None:
+    """Say which images have no file where --images says that they are."""
+    if parsed.images:
+        from segiou.report.gallery import match_images
+
+        for text in match_images(parsed.images, run.ids).sentences():
+            note(f"--images: {text}")
 
 
 def _read(path: str) -> bytes:
@@ -157,11 +166,8 @@ def write_findings(
 
 def write_problems(path: str, problems: Iterable[Problem]) -> None:
     """Write all problems as CSV, one a row."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["file", "problem"])
-    writer.writerows((encodable(problem.where), encodable(problem.text)) for problem in problems)
-    _write_text(path, out.getvalue())
+    rows = ((encodable(problem.where), encodable(problem.text)) for problem in problems)
+    _write_text(path, csv_text([("file", "problem"), *rows]))
 
 
 def _write_text(path: str | None, content: str) -> None:

@@ -1,4 +1,4 @@
-"""One image, with what was found, missed and wrongly given to a class."""
+"""One image with the true positives, false negatives and false positives of a class."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou._support.arguments import check_integer
 from segiou.plots.style import COLUMN, drawing, require
 
 if TYPE_CHECKING:
@@ -38,9 +39,10 @@ def overlay(
     ----------
     truth, pred : array_like of int, shape (H, W)
     label : int
-        The value of the class.
+        The value of the class in the two arrays; of a name it is
+        ``labels.index(name)``.
     image : array_like, shape (H, W) or (H, W, 3 or 4), optional
-        The photograph, drawn in grey below.
+        What the masks are of, drawn in grey below.
     ignore : iterable of int
         Truth values whose pixels belong to none of the three.
     ax : Axes, optional
@@ -54,9 +56,15 @@ def overlay(
     ------
     ImportError
         If matplotlib is not installed.
+    TypeError
+        If the label is no whole number: arrays do not know names.
     ValueError
         If the shapes do not fit.
     """
+    if isinstance(label, str):
+        msg = f"label must be the value of a class in the masks, which hold no names; got {label!r}"
+        raise TypeError(msg)
+    label = check_integer("label", label)
     truth, pred = np.asarray(truth), np.asarray(pred)
     if truth.ndim != 2 or truth.shape != pred.shape:
         msg = (

@@ -159,7 +159,7 @@ def _table(
     if fit is not None:
         table.add_column(f"{'in' if fit.undeclared else 'fits'} {fit.name}", style="dim")
     for row, value in zip(rows, values, strict=False):
-        table.add_row(*row, *([fit.meanings.get(value, "–")] if fit is not None else []))
+        table.add_row(*row, *([printable(fit.meanings.get(value, "–"))] if fit is not None else []))
     if len(values) > len(rows):
         table.add_row("…", "", f"{len(values) - len(rows)} more")
     return table

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 from collections.abc import Sequence
@@ -11,9 +9,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from segiou._support.compiled import compiled_parts
 from segiou._support.files import printable, write_whole
-from segiou._support.text import called, percent, plain, plural
+from segiou._support.text import called, csv_text, percent, plain, plural
 from segiou.report.wording import (
     boundary_lines,
     boundary_note,
@@ -37,6 +38,9 @@ __all__ = [
     "to_markdown",
     "to_pandas",
 ]
+
+#: Of more classes than this, plain data hold only the cells of the matrix that are not zero.
+_DENSE = 2000
 
 #: Formats by name, with the file endings that mean them.
 FORMATS = {
@@ -120,7 +124,7 @@ def to_dict(report: Report) -> dict[str, Any]:
         "fine_grained": None if report.fine_grained is None else report.fine_grained.to_dict(),
         "classes": report.classes,
         "groups": report.group_rows,
-        "matrix": report.matrix,
+        **_matrix_part(report.matrix),
         "unassigned": report.unassigned,
         "intervals": None if report.intervals is None else report.intervals.to_dict(),
         "boundary": report.boundary or None,
@@ -132,13 +136,22 @@ def to_dict(report: Report) -> dict[str, Any]:
     return defined
 
 
+def _matrix_part(matrix: NDArray[np.int64]) -> dict[str, Any]:
+    """The confusion matrix; of very many classes its cells, ``[truth, pred, pixels]`` each."""
+    if len(matrix) <= _DENSE:
+        return {"matrix": matrix}
+    truth, pred = np.nonzero(matrix)
+    return {"matrix": None, "matrix_cells": np.stack([truth, pred, matrix[truth, pred]], axis=1)}
+
+
 def to_json(report: Report, indent: int | None) -> str:
     """Strict JSON, with the matrix one row a line."""
     data = to_dict(report)
-    rows = data.pop("matrix")
+    rows = data["matrix"]
+    if indent is None or not rows:
+        return json.dumps(data, indent=indent, allow_nan=False, ensure_ascii=False)
+    del data["matrix"]
     text = json.dumps(data, indent=indent, allow_nan=False, ensure_ascii=False)
-    if indent is None:
-        return json.dumps({**data, "matrix": rows}, allow_nan=False, ensure_ascii=False)
     pad = " " * indent
     lines = ",\n".join(f"{pad * 2}{json.dumps(row)}" for row in rows)
     return f'{text[:-2]},\n{pad}"matrix": [\n{lines}\n{pad}]\n}}\n'
@@ -150,11 +163,7 @@ def to_csv(report: Report, rows: Sequence[ClassRow]) -> str:
         asdict(row) | _interval_cells(report, row.name) | _boundary_cells(report, row.name)
         for row in rows
     ]
-    out = io.StringIO()
-    writer = csv.DictWriter(out, list(lines[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(plain(line) for line in lines)
-    return out.getvalue()
+    return csv_text([list(lines[0]), *(plain(list(line.values())) for line in lines)])
 
 
 def _interval_cells(report: Report, name: str) -> dict[str, Any]:

@@ -304,7 +304,7 @@ class ImageMatch:
         if self.files:
             id, path = next(iter(self.files.items()))
             found.append(f"such as {path.name} of {id}")
-        missing = f"{len(self.missing)} have none, such as {self.missing[0]}"
+        missing = f"no file for {len(self.missing)}, such as {self.missing[0]}"
         others = f"; other files there: {listed(self.others, 3)}" if self.others else ""
         return [
             f"{', '.join(found)}; {missing}{others}.",

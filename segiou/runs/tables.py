@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy as np
 from segiou import metrics
 from segiou._support.arguments import check_kind
 from segiou._support.files import replacing
-from segiou._support.text import encodable
+from segiou._support.text import csv_text, encodable
 from segiou.counting.counts import Counts
 from segiou.labels.class_options import ClassOptions
 from segiou.metrics.per_image import false_positive_classes, image_influence, image_means
@@ -135,12 +134,11 @@ def _score(by: str, options: ClassOptions, whole: Counts) -> Callable[[Counts], 
 
 def to_csv(blocks: Iterable[Columns], options: ClassOptions, whole: Counts) -> str:
     """The rows as CSV; an undefined ratio is an empty cell."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(column_names(options))
-    for row in block_rows(blocks, options, whole):
-        writer.writerow(["" if value != value else value for value in row.values()])
-    return out.getvalue()
+    rows = (
+        ["" if value != value else value for value in row.values()]
+        for row in block_rows(blocks, options, whole)
+    )
+    return csv_text(chain([column_names(options)], rows))
 
 
 def to_pandas(blocks: Iterable[Columns], options: ClassOptions, whole: Counts) -> Any:

@@ -554,3 +554,15 @@ def test_numbers_out_of_reason_are_refused_at_once(option, tmp_path):
     done = segiou(*SCORE, *option, "--html", tmp_path / "x.html")
     assert (done.returncode, done.stdout) == (2, "")
     assert "at most 65536" in done.stderr or "is not a number of at least 0" in done.stderr
+
+
+def test_images_that_are_not_found_are_said(tmp_path):
+    (tmp_path / "images").mkdir()
+    Image.new("RGB", (8, 8)).save(tmp_path / "images" / "elsewhere.png")
+    page = ["--html", tmp_path / "page.html", "--images", tmp_path / "images"]
+    done = segiou(*SCORE, *page)
+    assert done.returncode == 0
+    assert "--images: 0 of 6 images have a file in" in done.stderr
+    assert "other files there: elsewhere.png" in done.stderr
+    assert "has its id as name" in done.stderr
+    assert "--images" in (tmp_path / "page.html").read_text(encoding="utf-8")

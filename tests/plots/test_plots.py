@@ -271,3 +271,9 @@ def test_dots_at_the_ends_of_the_axis_are_whole():
 def test_an_empty_matrix_has_an_edge():
     ax = plots.confusion_matrix(segiou.ConfusionMatrix(60).update([0], [0]))
     assert all(spine.get_visible() for spine in ax.spines.values())
+
+
+@pytest.mark.parametrize("label", ["car", 1.5, None, True])
+def test_an_overlay_of_what_is_no_value_is_refused(label):
+    with pytest.raises(TypeError, match="label must be"):
+        plots.overlay([[0, 1]], [[0, 1]], label)

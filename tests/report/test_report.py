@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import csv
 import html
+import io
 import json
 import math
 
@@ -9,6 +11,8 @@ import pytest
 
 import segiou
 from segiou import ConfusionMatrix
+from segiou._support.text import csv_name
+from segiou.report.findings_text import render_imbalance
 
 NASTY = '<script>alert(1)</script>|\n"x'
 
@@ -239,3 +243,45 @@ def test_intervals_over_few_images_say_so():
     text = " ".join(few_images(12).to_text().split())
     assert "(few)" not in text
     assert "do not rely on the intervals of: pole." in text
+
+
+CONTROLS = "a\x1b[31mb\nc\r|d"
+
+
+def test_names_with_control_characters_are_escaped_in_every_text():
+    run = segiou.score(
+        [[[0, 1, 1]]] * 2, [[[0, 0, 0]]] * 2, labels=["ok", CONTROLS], name="x\x1b[2J"
+    )
+    report = run.report(intervals=run.intervals(resamples=20), worst=1, worst_by=f"iou:{CONTROLS}")
+    compared = segiou.compare(run, run, names=("p\x1b", "q"), resamples=20, permutations=20)
+    texts = [
+        report.to_text(),
+        report.to_markdown(),
+        render_imbalance(segiou.explain(report), 100, color=False),
+        compared.to_text(width=100),
+    ]
+    for text in texts:
+        assert not set(text) & {"\x1b", "\r"}
+        assert "a\\x1b" in text.replace("\\\\", "\\")
+
+
+def test_a_matrix_of_very_many_classes_is_given_as_its_cells():
+    matrix = ConfusionMatrix(2001).update([0, 5, 5], [0, 7, 7])
+    data = json.loads(matrix.report().to_json())
+    assert data["matrix"] is None
+    assert data["matrix_cells"] == [[0, 0, 1], [5, 7, 2]]
+    assert json.loads(matrix.report().to_json(indent=None)) == data
+    assert "matrix_cells" not in ConfusionMatrix(2).update([0], [1]).report().to_dict()
+
+
+@pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@x", "\tx", "\rx", "a\rb", 'a"b', "a,b\nc"])
+def test_no_name_breaks_the_csv_or_becomes_a_formula(name):
+    run = segiou.score([[[0, 1]]], [[[0, 1]]], labels=["ok", name], ids=[name])
+    text = run.to_csv()
+    rows = list(csv.reader(io.StringIO(text, newline="")))
+    assert len(rows) == 2
+    assert csv_name(rows[1][0]) == name
+    classes = run.report().to_csv()
+    assert [csv_name(row[0]) for row in csv.reader(io.StringIO(classes, newline=""))][2] == name
+    for cell in (*rows[1], *classes.split("\n")):
+        assert not cell.startswith(("=", "+", "-1", "@", "\t", "\r"))

@@ -126,7 +126,7 @@ def test_images_are_found_by_name_and_their_absence_said(folders):
     assert page.count('class="under"') == 1
     assert (page.count('class="panels panels-4"'), page.count('class="panels panels-3"')) == (1, 4)
     assert "1 of 5 images have a file in" in text_of(page)
-    assert "such as 01.png of 01; 4 have none, such as 00." in text_of(page)
+    assert "such as 01.png of 01; no file for 4, such as 00." in text_of(page)
     (folders / "others").mkdir()
     assert "0 of 5 images have a file in" in text_of(run.to_html(images=folders / "others"))
     with pytest.raises(FileNotFoundError, match="nowhere is no folder"):
