@@ -413,7 +413,7 @@ class Report:
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ChannelReport(Report):
     """Scores of overlapping channels: a report whose pixels can be of several classes or of none.
 
