@@ -190,7 +190,7 @@ class ConfusionMatrix(PixelAccumulator):
         truth : array_like of int or bool, any shape
             Labels in the label set's file values.
         pred : array_like
-            Labels of the same shape; or scores, if a rule is given.
+            Labels of the same shape; or scores, with ``argmax`` or ``threshold``.
         mask : array_like of bool, optional
             True where a pixel is valid; the others count as ignored.
         argmax : int, optional
@@ -266,7 +266,7 @@ class ConfusionMatrix(PixelAccumulator):
         return self
 
     def pixel_accuracy(self) -> float:
-        """Share of the valid pixels that are right."""
+        """Share of the valid pixels that are correct."""
         return float(metrics.pixel_accuracy(self.counts))
 
     def compute(self) -> Report:

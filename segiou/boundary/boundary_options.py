@@ -1,4 +1,4 @@
-"""The steps to which distances are rounded in histograms."""
+"""What to measure at boundaries, and the steps to which histograms round distances."""
 
 from __future__ import annotations
 

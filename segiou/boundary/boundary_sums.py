@@ -53,7 +53,7 @@ def _placed(num_classes: int, options: BoundaryOptions) -> dict[str, tuple[slice
 def empty_parts(
     num_classes: int, options: BoundaryOptions
 ) -> tuple[NDArray[np.int64], dict[str, NDArray[np.int64]]]:
-    """Give a row of zeros, and its parts as views that can be filled."""
+    """A row of zeros, and its parts as views that can be filled."""
     placed = _placed(num_classes, options)
     table = np.zeros(next(reversed(placed.values()))[0].stop, dtype=np.int64)
     return table, {name: table[where].reshape(shape) for name, (where, shape) in placed.items()}
@@ -100,7 +100,7 @@ class BoundaryCounts:
 
     @classmethod
     def zeros(cls, num_classes: int, options: BoundaryOptions) -> BoundaryCounts:
-        """Give counts of no image."""
+        """Counts of no image."""
         return cls.trusted(empty_parts(num_classes, options)[0], num_classes, options)
 
     @classmethod
@@ -233,7 +233,7 @@ class BoundaryCounts:
         return int(max(part.stop for part, _ in self._slices.values()))
 
     def part(self, name: str) -> NDArray[np.int64]:
-        """Give the counts of one part of the layout, with its shape behind the leading axes.
+        """Counts of one part of the layout, with its shape behind the leading axes.
 
         Raises
         ------
@@ -260,7 +260,7 @@ class BoundaryCounts:
         return self.part("pixels")
 
     def band_counts(self) -> Counts:
-        """Give the counts of Boundary IoU, shape (..., K, C).
+        """Counts of Boundary IoU, shape (..., K, C).
 
         TP are pixels in the inner bands of truth and prediction at once;
         a true negative is any valid pixel in neither.
@@ -268,7 +268,7 @@ class BoundaryCounts:
         return _overlap_counts(self.part("band"), self.pixels[..., None, None])
 
     def trimap_counts(self) -> Counts:
-        """Give the counts near any boundary of the truth, shape (..., K, C).
+        """Counts near any boundary of the truth, shape (..., K, C).
 
         The same pixels for all classes: any metric over all classes applies.
         """
@@ -276,7 +276,7 @@ class BoundaryCounts:
         return _overlap_counts(band, band[..., 0].sum(-1, keepdims=True))
 
     def class_trimap_counts(self) -> Counts:
-        """Give the counts near each class's own truth boundary, shape (..., K, C)."""
+        """Counts near each class's own truth boundary, shape (..., K, C)."""
         band, outer = self.part("trimap"), self.part("outer")
         tp = band[..., 2]
         return Counts(tp, outer[..., 0], band[..., 0] - tp, outer[..., 1] - outer[..., 0])

@@ -1,4 +1,8 @@
-"""Labels of a pair as small codes: classes, then what is ignored or no class."""
+"""Labels of a pair → small codes: classes, then what is ignored or no class.
+
+Truth and prediction hold the same markers at the same places, so that whatever
+was predicted on ignored pixels can reach no result.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou._support.compiled import load_part
 from segiou.counting.arrays import as_label_array, as_valid_mask
 from segiou.counting.encoding import Encoding, ValueCodes
 
@@ -18,10 +23,7 @@ __all__ = ["Codes", "LabelCodes", "code_dtype", "ignored_code", "unassigned_code
 Codes = NDArray[np.uint8] | NDArray[np.uint16]
 
 
-try:
-    from segiou.boundary import _kernel  # type: ignore[attr-defined]
-except ImportError:
-    _kernel = None
+_kernel = load_part("segiou.boundary._kernel")
 
 #: Classes that fit beside the three markers in a byte.
 _BYTE_CLASSES = 253
@@ -91,19 +93,19 @@ class LabelCodes:
                 "images of a batch one by one, or to BoundaryAccumulator.update with batch=True"
             )
             raise ValueError(msg)
+        truth, pred = _as_bytes(truth), _as_bytes(pred)
         if mask is None and (fast := self._encode_bytes(truth, pred)):
             return fast
         t, p = self._truth_table.apply(truth), self._pred_table.apply(pred)
         if mask is not None:
             t = np.where(as_valid_mask(mask, truth.shape), t, t.dtype.type(self._ignored))
-        # All bits of the ignored code are set.
-        p = p | _where(t, self._ignored)
+        p = np.where(t == self._ignored, t, p)
         if self._has_undeclared(t, p):
             self.encoding.count(truth, pred, mask=mask)
         return t, p
 
     def _encode_bytes(self, truth: NDArray[Any], pred: NDArray[Any]) -> tuple[Codes, Codes] | None:
-        """Do the plain case in one pass: bytes that are their own codes, one value ignored."""
+        """The plain case in one pass: bytes that are their own codes, one value ignored."""
         ignored = self._truth_table.ignored_bytes
         if (
             _kernel is None
@@ -156,57 +158,43 @@ class LabelCodes:
         return _Table.of(self.encoding.pred, self.encoding.num_classes, unassigned)
 
 
-def _where(codes: Codes, value: int) -> Any:
-    """All bits set where the code is the value, none elsewhere."""
-    return (codes == value).astype(codes.dtype) * codes.dtype.type(ignored_code(codes.dtype))
-
-
 @dataclass(frozen=True, eq=False)
 class _Table:
     values: ValueCodes
     codes: Codes
     """The code here of each code there."""
-    ignored_bytes: tuple[int, ...] | None
-    """Bytes that are ignored, where every other byte is its own code."""
 
     @classmethod
     def of(cls, values: ValueCodes, num_classes: int, after_last: int) -> _Table:
         dtype = code_dtype(num_classes)
         codes = np.arange(num_classes + 2, dtype=dtype)
         codes[num_classes:] = after_last, unassigned_code(dtype)
-        return cls(values, codes, _ignored_bytes(values, codes, num_classes))
+        return cls(values, codes)
 
     def apply(self, labels: NDArray[Any]) -> Codes:
-        labels = _as_bytes(labels)
-        if labels.dtype == np.uint8 and self.ignored_bytes is not None:
-            return self._keep_bytes(labels)
-        return self._look_up(labels)
-
-    def _keep_bytes(self, labels: NDArray[Any]) -> Codes:
-        ignored = self.ignored_bytes or ()
-        codes = np.ascontiguousarray(labels)
-        for value in ignored:
-            codes = codes | _where(labels, value)
-        # 255 would read as ignored and 254 as unassigned, which it is.
-        if 255 not in ignored and labels.size and int(labels.max()) == 255:
-            codes = np.where(labels == 255, np.uint8(254), codes)
-        return codes
-
-    def _look_up(self, labels: NDArray[Any]) -> Codes:
-        found: Codes = self.codes[self.values.codes_of(labels)]
+        found: Codes = (
+            self.of_bytes[labels]
+            if labels.dtype == np.uint8
+            else self.codes[self.values.codes_of(labels)]
+        )
         return found
 
+    @cached_property
+    def of_bytes(self) -> Codes:
+        """The code of every byte."""
+        found: Codes = self.codes[self.values.codes_of(np.arange(256))]
+        return found
 
-def _ignored_bytes(values: ValueCodes, codes: Codes, num_classes: int) -> tuple[int, ...] | None:
-    if codes.dtype != np.uint8:
-        return None
-    table = codes[values.codes_of(np.arange(256))]
-    if not np.array_equal(table[:num_classes], np.arange(num_classes)):
-        return None
-    # A class's code must not stand at a later byte, which would keep its own value.
-    if (table[num_classes:] < num_classes).any():
-        return None
-    return tuple(np.flatnonzero(table == 255).tolist())
+    @cached_property
+    def ignored_bytes(self) -> tuple[int, ...] | None:
+        """Bytes that are ignored; None unless those of classes, and no others, are their codes."""
+        num_classes = len(self.codes) - 2
+        classes = np.arange(num_classes)
+        if self.codes.dtype != np.uint8 or not np.array_equal(self.of_bytes[:num_classes], classes):
+            return None
+        if (self.of_bytes[num_classes:] < num_classes).any():
+            return None
+        return tuple(np.flatnonzero(self.of_bytes == 255).tolist())
 
 
 def _as_bytes(labels: NDArray[Any]) -> NDArray[Any]:

@@ -1,8 +1,4 @@
-"""Labels → class codes, with one code for ignored pixels on both sides.
-
-Truth and prediction hold the same markers at the same places, so that whatever
-was predicted on ignored pixels can reach no result.
-"""
+"""Class codes → the points of each class's boundary: pixels, or surface elements between them."""
 
 from __future__ import annotations
 
@@ -81,7 +77,7 @@ def find_contour(codes: Codes, num_classes: int, contour: Contour, border: bool)
     Parameters
     ----------
     codes : ndarray of uint8 or uint16, shape (H, W)
-        As :class:`segiou.boundary.contours.LabelCodes` gives them.
+        As :class:`segiou.boundary.codes.LabelCodes` gives them.
     num_classes : int
         C.
     contour : {"pixels", "elements"}

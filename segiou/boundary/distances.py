@@ -156,7 +156,7 @@ class ContourDistances:
     def counts(
         self, options: BoundaryOptions, tolerances: list[float]
     ) -> dict[str, NDArray[np.int64]]:
-        """Give the counts of this contour's parts of the layout."""
+        """The counts of this contour's parts of the layout."""
         sides = [self._side_counts(p, d, options, tolerances) for p, d in self._directions()]
         names = ("total", "matched", "distance", "histogram")
         axis = {"matched": 1}

@@ -70,7 +70,7 @@ def measure_codes(
 def measure_checked(
     truth: Codes, pred: Codes, num_classes: int, options: BoundaryOptions | None = None
 ) -> ImageBoundaries:
-    """Do as :func:`measure_codes`, for codes that come from :class:`LabelCodes`."""
+    """As :func:`measure_codes`, for codes that come from :class:`LabelCodes`."""
     options = BoundaryOptions() if options is None else options
     if 0 in truth.shape:
         msg = f"an image without pixels has no boundaries, got shape {truth.shape}"

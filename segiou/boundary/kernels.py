@@ -1,4 +1,4 @@
-"""The compiled kernels of boundaries, or their NumPy and SciPy twins."""
+"""The compiled kernels of boundaries; NumPy and SciPy where they were not built."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def band_iou(counts: Counts) -> Floats:
     return iou(counts)
 
 
-# By the name of the score, not of its other door.
+# Results are named after the measure, whichever function gave them.
 band_iou.__name__ = "boundary_iou"
 
 
@@ -81,7 +81,7 @@ def trimap_iou(counts: BoundaryCounts) -> Floats:
 
 
 def trimap_accuracy(counts: BoundaryCounts) -> Floats:
-    """Share of right pixels in the band around all boundaries of the truth, shape (..., K).
+    """Share of correct pixels in the band around all boundaries of the truth, shape (..., K).
 
     References
     ----------
@@ -107,7 +107,7 @@ def class_trimap_iou(counts: BoundaryCounts) -> Floats:
 
 
 def class_trimap_accuracy(counts: BoundaryCounts) -> Floats:
-    """Share of right pixels, class against rest, near the class's truth boundary, (..., K, C)."""
+    """Share of correct pixels, class against rest, near the class's truth boundary, (..., K, C)."""
     own = counts.class_trimap_counts()
     return ratio(own.tp + own.tn, own.total)
 
@@ -268,7 +268,7 @@ def _zero_where_lone(values: Floats, total: Floats) -> Floats:
 def boundary_rows(
     counts: BoundaryCounts, class_names: Sequence[str] | None = None, *, include: Any = None
 ) -> list[dict[str, Any]]:
-    """Give every measure at every tolerance, per class and as the mean over classes.
+    """Every measure at every tolerance, per class and as the mean over classes.
 
     Parameters
     ----------

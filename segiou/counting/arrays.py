@@ -159,7 +159,7 @@ def as_label_array(data: Any, name: str) -> NDArray[np.integer[Any] | np.bool_]:
     Raises
     ------
     TypeError
-        If the data are not integers or bool: floats without a rule, colours,
+        If the data are not integers or bool: floats, which may be scores, colours,
         masked arrays, objects.
     """
     # The plain case first: beside a small mask every check is felt.

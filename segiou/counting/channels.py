@@ -213,7 +213,7 @@ def _refuse_nan(found: Counter[Any]) -> None:
     if missing := sum(n for value, n in found.items() if value != value):
         msg = (
             f"pred has {missing} NaN scores, which are neither above the threshold nor below; "
-            "mend the model or mask them out"
+            "fix the model, or mask them out"
         )
         raise ValueError(msg)
 

@@ -103,7 +103,7 @@ class CodeTables:
         Raises
         ------
         TypeError, ValueError
-            As ``update``, for what can be told without reading the device.
+            As ``update``, for what is known without reading the device.
         """
         ops = self.ops
         truth, pred = _bring(ops, truth, "truth"), _bring(ops, pred, "pred")
@@ -223,10 +223,10 @@ class DeviceValuesError(UndeclaredValuesError):
         self.largest = largest
         found = f"{pixels} pixels, the largest value {largest}"
         meaning = "neither a class nor ignored" if side == "truth" else "no class, on valid pixels"
-        mend = f"ignore={largest}" if side == "truth" else "unassigned='count'"
+        fix = f"ignore={largest}" if side == "truth" else "unassigned='count'"
         self.args = (
             f"{side} has had values, since the last reset, that are {meaning}: {found}; declare "
-            f"classes for them, or say {mend}. To see all of them and in which batch, "
+            f"classes for them, or say {fix}. To see all of them and in which batch, "
             "update with the tensors on the CPU",
         )
 
@@ -242,7 +242,7 @@ def count_on_device(
     Parameters
     ----------
     encoding : Encoding
-        Of the labels; where a rule is given, of class indices.
+        Of the labels; of class indices where ``argmax`` or ``threshold`` is given.
     truth, pred, **how
         As :meth:`CodeTables.count`, any of the arrays on the device.
     tables : dict, optional

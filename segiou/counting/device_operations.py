@@ -141,14 +141,14 @@ class CuPy(Operations):
         return self.xp.maximum(values.max().reshape(1).astype("int64"), start)
 
     def histogram(self, index: Any, length: int) -> Any:
-        """CuPy's waits for the largest index, and has no answer for no indices."""
+        """CuPy's waits for the largest index, and fails where there are none."""
         if index.size == 0:
             return self.xp.zeros(length, dtype="int64")
         return self.xp.bincount(index.ravel(), minlength=length)
 
 
 class Jax(Operations):
-    """JAX, whose integers have 32 bits unless it is told otherwise."""
+    """JAX, whose integers have 32 bits unless ``jax_enable_x64`` is on."""
 
     limit = 1 << 30
 

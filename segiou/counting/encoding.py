@@ -172,10 +172,10 @@ def _undeclared_text(side: str, values: Mapping[int, int]) -> str:
         values_text = (
             str(ranked[0][0]) if len(ranked) == 1 else str(tuple(v for v, _ in ranked[:8]))
         )
-        mend = f"declare a class for them, or drop their pixels: ignore={values_text}"
-        return f"truth has values that are neither a class nor ignored: {shown}{more}; {mend}"
-    mend = "declare a class for them, or count their pixels as missed: unassigned='count'"
-    return f"pred has values that are no class, on valid pixels: {shown}{more}; {mend}"
+        fix = f"declare a class for them, or drop their pixels: ignore={values_text}"
+        return f"truth has values that are neither a class nor ignored: {shown}{more}; {fix}"
+    fix = "declare a class for them, or count their pixels as missed: unassigned='count'"
+    return f"pred has values that are no class, on valid pixels: {shown}{more}; {fix}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,6 +269,11 @@ class Encoding:
         """
         table = self.empty_table()
         self.count_into(table, truth, pred, mask=mask)
+        return self.tally(table)
+
+    @staticmethod
+    def tally(table: NDArray[np.int64]) -> Tally:
+        """What :meth:`count_into` has added to an empty table; a view of it."""
         return Tally.trusted(table[:-2], table[-2].sum())
 
     def empty_table(self) -> NDArray[np.int64]:

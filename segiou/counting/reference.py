@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segiou.counting.arrays import is_bfloat16
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 __all__ = ["above_into", "argmax_into", "count_bytes", "count_coded"]
 
@@ -158,7 +155,7 @@ def count_bytes(
     """Add the sums of ``truth & pred``, ``truth`` and ``pred`` to the (3, channels) totals.
 
     The bytes, in the order (outer, channels, inner), must be 0 or 1, or the
-    answer is False and the totals are garbage.
+    result is False and the totals are of no use.
     """
     t, p = (x.view(np.uint8).reshape(outer, channels, inner) for x in (truth, pred))
     if any(x.size and x.max() > 1 for x in (t, p)):

@@ -1,4 +1,4 @@
-"""Scores → labels, by a named rule: the compiled routines where they were built, else NumPy."""
+"""Scores → labels, by argmax or by a threshold; compiled routines where they were built."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SCORES_BACKEND = "numpy" if _compiled is None else "c"
 def decide(
     scores: Any, *, argmax: int | None = None, threshold: float | None = None
 ) -> NDArray[np.integer[Any] | np.bool_]:
-    """Turn scores into labels by a named rule.
+    """Turn scores into labels, by argmax or by a threshold.
 
     Parameters
     ----------
@@ -45,7 +45,8 @@ def decide(
     TypeError
         If the scores are not numbers.
     ValueError
-        If both or neither rule is given, the axis does not exist, or a score is NaN.
+        If both or neither of ``argmax`` and ``threshold`` are given, the axis
+        does not exist, or a score is NaN.
 
     Examples
     --------
@@ -78,7 +79,7 @@ def decide(
 def nan_text(pixels: int) -> str:
     """What to know about NaN scores."""
     return (
-        f"{pixels} pixels have a NaN score, which names no class; mend the model, or put a "
+        f"{pixels} pixels have a NaN score, which names no class; fix the model, or put a "
         "number there"
     )
 
@@ -118,7 +119,7 @@ def _laid_out(planes: NDArray[Any], dtype: Any) -> tuple[NDArray[Any], NDArray[A
     walked : ndarray
         The scores; walking their pixels goes forwards through memory.
     labels : ndarray
-        Room for the labels of these, contiguous.
+        An empty array for the labels of these, contiguous.
     found : ndarray
         The same labels, in the order of the scores as they were given.
     """

@@ -28,7 +28,7 @@ def count_windows(
     Parameters
     ----------
     encoding : Encoding
-        What values mean, as :meth:`segiou.labels.class_options.ClassOptions.encoding` gives.
+        What values mean, such as :meth:`Encoding.of_classes` gives.
     truth, pred : array-like with shape, dtype and slices, equal shapes
         zarr and dask arrays, memory maps, :class:`BigMask`.
     pixels : int
@@ -54,21 +54,17 @@ def count_windows(
     if truth.shape != pred.shape:
         msg = f"truth has shape {truth.shape} but pred has {pred.shape}; they must be equal"
         raise ValueError(msg)
-    table = np.zeros((encoding.num_classes, encoding.num_classes + 1), dtype=np.int64)
-    ignored = 0
+    table = encoding.empty_table()
     undeclared: dict[str, Counter[int]] = {"truth": Counter(), "pred": Counter()}
     for window in window_slices(tuple(truth.shape), _steps(truth, pred), pixels):
         try:
-            count = encoding.count(decoded[0](truth[window]), decoded[1](pred[window]))
+            encoding.count_into(table, decoded[0](truth[window]), decoded[1](pred[window]))
         except UndeclaredValuesError as error:
             undeclared[error.side].update(error.values)
-            continue
-        table += count.table
-        ignored += int(count.ignored)
     for side, values in undeclared.items():
         if values:
             raise UndeclaredValuesError(side, values)
-    return Tally.trusted(table, ignored)
+    return encoding.tally(table)
 
 
 def _steps(truth: BigMask, pred: BigMask) -> tuple[int, ...] | None:

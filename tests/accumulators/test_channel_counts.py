@@ -171,7 +171,7 @@ def test_report_by_hand():
     assert [row.share for row in report.classes] == [0.3, 0.9]
     assert report.mean_iou == 0.7
     assert report.mean_iou_classes == 2
-    # 2 + 6 and 9 + 0 answers of 20 are right.
+    # 2 + 6 and 9 + 0 decisions of 20 are correct.
     assert report.pixel_accuracy == 17 / 20
     # No in channel a: 7 of 10 right, IoU 0; yes in channel b: 9 of 10, IoU .9.
     assert report.majority["pixel_accuracy"] == 16 / 20

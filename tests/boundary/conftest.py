@@ -88,7 +88,7 @@ def masks():
 
 @pytest.fixture(params=["live", "numpy"])
 def backend(request, monkeypatch):
-    """Run a test with the routines that are live and with NumPy's."""
+    """Run a test with the compiled routines, where they were built, and with NumPy's."""
     if request.param == "numpy":
         if kernels.BACKEND == "numpy":
             pytest.skip("NumPy is what is live")

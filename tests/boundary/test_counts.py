@@ -214,7 +214,7 @@ def test_resamples_are_weighted_sums(three):
         three.weighted([0.5, 0.5, 0.0])
 
 
-def test_leading_axes_are_counts_to_other_rooms(three):
+def test_leading_axes_are_counts_to_other_packages(three):
     counts = three.band_counts()
     assert counts.tp.shape == (3, 2, 3)
     assert (counts.total == 2000).all()

@@ -199,7 +199,7 @@ def test_models_are_compared(pairs):
     assert found.metric == "boundary_iou"
     assert pair.overall.b == 1.0
     assert pair.overall.a == runs[0].report().boundary_iou
-    # What pixel accuracy hides is told of the whole images, not of the bands.
+    # What pixel accuracy hides is about the whole images, not of the bands.
     plain = segiou.compare(*runs, resamples=100, permutations=100)
     assert pair.imbalance.to_dict() == plain.pairs[0].imbalance.to_dict()
     other = segiou.score(truths, preds, labels=LABELS, ignore=255, boundary=BoundaryOptions(2))

@@ -1,4 +1,4 @@
-"""What the tests of the counting room share."""
+"""What the tests of counting share."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ else:
 
 @pytest.fixture(params=["numpy", *BACKENDS])
 def count(request):
-    """Every implementation of the door that runs here."""
+    """Every implementation of counting that runs here."""
     if request.param == "numpy":
         return reference.count_coded
     return partial(count_with, request.param)

@@ -234,7 +234,7 @@ def test_labels_and_codes_are_left_alone(count):
     assert codes.tolist() == [0, 1, 2]
 
 
-def test_the_door_is_the_best_backend():
+def test_counting_uses_the_best_backend():
     assert kernel.BACKENDS[0] == encoding.BACKEND
     assert kernel.BACKENDS[-1] == "c"
     assert encoding.count_coded is kernel.count_coded

@@ -1,4 +1,4 @@
-"""Which implementation is live, and what happens where the kernel was not built."""
+"""Which implementation is used, and what happens where the kernel was not built."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the door to counting refuses: anything that would be written outside of the table."""
+"""What the kernel of counting refuses: anything that would be written outside of the table."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TABLE = np.zeros((3, 3), np.int64)
         ({6: np.zeros((0, 3), np.int64)}, ValueError, "1 to 65536"),
     ],
 )
-def test_what_the_door_refuses(count, change, error, text):
+def test_what_the_kernel_refuses(count, change, error, text):
     arguments = [ONES, ONES, 0, SIMPLE, 0, SIMPLE, TABLE]
     for position, value in change.items():
         arguments[position] = value

@@ -207,7 +207,7 @@ def test_argmax_over_any_axis_equals_numpy():
 
 
 @pytest.mark.parametrize(
-    ("scores", "rule", "error", "message"),
+    ("scores", "decision", "error", "message"),
     [
         ([[0.0]], {}, ValueError, "either argmax"),
         ([[0.0]], {"argmax": 0, "threshold": 0.5}, ValueError, "either argmax"),
@@ -218,9 +218,9 @@ def test_argmax_over_any_axis_equals_numpy():
         (["a"], {"threshold": 0.5}, TypeError, "must be numbers"),
     ],
 )
-def test_scores_without_a_clear_decision_are_refused(scores, rule, error, message):
+def test_scores_without_a_clear_decision_are_refused(scores, decision, error, message):
     with pytest.raises(error, match=message):
-        decide(scores, **rule)
+        decide(scores, **decision)
 
 
 FAR = [-(2**63), -(2**31), -32768, 2**24 + 5, 2**31 - 1, 2**32 - 1, 2**63 - 1, 2**63, 2**64 - 1]

@@ -45,13 +45,13 @@ def decided(request, monkeypatch):
     return decide
 
 
-def on_every_backend(given_scores, **rule):
+def on_every_backend(given_scores, **decision):
     """The labels of all backends, which must be the same."""
     live, found = scores._compiled, []
     try:
         for backend in BACKENDS.values():
             scores._compiled = backend
-            found.append(decide(given_scores, **rule))
+            found.append(decide(given_scores, **decision))
     finally:
         scores._compiled = live
     for other in found[1:]:
@@ -274,13 +274,13 @@ REFUSED = [
 
 @pytest.mark.skipif(COMPILED is None, reason="the compiled routines were not built")
 @pytest.mark.parametrize(("given_scores", "kind", "labels", "error", "message"), REFUSED)
-def test_the_compiled_door_refuses_what_does_not_fit(given_scores, kind, labels, error, message):
+def test_the_compiled_routine_refuses_what_does_not_fit(given_scores, kind, labels, error, message):
     with pytest.raises(error, match=message):
         COMPILED.argmax_into(given_scores, kind, labels)
 
 
 @pytest.mark.skipif(COMPILED is None, reason="the compiled routines were not built")
-def test_the_compiled_door_refuses_odd_thresholds():
+def test_the_compiled_routine_refuses_odd_thresholds():
     above = partial(COMPILED.above_into, np.zeros(3, np.uint16))
     with pytest.raises(TypeError, match="only floats"):
         above("uint", 3, np.zeros(3, bool))
