@@ -9,7 +9,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
+
+import segiou
+from segiou.cli.main import main
+from segiou.cli.parsers import build_parser
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -50,9 +56,78 @@ def test_links_lead_somewhere():
     assert [link for link in links if not (ROOT / link).exists()] == []
 
 
-def test_commands_and_options_exist():
-    from segiou.cli.parsers import build_parser
+ROWS = re.findall(r"^\| `([^`]+)` \|", README, re.MULTILINE)
+COMMANDS = [row for row in ROWS if row.startswith(("segiou ", "… "))]
 
-    text = build_parser().format_help()
-    for name in set(re.findall(r"`segiou ([a-z]+)", README)):
-        assert re.search(rf"^ +{name}\b", text, re.MULTILINE), name
+
+@pytest.fixture(scope="module")
+def workplace(tmp_path_factory):
+    """A folder with everything that the commands of the table need."""
+    folder, streets = tmp_path_factory.mktemp("readme"), ROOT / "fixtures" / "streets"
+    scored = ["score", f"{streets}/truth", "--labels", f"{streets}/labels.toml", "--quiet"]
+    for name, model, part in (
+        *(("RUN", "model_a", "1/1"), ("MODEL_A", "model_a", "1/1"), ("MODEL_B", "model_b", "1/1")),
+        *(("PART_1", "model_a", "1/2"), ("PART_2", "model_a", "2/2")),
+    ):
+        shard = ["--shard", part, "--run", str(folder / name), "--output", str(folder / "x.txt")]
+        assert main([*scored[:2], f"{streets}/{model}", *scored[2:], *shard]) == 0
+    (folder / "masks").symlink_to(streets / "truth")
+    (folder / "images").symlink_to(streets / "images")
+    return folder
+
+
+def filled(command: str) -> list[str]:
+    """The words of a command of the table, with real files for what stands in capitals."""
+    streets = ROOT / "fixtures" / "streets"
+    score = f"segiou score {streets}/truth {streets}/model_a --labels {streets}/labels.toml"
+    command = command.replace("segiou score TRUTH PRED --labels SET", score).replace("…", score)
+    command = command.replace("merge A B -o C", "merge PART_1 PART_2 -o merged")
+    command = command.replace("compare A B", "compare MODEL_A MODEL_B")
+    command = command.replace("inspect DIR", "inspect masks").replace(
+        "--images DIR", "--images images"
+    )
+    command = command.replace("REGEX", "north|south").replace("--run FILE", "--run kept")
+    words = shlex.split(command)[1:]
+    return [*words, "--no-open"] if words == ["explore"] else words
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_of_the_table_run(command, workplace, monkeypatch, capsys):
+    monkeypatch.chdir(workplace)
+    code = main(filled(command))
+    found = capsys.readouterr()
+    assert code == (1 if "--fail-under" in command and "below" in found.err else 0), found.err
+    assert found.out or command.startswith("segiou merge")
+
+
+def test_every_command_stands_in_the_table():
+    shown = {filled(command)[0] for command in COMMANDS}
+    listed = set(re.findall(r"^    ([a-z]+)\b", build_parser().format_help(), re.MULTILINE))
+    assert listed == shown
+
+
+def test_exit_codes_are_those_of_the_help():
+    codes = (
+        "0 fine, 1 a score is below a threshold.*, 2 wrong usage,.*"
+        "3 problems with the data or files, 130 interrupted"
+    )
+    for text in (README, build_parser().format_help()):
+        assert re.search(codes, text, re.DOTALL)
+
+
+def test_python_examples_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    noise = np.random.default_rng(0)
+    for side in ("truth", "predictions", "others"):
+        (tmp_path / side).mkdir()
+        for name in ("a_1", "a_2", "b_1", "c_1"):
+            mask = noise.integers(0, 11, (8, 9), dtype=np.uint8)
+            Image.fromarray(mask).save(tmp_path / side / f"{name}.png")
+    other_run = segiou.score_folder("truth", "others", labels="camvid")
+    logits = noise.random((1, 19, 4, 5))
+    names = {"batches": [(logits.argmax(1), logits)], "other_run": other_run}
+    blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    assert len(blocks) == 2
+    for block in blocks:
+        exec(block, names)
+    assert names["cm"].mean_iou() == 1.0
