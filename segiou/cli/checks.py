@@ -112,6 +112,7 @@ _NEEDS = {
     "images": ("html",),
     "examples": ("html",),
     "worst_by": ("worst",),
+    "junit": ("fail_under",),
     "level": ("intervals", "group_by", "blocks"),
     "resamples": ("intervals", "group_by", "blocks"),
     "seed": ("intervals", "group_by", "blocks"),
@@ -162,7 +163,7 @@ def _check_resampling(parsed: argparse.Namespace) -> None:
         group_by_pattern((), groups)
 
 
-_OUTPUTS = ("output", "html", "per_image", "problems", "run")
+_OUTPUTS = ("output", "html", "per_image", "junit", "problems", "run")
 _INPUTS = ("truth", "pred", "labels", "pred_labels", "run_file", "runs", "models", "paths")
 
 

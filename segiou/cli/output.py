@@ -13,9 +13,9 @@ from segiou.cli.checks import findings_format, report_format, wants_intervals
 from segiou.cli.console import harmless, note, stdout_width, wants_color, write
 from segiou.cli.inputs import groups_argument
 from segiou.cli.parsers import EXIT_DATA, EXIT_THRESHOLD
-from segiou.cli.thresholds import Threshold, failed_thresholds
+from segiou.cli.thresholds import Outcome, Threshold, outcomes, to_junit
 from segiou.masks.sources import open_source
-from segiou.report.formats import render
+from segiou.report.formats import render, to_json
 from segiou.report.report import Report
 from segiou.runs.run import Run
 
@@ -41,29 +41,36 @@ def show_run(run: Run, parsed: argparse.Namespace, thresholds: Sequence[Threshol
         worst=parsed.worst or 0,
         worst_by=parsed.worst_by,
     )
+    found = outcomes(report, thresholds)
     if report_format(parsed) == "nnunet":
         from segiou.report.nnunet_summary import nnunet_summary
 
         _write_text(parsed.output, nnunet_summary(run))
     else:
-        _write_report(report, parsed)
+        _write_report(report, parsed, found)
     _write_pages(run, report, parsed)
     if parsed.per_image:
         _write_text(parsed.per_image, run.to_csv())
-    failures = failed_thresholds(report, thresholds)
-    for text in failures:
-        note(text)
-    if failures:
+    if parsed.junit:
+        _write_text(parsed.junit, to_junit(found, run.name))
+    failed = [outcome for outcome in found if not outcome.passed]
+    for outcome in failed:
+        note(outcome.text)
+    if failed:
         return EXIT_THRESHOLD
     return 0 if run.finished else EXIT_DATA
 
 
-def _write_report(report: Report, parsed: argparse.Namespace) -> None:
+def _write_report(
+    report: Report, parsed: argparse.Namespace, found: Sequence[Outcome] = ()
+) -> None:
     kind = report_format(parsed)
     order = {"sort": parsed.sort, "reverse": parsed.reverse}
     color = wants_color() and not parsed.output
     if kind == "table" and not parsed.output:
         content = report.to_text(width=stdout_width(), color=color, **order)
+    elif kind == "json" and found:
+        content = to_json(report, 2, {"thresholds": [outcome.to_dict() for outcome in found]})
     else:
         content = render(report, kind, **order)
     if kind in ("table", "markdown"):

@@ -496,6 +496,12 @@ def _add_report_options(parser: _Parser, protocol: str) -> None:
         "miou, pixel_accuracy, mean_accuracy, …; for one: iou:CLASS, dice:CLASS, "
         "precision:CLASS, recall:CLASS (repeat the option for more)",
     )
+    group.add_argument(
+        "--junit",
+        metavar="FILE",
+        type=output_file,
+        help="write the outcome of every threshold as JUnit XML, for continuous integration",
+    )
 
 
 def _add_protocol(parser: Any, default: str) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
+from xml.etree import ElementTree
 
+from segiou._support.files import printable
 from segiou.report.report import Report
 
-__all__ = ["Threshold", "check_thresholds", "failed_thresholds", "read_thresholds"]
+__all__ = ["Outcome", "Threshold", "check_thresholds", "outcomes", "read_thresholds", "to_junit"]
 
 _ALIASES = {"miou": "mean_iou"}
 _SCORES = (
@@ -84,17 +86,56 @@ def check_thresholds(
             raise ValueError(msg)
 
 
-def failed_thresholds(report: Report, thresholds: Sequence[Threshold]) -> list[str]:
-    """Say which scores of a report are below their thresholds; an undefined score is."""
-    failures = []
-    for threshold in thresholds:
-        value = _value(report, threshold)
-        if not value >= threshold.least:
-            shown = "undefined" if math.isnan(value) else repr(value)
-            failures.append(
-                f"threshold failed: {threshold.name} is {shown}, below {threshold.least}"
-            )
-    return failures
+class Outcome(NamedTuple):
+    """What came of a threshold; an undefined score fails it."""
+
+    name: str
+    value: float
+    at_least: float
+
+    @property
+    def passed(self) -> bool:
+        """Whether the score is as high as asked."""
+        return self.value >= self.at_least
+
+    @property
+    def text(self) -> str:
+        """The outcome in words."""
+        shown = "undefined" if math.isnan(self.value) else repr(self.value)
+        if self.passed:
+            return f"{self.name} is {shown}, at least {self.at_least}"
+        return f"threshold failed: {self.name} is {shown}, below {self.at_least}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON has it; null where the score is undefined."""
+        value = None if math.isnan(self.value) else self.value
+        return {
+            "name": self.name,
+            "value": value,
+            "at_least": self.at_least,
+            "passed": self.passed,
+        }
+
+
+def outcomes(report: Report, thresholds: Sequence[Threshold]) -> list[Outcome]:
+    """Compare the scores of a report with thresholds."""
+    return [Outcome(t.name, _value(report, t), t.least) for t in thresholds]
+
+
+def to_junit(found: Sequence[Outcome], name: str) -> str:
+    """Outcomes as a JUnit file: a test case each, as continuous integration reads it."""
+    suite = ElementTree.Element("testsuite", name=printable(f"segiou {name}"))
+    suite.set("tests", str(len(found)))
+    suite.set("failures", str(sum(not outcome.passed for outcome in found)))
+    for outcome in found:
+        title = printable(f"{outcome.name} >= {outcome.at_least}")
+        case = ElementTree.SubElement(suite, "testcase", classname="segiou", name=title)
+        if not outcome.passed:
+            ElementTree.SubElement(case, "failure", message=printable(outcome.text))
+    suites = ElementTree.Element("testsuites")
+    suites.append(suite)
+    ElementTree.indent(suites)
+    return ElementTree.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
 
 
 def _value(report: Report, threshold: Threshold) -> float:

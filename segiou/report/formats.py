@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -144,9 +145,11 @@ def _matrix_part(matrix: NDArray[np.int64]) -> dict[str, Any]:
     return {"matrix": None, "matrix_cells": np.stack([truth, pred, matrix[truth, pred]], axis=1)}
 
 
-def to_json(report: Report, indent: int | None) -> str:
-    """Strict JSON, with the matrix one row a line."""
-    data = to_dict(report)
+def to_json(
+    report: Report, indent: int | None, also: Mapping[str, Any] = MappingProxyType({})
+) -> str:
+    """Strict JSON, with the matrix one row a line, and other keys beside the report's."""
+    data = {**to_dict(report), **also}
     rows = data["matrix"]
     if indent is None or not rows:
         return json.dumps(data, indent=indent, allow_nan=False, ensure_ascii=False)

@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -145,6 +146,29 @@ def test_thresholds(threshold, code, said):
     assert done.returncode == code
     assert said in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_outcomes_of_thresholds_are_written(tmp_path):
+    asked = ["--fail-under", "miou=0.5", "--fail-under", "iou:pole=0.99"]
+    done = segiou(*SCORE, *asked, "--format", "json", "--junit", tmp_path / "j.xml")
+    assert done.returncode == 1
+    report = json.loads(done.stdout)
+    pole = report["classes"][[c["name"] for c in report["classes"]].index("pole")]
+    assert report["thresholds"] == [
+        {"name": "mean_iou", "value": report["mean_iou"], "at_least": 0.5, "passed": True},
+        {"name": "iou:pole", "value": pole["iou"], "at_least": 0.99, "passed": False},
+    ]
+    (suite,) = ElementTree.parse(tmp_path / "j.xml").getroot()
+    assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
+    assert [case.get("name") for case in suite] == ["mean_iou >= 0.5", "iou:pole >= 0.99"]
+    assert [len(case) for case in suite] == [0, 1]
+    assert "iou:pole is 0." in suite[1][0].get("message")
+
+
+def test_junit_without_a_threshold_is_refused(tmp_path):
+    done = segiou(*SCORE, "--junit", tmp_path / "j.xml")
+    assert done.returncode == 2
+    assert "--junit has no effect without --fail-under" in done.stderr
 
 
 def test_undefined_scores_fail_a_threshold():
