@@ -136,7 +136,7 @@ def interval_set_iou(truth: ArrayLike, pred: ArrayLike) -> float:
     ours, theirs = merge_intervals(truth), merge_intervals(pred)
     ours, theirs = comparable(ours, theirs)
     refuse_overflow([(ours, theirs)], "intervals")
-    # Between two neighbouring cuts every set either covers all or nothing.
+    # Between two cuts every set covers either all or nothing.
     cuts = np.unique(np.concatenate([ours.ravel(), theirs.ravel()]))
     lengths = signed_length(cuts[:-1], cuts[1:])
     in_truth, in_pred = _covers(ours, cuts[:-1]), _covers(theirs, cuts[:-1])

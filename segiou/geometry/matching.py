@@ -89,7 +89,7 @@ def greedy_match(
 
     Notes
     -----
-    The rule of ``COCOeval.evaluateImg`` in pycocotools: each prediction, by falling score, takes
+    As ``COCOeval.evaluateImg`` of pycocotools does it: each prediction, by falling score, takes
     the free truth with the highest IoU that is at least ``min(threshold, 1 - 1e-10)``; of equal
     ones the last. Only where it finds none among the truths that count does it look at ignored
     ones, and is then ignored itself. An IoU of NaN is never a match.

@@ -428,7 +428,7 @@ def _differences(truth: Sequence[str], pred: Sequence[str]) -> Counter[Differenc
         place = bisect(others, name)
         for other in others[max(0, place - _NEIGHBOURS) : place + _NEIGHBOURS]:
             length = _shared(name, other)
-            # Where a word begins too, lest "_gt" and "_good" be told apart as "t" and "ood".
+            # Also where a word begins: else "_gt" and "_good" would differ in "t" and "ood".
             cuts = {length, *(m.start() for m in _WORDS.finditer(name[:length]))}
             for cut in sorted(cuts)[-2:]:
                 ends = name[cut:], other[cut:]

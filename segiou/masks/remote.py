@@ -1,4 +1,4 @@
-"""Masks at addresses, through fsspec: S3, HTTP and whatever else it knows."""
+"""Masks at addresses, through fsspec: S3, HTTP and what else it can read."""
 
 from __future__ import annotations
 

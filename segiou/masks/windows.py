@@ -102,7 +102,7 @@ def open_big(path: str | Path, *, least: int | None = None) -> FileMask | None:
     Parameters
     ----------
     path : str or path
-        A TIFF or ``.npy`` file; of any other file the answer is None.
+        A TIFF or ``.npy`` file; any other file gives None.
     least : int, optional
         Pixels from which on a mask is too large, 64 Mi by default.
 

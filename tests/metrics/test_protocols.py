@@ -1,4 +1,4 @@
-"""Rules of averaging: what each word does, by hand."""
+"""Protocols of averaging: what each word does, by hand."""
 
 import itertools
 import warnings
@@ -31,8 +31,8 @@ FIRST, SECOND = (6 / 9, 1 / 2), (1 / 2, 0.0)
 
 
 def mean(metric=metrics.iou, include=None, **words):
-    rule = Protocol("custom", "test", **words)
-    return rule.mean(metric, COUNTS, include=include, per_image=PER_IMAGE)
+    protocol = Protocol("custom", "test", **words)
+    return protocol.mean(metric, COUNTS, include=include, per_image=PER_IMAGE)
 
 
 @pytest.mark.parametrize(
@@ -77,10 +77,10 @@ def test_what_takes_no_part_and_why():
 
 def test_a_class_that_is_never_predicted_is_not_called_absent():
     counts = Counts(tp=[4, 0], fp=[6, 0], fn=[0, 6], tn=[0, 4])
-    rule = load_protocol("segiou")
-    assert rule.mean(metrics.precision, counts).skipped == {1: "never predicted"}
+    protocol = load_protocol("segiou")
+    assert protocol.mean(metrics.precision, counts).skipped == {1: "never predicted"}
     everywhere = Counts(tp=[4, 0], fp=[0, 6], fn=[6, 0], tn=[0, 4])
-    assert rule.mean(metrics.specificity, everywhere).skipped == {0: "undefined"}
+    assert protocol.mean(metrics.specificity, everywhere).skipped == {0: "undefined"}
 
 
 def test_zero_and_one_stand_for_every_undefined_ratio():
@@ -142,7 +142,7 @@ tables = hnp.arrays(np.int64, (3, 4, 5), elements=st.integers(0, 3))
 
 @settings(max_examples=25)
 @given(tables)
-def test_where_everything_occurs_the_rules_of_one_unit_agree(table):
+def test_where_everything_occurs_the_protocols_of_one_unit_agree(table):
     table = table + np.eye(4, 5, dtype=np.int64)
     per_image = Tally(table, np.zeros(3, int)).counts
     for unit in ("dataset", "image", "image-class", "class"):
@@ -159,7 +159,7 @@ def test_where_everything_occurs_the_rules_of_one_unit_agree(table):
 
 @settings(max_examples=25)
 @given(tables)
-def test_the_rules_are_ordered(table):
+def test_the_protocols_are_ordered(table):
     counts = Tally(table[0]).counts
     zero, skip, one = (
         Protocol("custom", "", absent=absent).mean(metrics.iou, counts).value
@@ -170,15 +170,15 @@ def test_the_rules_are_ordered(table):
         assert skip <= one + 1e-15
 
 
-def test_rules_over_images_need_their_counts():
-    rule = load_protocol("monai")
-    assert rule.needs_images
+def test_protocols_over_images_need_their_counts():
+    protocol = load_protocol("monai")
+    assert protocol.needs_images
     with pytest.raises(ValueError, match="protocol 'monai' averages over images and needs"):
-        rule.mean(metrics.iou, COUNTS)
+        protocol.mean(metrics.iou, COUNTS)
     with pytest.raises(ValueError, match=r"must have shape \(N, 4\), got \(4,\)"):
-        rule.mean(metrics.iou, COUNTS, per_image=COUNTS)
+        protocol.mean(metrics.iou, COUNTS, per_image=COUNTS)
     with pytest.raises(ValueError, match=r"must have shape \(N, 4\), got \(2, 3\)"):
-        rule.mean(metrics.iou, COUNTS, per_image=PER_IMAGE[:, :3])
+        protocol.mean(metrics.iou, COUNTS, per_image=PER_IMAGE[:, :3])
 
 
 @pytest.mark.parametrize(
@@ -198,15 +198,15 @@ def test_unknown_words_are_refused(words, text):
 
 
 def test_presets_are_found_by_name_and_listed_when_not():
-    for name, rule in PROTOCOLS.items():
-        assert load_protocol(name) is rule
-        assert rule.name == name
-        assert rule.whose
+    for name, protocol in PROTOCOLS.items():
+        assert load_protocol(name) is protocol
+        assert protocol.name == name
+        assert protocol.whose
     with pytest.raises(ValueError, match="no protocol 'tf'; there are segiou, cityscapes, "):
         load_protocol("tf")
 
 
-def test_every_rule_says_what_it_does():
+def test_every_protocol_says_what_it_does():
     words = ("unit", "absent", "over", "empty", "ignored")
     found = {tuple(getattr(p, w) for w in words): p.description for p in PROTOCOLS.values()}
     assert len(set(found.values())) == len(found)
@@ -216,7 +216,7 @@ def test_every_rule_says_what_it_does():
     )
 
 
-def test_reports_name_the_rule_and_what_it_covers():
+def test_reports_name_the_protocol_and_what_it_covers():
     from segiou import ConfusionMatrix
 
     matrix = ConfusionMatrix(["a", "b", "c", "d"], exclude="b").update([0, 0, 1, 0], [0, 2, 1, 0])

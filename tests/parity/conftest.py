@@ -75,8 +75,9 @@ class Case:
 
     def mean_iou(self, protocol):
         """Ours."""
-        rule = load_protocol(protocol)
-        return rule.mean(metrics.iou, self.counts, per_image=self.per_image).value
+        return (
+            load_protocol(protocol).mean(metrics.iou, self.counts, per_image=self.per_image).value
+        )
 
 
 def frames():
@@ -132,7 +133,7 @@ def case(request):
 
 @pytest.fixture
 def void_case():
-    """frames_with_void: the masks that tell the rules apart."""
+    """frames_with_void: the masks by which all protocols differ."""
     return frames_with_void()
 
 

@@ -1,6 +1,6 @@
 """Our presets against figures that the programs printed, with their formulas written out.
 
-For programs that no package index has. Each function below is the program's rule in our words,
+For programs that no package index has. Each function below is the program's mean in our words,
 over a confusion matrix with rows truth; each figure was printed by the program's own code.
 """
 
@@ -70,9 +70,9 @@ def test_other_figures_of_the_case(void_case):
 def test_figures_of_the_case_without_void():
     counts = Tally.of_matrix([[70, 4, 0], [2, 44, 7], [7, 0, 58]], [0, 0, 0], 0).counts
     np.testing.assert_array_equal(metrics.iou(counts), [70 / 83, 44 / 57, 58 / 72])
-    for name, rule in PROTOCOLS.items():
-        if not rule.needs_images:
-            value = rule.mean(metrics.iou, counts).value
+    for name, protocol in PROTOCOLS.items():
+        if not protocol.needs_images:
+            value = protocol.mean(metrics.iou, counts).value
             assert value == pytest.approx(0.8069529580309542, abs=1e-15), name
     assert metrics.pixel_accuracy(counts) == 172 / 192
     assert metrics.mean_accuracy(counts) == pytest.approx(0.8894807725, abs=5e-11)
@@ -81,7 +81,7 @@ def test_figures_of_the_case_without_void():
     assert metrics.frequency_weighted_iou(counts) == pytest.approx(0.8108491165, abs=5e-11)
 
 
-# -- the rules, written out ------------------------------------------------------------------
+# -- the means, written out ------------------------------------------------------------------
 
 
 def mmsegmentation(matrix):
@@ -117,7 +117,7 @@ def torchvision(matrix):
         return (np.diag(matrix) / (matrix.sum(1) + matrix.sum(0) - np.diag(matrix))).mean()
 
 
-RULES = {
+MEANS = {
     "mmsegmentation": (mmsegmentation, 1e-12),
     "huggingface": (mmsegmentation, 1e-12),
     "detectron2": (detectron2, 1e-12),
@@ -128,13 +128,13 @@ RULES = {
 }
 
 
-@pytest.mark.parametrize("protocol", RULES)
+@pytest.mark.parametrize("protocol", MEANS)
 def test_the_written_rules(case, protocol):
     truth, pred = case.flat()
     matrix = np.zeros((case.num_classes, case.num_classes), int)
     np.add.at(matrix, (truth, pred), 1)
-    rule, tolerance = RULES[protocol]
-    theirs = rule(matrix)
+    protocol, tolerance = MEANS[protocol]
+    theirs = protocol(matrix)
     assert case.mean_iou(protocol) == pytest.approx(theirs, abs=tolerance, nan_ok=True)
 
 
@@ -265,9 +265,9 @@ def test_the_mean_of_batch_means_is_another_number():
 def test_custom_rules_and_their_words():
     from segiou.metrics.protocols import Protocol
 
-    rule = Protocol("custom", "us", unit="image", absent="zero", over="truth")
-    assert rule.description == (
+    protocol = Protocol("custom", "us", unit="image", absent="zero", over="truth")
+    assert protocol.description == (
         "divided per image, averaged over its classes, then over images; a class in neither "
         "truth nor prediction counts 0; only classes in the truth take part"
     )
-    assert load_protocol(rule) is rule
+    assert load_protocol(protocol) is protocol

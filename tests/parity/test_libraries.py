@@ -149,7 +149,7 @@ def test_counts_do_not_wrap_where_those_of_keras_do(keras_mean_iou):
     matrix.update(zeros, zeros)
     assert matrix.matrix.tolist() == [[2_147_483_700, 0], [0, 1]]
     theirs = keras_mean_iou([zeros], [zeros], 2, matrix=[[2_147_483_600, 0], [0, 1]])["matrix"]
-    # Mended, or wrapped.
+    # Fixed, or wrapped.
     assert theirs[0][0] in (2_147_483_700, 2_147_483_700 - 2**32)
 
 
