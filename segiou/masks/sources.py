@@ -112,10 +112,10 @@ class LocalFolder:
     def read_small(
         self, paths: Sequence[str], scratch: Scratch | None = None
     ) -> list[tuple[bytes | PngMask, Stamp] | None]:
-        """What :meth:`read` gives, for the files that are small and not odd in any way.
+        """What :meth:`read` gives, for those files that are small and regular.
 
-        With ``scratch``, plain PNG masks come decoded, in its memory, for as long as there is
-        room. All of it happens without the interpreter's lock.
+        With ``scratch``, plain PNG masks come decoded, in its memory, as long as they fit. All
+        of it happens without the interpreter's lock.
         """
         if scratch is None:
             found = _read_small(paths, _TICK_NS)

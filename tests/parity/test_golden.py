@@ -129,12 +129,12 @@ MEANS = {
 
 
 @pytest.mark.parametrize("protocol", MEANS)
-def test_the_written_rules(case, protocol):
+def test_the_written_means(case, protocol):
     truth, pred = case.flat()
     matrix = np.zeros((case.num_classes, case.num_classes), int)
     np.add.at(matrix, (truth, pred), 1)
-    protocol, tolerance = MEANS[protocol]
-    theirs = protocol(matrix)
+    mean, tolerance = MEANS[protocol]
+    theirs = mean(matrix)
     assert case.mean_iou(protocol) == pytest.approx(theirs, abs=tolerance, nan_ok=True)
 
 
