@@ -4,33 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.arrays import as_array
 from segiou.labels.class_options import ClassOptions
 from segiou.metrics.protocols import Protocol, load_protocol
+from segiou.report.named_scores import DEFAULT, SCALARS, check_scores
 
 Scores = str | Sequence[str]
-#: One number for the data set.
-SCALARS = (
-    "mean_iou",
-    "mean_dice",
-    "mean_accuracy",
-    "pixel_accuracy",
-    "frequency_weighted_iou",
-)
-#: One number a class, under the class's name.
-PER_CLASS = ("iou", "dice", "precision", "recall")
-DEFAULT = ("mean_iou", "mean_accuracy", "pixel_accuracy", "frequency_weighted_iou", "iou")
 
 
 class Scoring:
     """The classes, which scores to give by which protocol, and how predictions are read.
 
     `labels` and `options` are as of :class:`segiou.ConfusionMatrix`; `scores`
-    are names of :data:`SCALARS` and :data:`PER_CLASS`; `axis` is the class axis
+    are those of :meth:`segiou.Report.scores`; `axis` is the class axis
     of predictions that are scores, and `threshold` decides between two classes.
     """
 
@@ -54,12 +44,9 @@ class Scoring:
             )
             raise ValueError(msg)
         self.axis, self.threshold = axis, threshold
-        self.names = (scores,) if isinstance(scores, str) else tuple(scores)
+        self.names = check_scores(scores)
         #: The one number that was asked for by its name alone.
         self.only = scores if isinstance(scores, str) and scores in SCALARS else None
-        if unknown := [name for name in self.names if name not in SCALARS + PER_CLASS]:
-            msg = f"there is no score {unknown[0]!r}; choose from {', '.join(SCALARS + PER_CLASS)}"
-            raise ValueError(msg)
 
     def digest(self) -> list[int]:
         """Bytes that are equal where the same pairs give the same counts."""
@@ -96,24 +83,7 @@ class Scoring:
     def values(self, counted: ConfusionMatrix, separator: str = "/") -> dict[str, float]:
         """The scores by name, those of classes as ``iou/road``; NaN where undefined."""
         report = counted.report(self.protocol)
-        known: dict[str, Any] = {
-            name: getattr(report, name)
-            if name in SCALARS
-            else [getattr(row, name) for row in report.classes]
-            for name in self.names
-        }
-        return {name: float(value) for name, value in self.named(known, separator).items()}
-
-    def named(self, known: Mapping[str, Any], separator: str = "/") -> dict[str, Any]:
-        """The scores that were asked for, one key each."""
-        values: dict[str, Any] = {}
-        for name in self.names:
-            if name in SCALARS:
-                values[name] = known[name]
-            else:
-                for i, class_name in enumerate(self.options.labels.class_names):
-                    values[f"{name}{separator}{class_name}"] = known[name][i]
-        return values
+        return report.scores(names=self.names, separator=separator)
 
 
 def _with_shape(data: Any, name: str) -> Any:

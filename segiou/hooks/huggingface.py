@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from segiou.hooks._scoring import DEFAULT, Scores, Scoring, missing
+from segiou.hooks._scoring import Scores, Scoring, missing
 
 try:
     import torch
@@ -17,6 +17,7 @@ except ImportError as error:
 
 from segiou.hooks.evaluate import mean_iou
 from segiou.metrics.protocols import Protocol
+from segiou.report.named_scores import DEFAULT
 
 __all__ = ["ComputeMetrics", "mean_iou", "preprocess_logits_for_metrics"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from segiou.hooks._scoring import DEFAULT, Scores, Scoring, missing
+from segiou.hooks._scoring import Scores, Scoring, missing
 
 try:
     import torch
@@ -18,6 +18,7 @@ from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.arrays import not_compiled
 from segiou.hooks._torch import TorchCounter
 from segiou.metrics.protocols import Protocol
+from segiou.report.named_scores import DEFAULT
 
 __all__ = ["SegmentationScores"]
 

@@ -13,6 +13,7 @@ from segiou.hooks._scoring import Scores, Scoring, missing
 from segiou.hooks._split_counts import BASE, as_int64, carry, check_pixels
 from segiou.labels.class_options import ClassOptions
 from segiou.metrics.protocols import Protocol
+from segiou.report.named_scores import score_keys
 
 try:
     import keras
@@ -182,7 +183,12 @@ class SegmentationScores(keras.metrics.Metric):
     def result(self) -> Any:
         """The scores: a scalar, or a dict of scalars; NaN where undefined."""
         known = self._scores_in_graph()
-        return known[self.scoring.only] if self.scoring.only else self.scoring.named(known)
+        if self.scoring.only:
+            return known[self.scoring.only]
+        keys = score_keys(self.scoring.names, self.scoring.options.labels.class_names)
+        return {
+            key: known[name] if i is None else known[name][i] for key, (name, i) in keys.items()
+        }
 
     def _scores_in_graph(self) -> dict[str, Any]:
         """Scores for compiled code; all NaN if something was counted that is no class."""

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from segiou.accumulators.confusion import ConfusionMatrix
-from segiou.hooks._scoring import DEFAULT, Scores, Scoring, missing
+from segiou.hooks._scoring import Scores, Scoring, missing
 from segiou.hooks.distributed import all_reduce
 from segiou.hooks.images import Conflict, ImageCounts
 from segiou.metrics.protocols import Protocol
 from segiou.report.formats import format_of
+from segiou.report.named_scores import DEFAULT
 from segiou.report.report import Report
 
 __all__ = ["SegmentationScores"]

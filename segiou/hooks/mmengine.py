@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from segiou.hooks._scoring import DEFAULT, Scores, Scoring, missing
+from segiou.hooks._scoring import Scores, Scoring, missing
 
 try:
     from mmengine.evaluator import BaseMetric
@@ -15,6 +15,7 @@ except ImportError as error:
 
 from segiou.counting.counts import Tally
 from segiou.metrics.protocols import Protocol
+from segiou.report.named_scores import DEFAULT
 from segiou.runs.image_counts import Columns, ImageCount
 
 __all__ = ["SegmentationScores"]

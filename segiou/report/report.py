@@ -22,6 +22,7 @@ from segiou.metrics.per_image import FineGrained, fine_grained
 from segiou.metrics.protocols import Mean, Protocol
 from segiou.metrics.ratio import Floats, ratio
 from segiou.report import formats
+from segiou.report.named_scores import DEFAULT, check_scores, named_scores
 from segiou.runs.run import Run
 
 if TYPE_CHECKING:
@@ -324,6 +325,49 @@ class Report:
         return self.protocol.mean(
             metric, self.counts, include=self.include, per_image=self.per_image
         )
+
+    def scores(
+        self,
+        prefix: str = "",
+        *,
+        names: str | Sequence[str] = DEFAULT,
+        separator: str = "/",
+    ) -> dict[str, float]:
+        """The scores as one flat mapping, for experiment trackers.
+
+        Parameters
+        ----------
+        prefix : str
+            Put before each name, such as ``"val/"``.
+        names : str or sequence of str
+            ``"mean_iou"``, ``"mean_dice"``, ``"mean_accuracy"``,
+            ``"pixel_accuracy"``, ``"frequency_weighted_iou"``; and for each class
+            ``"iou"``, ``"dice"``, ``"precision"``, ``"recall"``.
+        separator : str
+            Between a score and its class.
+
+        Returns
+        -------
+        dict of str to float
+            NaN where undefined. What is neither letter nor digit in the name of
+            a class becomes ``_``, so that every tracker takes it; where two names
+            become one, the second ends in ``_2``.
+
+        Raises
+        ------
+        ValueError
+            If there is no such score.
+
+        Examples
+        --------
+        >>> from segiou import ConfusionMatrix
+        >>> cm = ConfusionMatrix(["road", "Traffic Sign (Back)"]).update([0, 0, 1], [0, 1, 1])
+        >>> cm.report().scores("val/", names=["mean_accuracy", "recall"])
+        {'val/mean_accuracy': 0.75, 'val/recall/road': 0.5, 'val/recall/Traffic_Sign_Back': 1.0}
+        """
+        check_kind("prefix", prefix, str, "text, such as 'val/'")
+        check_kind("separator", separator, str, "text, such as '/'")
+        return named_scores(self, check_scores(names), prefix, separator)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: names as attributes, None for undefined, counts as integers."""

@@ -53,8 +53,8 @@ def folder(streets, tmp_path_factory):
 def test_the_example_runs(name, folder, need):
     code = examples()[name]
     for framework in needed(code):
-        if framework == "tensorflow" and importlib.util.find_spec(framework) is None:
-            pytest.skip("TensorFlow, which no extra brings, is not installed here")
+        if framework in ("tensorflow", "clearml") and importlib.util.find_spec(framework) is None:
+            pytest.skip(f"{framework}, which nothing here needs, is not installed")
         # Importing Keras here would fix its backend; its example runs on torch.
         need("torch" if framework == "keras" else framework)
         if importlib.util.find_spec(framework) is None:
