@@ -16,6 +16,7 @@ from segiou.analysis.design import BlockLength, design_of
 from segiou.analysis.intervals import Interval, Intervals, Method
 from segiou.analysis.scored_images import Scored, scored_images
 from segiou.analysis.statistics import Aggregate, Metric, Statistic, image_scores, statistic
+from segiou.analysis.unit_sums import weighted
 from segiou.analysis.units import Groups, Units
 from segiou.counting.counts import Counts
 from segiou.metrics.protocols import Protocol
@@ -135,7 +136,7 @@ def bootstrap(
     def alone() -> list[Floats]:
         return [image_scores(images.counts, metric, include, images.protocol)]
 
-    design = design_of(len(images.counts.tp), images.ids, groups, blocks, alone)
+    design = design_of(images.num_images, images.ids, groups, blocks, alone)
     units = design.units
     prepared = score(units)
     drawn = prepared if design.blocks is None else score(design.images)
@@ -180,7 +181,7 @@ def resampled(
     for size in batches(resamples, units, features):
         weights = draw(size)
         for one, table, parts in zip(statistics, tables, found, strict=True):
-            parts.append(one.evaluate(weights.astype(table.dtype) @ table))
+            parts.append(one.evaluate(weighted(weights, table)))
     return [np.concatenate(parts) for parts in found]
 
 

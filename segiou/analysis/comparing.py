@@ -291,8 +291,8 @@ def _influential_images(
     columns = zip(
         a.units.names,
         effect.tolist(),
-        a.evaluate(a.sums)[:, 0].tolist(),
-        b.evaluate(b.sums)[:, 0].tolist(),
+        a.alone.tolist(),
+        b.alone.tolist(),
         strict=True,
     )
     images = [InfluentialImage(*column) for column in columns]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import read_several, refuse_kind
 from segiou.analysis.statistics import Metric
+from segiou.analysis.unit_sums import CountParts, is_large
 from segiou.boundary.measures import band_iou
 from segiou.counting.counts import Counts
 from segiou.metrics.protocols import Protocol, load_protocol
@@ -42,11 +43,18 @@ class ScoredRun(Scored, Structure):
 class ScoredImages:
     """Counts of each image, (N, C), and how they are named and averaged."""
 
-    counts: Counts
+    counts: Counts | CountParts
     ids: tuple[str, ...] | None
     class_names: tuple[str, ...] | None
     include: NDArray[np.bool_] | None
     protocol: Protocol
+
+    @property
+    def num_images(self) -> int:
+        """How many images there are."""
+        if isinstance(self.counts, CountParts):
+            return self.counts.num_images
+        return len(self.counts.tp)
 
 
 def scored_images(
@@ -64,7 +72,7 @@ def scored_images(
     if not hasattr(run, "ids"):
         raise _no_images(run)
     is_report = hasattr(run, "per_image")
-    counts = run.per_image if is_report else run.counts
+    counts = run.per_image if is_report else _run_counts(run)
     if counts is None:
         msg = "the report has no counts of its images; give the run that it was made of"
         raise ValueError(msg)
@@ -73,6 +81,15 @@ def scored_images(
     protocol, named = load_protocol(protocol or run.protocol), tuple(run.ids) or None
     include = protocol.include_of(run)
     return ScoredImages(counts, named, run.class_names, include, protocol), metric
+
+
+def _run_counts(run: Any) -> Counts | CountParts:
+    """Counts of a run; of a large one in parts, for they would not fit into memory."""
+    number, classes = len(run.ids), len(run.class_names)
+    if hasattr(run, "count_parts") and is_large(number, 4 * classes):
+        return CountParts(number, classes, run.count_parts)
+    counts: Counts = run.counts
+    return counts
 
 
 def _no_images(source: Any) -> TypeError:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from segiou._support.text import plain
 from segiou.analysis.bootstrapping import batches
 from segiou.analysis.statistics import Statistic
+from segiou.analysis.unit_sums import weighted
 from segiou.metrics.ratio import Floats
 
 # Scores are near 1 at most, so two differences closer than this are equal but for rounding.
@@ -65,7 +66,7 @@ def permutation_p(a: Statistic, b: Statistic, permutations: int, seed: int) -> P
     reached, defined = np.zeros(len(observed)), np.zeros(len(observed))
     step = sums_b - sums_a
     for swaps in _swaps(units, permutations, seed, exact=exact, features=2 * sums_a.shape[1]):
-        first = sums_a.sum(0) + swaps.astype(step.dtype) @ step
+        first = sums_a.sum(0) + weighted(swaps, step)
         delta = np.abs(b.evaluate(whole - first) - a.evaluate(first))
         reached += (delta >= observed - _TIE).sum(0)
         defined += (~np.isnan(delta)).sum(0)
@@ -261,8 +262,7 @@ class _Trial:
 
 
 def _scores(statistic: Statistic, weights: NDArray[np.int64]) -> Floats:
-    sums = statistic.sums.astype(np.float64)
-    return np.asarray(statistic.evaluate(weights.astype(np.float64) @ sums)[:, 0])
+    return statistic.evaluate(weighted(weights, statistic.sums.astype(np.float64)))[:, 0]
 
 
 def _reached(grid: tuple[tuple[int, float], ...], target: float) -> int | None:

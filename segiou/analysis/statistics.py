@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice, check_kind, read_several
+from segiou.analysis.unit_sums import CountParts, largest, row_parts, unit_sums
 from segiou.analysis.units import Units
 from segiou.counting.counts import Counts, check_counts
 from segiou.metrics.overall import (
@@ -40,8 +42,6 @@ _LABELS = {
     "frequency_weighted_iou": "frequency-weighted IoU",
 }
 _EXACT = 2**53
-#: Counts that are looked at together.
-_PART = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ class Statistic:
     names : tuple of str
         What :attr:`evaluate` returns: the score, then the classes if it has any.
     units : Units
-    sums : ndarray of int64 or float64, shape (U, F)
+    sums : ndarray or sparse array of int64 or float64, shape (U, F)
         What adds up over units.
     evaluate : callable
         (..., F) sums → (..., 1 + C) values, or (..., 1) for a metric of all
@@ -71,7 +71,7 @@ class Statistic:
     protocol: str
     names: tuple[str, ...]
     units: Units
-    sums: NDArray[Any]
+    sums: Any
     evaluate: Callable[[NDArray[Any]], Floats]
     seen: NDArray[np.int64]
 
@@ -83,10 +83,16 @@ class Statistic:
     @property
     def left_out(self) -> Floats:
         """The same without each unit in turn, shape (U, 1 + C)."""
-        return self.evaluate(self.sums.sum(0) - self.sums)
+        whole = self.sums.sum(0)
+        return np.concatenate([self.evaluate(whole - part) for part in row_parts(self.sums)])
 
     @property
-    def products(self) -> NDArray[Any]:
+    def alone(self) -> Floats:
+        """The score of each unit by itself, shape (U,)."""
+        return np.concatenate([self.evaluate(part)[:, 0] for part in row_parts(self.sums)])
+
+    @property
+    def products(self) -> Any:
         """The sums in a type in which sums over any resample are exact.
 
         float64 holds every integer below 2^53 and has fast matrix products;
@@ -100,7 +106,7 @@ class Statistic:
         """
         if self.sums.dtype.kind == "f":
             return self.sums
-        most = int(self.sums.max(initial=0)) * len(self.units)
+        most = largest(self.sums) * len(self.units)
         if most >= 2**63:
             msg = f"a resample of {len(self.units)} units could count {most} pixels, past 2^63"
             raise ValueError(msg)
@@ -108,7 +114,7 @@ class Statistic:
 
 
 def statistic(
-    counts: Counts,
+    counts: Counts | CountParts,
     metric: Metric = "iou",
     *,
     units: Units,
@@ -149,20 +155,23 @@ def statistic(
         If a name is unknown, shapes do not fit, or a metric of all classes is
         asked per image.
     """
-    check_counts(counts, "counts of each image")
+    if not isinstance(counts, CountParts):
+        check_counts(counts, "counts of each image")
     if aggregate is not None:
         check_choice("aggregate", aggregate, get_args(Aggregate))
     names = _names(counts, units, class_names)
+    counts = CountParts.of(counts)
     label, function, per_class = _resolved(metric, counts)
     if per_class:
         averaged = _with_aggregate(load_protocol(protocol), aggregate)
-        sums, evaluate = _class_sums(counts, function, averaged, included(include, len(names)))
+        taken = included(include, len(names))
+        rows, evaluate = _class_sums(function, averaged, taken)
         if aggregate == "C" or averaged.unit == "class":
-            evaluate = _class_means(included(include, len(names)), averaged)
-        seen = (units.sums((counts.truth > 0).astype(np.int64)) > 0).sum(0)
+            evaluate = _class_means(taken, averaged)
         unit, name = averaged.unit if averaged.needs_images else "D", averaged.name
+        seen = _seen(counts, units)
     else:
-        sums, evaluate = _overall_sums(counts, label, function, aggregate)
+        rows, evaluate = _overall_sums(label, function, aggregate)
         names, seen, unit, name = (), np.zeros(0, np.int64), "D", ""
     return Statistic(
         metric=label,
@@ -170,10 +179,21 @@ def statistic(
         protocol=name,
         names=(f"mean {metric_label(label)}" if per_class else metric_label(label), *names),
         units=units,
-        sums=units.sums(sums),
+        sums=unit_sums(units, map(rows, counts.parts())),
         evaluate=evaluate,
         seen=np.concatenate([[len(units)], seen]),
     )
+
+
+def _seen(counts: CountParts, units: Units) -> NDArray[np.int64]:
+    """In the truth of how many units each class is, (C,)."""
+    found = np.zeros((len(units), counts.num_classes), dtype=bool)
+    start = 0
+    for part in counts.parts():
+        stop = start + len(part.tp)
+        np.logical_or.at(found, units.index[start:stop], part.truth > 0)
+        start = stop
+    return np.asarray(found.sum(0), dtype=np.int64)
 
 
 def metric_label(metric: str) -> str:
@@ -181,8 +201,14 @@ def metric_label(metric: str) -> str:
     return _LABELS.get(metric, metric.replace("_", " "))
 
 
-def _names(counts: Counts, units: Units, class_names: Sequence[str] | None) -> tuple[str, ...]:
-    shape = counts.tp.shape
+def _names(
+    counts: Counts | CountParts, units: Units, class_names: Sequence[str] | None
+) -> tuple[str, ...]:
+    shape: tuple[int, ...]
+    if isinstance(counts, CountParts):
+        shape = counts.num_images, counts.num_classes
+    else:
+        shape = counts.tp.shape
     if len(shape) != 2 or shape[0] != len(units.index):
         msg = f"counts must be (N, C) for N = {len(units.index)} images, got shape {shape}"
         raise ValueError(msg)
@@ -195,11 +221,12 @@ def _names(counts: Counts, units: Units, class_names: Sequence[str] | None) -> t
     return tuple(names)
 
 
-def _resolved(metric: Metric, counts: Counts) -> tuple[str, Callable[[Counts], Floats], bool]:
+def _resolved(metric: Metric, counts: CountParts) -> tuple[str, Callable[[Counts], Floats], bool]:
     """Name, function, and whether it has a value per class."""
     if callable(metric):
         label = getattr(metric, "__name__", "score")
-        return label, metric, metric(counts).shape == counts.tp.shape
+        first = next(counts.parts())
+        return label, metric, metric(first).shape == first.tp.shape
     check_kind("metric", metric, str, "the name of a metric or a function of Counts")
     name = _MEANS.get(metric, metric)
     if name in METRICS:
@@ -219,11 +246,11 @@ def _with_aggregate(protocol: Protocol, aggregate: Aggregate | None) -> Protocol
     return replace(protocol, unit="image", over="truth", absent="skip")
 
 
-Sums = tuple[NDArray[Any], Callable[[NDArray[Any]], Floats]]
+#: The rows that add up of counts of images, and the values of their sums.
+Sums = tuple[Callable[[Counts], NDArray[Any]], Callable[[NDArray[Any]], Floats]]
 
 
 def _overall_sums(
-    counts: Counts,
     label: str,
     function: Callable[[Counts], Floats],
     aggregate: Aggregate | None,
@@ -232,49 +259,46 @@ def _overall_sums(
     if aggregate == "C":
         msg = f"{label} has no value per class; aggregate must be 'D' or 'I'"
         raise ValueError(msg)
-    if aggregate == "I":
+
+    def defined(counts: Counts) -> NDArray[Any]:
         values = function(counts)
-        parts = np.stack([np.nan_to_num(values), ~np.isnan(values)], axis=-1)
-        return parts.astype(np.float64), _ratios
+        return np.stack([np.nan_to_num(values), ~np.isnan(values)], axis=-1).astype(np.float64)
 
     def evaluate(sums: NDArray[Any]) -> Floats:
-        return function(_unpacked(sums, num_classes))[..., None]
+        return function(_unpacked(sums))[..., None]
 
-    num_classes = counts.tp.shape[1]
-    return _packed(counts), evaluate
+    return (defined, _ratios) if aggregate == "I" else (_packed, evaluate)
 
 
 def _class_sums(
-    counts: Counts,
-    function: Callable[[Counts], Floats],
-    protocol: Protocol,
-    taken: NDArray[np.bool_],
+    function: Callable[[Counts], Floats], protocol: Protocol, taken: NDArray[np.bool_]
 ) -> Sums:
     """What adds up of a metric per class, and the mean and the classes of it."""
     if protocol.needs_images:
-        return _image_sums(counts, function, protocol, taken), _ratios
+        return partial(_image_sums, function=function, protocol=protocol, taken=taken), _ratios
 
     def evaluate(sums: NDArray[Any]) -> Floats:
-        found = _unpacked(sums, len(taken))
+        found = _unpacked(sums)
         values = function(found)
         filled, part = protocol.values_taken(values, found.truth > 0, taken)
         score = protocol.divide(filled.sum(-1), part.sum(-1))
         return np.concatenate([score[..., None], values], axis=-1)
 
-    return _packed(counts), evaluate
+    return _packed, evaluate
 
 
 def _packed(counts: Counts) -> NDArray[np.int64]:
-    """Counts as columns (N, 3 C + 1), or (N, 4 C) where classes have different valid pixels."""
+    """Counts as columns (N, 4 C), most of them 0 where images have few of many classes."""
+    # Valid pixels are the same for all classes of a label map: those of the first class, and by
+    # how many others differ.
     valid = counts.total
-    if (valid == valid[:, :1]).all():
-        valid = valid[:, :1]
-    return np.concatenate([counts.tp, counts.fp, counts.fn, valid], axis=-1)
+    differences = valid[:, 1:] - valid[:, :1]
+    return np.concatenate([counts.tp, counts.fp, counts.fn, valid[:, :1], differences], axis=-1)
 
 
-def _unpacked(sums: NDArray[Any], num_classes: int) -> Counts:
-    ends = [num_classes, 2 * num_classes, 3 * num_classes]
-    tp, fp, fn, valid = np.split(sums.astype(np.int64), ends, axis=-1)
+def _unpacked(sums: NDArray[Any]) -> Counts:
+    tp, fp, fn, valid = np.split(sums.astype(np.int64), 4, axis=-1)
+    valid[..., 1:] += valid[..., :1]
     return Counts(tp, fp, fn, valid - tp - fp - fn)
 
 
@@ -308,22 +332,17 @@ def _class_means(taken: NDArray[np.bool_], protocol: Protocol) -> Callable[[NDAr
 
 
 def image_scores(
-    counts: Counts,
+    counts: Counts | CountParts,
     metric: Metric,
     include: Any = None,
     protocol: Protocol | str = "segiou",
 ) -> Floats:
     """The score of each image over the classes in its truth, (N,)."""
-    _, function, per_class = _resolved(metric, counts[:1])
+    counts = CountParts.of(counts)
+    _, function, per_class = _resolved(metric, counts)
     if not per_class:
-        return function(counts)
+        return np.concatenate([function(part) for part in counts.parts()])
     averaged = _with_aggregate(load_protocol(protocol), "I")
-    taken = included(include, counts.tp.shape[1])
-    # In parts, for a row of many classes takes some KB.
-    step = max(1, _PART // len(taken))
-    parts = [
-        _image_sums(counts[start : start + step], function, averaged, taken)
-        for start in range(0, len(counts.tp), step)
-    ]
-    middle = 1 + len(taken)
-    return np.concatenate([ratio(part[:, 0], part[:, middle]) for part in parts])
+    taken = included(include, counts.num_classes)
+    sums = (_image_sums(part, function, averaged, taken) for part in counts.parts())
+    return np.concatenate([ratio(part[:, 0], part[:, 1 + len(taken)]) for part in sums])

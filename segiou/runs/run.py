@@ -40,6 +40,10 @@ if TYPE_CHECKING:
 __all__ = ["Run", "run_of"]
 
 
+#: Counts that are made at a time where a run is too large for all of them.
+_PART = 1 << 20
+
+
 class Run:
     """Counts of every image of one evaluation, in memory or in a run file.
 
@@ -173,6 +177,14 @@ class Run:
                 array[start:stop] = values
             start = stop
         return Counts(*arrays)
+
+    def count_parts(self) -> Iterator[Counts]:
+        """Counts of some images at a time, shape (n, C), in the order of their ids."""
+        num_classes = self.options.num_classes
+        step = max(1, _PART // num_classes)
+        for block in self._images.blocks(files=False):
+            for start in range(0, len(block), step):
+                yield block.take(range(start, min(start + step, len(block)))).counts(num_classes)
 
     @cached_property
     def _total(self) -> ConfusionMatrix:
