@@ -1,0 +1,105 @@
+"""Large tables are sparse and looked at in parts, and give the same numbers."""
+
+import numpy as np
+import pytest
+
+from segiou import compare, score
+from segiou.analysis import unit_sums
+from segiou.analysis.bootstrapping import bootstrap
+from segiou.analysis.jackknife import influence
+from segiou.analysis.significance import permutation_p, power
+from segiou.analysis.statistics import image_scores, statistic
+from segiou.analysis.unit_sums import CountParts, weighted
+from segiou.analysis.units import units_of
+from segiou.counting.counts import Counts
+
+
+@pytest.fixture
+def as_large(monkeypatch):
+    """Take every table for a large one, three images of two classes at a time."""
+
+    def now():
+        monkeypatch.setattr(unit_sums, "_DENSE", 0)
+        monkeypatch.setattr(unit_sums, "_PART", 6)
+        monkeypatch.setattr("segiou.runs.run._PART", 6)
+
+    return now
+
+
+def two_runs(images=14):
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, (images, 4, 9))
+    preds = [np.where(rng.random(truth.shape) < wrong, 1 - truth, truth) for wrong in (0.3, 0.2)]
+    return [score(list(truth), list(p), labels=2) for p in preds]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"method": "bca"},
+        {"groups": [i % 11 for i in range(14)]},
+        {"blocks": 3},
+        {"metric": "pixel_accuracy"},
+        {"protocol": "detectron2"},
+    ],
+)
+def test_intervals_are_the_same_bits(as_large, options):
+    run, _ = two_runs()
+    small = bootstrap(run, resamples=60, **options)
+    as_large()
+    assert sum(len(part.tp) for part in run.count_parts()) == 14
+    assert len(next(iter(run.count_parts())).tp) == 3
+    assert bootstrap(run, resamples=60, **options) == small
+    assert bootstrap(run.counts, ids=run.ids, class_names=run.class_names, resamples=60, **options)
+
+
+@pytest.mark.parametrize("aggregate", ["I", "C"])
+def test_means_over_images_are_the_same_but_for_rounding(as_large, aggregate):
+    run, _ = two_runs()
+    small = bootstrap(run, aggregate=aggregate, resamples=60)
+    as_large()
+    large = bootstrap(run, aggregate=aggregate, resamples=60)
+    for one, other in zip(small, large, strict=True):
+        assert (one.low, one.high) == pytest.approx((other.low, other.high), abs=1e-14)
+
+
+def test_comparisons_are_the_same(as_large):
+    runs = two_runs()
+    small, alone = compare(*runs, resamples=60, permutations=60), influence(runs[0].counts)
+    as_large()
+    assert compare(*runs, resamples=60, permutations=60) == small
+    again = influence(runs[0].counts)
+    assert np.array_equal(again.left_out, alone.left_out)
+
+
+def test_tests_and_power_take_sparse_tables(as_large):
+    runs = two_runs()
+    small = [statistic(run.counts, units=units_of(14)) for run in runs]
+    as_large()
+    large = [statistic(run.counts, units=units_of(14)) for run in runs]
+    assert not isinstance(large[0].sums, np.ndarray)
+    assert np.array_equal(permutation_p(*large, 50, 0).p, permutation_p(*small, 50, 0).p)
+    assert power(*large, simulations=20) == power(*small, simulations=20)
+    weights = np.arange(28).reshape(2, 14)
+    assert np.array_equal(weighted(weights, large[0].sums), weights @ small[0].sums)
+    assert large[0].seen.tolist() == small[0].seen.tolist()
+
+
+def test_parts_of_counts_and_scores_of_images(as_large):
+    counts = two_runs()[0].counts
+    whole = image_scores(counts, "iou")
+    as_large()
+    parts = CountParts.of(counts)
+    assert [len(part.tp) for part in parts.parts()] == [3, 3, 3, 3, 2]
+    assert (parts.num_images, parts.num_classes) == (14, 2)
+    assert CountParts.of(parts) is parts
+    assert np.array_equal(image_scores(counts, "iou"), whole)
+
+
+def test_channels_with_other_valid_pixels_keep_them(as_large):
+    counts = Counts([[1, 2], [3, 0]], [[1, 0], [0, 1]], [[0, 1], [1, 0]], [[5, 9], [2, 7]])
+    for _ in range(2):
+        found = statistic(counts, "specificity", units=units_of(2)).values
+        assert found[1:] == pytest.approx([7 / 8, 16 / 17])
+        as_large()
