@@ -223,7 +223,7 @@ class _Tar:
             msg = "the archive is cut off"
             raise _Refused(msg)
         if _version(self._archive) != self._version:
-            msg = "its archive is being changed while it is read; score when it is written"
+            msg = "its archive is being changed while it is read; score when it is complete"
             raise _Refused(msg)
         return data
 

@@ -138,7 +138,7 @@ class LocalFolder:
                     return found
         except OSError as error:
             raise MaskError(path, os_problem(error)) from error
-        raise MaskError(path, "is being changed while it is read; score when it is written")
+        raise MaskError(path, "is being changed while it is read; score when it is complete")
 
 
 def stable_stamp(path: str | Path) -> tuple[tuple[int, ...], Stamp]:

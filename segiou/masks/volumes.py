@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_kind, check_path
 from segiou._support.files import os_problem
-from segiou.masks.png import MAX_RATIO
+from segiou.masks.png import MAX_RATIO, inflater
 from segiou.masks.read import MaskError
 
 __all__ = [
@@ -28,12 +28,6 @@ __all__ = [
     "reoriented",
     "volume_from_bytes",
 ]
-
-_inflater: Any
-try:
-    from zlib_ng import zlib_ng as _inflater
-except ImportError:
-    _inflater = zlib
 
 _GZIP = b"\x1f\x8b"
 #: Voxels of the largest volume that is read.
@@ -190,8 +184,8 @@ def _content(data: bytes, size: int, packed: bool, path: str | Path) -> bytes:
 def _head(data: bytes, path: str | Path) -> bytes:
     """The first bytes of a gzip stream."""
     try:
-        return bytes(_inflater.decompressobj(31).decompress(data[:4096], 540))
-    except (_inflater.error, zlib.error) as error:
+        return bytes(inflater.decompressobj(31).decompress(data[:4096], 540))
+    except (inflater.error, zlib.error) as error:
         raise MaskError(path, f"is damaged: {error}") from error
 
 
@@ -204,7 +198,7 @@ def _unpacked(data: bytes, size: int, path: str | Path, wbits: int = 31) -> byte
     left = size
     try:
         while not parts or data[:2] == _GZIP:
-            stream = _inflater.decompressobj(wbits)
+            stream = inflater.decompressobj(wbits)
             # One byte more than declared shows that there are too many.
             parts.append(stream.decompress(data, left + 1))
             left -= len(parts[-1])
@@ -213,7 +207,7 @@ def _unpacked(data: bytes, size: int, path: str | Path, wbits: int = 31) -> byte
             if not stream.eof:
                 raise MaskError(path, _length_text(size - left, size))
             data = stream.unused_data
-    except (_inflater.error, zlib.error) as error:
+    except (inflater.error, zlib.error) as error:
         raise MaskError(path, f"is damaged: {error}") from error
     if left:
         raise MaskError(path, _length_text(size - left, size))

@@ -142,6 +142,7 @@ class Protocol:
             "only classes in the truth take part" if self.over == "truth" else "",
             "a mean without any class is 0" if self.empty == "zero" else "",
             "a class that is ignored takes no part" if self.ignored == "exclude" else "",
+            "groups leave out truth of no group" if self.groups == "grouped" else "",
         ]
         return "; ".join(part for part in parts if part)
 
@@ -262,7 +263,7 @@ class Protocol:
         return self.divide(filled.sum(-1), part.sum(-1))
 
     def divide(self, total: Any, number: Any) -> Floats:
-        """Divide sums of values by how many there are; a mean over nothing is what is said."""
+        """Divide sums of values by their number; a mean over nothing is NaN, or 0 by ``empty``."""
         means = ratio(total, number)
         return np.where(np.asarray(number) == 0, 0.0, means) if self.empty == "zero" else means
 
