@@ -23,7 +23,7 @@ def files(root: Path) -> list[str]:
     return sorted(path.relative_to(root).as_posix() for path in found)
 
 
-def expected(name: str) -> dict:
+def answers_of(name: str) -> dict:
     return json.loads((FIXTURES / name / "expected.json").read_text(encoding="utf-8"))
 
 
@@ -129,7 +129,7 @@ def fractions(numbers: dict) -> dict:
 def test_expected_numbers_of_counted_sets(name):
     folder = FIXTURES / name
     classes = len(tomllib.loads((folder / "labels.toml").read_text())["classes"])
-    for pred, numbers in expected(name)["preds"].items():
+    for pred, numbers in answers_of(name)["preds"].items():
         total = count(np.array([]), np.array([]), classes)
         assert sorted(numbers["images"]) == sorted(p.stem for p in (folder / pred).iterdir())
         for path in (folder / "truth").iterdir():
@@ -141,7 +141,7 @@ def test_expected_numbers_of_counted_sets(name):
 
 
 def test_pooled_and_averaged_differ():
-    numbers = expected("pooled_vs_mean")["preds"]["pred"]
+    numbers = answers_of("pooled_vs_mean")["preds"]["pred"]
     images = [fractions(image)["iou"] for image in numbers["images"].values()]
     averaged = [sum(column) / 2 for column in zip(*images, strict=True)]
     assert averaged == fractions(numbers["averaged"])["iou"]
@@ -155,7 +155,7 @@ def test_pooled_and_averaged_differ():
     [("imbalance", "lazy", "trying"), ("streets", "model_a", "model_b")],
 )
 def test_the_more_accurate_prediction_has_the_worse_mean_iou(name, accurate, better):
-    preds = expected(name)["preds"]
+    preds = answers_of(name)["preds"]
     for numbers in preds.values():
         numbers["total"].setdefault("unassigned", [0] * len(numbers["total"]["matrix"]))
     first, second = (derive(preds[pred]["total"]) for pred in (accurate, better))
@@ -164,7 +164,7 @@ def test_the_more_accurate_prediction_has_the_worse_mean_iou(name, accurate, bet
 
 
 def test_every_hostile_file_has_an_answer_and_a_line_in_the_readme():
-    answers = expected("hostile")
+    answers = answers_of("hostile")
     present = {path.name for path in (FIXTURES / "hostile").iterdir()}
     assert set(answers) == present - {"labels.toml", "expected.json"}
     readme = (FIXTURES / "README.md").read_text(encoding="utf-8")
@@ -195,7 +195,7 @@ def test_readable_images_hold_the_expected_pixels(name, mode):
     if mode == "LA":
         assert (pixels[..., 1] == 255).all()
         pixels = pixels[..., 0]
-    assert pixels.astype(int).tolist() == expected("hostile")[name]["pixels"]
+    assert pixels.astype(int).tolist() == answers_of("hostile")[name]["pixels"]
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_readable_colors_are_those_of_the_label_set(name, key):
     with hostile(name) as image:
         pixels = np.array(image)
     found = [[values[f"#{bytes(p[:3]).hex()}"] for p in row] for row in pixels]
-    assert found == expected("hostile")[name][key]
+    assert found == answers_of("hostile")[name][key]
 
 
 @pytest.mark.parametrize(
@@ -265,4 +265,4 @@ def test_arrays():
     with np.load(folder / "two_arrays.npz") as arrays:
         assert sorted(arrays.files) == ["truth", "weight"]
     with np.load(folder / "one_array.npz") as arrays:
-        assert arrays["truth"].tolist() == expected("hostile")["one_array.npz"]["pixels"]
+        assert arrays["truth"].tolist() == answers_of("hostile")["one_array.npz"]["pixels"]

@@ -59,16 +59,16 @@ def everything(folder, *missing, required=""):
 
 
 @pytest.fixture(scope="module")
-def expected(tmp_path_factory):
+def printed_by_all(tmp_path_factory):
     done = everything(tmp_path_factory.mktemp("all"))
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 @pytest.mark.parametrize("missing", [(name,) for name in PARTS] + [tuple(PARTS)])
-def test_the_same_comes_out_without(missing, expected, tmp_path):
+def test_the_same_comes_out_without(missing, printed_by_all, tmp_path):
     done = everything(tmp_path, *missing)
-    assert done.stdout == expected
+    assert done.stdout == printed_by_all
     for name, part in PARTS.items():
         said = done.stderr.count(f"{part.what} is not compiled in this installation: ")
         assert said == (name in missing), done.stderr

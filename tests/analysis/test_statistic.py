@@ -21,28 +21,28 @@ COUNTS = Tally(TABLES).counts
 UNITS = units_of(3)
 
 
-def score(**options):
+def values_of(**options):
     return statistic(COUNTS, units=UNITS, **options).values
 
 
 def test_data_set_by_hand():
     # TP 17, 6, 5; unions 6+2+1+1 + 8+1 + 3+2+1, 2+4+1 + 0 + 4, 1 + 0 + 6
     expected = [17 / 25, 6 / 11, 5 / 7]
-    assert score() == pytest.approx([np.mean(expected), *expected])
+    assert values_of() == pytest.approx([np.mean(expected), *expected])
 
 
 def test_image_by_hand():
     # Per image over the classes in its truth.
     per_image = [(6 / 10 + 4 / 7) / 2, 8 / 9, (3 / 6 + 2 / 4 + 5 / 6) / 3]
-    found = score(aggregate="I")
+    found = values_of(aggregate="I")
     assert found[0] == pytest.approx(np.mean(per_image))
     assert found[1:] == pytest.approx([(6 / 10 + 8 / 9 + 3 / 6) / 3, (4 / 7 + 2 / 4) / 2, 5 / 6])
 
 
 def test_class_by_hand():
     classes = [(6 / 10 + 8 / 9 + 3 / 6) / 3, (4 / 7 + 2 / 4) / 2, 5 / 6]
-    assert score(aggregate="C") == pytest.approx([np.mean(classes), *classes])
-    assert score(aggregate="C", include=[True, True, False])[0] == pytest.approx(
+    assert values_of(aggregate="C") == pytest.approx([np.mean(classes), *classes])
+    assert values_of(aggregate="C", include=[True, True, False])[0] == pytest.approx(
         np.mean(classes[:2])
     )
 
@@ -53,17 +53,17 @@ def test_every_protocol(name, include):
     total = COUNTS.summed()
     for metric in ("iou", "recall"):
         expected = PROTOCOLS[name].mean(METRICS[metric], total, include=include, per_image=COUNTS)
-        found = score(metric=metric, protocol=name, include=include)
+        found = values_of(metric=metric, protocol=name, include=include)
         assert found[0] == pytest.approx(expected.value, nan_ok=True)
 
 
 def test_metrics_by_name_alias_and_function():
-    assert score(metric="mean_iou") == pytest.approx(score(metric=iou))
+    assert values_of(metric="mean_iou") == pytest.approx(values_of(metric=iou))
     total = COUNTS.summed()
-    assert score(metric="pixel_accuracy") == pytest.approx([float(pixel_accuracy(total))])
-    assert score(metric=mean_iou) == pytest.approx([float(mean_iou(total))])
+    assert values_of(metric="pixel_accuracy") == pytest.approx([float(pixel_accuracy(total))])
+    assert values_of(metric=mean_iou) == pytest.approx([float(mean_iou(total))])
     per_image = pixel_accuracy(COUNTS)
-    assert score(metric="pixel_accuracy", aggregate="I") == pytest.approx([per_image.mean()])
+    assert values_of(metric="pixel_accuracy", aggregate="I") == pytest.approx([per_image.mean()])
 
 
 @pytest.mark.parametrize("groups", [None, tuple("aba")])
@@ -120,7 +120,7 @@ def test_products_are_exact_beyond_float():
 )
 def test_refusals(options, message):
     with pytest.raises(ValueError, match=message):
-        score(**options)
+        values_of(**options)
 
 
 def test_counts_must_fit_the_units():

@@ -5,6 +5,7 @@ import sqlite3
 
 import numpy as np
 import pytest
+from mask_files import score_pairs, write_pairs
 from PIL import Image
 
 import segiou
@@ -35,20 +36,14 @@ def pairs():
 
 @pytest.fixture
 def folders(pairs, tmp_path):
-    for side, masks in zip(("truth", "pred"), pairs, strict=True):
-        (tmp_path / side).mkdir()
-        for i, mask in enumerate(masks):
-            Image.fromarray(mask).save(tmp_path / side / f"{i}.png")
-    return tmp_path
+    return write_pairs(tmp_path, *pairs)
 
 
 def from_folders(folders, **options):
-    return segiou.score_folder(
-        folders / "truth", folders / "pred", labels=LABELS, ignore=255, **options
-    )
+    return score_pairs(folders, labels=LABELS, ignore=255, **options)
 
 
-def expected(pairs):
+def counted_at_once(pairs):
     boundaries = BoundaryAccumulator(3, ignore=255, options=OPTIONS)
     boundaries.update(*pairs, batch=True)
     return boundaries.counts
@@ -68,7 +63,7 @@ def test_a_volume_is_refused_and_not_cut_into_slices(pairs, tmp_path):
 def test_arrays_and_folders_count_what_the_accumulator_does(pairs, folders):
     run = segiou.score(*pairs, labels=LABELS, ignore=255, boundary=OPTIONS)
     assert run.boundary.table.shape[0] == 6
-    assert run.boundary.summed() == expected(pairs)
+    assert run.boundary.summed() == counted_at_once(pairs)
     for how in ({}, {"run": folders / "r.sqlite"}, {"processes": 1}):
         assert from_folders(folders, boundary=OPTIONS, **how).boundary == run.boundary
     assert run.band_counts.tp.shape == (6, 3)
@@ -82,7 +77,7 @@ def test_scores_and_masks_of_valid_pixels_are_measured(pairs):
     truths, valid = np.where(truths == 255, 0, truths), truths != 255
     scores = np.eye(3)[preds].transpose(0, 3, 1, 2)
     run = segiou.score(truths, scores, labels=3, argmax=0, mask=valid, boundary=OPTIONS)
-    assert run.boundary.summed() == expected(pairs)
+    assert run.boundary.summed() == counted_at_once(pairs)
     soft = segiou.score([[0, 1], [0, 1]], [[0.2, 0.9], [0.1, 0.7]], labels=2, threshold=0.5,
                         boundary=OPTIONS)  # fmt: skip
     assert boundary_iou(soft.boundary[0])[0].tolist() == [1.0, 1.0]

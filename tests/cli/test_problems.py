@@ -7,28 +7,22 @@ import json
 import os
 from pathlib import Path
 
-import numpy as np
 import pytest
-from PIL import Image
+from mask_files import write_mask
 
 from segiou.cli.main import main
 
 STREETS = Path(__file__).parents[2] / "fixtures" / "streets"
 
 
-def write(path: Path, array) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    Image.fromarray(np.uint8(array)).save(path)
-
-
 @pytest.fixture
 def many(tmp_path):
     """Thirty pairs whose truth has the undeclared value 9, and one good pair."""
     for i in range(30):
-        write(tmp_path / "truth" / f"{i:02}.png", [[0, 1, 9]])
-        write(tmp_path / "pred" / f"{i:02}.png", [[0, 1, 1]])
+        write_mask(tmp_path / "truth" / f"{i:02}.png", [[0, 1, 9]])
+        write_mask(tmp_path / "pred" / f"{i:02}.png", [[0, 1, 1]])
     for side in ("truth", "pred"):
-        write(tmp_path / side / "good.png", [[0, 1]])
+        write_mask(tmp_path / side / "good.png", [[0, 1]])
     return ["score", str(tmp_path / "truth"), str(tmp_path / "pred"), "--labels", "2"]
 
 
@@ -64,8 +58,8 @@ def test_left_out_pairs_are_told_together_from_a_run_file_too(many, capsys, tmp_
 
 
 def test_a_file_without_problems_says_so(capsys, tmp_path):
-    write(tmp_path / "t.png", [[0, 1]])
-    write(tmp_path / "p.png", [[0, 1]])
+    write_mask(tmp_path / "t.png", [[0, 1]])
+    write_mask(tmp_path / "p.png", [[0, 1]])
     pair = [str(tmp_path / "t.png"), str(tmp_path / "p.png"), "--labels", "2"]
     assert main(["score", *pair, "--problems", str(tmp_path / "x.csv")]) == 0
     assert (tmp_path / "x.csv").read_text() == "file,problem\n"
@@ -73,8 +67,8 @@ def test_a_file_without_problems_says_so(capsys, tmp_path):
 
 def test_names_cannot_break_lines_or_move_the_cursor(capsys, tmp_path):
     name = "a\nb\x1b[2J.png"
-    write(tmp_path / "truth" / name, [[0, 9]])
-    write(tmp_path / "pred" / name, [[0, 1]])
+    write_mask(tmp_path / "truth" / name, [[0, 9]])
+    write_mask(tmp_path / "pred" / name, [[0, 1]])
     command = ["score", str(tmp_path / "truth"), str(tmp_path / "pred"), "--labels", "2"]
     assert main(command) == 3
     said = capsys.readouterr().err
@@ -121,7 +115,7 @@ def test_names_of_classes_and_paths_cannot_move_the_cursor(capsys, tmp_path, mon
     Path("evil.toml").write_text(EVIL)
     for side in ("truth", "pred"):
         for i in range(2):
-            write(tmp_path / side / f"f\x1b[31m{i}.png", [[0, 1, 2], [i, 1, 0]])
+            write_mask(tmp_path / side / f"f\x1b[31m{i}.png", [[0, 1, 2], [i, 1, 0]])
     assert main(["score", "truth", "pred", "--labels", "evil.toml", "--run", "run"]) == 0
     capsys.readouterr()
     main(command)
@@ -156,10 +150,10 @@ def test_a_part_without_pairs_is_empty_and_merges(capsys, tmp_path):
 def test_names_that_are_no_unicode_come_through(capsys, tmp_path):
     name = os.fsdecode(b"\xff.png")
     try:
-        write(tmp_path / "truth" / name, [[0, 1]])
+        write_mask(tmp_path / "truth" / name, [[0, 1]])
     except OSError:
         pytest.skip("this file system takes Unicode only")
-    write(tmp_path / "pred" / name, [[0, 1]])
+    write_mask(tmp_path / "pred" / name, [[0, 1]])
     (tmp_path / "truth" / os.fsdecode(b"\xfe.png")).write_bytes(b"broken")
     assert main(["inspect", str(tmp_path / "truth"), "--format", "json"]) == 3
     shown = json.loads(capsys.readouterr().out)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from mask_files import write_pairs
 from PIL import Image
 
 from segiou.cli.main import main
@@ -183,32 +184,30 @@ def test_tables_of_groups_that_cannot_be_read(capsys, tmp_path, content, said):
     assert said in found and str(table) in found
 
 
-def folders(root: Path, *names: str) -> list[str]:
+def broken_pairs(root: Path, *names: str) -> list[str]:
     """Pairs whose predictions are broken: reading one would be an error of its own."""
-    for side in ("truth", "pred"):
-        (root / side).mkdir()
-        for name in names:
-            Image.fromarray(np.uint8([[0, 1]])).save(root / side / f"{name}.png")
+    masks = {name: [[0, 1]] for name in names}
+    write_pairs(root, masks, masks)
     for name in names:
         (root / "pred" / f"{name}.png").write_bytes(b"broken")
     return ["score", str(root / "truth"), str(root / "pred"), "--labels", "2"]
 
 
 def test_intervals_over_one_image(capsys, tmp_path):
-    said = refused(capsys, [*folders(tmp_path, "a"), "--intervals"])
+    said = refused(capsys, [*broken_pairs(tmp_path, "a"), "--intervals"])
     assert "there is 1 image to resample and at least 2 are needed" in said
     assert "leave out --intervals, --group-by and --blocks, or score more images" in said
 
 
 def test_intervals_over_one_group(capsys, tmp_path):
-    command = folders(tmp_path, "a_1", "a_2")
+    command = broken_pairs(tmp_path, "a_1", "a_2")
     assert "there is 1 group to resample" in refused(capsys, [*command, "--group-by", "^."])
     assert "is not found in a_1" in refused(capsys, [*command, "--group-by", "^b"])
     assert main([*command, "--intervals"]) == 3
 
 
 def test_no_run_file_is_made_for_a_command_that_is_refused(capsys, tmp_path):
-    command = folders(tmp_path, "a")
+    command = broken_pairs(tmp_path, "a")
     refused(capsys, [*command, "--intervals", "--run", tmp_path / "r.sqlite"])
     assert not (tmp_path / "r.sqlite").exists()
 

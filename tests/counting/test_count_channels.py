@@ -24,7 +24,7 @@ backends = pytest.mark.parametrize(
 )
 
 
-def expected(truth, pred, axis, valid=None):
+def by_numpy(truth, pred, axis, valid=None):
     """Counts by the NumPy expressions that everybody writes."""
     t, p = np.moveaxis(truth, axis, 0) != 0, np.moveaxis(pred, axis, 0) != 0
     v = np.ones(t.shape, bool) if valid is None else np.moveaxis(valid, axis, 0)
@@ -61,9 +61,9 @@ def test_any_shape_and_axis(data):
     dtype = data.draw(st.sampled_from(["?", "u1", "i1", ">i2", "u4", "<i8"]))
     bits = hnp.arrays(np.dtype(dtype), shape, elements=st.integers(0, 1).map(np.dtype(dtype).type))
     truth, pred = data.draw(bits), data.draw(bits)
-    assert count_channels(truth, pred, axis=axis) == expected(truth, pred, axis)
+    assert count_channels(truth, pred, axis=axis) == by_numpy(truth, pred, axis)
     swapped = count_channels(pred, truth, axis=axis)
-    assert swapped == expected(pred, truth, axis)
+    assert swapped == by_numpy(pred, truth, axis)
 
 
 # Sizes around what is added up in one byte (255 rows) and in one row (512 bytes).
@@ -90,7 +90,7 @@ def test_long_runs_do_not_overflow_a_byte(count_bytes, outer, channels, inner, d
     truth, pred = rng.random((2, outer, channels, inner)) < density
     totals = np.ones((3, channels), np.int64)
     assert count_bytes(truth, pred, outer, channels, inner, totals) is True
-    counts = expected(truth, pred, 1)
+    counts = by_numpy(truth, pred, 1)
     np.testing.assert_array_equal(totals - 1, [counts.tp, counts.truth, counts.pred])
 
 
@@ -142,21 +142,21 @@ def test_channel_axis_first_last_and_with_a_batch_agree(backend):
     )
     images = [count_channels(t, p, axis=0) for t, p in zip(truth, pred, strict=True)]
     assert batch == last == images[0] + images[1] + images[2] + images[3]
-    assert batch == expected(truth, pred, 1)
+    assert batch == by_numpy(truth, pred, 1)
 
 
 def test_layouts_that_are_not_contiguous(backend):
     rng = np.random.default_rng(2)
     truth, pred = (rng.random((2, 9, 8, 30)) < 0.5).astype(np.uint8)
-    want = expected(truth, pred, 0)
+    want = by_numpy(truth, pred, 0)
     assert count_channels(np.asfortranarray(truth), pred, axis=0) == want
     assert count_channels(np.asfortranarray(truth), np.asfortranarray(pred), axis=0) == want
     assert count_channels(truth[::-1], pred[::-1], axis=0) == want[::-1]
-    assert count_channels(truth[:, ::2, 1::3], pred[:, ::2, 1::3], axis=0) == expected(
+    assert count_channels(truth[:, ::2, 1::3], pred[:, ::2, 1::3], axis=0) == by_numpy(
         truth[:, ::2, 1::3], pred[:, ::2, 1::3], 0
     )
     constant = np.broadcast_to(np.ones((), bool), truth.shape)
-    assert count_channels(constant, pred, axis=0) == expected(constant, pred, 0)
+    assert count_channels(constant, pred, axis=0) == by_numpy(constant, pred, 0)
 
 
 def test_many_blocks_are_the_same_as_one(backend, monkeypatch):
@@ -166,7 +166,7 @@ def test_many_blocks_are_the_same_as_one(backend, monkeypatch):
     whole = count_channels(truth, pred, axis=0, mask=mask)
     monkeypatch.setattr(channels_module, "_BLOCK_VALUES", 64)
     assert count_channels(truth, pred, axis=0, mask=mask) == whole
-    assert whole == expected(truth, pred, 0, np.broadcast_to(mask, truth.shape))
+    assert whole == by_numpy(truth, pred, 0, np.broadcast_to(mask, truth.shape))
 
 
 def test_the_callers_arrays_stay_as_they_are(backend):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
+from mask_files import write_mask
 
 import segiou
 from segiou.scoring.pairings import DataError
@@ -55,8 +55,7 @@ def test_a_second_opinion_that_cannot_fail_would_be_none():
 
 
 def save(path: Path, value: int = 1) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    Image.fromarray(np.full((3, 4), value, dtype=np.uint8)).save(path)
+    write_mask(path, np.full((3, 4), value))
 
 
 ODD_NAMES = [

@@ -7,7 +7,7 @@ from html import unescape
 
 import numpy as np
 import pytest
-from PIL import Image
+from mask_files import score_pairs, write_masks, write_pairs
 
 import segiou
 from segiou.accumulators.channel_counts import ChannelCounts
@@ -20,26 +20,16 @@ from segiou.report.report_page import render_report, write_html
 HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "</style>", "{{ 7*7 }}"]
 
 
-def save(folder, arrays):
-    folder.mkdir(parents=True)
-    for name, array in arrays.items():
-        Image.fromarray(array).save(folder / f"{name}.png")
-
-
 @pytest.fixture
 def folders(tmp_path):
     rng = np.random.default_rng(0)
     truth = {f"{i:02}": rng.integers(0, 4, (6, 9), dtype=np.uint8) for i in range(5)}
     pred = {k: np.where(rng.random(a.shape) < 0.3, 0, a).astype(np.uint8) for k, a in truth.items()}
-    save(tmp_path / "truth", truth)
-    save(tmp_path / "pred", pred)
-    return tmp_path
+    return write_pairs(tmp_path, truth, pred)
 
 
 def score(folders, names=("a", "b", "c", "d"), **options):
-    return segiou.score_folder(
-        folders / "truth", folders / "pred", labels=segiou.LabelSet.from_names(names), **options
-    )
+    return score_pairs(folders, labels=segiou.LabelSet.from_names(names), **options)
 
 
 def text_of(page):
@@ -101,9 +91,8 @@ def test_page_stays_small_for_19_classes_and_24_images(tmp_path):
         truth[f"{i:02}"] = blocks
         pred[f"{i:02}"] = np.where(rng.random(blocks.shape) < 0.2, noise, blocks).astype(np.uint8)
         images[f"{i:02}"] = rng.integers(0, 255, (*blocks.shape, 3), dtype=np.uint8)
-    save(tmp_path / "truth", truth)
-    save(tmp_path / "pred", pred)
-    save(tmp_path / "images", images)
+    write_pairs(tmp_path, truth, pred)
+    write_masks(tmp_path / "images", images)
     run = segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=19)
     page = run.to_html(images=tmp_path / "images")
     assert page.count('class="under"') == 24
@@ -119,7 +108,7 @@ def test_gone_files_are_said(folders):
 
 
 def test_images_are_found_by_name_and_their_absence_said(folders):
-    save(folders / "images", {"01": np.zeros((12, 18, 3), np.uint8)})
+    write_masks(folders / "images", {"01": np.zeros((12, 18, 3), np.uint8)})
     run = score(folders)
     page = run.to_html(images=folders / "images")
     # Where an image has no file there is no empty panel.
@@ -198,7 +187,7 @@ def test_command_makes_the_report_again(folders):
 
 
 def test_python_makes_the_same_page_again(folders, monkeypatch):
-    save(folders / "images", {"01": np.zeros((12, 18, 3), np.uint8)})
+    write_masks(folders / "images", {"01": np.zeros((12, 18, 3), np.uint8)})
     monkeypatch.chdir(folders)
     with pytest.warns(UserWarning, match="ignored values belong"):
         run = segiou.score_folder("truth", "pred", labels=4, ignore=3, exclude=["1"])

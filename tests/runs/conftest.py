@@ -2,41 +2,33 @@
 
 from __future__ import annotations
 
-import os
+from functools import partial
 from pathlib import Path
 
+import mask_files
 import numpy as np
 import pytest
-from PIL import Image
-
-import segiou
 
 LABELS = ["void", "road", "car", "tree"]
 #: Long enough ago that no clock takes it for a change of just now.
 LONG_AGO = 1_600_000_000_000_000_000
 
 
-def save(path: Path, values, *, when: int = LONG_AGO) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    Image.fromarray(np.asarray(values, dtype=np.uint8)).save(path)
-    os.utime(path, ns=(when, when))
-
-
 @pytest.fixture
 def write_mask():
     """Write a mask as a file that nobody has changed for long."""
-    return save
+    return partial(mask_files.write_mask, when=LONG_AGO)
 
 
 @pytest.fixture
-def folders(tmp_path):
+def folders(tmp_path, write_mask):
     """Twelve pairs of masks of 6 × 8 pixels, in ``truth`` and ``pred``."""
     rng = np.random.default_rng(0)
     for i in range(12):
         truth = rng.integers(0, 4, (6, 8))
         noise = np.where(rng.random((6, 8)) < 0.3, rng.integers(0, 4, (6, 8)), truth)
-        save(tmp_path / "truth" / f"scene{i % 3}" / f"{i:02d}.png", truth)
-        save(tmp_path / "pred" / f"scene{i % 3}" / f"{i:02d}.png", noise)
+        write_mask(tmp_path / "truth" / f"scene{i % 3}" / f"{i:02d}.png", truth)
+        write_mask(tmp_path / "pred" / f"scene{i % 3}" / f"{i:02d}.png", noise)
     return tmp_path
 
 
@@ -46,7 +38,7 @@ def score(folders):
 
     def do(**options):
         options = {"labels": LABELS, **options}
-        return segiou.score_folder(folders / "truth", folders / "pred", **options)
+        return mask_files.score_pairs(folders, **options)
 
     return do
 

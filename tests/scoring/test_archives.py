@@ -7,11 +7,12 @@ import shutil
 import struct
 import tarfile
 import zipfile
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
+from mask_files import png
 
 import segiou
 from segiou.masks import archives
@@ -20,9 +21,7 @@ from segiou.masks.remote import RemoteFolder
 from segiou.masks.sources import LocalFolder, open_source
 from segiou.scoring.pairings import DataError
 
-
-def score(truth, pred, **options):
-    return segiou.score_folder(truth, pred, labels=4, **options)
+scored = partial(segiou.score_folder, labels=4)
 
 
 @pytest.mark.parametrize(
@@ -36,20 +35,20 @@ def score(truth, pred, **options):
     ],
 )
 def test_archives_score_without_unpacking(packed, expected, truth, pred):
-    run = score(packed / truth, packed / pred)
+    run = scored(packed / truth, packed / pred)
     assert run.total() == expected
     assert run.images[0].truth.startswith(f"{packed}/{truth}/"[:-1])
 
 
 def test_an_archive_goes_with_a_folder_in_other_processes(packed, masks, expected, tmp_path):
-    run = score(packed / "truth.zip", masks / "pred", processes=2, run=tmp_path / "r.sqlite")
+    run = scored(packed / "truth.zip", masks / "pred", processes=2, run=tmp_path / "r.sqlite")
     assert run.total() == expected
 
 
 def test_a_run_of_archives_goes_on(packed, tmp_path, monkeypatch):
     archive = tmp_path / "pred.zip"
     shutil.copy(packed / "pred.zip", archive)
-    first = score(packed / "truth.tar", archive, run=tmp_path / "r.sqlite").total()
+    first = scored(packed / "truth.tar", archive, run=tmp_path / "r.sqlite").total()
     read = []
     original = ArchiveFolder.read
     monkeypatch.setattr(
@@ -62,15 +61,9 @@ def test_a_run_of_archives_goes_on(packed, tmp_path, monkeypatch):
             if name == "07.png":
                 data = old.read("08.png")
             new.writestr(name, data)
-    run = score(packed / "truth.tar", archive, run=tmp_path / "r.sqlite")
+    run = scored(packed / "truth.tar", archive, run=tmp_path / "r.sqlite")
     assert sorted(Path(p).name for p in read) == ["07.png", "07.png"]
     assert run.total() != first
-
-
-def png(values) -> bytes:
-    out = io.BytesIO()
-    Image.fromarray(np.asarray(values, dtype=np.uint8)).save(out, "PNG")
-    return out.getvalue()
 
 
 def zip_of(path: Path, members) -> Path:
@@ -91,7 +84,9 @@ def test_names_that_climb_out_of_the_archive_are_keys_and_no_more(tmp_path):
                 archive.addfile(member, io.BytesIO(png([[1]])))
     before = sorted(tmp_path.rglob("*"))
     for kind in ("zip", "tar"):
-        run = score(tmp_path / f"t.{kind}", tmp_path / f"p.{kind}", run=tmp_path / f"{kind}.sqlite")
+        run = scored(
+            tmp_path / f"t.{kind}", tmp_path / f"p.{kind}", run=tmp_path / f"{kind}.sqlite"
+        )
         assert len(run) == 5
         assert {image.truth.rpartition("/")[2] for image in run} >= {"climb.png", "root.png"}
     assert sorted(p for p in tmp_path.rglob("*") if p.suffix != ".sqlite") == before
@@ -107,7 +102,7 @@ def test_links_and_devices_in_a_tar_are_no_masks(tmp_path):
         member.size = len(png([[1]]))
         archive.addfile(member, io.BytesIO(png([[1]])))
     zip_of(tmp_path / "p.zip", [("real.png", png([[1]]))])
-    assert list(score(tmp_path / "t.tar", tmp_path / "p.zip").ids) == ["real"]
+    assert list(scored(tmp_path / "t.tar", tmp_path / "p.zip").ids) == ["real"]
 
 
 def test_a_zip_bomb_is_refused_by_what_it_declares(tmp_path, monkeypatch):
@@ -116,7 +111,7 @@ def test_a_zip_bomb_is_refused_by_what_it_declares(tmp_path, monkeypatch):
         archive.writestr("a.png", bytes(2 << 20))
     zip_of(tmp_path / "t.zip", [("a.png", png([[1]]))])
     with pytest.raises(DataError, match=r"p.zip/a.png: declares 2097152 bytes, more than a mask"):
-        score(tmp_path / "t.zip", tmp_path / "p.zip")
+        scored(tmp_path / "t.zip", tmp_path / "p.zip")
 
 
 def test_a_member_larger_than_it_declares_is_damaged(tmp_path):
@@ -128,7 +123,7 @@ def test_a_member_larger_than_it_declares_is_damaged(tmp_path):
     (tmp_path / "p.zip").write_bytes(data)
     zip_of(tmp_path / "t.zip", [("a.png", png([[1]]))])
     with pytest.raises(DataError, match=r"p.zip/a.png: .* holds more than the 1000 bytes"):
-        score(tmp_path / "t.zip", tmp_path / "p.zip")
+        scored(tmp_path / "t.zip", tmp_path / "p.zip")
 
 
 def test_a_compressed_tar_that_grows_without_end_is_stopped(tmp_path, monkeypatch):
@@ -139,7 +134,7 @@ def test_a_compressed_tar_that_grows_without_end_is_stopped(tmp_path, monkeypatc
         archive.addfile(member, io.BytesIO(bytes(8 << 20)))
     zip_of(tmp_path / "t.zip", [("a.png", png([[1]]))])
     with pytest.raises(DataError, match=r"p.tar.gz: .*unpacks to more than \d+ bytes"):
-        score(tmp_path / "t.zip", tmp_path / "p.tar.gz")
+        scored(tmp_path / "t.zip", tmp_path / "p.tar.gz")
 
 
 @pytest.mark.parametrize("name", ["p.zip", "p.tar", "p.tar.gz", "p.tar.xz"])
@@ -149,7 +144,7 @@ def test_damaged_archives_are_named(tmp_path, packed, name):
     for content in (b"", b"no archive at all", whole[: len(whole) // 2]):
         (tmp_path / name).write_bytes(content)
         with pytest.raises(DataError) as caught:
-            score(tmp_path / "t.zip", tmp_path / name)
+            scored(tmp_path / "t.zip", tmp_path / name)
         assert str(tmp_path / name) in str(caught.value) or "t.zip/a.png" in str(caught.value)
 
 
@@ -158,13 +153,13 @@ def test_one_name_twice_is_refused(tmp_path):
     with pytest.warns(UserWarning, match="Duplicate name"):
         zip_of(tmp_path / "p.zip", [("a.png", png([[1]])), ("a.png", png([[2]]))])
     with pytest.raises(DataError, match=r"p.zip: holds 'a.png' more than once"):
-        score(tmp_path / "t.zip", tmp_path / "p.zip")
+        scored(tmp_path / "t.zip", tmp_path / "p.zip")
 
 
 def test_archives_without_masks_or_not_there(tmp_path):
     zip_of(tmp_path / "t.zip", [("a.txt", b"hello"), ("__MACOSX/._a.png", b"")])
     with pytest.raises(DataError) as caught:
-        score(tmp_path / "t.zip", tmp_path / "p.tar.gz")
+        scored(tmp_path / "t.zip", tmp_path / "p.tar.gz")
     assert f"{tmp_path}/t.zip: holds no mask files" in str(caught.value)
     assert f"{tmp_path}/p.tar.gz: does not exist" in str(caught.value)
 
@@ -174,7 +169,7 @@ def test_a_tar_that_ends_in_an_npz_is_still_a_tar(tmp_path):
         np.savez(tmp_path / "a.npz", np.array([[1, 2]]))
         with tarfile.open(tmp_path / f"{side}.tar", "w") as archive:
             archive.add(tmp_path / "a.npz", "a.npz")
-    assert score(tmp_path / "t.tar", tmp_path / "p.tar").total().pixels == 2
+    assert scored(tmp_path / "t.tar", tmp_path / "p.tar").total().pixels == 2
 
 
 def test_what_a_place_is():

@@ -6,9 +6,11 @@ import os
 import signal
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from functools import partial
 
 import pytest
 from deadly_tasks import Deadly
+from mask_files import score_pairs
 
 import segiou
 from segiou._support.files import Problem
@@ -20,19 +22,17 @@ from segiou.scoring.engines import open_engine, task_of
 from segiou.scoring.job import Job
 from segiou.scoring.pair import PairScorer
 
-
-def score(masks, **options):
-    return segiou.score_folder(masks / "truth", masks / "pred", labels=4, **options)
+scored = partial(score_pairs, labels=4)
 
 
 @pytest.mark.parametrize("options", [{"workers": 1}, {"workers": 7}, {"processes": 2}])
 def test_threads_and_processes_agree(masks, expected, options):
-    assert score(masks, **options).total() == expected
+    assert scored(masks, **options).total() == expected
 
 
 def test_any_executor_does(masks, expected):
     with ThreadPoolExecutor(3) as executor:
-        assert score(masks, executor=executor).total() == expected
+        assert scored(masks, executor=executor).total() == expected
         # It is left open.
         assert executor.submit(int).result() == 0
 
@@ -51,27 +51,28 @@ class Lazily(Executor):
 
 
 def test_an_executor_of_ones_own(masks, expected):
-    assert score(masks, executor=Lazily()).total() == expected
+    assert scored(masks, executor=Lazily()).total() == expected
 
 
 def test_loky(masks, expected, required):
     loky = required("loky")
     assert (
-        score(masks, executor=lambda: loky.get_reusable_executor(max_workers=2)).total() == expected
+        scored(masks, executor=lambda: loky.get_reusable_executor(max_workers=2)).total()
+        == expected
     )
     loky.get_reusable_executor().shutdown(wait=True, kill_workers=True)
 
 
 def test_two_engines_at_once_are_refused(masks):
     with pytest.raises(ValueError, match="choose one of processes and executor"):
-        score(masks, processes=2, executor=Lazily())
+        scored(masks, processes=2, executor=Lazily())
     with pytest.raises(ValueError, match="processes must be at least 1"):
-        score(masks, processes=0)
+        scored(masks, processes=0)
 
 
 def test_progress_counts_every_pair(masks):
     seen = []
-    score(masks, progress=lambda done, total: seen.append((done, total)))
+    scored(masks, progress=lambda done, total: seen.append((done, total)))
     assert seen == [(i, 40) for i in range(1, 41)]
 
 
@@ -215,7 +216,7 @@ def cluster(required):
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
 def test_dask_by_its_address(masks, expected, cluster):
-    assert score(masks, dask=cluster.scheduler_address).total() == expected
+    assert scored(masks, dask=cluster.scheduler_address).total() == expected
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
@@ -233,7 +234,7 @@ def test_a_dask_worker_that_is_killed_loses_nothing(masks, expected, cluster, tm
                 os.kill(first, signal.SIGKILL)
 
         with client.get_executor() as executor:
-            run = score(
+            run = scored(
                 masks, executor=executor, workers=2, run=tmp_path / "r.sqlite", progress=progress
             )
         assert killed
@@ -246,4 +247,4 @@ def test_no_dask_scheduler_there_is_a_clear_error(masks, required, monkeypatch):
 
     monkeypatch.setattr(engines, "CONNECT_SECONDS", 0.3)
     with pytest.raises(ValueError, match=r"no Dask scheduler answers at 'tcp://127.0.0.1:9'"):
-        score(masks, dask="tcp://127.0.0.1:9")
+        scored(masks, dask="tcp://127.0.0.1:9")

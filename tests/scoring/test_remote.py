@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 import http.server
-import io
 import shutil
 import threading
 from functools import partial
 
 import numpy as np
 import pytest
-from PIL import Image
+from mask_files import png
 
 import segiou
 from segiou.masks.remote import RemoteFolder
 from segiou.runs.image_counts import Stamp
 from segiou.scoring.pairings import DataError
 
-
-def score(truth, pred, **options):
-    return segiou.score_folder(truth, pred, labels=4, **options)
-
-
-def png(values) -> bytes:
-    out = io.BytesIO()
-    Image.fromarray(np.asarray(values, dtype=np.uint8)).save(out, "PNG")
-    return out.getvalue()
+scored = partial(segiou.score_folder, labels=4)
 
 
 @pytest.fixture(scope="module")
@@ -57,11 +48,11 @@ def test_s3_scores_goes_on_and_sees_changes(s3, expected, tmp_path):
     client, options = s3
     places = ("s3://masks/set/truth", "s3://masks/set/pred")
     path = tmp_path / "r.sqlite"
-    run = score(*places, run=path, storage_options=options)
+    run = scored(*places, run=path, storage_options=options)
     assert run.total() == expected
     assert run.images[0].pred == "s3://masks/set/pred/00.png"
     assert "testing" not in path.read_bytes().decode("latin-1")
-    assert score(*places, storage_options=options).total() == expected
+    assert scored(*places, storage_options=options).total() == expected
 
     read = []
     original = RemoteFolder.read
@@ -74,7 +65,7 @@ def test_s3_scores_goes_on_and_sees_changes(s3, expected, tmp_path):
         patch.setattr(
             RemoteFolder, "read", lambda self, path: read.append(path) or original(self, path)
         )
-        again = score(*places, run=path, storage_options=options)
+        again = scored(*places, run=path, storage_options=options)
     assert sorted(read) == ["s3://masks/set/pred/05.png", "s3://masks/set/truth/05.png"]
     assert again.total() != expected
     assert again.total().pairs == 40
@@ -84,9 +75,9 @@ def test_s3_scores_goes_on_and_sees_changes(s3, expected, tmp_path):
 def test_what_is_not_in_the_bucket_is_named(s3, masks):
     _, options = s3
     with pytest.raises(DataError, match="s3://masks/none: holds no mask files"):
-        score("s3://masks/none", masks / "pred", storage_options=options)
+        scored("s3://masks/none", masks / "pred", storage_options=options)
     with pytest.raises(DataError, match="s3://nothing/none: "):
-        score("s3://nothing/none", masks / "pred", storage_options=options)
+        scored("s3://nothing/none", masks / "pred", storage_options=options)
 
 
 @pytest.fixture(scope="module")
@@ -115,21 +106,21 @@ def web(masks, packed):
 def test_http_and_a_zip_behind_it(web, masks, expected, required):
     required("fsspec")
     required("aiohttp")
-    assert score(f"{web}/truth/", masks / "pred").total() == expected
+    assert scored(f"{web}/truth/", masks / "pred").total() == expected
     with pytest.raises(DataError, match=f"{web}/gone: "):
-        score(f"{web}/gone", masks / "pred")
+        scored(f"{web}/gone", masks / "pred")
 
 
 def test_a_zip_by_its_address(packed, masks, expected, required):
     required("fsspec")
-    run = score(f"zip://::{packed}/truth.zip", masks / "pred")
+    run = scored(f"zip://::{packed}/truth.zip", masks / "pred")
     assert run.total() == expected
 
 
 def test_an_address_that_nothing_knows(masks, required):
     required("fsspec")
     with pytest.raises(ValueError, match="gopher://x: is no address that fsspec knows"):
-        score("gopher://x", masks / "pred")
+        scored("gopher://x", masks / "pred")
 
 
 def test_without_fsspec_the_extra_is_named(masks, monkeypatch):
@@ -147,7 +138,7 @@ def test_without_fsspec_the_extra_is_named(masks, monkeypatch):
 
     monkeypatch.setattr(remote, "import_module", missing)
     with pytest.raises(ImportError, match=r"pip install 'segiou\[remote\]'"):
-        score("s3://bucket/x", masks / "pred")
+        scored("s3://bucket/x", masks / "pred")
 
 
 def test_unknown_stamps_are_never_taken_for_unchanged():

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
+from mask_files import write_mask
 
 import segiou
 from segiou.scoring.pairings import DataError
@@ -172,22 +172,17 @@ def test_all_problems_of_a_folder_are_listed():
     assert pickle.loads(pickle.dumps(caught.value)).problems == caught.value.problems
 
 
-def write(path: Path, array) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    Image.fromarray(np.uint8(array)).save(path)
-
-
 @pytest.fixture
-def folders(tmp_path):
+def two_pairs(tmp_path):
     for name in ("a", "b"):
-        write(tmp_path / "truth" / f"{name}.png", [[0, 1], [1, 255]])
-        write(tmp_path / "pred" / f"{name}.png", [[0, 1], [0, 1]])
+        write_mask(tmp_path / "truth" / f"{name}.png", [[0, 1], [1, 255]])
+        write_mask(tmp_path / "pred" / f"{name}.png", [[0, 1], [0, 1]])
     return tmp_path / "truth", tmp_path / "pred"
 
 
-def test_sizes_must_agree_and_only_predictions_are_resized(folders):
-    truth, pred = folders
-    write(pred / "b.png", [[0, 0, 1, 1], [0, 0, 1, 1], [0, 0, 0, 0], [0, 0, 0, 0]])
+def test_sizes_must_agree_and_only_predictions_are_resized(two_pairs):
+    truth, pred = two_pairs
+    write_mask(pred / "b.png", [[0, 0, 1, 1], [0, 0, 1, 1], [0, 0, 0, 0], [0, 0, 0, 0]])
     with pytest.raises(
         DataError, match=r"b.png: is 4 × 4 pixels, but its truth is 2 × 2; .*truth/b.png\]"
     ):
@@ -196,8 +191,8 @@ def test_sizes_must_agree_and_only_predictions_are_resized(folders):
     assert run.tally(1).matrix.tolist() == [[1, 0], [1, 1]]
 
 
-def test_undeclared_values_name_file_value_count_and_mend(folders):
-    truth, pred = folders
+def test_undeclared_values_name_file_value_count_and_mend(two_pairs):
+    truth, pred = two_pairs
     with pytest.raises(DataError) as caught:
         segiou.score_folder(truth, pred, labels=2)
     first, second = caught.value.problems
@@ -207,16 +202,16 @@ def test_undeclared_values_name_file_value_count_and_mend(folders):
     assert "--ignore 255" in second.text
 
 
-def test_interpolated_masks_are_called_so(folders):
-    truth, pred = folders
-    write(pred / "a.png", np.arange(100).reshape(10, 10))
-    write(truth / "a.png", np.zeros((10, 10)))
+def test_interpolated_masks_are_called_so(two_pairs):
+    truth, pred = two_pairs
+    write_mask(pred / "a.png", np.arange(100).reshape(10, 10))
+    write_mask(truth / "a.png", np.zeros((10, 10)))
     with pytest.raises(DataError, match="resized with interpolation"):
         segiou.score_folder(truth, pred, labels=2, ignore=255)
 
 
-def test_bad_pairs_can_be_left_out_and_are_listed(folders):
-    truth, pred = folders
+def test_bad_pairs_can_be_left_out_and_are_listed(two_pairs):
+    truth, pred = two_pairs
     (pred / "b.png").write_bytes(b"no image")
     run = segiou.score_folder(truth, pred, labels=2, ignore=255, on_error="skip")
     assert run.ids == ("a",)
@@ -227,37 +222,37 @@ def test_bad_pairs_can_be_left_out_and_are_listed(folders):
         segiou.score_folder(truth, pred, labels=2, ignore=255, on_error="skip")
 
 
-def test_missing_and_extra_can_be_left_out(folders):
-    truth, pred = folders
+def test_missing_and_extra_can_be_left_out(two_pairs):
+    truth, pred = two_pairs
     (pred / "a.png").rename(pred / "z.png")
     run = segiou.score_folder(truth, pred, labels=2, ignore=255, missing="skip", extra="skip")
     assert run.ids == ("b",)
     assert [p.text for p in run.skipped] == ["has no prediction", "has no truth"]
 
 
-def test_nothing_in_common_says_how_to_pair(folders):
-    truth, pred = folders
+def test_nothing_in_common_says_how_to_pair(two_pairs):
+    truth, pred = two_pairs
     for name in ("a", "b"):
         (pred / f"{name}.png").rename(pred / f"{name}{name}x.png")
     with pytest.raises(DataError, match=r"no file goes with any other .*--pred-suffix"):
         segiou.score_folder(truth, pred, labels=2)
 
 
-def test_a_folder_against_itself_is_refused(folders):
+def test_a_folder_against_itself_is_refused(two_pairs):
     with pytest.raises(DataError, match="truth and prediction are the same"):
-        segiou.score_folder(folders[0], folders[0], labels=2)
+        segiou.score_folder(two_pairs[0], two_pairs[0], labels=2)
     with pytest.raises(DataError, match=r"gone.*does not exist"):
-        segiou.score_folder(folders[0] / "gone", folders[1], labels=2)
+        segiou.score_folder(two_pairs[0] / "gone", two_pairs[1], labels=2)
 
 
-def test_two_files_are_a_pair(folders):
-    truth, pred = folders
+def test_two_files_are_a_pair(two_pairs):
+    truth, pred = two_pairs
     run = segiou.score_folder(truth / "a.png", pred / "b.png", labels=2, ignore=255)
     assert run.ids == ("a",)
 
 
-def test_threads_and_processes_count_the_same(folders):
-    truth, pred = folders
+def test_threads_and_processes_count_the_same(two_pairs):
+    truth, pred = two_pairs
     options = {"labels": 2, "ignore": 255}
     one = segiou.score_folder(truth, pred, workers=1, **options)
     # Spawned, because a fork of a process in which JAX has started threads is unsafe.
@@ -266,10 +261,10 @@ def test_threads_and_processes_count_the_same(folders):
     assert one.images == other.images
 
 
-def test_progress_is_told(folders):
+def test_progress_is_told(two_pairs):
     seen = []
     segiou.score_folder(
-        *folders, labels=2, ignore=255, progress=lambda done, total: seen.append((done, total))
+        *two_pairs, labels=2, ignore=255, progress=lambda done, total: seen.append((done, total))
     )
     assert seen == [(1, 2), (2, 2)]
 
