@@ -37,3 +37,4 @@ from segiou.boundary.measures import (
     trimap_accuracy as trimap_accuracy,
     trimap_iou as trimap_iou,
 )
+from segiou.boundary.surfaces import surface_scores as surface_scores

@@ -1,0 +1,289 @@
+"""Surfaces of label volumes: by hand, against each tool itself, and the shared golden numbers."""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from segiou.boundary.surfaces import CONVENTIONS, surface_scores
+
+SHARED = Path(__file__).parents[2].parent / "shared" / "data" / "volumes"
+TOLERANCES = (0.0, 1.0, 2.5)
+ROUNDS = 25
+
+
+def cube(shape, start, stop):
+    volume = np.zeros(shape, np.uint8)
+    volume[tuple(slice(a, b) for a, b in zip(start, stop, strict=True))] = 1
+    return volume
+
+
+def scores_of(truth, pred, **settings):
+    return surface_scores(truth, pred, **settings)[1]
+
+
+@pytest.mark.parametrize("convention", CONVENTIONS)
+def test_equal_labels_are_no_distance_apart(convention):
+    truth = cube((6, 7, 8), (1, 2, 0), (4, 5, 8))
+    assert scores_of(truth, truth, convention=convention) == {
+        "hausdorff": 0.0,
+        "hausdorff_95": 0.0,
+        "average_surface_distance": 0.0,
+        "surface_dice": {1.0: 1.0},
+    }
+
+
+def test_two_voxels_by_hand():
+    truth, pred = cube((1, 1, 9), (0, 0, 1), (1, 1, 2)), cube((1, 1, 9), (0, 0, 5), (1, 1, 6))
+    for convention in ("medpy", "monai", "metricsreloaded"):
+        found = scores_of(
+            truth, pred, spacing=(1, 1, 0.5), tolerances=[1.9, 2], convention=convention
+        )
+        assert found == {
+            "hausdorff": 2.0,
+            "hausdorff_95": 2.0,
+            "average_surface_distance": 2.0,
+            "surface_dice": {1.9: 0.0, 2.0: 1.0},
+        }
+    # Eight corners each: four are as far from the other voxel as its far side, four less by one.
+    for convention in ("segiou", "surface-distance"):
+        found = scores_of(
+            truth, pred, spacing=(1, 1, 0.5), tolerances=[1.5, 2], convention=convention
+        )
+        assert found == {
+            "hausdorff": 2.0,
+            "hausdorff_95": 2.0,
+            "average_surface_distance": 1.75,
+            "surface_dice": {1.5: 0.5, 2.0: 1.0},
+        }
+
+
+def test_a_shift_of_two_slices_is_a_distance_of_two():
+    truth = cube((12, 12, 12), (2, 2, 2), (8, 8, 8))
+    pred = np.roll(truth, 2, axis=0)
+    for convention in CONVENTIONS:
+        assert scores_of(truth, pred, convention=convention)["hausdorff"] == 2.0
+        assert scores_of(truth, pred, spacing=3, convention=convention)["hausdorff"] == 6.0
+
+
+def test_percentiles_of_three_conventions_by_hand():
+    # Twenty voxels in a row; one of the prediction's lies ten away from them.
+    truth = np.zeros((1, 40), np.uint8)
+    truth[0, :20] = 1
+    pred = truth.copy()
+    pred[0, 29] = 1
+    found = {
+        name: scores_of(truth, pred, convention=name)["hausdorff_95"]
+        for name in ("medpy", "monai", "metricsreloaded")
+    }
+    # Of 41 distances 40 are 0, of 21 in one direction 20.
+    assert found == {"medpy": 0.0, "monai": 0.0, "metricsreloaded": 0.0}
+    pred[0, 30] = 1
+    # Of 22 distances in one direction the places 0.95 * 21 = 19.95: between 0 and 10.
+    assert scores_of(truth, pred, convention="monai")["hausdorff_95"] == pytest.approx(9.5)
+    assert scores_of(truth, pred, convention="medpy")["hausdorff_95"] == 0.0
+
+
+def test_labels_are_measured_one_by_one():
+    truth, pred = np.zeros((2, 5, 5), np.int16), np.zeros((2, 5, 5), np.int16)
+    truth[0, 1:3, 1:3], pred[0, 1:3, 1:3] = 7, 7
+    truth[1, 4, 4], pred[1, 0, 0] = -3, 300
+    found = surface_scores(truth, pred)
+    assert list(found) == [-3, 7, 300]
+    assert found[7]["hausdorff"] == 0.0
+    assert found[-3]["hausdorff"] == found[300]["hausdorff"] == math.inf
+    assert found[-3]["surface_dice"] == {1.0: 0.0}
+    assert list(surface_scores(truth, pred, labels=[7, 8])) == [7, 8]
+    assert math.isnan(surface_scores(truth, pred, labels=[8])[8]["hausdorff_95"])
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", ">i2", "uint16", "int64", ">u4"])
+def test_labels_of_any_type(dtype):
+    truth = cube((4, 5), (1, 1), (3, 3)).astype(dtype)
+    expected = {1}
+    if dtype != "bool":
+        truth[0, 0], truth[3, 4] = np.iinfo(dtype).max, np.iinfo(dtype).min
+        expected |= {int(truth[0, 0]), int(truth[3, 4])} - {0}
+    assert set(surface_scores(truth, truth[::-1][::-1])) == expected
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_arrays_are_left_alone(order):
+    truth = np.array(cube((5, 6, 7), (1, 1, 1), (4, 4, 4)), order=order)
+    truth.flags.writeable = False
+    assert scores_of(truth, truth)["hausdorff"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "settings", "what"),
+    [
+        (
+            (np.zeros((2, 3), int), np.zeros((2, 4), int)),
+            {},
+            r"shape \(2, 3\) but pred has \(2, 4\)",
+        ),
+        ((np.zeros(3, int), np.zeros(3, int)), {}, r"got shape \(3,\)"),
+        ((np.zeros((2, 2), int),) * 2, {"spacing": (1, 0)}, "spacing must be positive"),
+        ((np.zeros((2, 2), int),) * 2, {"tolerances": [-1]}, "tolerances must not be negative"),
+        ((np.zeros((2, 2), int),) * 2, {"convention": "other"}, "convention"),
+    ],
+)
+def test_what_is_refused(arguments, settings, what):
+    with pytest.raises(ValueError, match=what):
+        surface_scores(*arguments, **settings)
+
+
+def pairs(ndim):
+    """Random masks: smooth, noisy, of one voxel, at the border; with their spacings."""
+    from scipy.ndimage import gaussian_filter
+
+    rng = np.random.default_rng(ndim)
+    for i in range(ROUNDS):
+        shape = tuple(rng.integers(1, 14, ndim))
+        noise = rng.random((2, *shape))
+        if i % 3:
+            noise[1] = 0.6 * noise[0] + 0.4 * noise[1]
+            noise = np.stack([gaussian_filter(side, i % 3) for side in noise])
+        truth, pred = noise > np.quantile(noise, rng.choice([0.3, 0.7, 0.95]))
+        if i % 7 == 0:
+            truth = np.zeros(shape, bool)
+            truth[tuple(rng.integers(shape))] = True
+        if truth.any() and pred.any():
+            yield truth, pred, tuple(rng.choice([0.5, 1.0, 0.7, 3.0], ndim).tolist())
+
+
+def approx(values):
+    return pytest.approx(values, rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize("ndim", [2, 3])
+def test_medpy_agrees(ndim):
+    medpy = pytest.importorskip("medpy.metric.binary", reason="needs medpy")
+    for truth, pred, spacing in pairs(ndim):
+        found = scores_of(truth, pred, spacing=spacing, convention="medpy")
+        assert found["hausdorff"] == medpy.hd(pred, truth, spacing)
+        assert found["hausdorff_95"] == approx(medpy.hd95(pred, truth, spacing))
+        assert found["average_surface_distance"] == approx(medpy.assd(pred, truth, spacing))
+
+
+@pytest.mark.parametrize("ndim", [2, 3])
+def test_monai_agrees(ndim):
+    monai = pytest.importorskip("monai.metrics", reason="needs MONAI")
+    torch = pytest.importorskip("torch")
+    empty = np.zeros((4,) * ndim, bool)
+    full = ~empty
+    lone = [(a, b, (1.0,) * ndim) for a, b in [(empty, empty), (empty, full), (full, empty)]]
+    for truth, pred, spacing in [*pairs(ndim), *lone]:
+        found = surface_scores(
+            truth, pred, labels=[1], spacing=spacing, tolerances=TOLERANCES, convention="monai"
+        )[1]
+        given = [torch.tensor(side)[None, None].float() for side in (pred, truth)]
+        settings = {"include_background": True, "spacing": list(spacing)}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            expected = [
+                monai.compute_hausdorff_distance(*given, **settings),
+                monai.compute_hausdorff_distance(*given, percentile=95, **settings),
+                monai.compute_average_surface_distance(*given, symmetric=True, **settings),
+                *(monai.compute_surface_dice(*given, [t], **settings) for t in TOLERANCES),
+            ]
+        *distances, dice = found.values()
+        np.testing.assert_allclose([*distances, *dice.values()], np.ravel(expected), rtol=1e-5)
+
+
+@pytest.mark.parametrize("ndim", [2, 3])
+def test_surface_distance_agrees(ndim):
+    peer = pytest.importorskip("surface_distance.metrics", reason="needs surface-distance")
+    ties = 0
+    for truth, pred, spacing in pairs(ndim):
+        settings = {"spacing": spacing, "tolerances": TOLERANCES}
+        found = scores_of(truth, pred, convention="surface-distance", **settings)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            distances = peer.compute_surface_distances(truth, pred, spacing)
+        assert found["hausdorff"] == peer.compute_robust_hausdorff(distances, 100)
+        # At 95 % exactly the last digit of a sum decides, there and here.
+        robust = [peer.compute_robust_hausdorff(distances, 95 + d) for d in (-1e-9, 0, 1e-9)]
+        assert found["hausdorff_95"] in robust
+        ties += len({*robust}) > 1
+        both = peer.compute_average_surface_distance(distances)
+        assert found["average_surface_distance"] == approx(sum(both) / 2)
+        for limit, share in found["surface_dice"].items():
+            assert share == approx(peer.compute_surface_dice_at_tolerance(distances, limit))
+        ours = scores_of(truth, pred, **settings)
+        assert ours["hausdorff"] == found["hausdorff"]
+        assert ours["surface_dice"] == found["surface_dice"]
+        assert ours["hausdorff_95"] == min(robust)
+    assert ties < ROUNDS // 4
+
+
+@pytest.mark.parametrize("ndim", [2, 3])
+def test_metrics_reloaded_agrees(ndim):
+    peer = pytest.importorskip(
+        "MetricsReloaded.metrics.pairwise_measures", reason="needs MetricsReloaded"
+    )
+    for truth, pred, spacing in pairs(ndim):
+        for limit in TOLERANCES:
+            found = scores_of(
+                truth, pred, spacing=spacing, tolerances=[limit], convention="metricsreloaded"
+            )
+            measures = peer.BinaryPairwiseMeasures(
+                pred.astype(int),
+                truth.astype(int),
+                pixdim=spacing,
+                dict_args={"nsd": limit, "hd_perc": 95},
+            )
+            hausdorff, average, robust, _ = measures.measured_distance()
+            dice = measures.normalised_surface_distance()
+            expected = [hausdorff, robust, average, dice]
+            *distances, shares = found.values()
+            assert [*distances, shares[limit]] == approx(expected)
+
+
+def golden():
+    """Name, both volumes, spacing, label and what the tools give."""
+    expected = json.loads((SHARED / "surfaces.json").read_text())
+    for ndim in (2, 3):
+        folder = SHARED / "mesh"
+        names = [folder / f"example_{ndim}d_{side}_mask.nii.gz" for side in ("ref", "pred")]
+        yield (*names, 1, expected[f"MeshMetrics_example_{ndim}d"])
+    names = [SHARED / "spine" / f"{side}.nii.gz" for side in ("ref", "pred")]
+    for label, values in expected["spine"].items():
+        yield (*names, int(label), values)
+
+
+def test_golden_numbers():
+    nibabel = pytest.importorskip("nibabel", reason="needs nibabel")
+    if not SHARED.is_dir():
+        pytest.skip("the shared volumes are not beside this checkout")
+    for truth, pred, label, expected in golden():
+        image = nibabel.load(truth)
+        values = [np.asarray(nibabel.load(path).dataobj).squeeze() for path in (truth, pred)]
+        spacing = [float(step) for step in image.header.get_zooms()][: values[0].ndim]
+        found = {
+            name: surface_scores(
+                *(side.astype(np.int16) for side in values),
+                labels=[label],
+                spacing=spacing,
+                tolerances=[1, 2],
+                convention=name,
+            )[label]
+            for name in CONVENTIONS
+        }
+        medpy, theirs = expected["medpy"], expected["surface_distance"]
+        assert found["medpy"]["hausdorff"] == medpy["hd"]
+        assert found["medpy"]["hausdorff_95"] == approx(medpy["hd95"])
+        assert found["medpy"]["average_surface_distance"] == approx(medpy["assd"])
+        elements = found["surface-distance"]
+        assert elements["hausdorff"] == theirs["hd"]
+        assert elements["hausdorff_95"] == theirs["hd95"]
+        both = theirs["asd_gt_to_pred"] + theirs["asd_pred_to_gt"]
+        assert elements["average_surface_distance"] == approx(both / 2)
+        for limit, share in elements["surface_dice"].items():
+            assert share == approx(theirs[f"nsd@{limit}"])
+        assert found["monai"]["hausdorff_95"] == approx(expected["monai_formula"]["hd95"])
