@@ -38,6 +38,7 @@ for i in range(4):
 run = segiou.score_folder(
     Path(sys.argv[1], "truth"), Path(sys.argv[1], "pred"), labels=3, boundary=True
 )
+print(segiou.read_mask(path).tolist())  # one file alone
 print(run.total().matrix.tolist(), run.report().to_dict()["boundary"])
 channels = segiou.ChannelCounts(2)
 channels.update(noise.random((2, 9)) > 0.5, noise.random((2, 9)) > 0.5, axis=0)
