@@ -48,6 +48,7 @@ from segiou.analysis.statistics import (
     Statistic as Statistic,
     statistic as statistic,
 )
+from segiou.analysis.steps import NextStep as NextStep, next_steps as next_steps
 from segiou.analysis.units import (
     FEW_UNITS as FEW_UNITS,
     Groups as Groups,

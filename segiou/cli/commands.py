@@ -69,8 +69,14 @@ def explain(parsed: argparse.Namespace) -> int:
 
     check_paths(parsed)
     check_findings(parsed)
-    found = explain(_explained_run(parsed), protocol=parsed.protocol)
-    write_findings(found.to_dict, partial(render_imbalance, found), parsed)
+    run = _explained_run(parsed)
+    found = explain(run, protocol=parsed.protocol)
+    steps = run.report(parsed.protocol).next_steps
+    write_findings(
+        lambda: found.to_dict() | {"next_steps": [step.to_dict() for step in steps]},
+        partial(render_imbalance, found, steps=steps),
+        parsed,
+    )
     return 0
 
 

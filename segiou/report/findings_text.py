@@ -13,10 +13,11 @@ from rich.text import Text
 from segiou._support.files import printable
 from segiou._support.text import percent, points, signed_points, wrapped
 from segiou.report.terminal import console_of, simple_table, text_of
-from segiou.report.wording import cell
+from segiou.report.wording import cell, top_steps
 
 if TYPE_CHECKING:
     from segiou.analysis.imbalance import ClassBalance, Imbalance
+    from segiou.analysis.steps import NextStep
     from segiou.scoring.inspection import Inspection
 
 __all__ = ["render_imbalance", "render_inspection"]
@@ -32,9 +33,15 @@ _COLUMNS = (
 )
 
 
-def render_imbalance(found: Imbalance, width: int, *, color: bool) -> str:
-    """Render sentences, the split of the gap and a row a class for ``width`` columns."""
+def render_imbalance(
+    found: Imbalance, width: int, *, color: bool, steps: Sequence[NextStep] = ()
+) -> str:
+    """Render next steps, sentences, the split of the gap and the classes for ``width`` columns."""
     console = console_of(width, color=color)
+    for number, step in enumerate(top_steps(steps), 1):
+        console.print(wrapped(f"{number}. {step}", console.width))
+    if steps:
+        console.print()
     for sentence in found.sentences():
         console.print(wrapped(sentence, console.width))
     console.print()

@@ -123,6 +123,7 @@ def to_dict(report: Report) -> dict[str, Any]:
         "cohen_kappa": report.cohen_kappa,
         "majority": report.majority,
         "fine_grained": None if report.fine_grained is None else report.fine_grained.to_dict(),
+        "next_steps": [step.to_dict() for step in report.next_steps],
         "classes": report.classes,
         "groups": report.group_rows,
         **_matrix_part(report.matrix),

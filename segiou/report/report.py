@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
@@ -16,6 +16,7 @@ from segiou import metrics
 from segiou._support.arguments import check_integer, check_kind, check_path
 from segiou._support.text import percent, plural
 from segiou.analysis.baselines import majority_class, majority_counts
+from segiou.analysis.steps import NextStep, next_steps
 from segiou.counting.counts import Counts, Tally
 from segiou.counting.encoding import BACKEND
 from segiou.metrics.per_image import FineGrained, fine_grained
@@ -23,6 +24,7 @@ from segiou.metrics.protocols import Mean, Protocol
 from segiou.metrics.ratio import Floats, ratio
 from segiou.report import formats
 from segiou.report.named_scores import DEFAULT, check_scores, named_scores
+from segiou.runs.image_counts import Columns
 from segiou.runs.run import Run
 
 if TYPE_CHECKING:
@@ -142,6 +144,8 @@ class Report:
         Pairs and files that could not be scored, or lacked their counterpart.
     ids : tuple of str
         Names of the images of ``per_image``.
+    steps : tuple of NextStep, optional
+        What :attr:`next_steps` gives, where the images that they name are known.
     """
 
     class_names: tuple[str, ...]
@@ -159,6 +163,7 @@ class Report:
     worst_images: WorstImages | None = None
     left_out: int = 0
     ids: tuple[str, ...] = ()
+    steps: tuple[NextStep, ...] | None = None
 
     @cached_property
     def counts(self) -> Counts:
@@ -297,6 +302,13 @@ class Report:
         from segiou.analysis.imbalance import explain
 
         return explain(self)
+
+    @cached_property
+    def next_steps(self) -> tuple[NextStep, ...]:
+        """The errors that cost most mean IoU, the largest gain first; channels have none."""
+        if self.steps is not None or not self.matrix.size:
+            return self.steps or ()
+        return next_steps(self.tally, self.class_names, self.protocol, self.include)
 
     def interval_of(self, name: str | None = None) -> tuple[float, float] | None:
         """Interval of the IoU of a class, or of the mean; None where there is none."""
@@ -551,6 +563,8 @@ def _constant_counts(counts: Counts, says_yes: Any) -> Counts:
 #: A report whose protocol does not need the counts of every image gets them only
 #: up to this many numbers.
 _MANY_COUNTS = 1 << 24
+#: Images that a step names, at most.
+_STEP_IMAGES = 10
 
 
 def report_of(
@@ -572,12 +586,16 @@ def report_of(
     check_kind("title", title, str, "text")
     few = len(run) * run.options.num_classes <= _MANY_COUNTS
     listed = WorstImages(worst_by, tuple(run.worst(worst, by=worst_by))) if worst else None
+    tally, include = run._total.tally, protocol.include_of(run)
+    steps = next_steps(tally, run.class_names, protocol, include)
+    if few:
+        steps = _with_images(steps, run.class_names, run._images.blocks(files=False))
     return Report(
         class_names=run.class_names,
-        tally=run._total.tally,
+        tally=tally,
         pairs=len(run),
         protocol=protocol,
-        include=protocol.include_of(run),
+        include=include,
         per_image=run.counts if few or protocol.needs_images else None,
         ids=run.ids if few or protocol.needs_images else (),
         groups=run.options.groups,
@@ -586,6 +604,7 @@ def report_of(
         intervals=intervals,
         worst_images=listed,
         left_out=left_out,
+        steps=steps,
         **_boundary_part(run),
     )
 
@@ -598,3 +617,34 @@ def _boundary_part(run: Run) -> dict[str, Any]:
 
     rows = boundary_rows(total, run.class_names, include=run.include)
     return {"boundary": tuple(rows), "boundary_options": total.options.to_dict()}
+
+
+def _with_images(
+    steps: Sequence[NextStep], class_names: Sequence[str], blocks: Iterable[Columns]
+) -> tuple[NextStep, ...]:
+    """The steps with the images that hold most of their pixels."""
+    num_classes = len(class_names)
+    index = {name: i for i, name in enumerate(class_names)}
+    held: list[list[tuple[int, str]]] = [[] for _ in steps]
+    for block in blocks:
+        owner = np.repeat(np.arange(len(block)), block.sizes)
+        truth, pred = np.divmod(block.cells, num_classes + 1)
+        for step, images in zip(steps, held, strict=True):
+            chosen = truth != pred
+            if step.truth is not None:
+                chosen &= truth == index[step.truth]
+            if step.kind != "missed_class":
+                chosen &= pred == (num_classes if step.pred is None else index[step.pred])
+            sums = np.bincount(owner[chosen], block.values[chosen], minlength=len(block))
+            images += [(int(sums[i]), block.ids[i]) for i in np.flatnonzero(sums).tolist()]
+    return tuple(
+        replace(step, images=_most(images, step.pixels))
+        for step, images in zip(steps, held, strict=True)
+    )
+
+
+def _most(images: list[tuple[int, str]], pixels: int) -> tuple[str, ...]:
+    images = sorted(images, key=lambda image: -image[0])[:_STEP_IMAGES]
+    sums = np.cumsum([n for n, _ in images])
+    enough = int(np.searchsorted(2 * sums, pixels)) + 1
+    return tuple(id for _, id in images[:enough])

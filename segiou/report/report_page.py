@@ -39,6 +39,7 @@ from segiou.report.wording import (
     coefficient,
     signed,
     skipped_text,
+    top_steps,
 )
 
 if TYPE_CHECKING:
@@ -142,6 +143,7 @@ def render_report(
         **_confusion_context(report),
         **gallery_context(shown, lines),
         **making_context([("", making(report, run, PageOptions(str(images or ""), examples)))]),
+        "steps": top_steps(report.next_steps),
         "boundaries": _boundaries(report),
         "sentences": _explained(report) if imbalance is None else imbalance.sentences(),
     }
@@ -208,7 +210,7 @@ def _numbers(report: Report, bounds: Bounds, lines: list[ClassLine]) -> dict[str
         "report": report,
         "bounds": bounds,
         "scores": _scores(report, bounds),
-        "steps": gap_steps(report, bounds),
+        "gap": gap_steps(report, bounds),
         "skipped": skipped_text(report),
         "lines": lines,
         "class_names": report.class_names,

@@ -12,6 +12,7 @@ from segiou._support.text import percent, plural, points, signed_points
 
 if TYPE_CHECKING:
     from segiou.analysis.comparison import Comparison
+    from segiou.analysis.steps import NextStep
     from segiou.report.report import Report
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "score_text",
     "signed",
     "skipped_text",
+    "top_steps",
     "with_short_names",
 ]
 
@@ -192,3 +194,11 @@ def _short_names(names: Sequence[str]) -> tuple[str, ...]:
     """
     last = [name.replace("\\", "/").rstrip("/").rpartition("/")[2] for name in names]
     return tuple(last) if len(set(last)) == len(last) and all(last) else tuple(names)
+
+
+def top_steps(steps: Sequence[NextStep], number: int = 3) -> list[NextStep]:
+    """The steps that gain most, no two of the same class of the truth."""
+    first: dict[str | None, NextStep] = {}
+    for step in steps:
+        first.setdefault(step.truth, step)
+    return list(first.values())[:number]

@@ -1,0 +1,191 @@
+"""What to work on next: the points of mean IoU that each kind of error costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou._support.text import called, listed, percent, plural, points
+from segiou.counting.counts import Counts, Tally
+from segiou.metrics.per_class import iou
+from segiou.metrics.protocols import Protocol, load_protocol
+from segiou.metrics.ratio import Floats
+
+__all__ = ["NextStep", "next_steps"]
+
+Ints = NDArray[np.int64]
+#: Steps that are given.
+_STEPS = 20
+#: Cells of the matrix whose exact gain is computed, at most: the best by an estimate.
+_CANDIDATES = 1000
+#: Numbers that are computed with at once.
+_AT_ONCE = 1 << 22
+
+
+@dataclass(frozen=True, slots=True)
+class NextStep:
+    """Errors of one kind, and what mean IoU gains if exactly they are put right.
+
+    Attributes
+    ----------
+    kind : {"confusion", "missed_class", "false_class"}
+        Pixels of ``truth`` predicted as ``pred`` (None: as no class); all pixels
+        of a class that is never predicted; all pixels predicted as a class that
+        is nowhere in the truth.
+    truth, pred : str or None
+    gain : float
+        Exact difference of mean IoU, as a fraction.
+    pixels : int
+    share : float
+        Of the pixels of ``truth``, where the step has one; else of the valid pixels.
+    images : tuple of str
+        Ids of the images with most of the pixels, the most first: as many as
+        hold half of them, ten at most. Empty where no images are known.
+    """
+
+    kind: Literal["confusion", "missed_class", "false_class"]
+    truth: str | None
+    pred: str | None
+    gain: float
+    pixels: int
+    share: float
+    images: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        names = ("kind", "truth", "pred", "gain", "pixels", "share")
+        return {name: getattr(self, name) for name in names} | {"images": list(self.images)}
+
+    def __str__(self) -> str:
+        worth = f"worth {points(self.gain)} points of mean IoU"
+        if self.kind == "missed_class":
+            said = f"{called(str(self.truth))} is never predicted; to find all of it is {worth}"
+        elif self.kind == "false_class":
+            said = (
+                f"{called(str(self.pred))} is predicted on {plural(self.pixels, 'pixel')} and "
+                f"nowhere in the truth; to correct that is {worth}"
+            )
+        else:
+            answer = "no class" if self.pred is None else called(self.pred)
+            said = (
+                f"{called(str(self.truth))}: {percent(self.share)} is predicted as {answer}; to "
+                f"correct that is {worth}"
+            )
+        if not self.images:
+            return f"{said}."
+        return f"{said}. See first {listed(self.images[:3])}."
+
+
+def next_steps(
+    tally: Tally, class_names: Sequence[str], protocol: Protocol, include: NDArray[np.bool_]
+) -> tuple[NextStep, ...]:
+    """The errors that cost most mean IoU, the largest gain first.
+
+    Parameters
+    ----------
+    tally : Tally
+        Of the data set.
+    class_names : sequence of str
+    protocol : Protocol
+        One that averages over images, whose gains the counts of the data set do
+        not tell, is replaced by ``"segiou"``.
+    include : ndarray of bool, shape (C,)
+        Classes that take part in the mean.
+
+    Returns
+    -------
+    tuple of NextStep
+        Twenty at most, of those that gain anything.
+
+    Examples
+    --------
+    >>> tally = Tally.of_matrix([[8, 2], [0, 10]])
+    >>> (step,) = next_steps(tally, ["road", "car"], load_protocol("segiou"), np.ones(2, bool))
+    >>> print(step)
+    road: 20.00 % is predicted as car; to correct that is worth 18.33 points of mean IoU.
+    """
+    protocol = load_protocol("segiou") if protocol.needs_images else protocol
+    moves = _Moves(tally, protocol, include)
+    counts, names = tally.counts, [*class_names, None]
+    steps = []
+    truth, pred = moves.candidates()
+    for t, p, gain in zip(truth.tolist(), pred.tolist(), moves.gains(truth, pred), strict=True):
+        pixels = int(tally.table[t, p])
+        share = pixels / int(counts.truth[t])
+        steps.append(NextStep("confusion", names[t], names[p], float(gain), pixels, share))
+    for c in np.flatnonzero((counts.tp + counts.fp == 0) & (counts.fn > 0)).tolist():
+        gain, pixels = moves.gain_of_row(c), int(counts.fn[c])
+        steps.append(NextStep("missed_class", names[c], None, gain, pixels, 1.0))
+    for c in np.flatnonzero((counts.truth == 0) & (counts.fp > 0)).tolist():
+        gain, pixels = moves.gain_of_column(c), int(counts.fp[c])
+        share = pixels / int(tally.valid)
+        steps.append(NextStep("false_class", None, names[c], gain, pixels, share))
+    useful = [step for step in steps if step.gain > 0]
+    return tuple(sorted(useful, key=lambda step: -step.gain)[:_STEPS])
+
+
+class _Moves:
+    """Mean IoU after pixels of the matrix have been moved to its diagonal."""
+
+    def __init__(self, tally: Tally, protocol: Protocol, include: NDArray[np.bool_]) -> None:
+        self._table, self._counts = tally.table, tally.counts
+        self._protocol, self._include = protocol, include
+        self._mean = self._means(np.zeros((1, len(include)), np.int64), 0)[0]
+
+    def candidates(self) -> tuple[Ints, Ints]:
+        """Confused cells; of very many those that gain most by an estimate."""
+        truth, pred = np.nonzero(self._table)
+        wrong = truth != pred
+        truth, pred = truth[wrong], pred[wrong]
+        if len(truth) <= _CANDIDATES:
+            return truth, pred
+        pixels = self._table[truth, pred]
+        union = np.append(self._counts.tp + self._counts.fp + self._counts.fn, 1)
+        hit = np.append(self._counts.tp, 0)
+        left = np.maximum(union[pred] - pixels, 1)
+        estimate = pixels / union[truth] + hit[pred] / left - hit[pred] / union[pred]
+        best = np.sort(np.argsort(-estimate, kind="stable")[:_CANDIDATES])
+        return truth[best], pred[best]
+
+    def gains(self, truth: Ints, pred: Ints) -> Floats:
+        """What each cell alone gains."""
+        num_classes = len(self._include)
+        rows = max(1, _AT_ONCE // num_classes)
+        parts = [np.zeros(0)]
+        for start in range(0, len(truth), rows):
+            t, p = truth[start : start + rows], pred[start : start + rows]
+            found, kept = self._shifts(len(t)), np.arange(len(t))
+            found[kept, t] = self._table[t, p]
+            lost = self._shifts(len(t))
+            named = p < num_classes
+            lost[kept[named], p[named]] = self._table[t, p][named]
+            parts.append(self._means(found, lost) - self._mean)
+        return np.concatenate(parts)
+
+    def gain_of_row(self, c: int) -> float:
+        """What is gained where all pixels of a class are predicted as it."""
+        found, lost = self._shifts(1), self._table[c, :-1].copy()[None]
+        found[0, c] = self._table[c].sum() - self._table[c, c]
+        lost[0, c] = 0
+        return float(self._means(found, lost)[0] - self._mean)
+
+    def gain_of_column(self, c: int) -> float:
+        """What is gained where all pixels predicted as a class are what they are."""
+        found, lost = self._table[:, c].copy()[None], self._shifts(1)
+        found[0, c] = 0
+        lost[0, c] = found.sum()
+        return float(self._means(found, lost)[0] - self._mean)
+
+    def _shifts(self, rows: int) -> Ints:
+        return np.zeros((rows, len(self._include)), np.int64)
+
+    def _means(self, found: Ints, lost: Ints | int) -> Floats:
+        """Means where ``found`` missed pixels of each class are found, ``lost`` false ones gone."""
+        old = self._counts
+        new = Counts.trusted(old.tp + found, old.fp - lost, old.fn - found, old.tn + lost)
+        values, part = self._protocol.values_taken(iou(new), new.truth > 0, self._include)
+        return self._protocol.divide(values.sum(-1), part.sum(-1))

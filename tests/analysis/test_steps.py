@@ -1,0 +1,124 @@
+"""What to work on next: gains against recounting with the pixels put right."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import segiou
+from segiou.analysis import steps as module
+from segiou.report.wording import top_steps
+
+CAMVID = Path("/work/shared/data/camvid")
+
+
+def put_right(step, names, truths, preds):
+    """The predictions with the pixels of a step put right."""
+    fixed = []
+    for truth, pred in zip(truths, preds, strict=True):
+        chosen = truth != pred
+        if step.truth is not None:
+            chosen &= truth == names.index(step.truth)
+        if step.kind != "missed_class":
+            wanted = 99 if step.pred is None else names.index(step.pred)
+            chosen &= pred == wanted
+        fixed.append(np.where(chosen, truth, pred))
+    return fixed
+
+
+def gains_hold(truths, preds, protocol="segiou", **options):
+    run = segiou.score(truths, preds, **options)
+    report = run.report(protocol)
+    names = list(run.class_names)
+    assert report.next_steps
+    for step in report.next_steps:
+        fixed = segiou.score(truths, put_right(step, names, truths, preds), **options)
+        assert step.gain == fixed.report(protocol).mean_iou - report.mean_iou
+        assert 0 < step.gain <= 1
+    gains = [step.gain for step in report.next_steps]
+    assert gains == sorted(gains, reverse=True)
+    return report
+
+
+@pytest.mark.parametrize("protocol", ["segiou", "detectron2", "ade20k", "paddleseg"])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_gains_are_those_of_recounting(protocol, seed):
+    rng = np.random.default_rng(seed)
+    truths = list(rng.choice([0, 1, 2, 4], (3, 6, 10), p=[0.6, 0.3, 0.08, 0.02]))
+    # Class 3 is only predicted, class 4 never.
+    wrong = rng.choice([0, 1, 2, 3, 99], (3, 6, 10))
+    changed = [(rng.random(t.shape) < 0.3) | (t == 4) for t in truths]
+    preds = [np.where(*three) for three in zip(changed, wrong, truths, strict=True)]
+    options = {"labels": list("abcde"), "unassigned": "count", "exclude": "b"}
+    report = gains_hold(truths, preds, protocol, **options)
+    kinds = {step.kind for step in report.next_steps}
+    assert "missed_class" in kinds
+
+
+@pytest.mark.skipif(not CAMVID.is_dir(), reason="the CamVid frames are not here")
+@pytest.mark.parametrize("model", ["base", "small"])
+def test_gains_of_real_frames(model):
+    def read(folder):
+        return [np.asarray(Image.open(p)) for p in sorted((CAMVID / folder).iterdir())[::8]]
+
+    names = segiou.load_labels("camvid").class_names
+    gains_hold(read("truth"), read(model), labels=names, ignore=11)
+
+
+def test_a_class_that_is_nowhere_in_the_truth():
+    matrix = segiou.ConfusionMatrix(["road", "car", "bus"]).update([0, 0, 1, 1], [0, 2, 1, 2])
+    step = matrix.report().next_steps[0]
+    # Without the false pixels bus is in neither, so the mean is over two classes: 1.
+    assert (step.kind, step.truth, step.pred, step.pixels) == ("false_class", None, "bus", 2)
+    assert step.gain == 1 - (0.5 + 0.5 + 0) / 3
+    assert str(step).startswith("bus is predicted on 2 pixels and nowhere in the truth")
+
+
+def test_images_are_those_with_most_of_the_pixels():
+    truths = [[[0] * 10]] * 4
+    preds = [[[1] * n + [0] * (10 - n)] for n in (1, 5, 0, 4)]
+    run = segiou.score(truths, preds, labels=["road", "car"], ids=list("wxyz"))
+    step = next(s for s in run.report().next_steps if s.kind == "confusion")
+    assert step.images == ("x",)
+    assert "See first x." in str(step)
+    run = segiou.score(truths * 10, preds * 10, labels=["road", "car"])
+    assert len(run.report().next_steps[0].images) == 10
+
+
+def test_nothing_to_do():
+    assert segiou.ConfusionMatrix(2).update([0, 1], [0, 1]).report().next_steps == ()
+    assert segiou.ConfusionMatrix(2).report().next_steps == ()
+    assert segiou.ChannelCounts(2).report().next_steps == ()
+
+
+def test_of_very_many_cells_the_best_are_still_found(monkeypatch):
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 30, 3000)
+    pred = np.where(rng.random(3000) < 0.4, rng.integers(0, 30, 3000), truth)
+    report = segiou.ConfusionMatrix(30).update(truth, pred).report
+    every = report().next_steps
+    monkeypatch.setattr(module, "_CANDIDATES", 60)
+    monkeypatch.setattr(module, "_AT_ONCE", 90)
+    assert report().next_steps == every
+
+
+def test_the_first_steps_are_of_different_classes():
+    rng = np.random.default_rng(1)
+    truth = rng.integers(0, 5, 500)
+    report = segiou.ConfusionMatrix(5).update(truth, rng.integers(0, 5, 500)).report()
+    first = top_steps(report.next_steps)
+    assert len({step.truth for step in first}) == len(first) == 3
+    assert first[0] == report.next_steps[0]
+
+
+def test_json_and_page_hold_the_steps():
+    run = segiou.score([[[0, 0, 1]]] * 3, [[[0, 1, 1]]] * 3, labels=["<i>road", "car"])
+    report = run.report()
+    (step,) = report.to_dict()["next_steps"]
+    assert step["truth"] == "<i>road" and step["pred"] == "car" and step["kind"] == "confusion"
+    assert step["gain"] == report.next_steps[0].gain
+    assert step["images"] == ["0", "1"]
+    page = report.to_html(run=run)
+    assert "What to work on next" in page
+    assert "&lt;i&gt;road: 50.00" in page
