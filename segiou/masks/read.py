@@ -150,22 +150,7 @@ def open_mask(path: str | Path) -> RawMask:
 
 
 def from_bytes(data: bytes, path: str | Path, scratch: Scratch | None = None) -> RawMask:
-    """Read a mask from the content of its file.
-
-    Parameters
-    ----------
-    data : bytes
-    path : str or path
-        Its name, for messages only.
-    scratch : Scratch, optional
-        Memory for the values where the format can use it; they are then good
-        until it is used again.
-
-    Raises
-    ------
-    MaskError
-        As :func:`open_mask`.
-    """
+    """Read a mask from the content of its file; values in ``scratch`` last until its next use."""
     if not data:
         raise MaskError(path, "is empty (0 bytes)")
     if data[:6] == b"\x93NUMPY":
@@ -208,13 +193,7 @@ def to_labels(
 
 
 def load_npy(file: Any, size: int, path: str | Path) -> NDArray[Any]:
-    """Read an ``.npy`` file of a size in bytes; map it where a path is given.
-
-    Raises
-    ------
-    MaskError
-        If it is damaged, does not hold integers, or goes on behind its array.
-    """
+    """Read the integers of an ``.npy`` file of a size in bytes; map it where a path is given."""
     try:
         if isinstance(file, Path):
             array = np.load(file, mmap_mode="r", allow_pickle=False)
@@ -261,13 +240,7 @@ def _from_npz(data: bytes, path: str | Path) -> RawMask:
 
 
 def zip_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
-    """Unpack a member of an archive, and no more of it than it declares.
-
-    Raises
-    ------
-    zipfile.BadZipFile
-        If it holds more or less than it declares, or its checksum is wrong.
-    """
+    """Unpack a member of an archive, which must hold exactly what it declares."""
     # zipfile unpacks without a bound and ends silently at the declared size, so that it only
     # gives the packed bytes here.
     raw = copy.copy(info)
@@ -308,14 +281,7 @@ def _unpacked(packed: bytes, kind: int, most: int) -> bytes:
 
 
 def from_image(data: bytes, path: str | Path, scratch: Scratch | None = None) -> RawMask:
-    """Read an image from its content; see :func:`from_bytes`.
-
-    Raises
-    ------
-    MaskError
-        If it is no image, damaged, of several frames, translucent or of a mode
-        that holds no labels.
-    """
+    """Read an image from its content: a PNG, or what Pillow reads."""
     if (plain := read_png(data, scratch=scratch)) is not None:
         return RawMask(plain.values, plain.mode, "PNG")
     if data.startswith(SIGNATURE):

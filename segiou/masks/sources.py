@@ -142,13 +142,7 @@ class LocalFolder:
 
 
 def stable_stamp(path: str | Path) -> tuple[tuple[int, ...], Stamp]:
-    """A version that shows whether a file is changed meanwhile, and its stamp.
-
-    Raises
-    ------
-    MaskError
-        If it is no regular file or cannot be asked.
-    """
+    """A version that shows whether a file is changed meanwhile, and its stamp."""
     try:
         found = Path(path).stat()
         _check_regular(found, str(path))

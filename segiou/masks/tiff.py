@@ -35,16 +35,7 @@ _LOSSY_COMPRESSIONS = {6, 7, 33003, 33004, 33005, 34712, 34892, 50001}
 
 
 def from_tiff(data: bytes, path: str | Path) -> RawMask:
-    """Read a TIFF from its content.
-
-    Palette images give indices. Compressions that tifffile has no decoder for
-    are left to Pillow.
-
-    Raises
-    ------
-    MaskError
-        If it is damaged, has several pages, or holds floats.
-    """
+    """Read a TIFF from its content; what tifffile has no decoder for is left to Pillow."""
     import tifffile
 
     try:
@@ -88,13 +79,7 @@ def _from_page(page: Any, data: bytes, path: str | Path) -> RawMask:
 
 
 def open_tiff(path: str | Path, least: int) -> TiffMask | None:
-    """A view of a large TIFF, None of a small one.
-
-    Raises
-    ------
-    MaskError
-        If it is damaged, has several pages, or does not hold labels or colours.
-    """
+    """A view of a large TIFF, None of a small one."""
     import tifffile
 
     try:

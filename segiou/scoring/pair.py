@@ -281,7 +281,7 @@ def _open_windowed(
 
     def check() -> None:
         if stable_stamp(path)[0] != version:
-            problem = "is being changed while it is read; score when it is written"
+            problem = "is being changed while it is read; score when it is complete"
             raise MaskError(path, problem)
 
     return _OpenMask(big, stamp, None, decoded, check)
