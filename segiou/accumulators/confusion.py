@@ -15,11 +15,11 @@ from segiou import metrics
 from segiou._support.arguments import check_integer, check_kind, check_number
 from segiou._support.text import plural
 from segiou.accumulators.base import PixelAccumulator
-from segiou.counting.arrays import is_on_device, not_compiled
+from segiou.counting.arrays import as_array, as_valid_mask, is_on_device, not_compiled
 from segiou.counting.counts import Counts, Tally
 from segiou.counting.device_counts import Pending
 from segiou.counting.encoding import Encoding
-from segiou.counting.scores import decide
+from segiou.counting.scores import NanScoresError, decide, nan_pixels
 from segiou.labels.class_options import ClassOptions, Unassigned
 from segiou.labels.label_set import LabelSet
 from segiou.metrics.protocols import Protocol, load_protocol
@@ -228,7 +228,7 @@ class ConfusionMatrix(PixelAccumulator):
                 self._add(self._of_tally(tally), 0)
         else:
             if encoding is not self._encoding:
-                pred = decide(pred, argmax=argmax, threshold=threshold)
+                pred = self._decide(truth, pred, mask, argmax=argmax, threshold=threshold)
             encoding.count_into(own.cells, truth, pred, mask=mask)
         own.pairs += 1
         return self
@@ -237,6 +237,21 @@ class ConfusionMatrix(PixelAccumulator):
     def count(self, truth: Any, pred: Any, **how: Any) -> Tally:
         """Count a pair as :meth:`update` does, without adding it."""
         return self.empty().update(truth, pred, **how).tally
+
+    def _decide(self, truth: Any, pred: Any, mask: Any, **how: Any) -> NDArray[Any]:
+        """Labels of scores, which may be NaN on ignored pixels."""
+        try:
+            return decide(pred, **how)
+        except NanScoresError:
+            nan, labels = nan_pixels(pred, **how), as_array(truth, "truth")
+            if nan.shape != labels.shape:
+                raise
+            valid = None if mask is None else as_valid_mask(mask, nan.shape)[nan]
+            none = np.zeros(int(nan.sum()), dtype=np.uint8)
+            tally = self._decided_encoding.count(labels[nan], none, mask=valid)
+            if pixels := int(tally.valid):
+                raise NanScoresError(pixels) from None
+            return decide(pred, allow_nan=True, **how)
 
     def _encoding_for(self, pred: Any, argmax: int | None, threshold: float | None) -> Encoding:
         if argmax is None and threshold is None:

@@ -28,6 +28,8 @@ __all__ = [
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
 
+#: The bits of a bfloat16, which NumPy knows by name only.
+_BFLOAT16 = np.dtype([("bfloat16", np.uint16)])
 _ROOTS = {"jax": "jax", "jaxlib": "jax", "tensorflow": "tensorflow", "cupy": "cupy"}
 
 
@@ -137,7 +139,7 @@ def _torch_to_host(data: Any) -> NDArray[Any]:
     if tensor.dtype == torch.bfloat16:
         # NumPy has no bfloat16: hand its bits over under its name.
         bits = tensor.view(torch.int16).numpy()
-        return np.asarray(bits.view([("bfloat16", np.uint16)]))
+        return np.asarray(bits.view(_BFLOAT16))
     array: NDArray[Any] = tensor.resolve_neg().numpy()
     return array
 
@@ -167,8 +169,9 @@ def as_label_array(data: Any, name: str) -> NDArray[np.integer[Any] | np.bool_]:
     if array.dtype.kind in "biu":
         return array
     if array.dtype.kind == "f" or is_bfloat16(array.dtype):
+        found = "bfloat16" if is_bfloat16(array.dtype) else array.dtype
         msg = (
-            f"{name} is {array.dtype}; labels must be integers. If these are scores, say "
+            f"{name} is {found}; labels must be integers. If these are scores, say "
             "argmax=AXIS (the class axis) or threshold=T; if they are labels that were "
             "saved as floats, convert them: array.astype(int)"
         )
@@ -189,7 +192,10 @@ def as_array(data: Any, name: str) -> NDArray[Any]:
     if framework_of(data):
         return to_host(data)
     if hasattr(data, "__array__"):
-        return np.asarray(data)
+        array = np.asarray(data)
+        # Paddle hands the bits of a bfloat16 over as uint16.
+        is_bits = array.dtype == np.uint16 and "bfloat16" in str(getattr(data, "dtype", ""))
+        return array.view(_BFLOAT16) if is_bits else array
     if hasattr(data, "__dlpack__"):
         return np.from_dlpack(data)
     try:

@@ -139,6 +139,7 @@ class CodeTables:
         # The last cell stays zero: it is the place of the NaN scores.
         sums = ops.histogram(t * (classes + 1) + p, (classes + 2) * (classes + 1) + 1)
         if nan is not None:
+            nan = nan & (t != classes)  # on an ignored pixel any prediction is fine
             sums = ops.join([sums[:-1], ops.total(nan)])
         return DeviceCount(ops, sums, ops.join(maxima))
 

@@ -11,7 +11,7 @@ from segiou._support.compiled import load_part, warn_missing
 from segiou.counting import reference
 from segiou.counting.arrays import as_array, is_bfloat16
 
-__all__ = ["SCORES_BACKEND", "decide", "nan_text"]
+__all__ = ["SCORES_BACKEND", "NanScoresError", "decide", "nan_pixels", "nan_text"]
 
 
 _compiled = load_part("segiou.counting._scores")
@@ -19,8 +19,23 @@ _compiled = load_part("segiou.counting._scores")
 SCORES_BACKEND = "numpy" if _compiled is None else "c"
 
 
+class NanScoresError(ValueError):
+    """Scores that are NaN, and so name no class."""
+
+    def __init__(self, pixels: int) -> None:
+        super().__init__(nan_text(pixels))
+        self.pixels = pixels
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (NanScoresError, (self.pixels,))
+
+
 def decide(
-    scores: Any, *, argmax: int | None = None, threshold: float | None = None
+    scores: Any,
+    *,
+    argmax: int | None = None,
+    threshold: float | None = None,
+    allow_nan: bool = False,
 ) -> NDArray[np.integer[Any] | np.bool_]:
     """Turn scores into labels, by argmax or by a threshold.
 
@@ -34,6 +49,8 @@ def decide(
     threshold : float, optional
         The label is 1 where the score is above this, else 0. It is rounded to
         the type of the scores first, as frameworks do.
+    allow_nan : bool
+        Whether a NaN score gives its pixel some label, instead of an error.
 
     Returns
     -------
@@ -65,7 +82,8 @@ def decide(
     if _compiled is None:
         warn_missing("segiou.counting._scores")
     if threshold is not None:
-        return _above(array, threshold)
+        above, nan = _above(array, threshold)
+        return _refuse_nan(above, 0 if allow_nan else nan)
     assert argmax is not None
     if not -array.ndim <= argmax < array.ndim:
         msg = f"scores of shape {array.shape} have no axis {argmax} to take the argmax over"
@@ -73,7 +91,21 @@ def decide(
     if array.shape[argmax] == 0:
         msg = f"scores of shape {array.shape} have no classes along axis {argmax}"
         raise ValueError(msg)
-    return _argmax(np.moveaxis(array, argmax, 0))
+    labels, nan = _argmax(np.moveaxis(array, argmax, 0))
+    return _refuse_nan(labels, 0 if allow_nan else nan)
+
+
+def nan_pixels(scores: Any, *, argmax: int | None = None, **_: Any) -> NDArray[np.bool_]:
+    """Pixels that have a NaN score."""
+    array = as_array(scores, "pred")
+    planes = array[None] if argmax is None else np.moveaxis(array, argmax, 0)
+    found = np.zeros(planes.shape[1:], dtype=bool)
+    for plane in planes:
+        if is_bfloat16(array.dtype):
+            found |= (plane.view(np.uint16) & 0x7FFF) > 0x7F80
+        elif array.dtype.kind == "f":
+            found |= np.isnan(plane)
+    return found
 
 
 def nan_text(pixels: int) -> str:
@@ -84,31 +116,29 @@ def nan_text(pixels: int) -> str:
     )
 
 
-def _argmax(planes: NDArray[Any]) -> NDArray[np.integer[Any]]:
+def _argmax(planes: NDArray[Any]) -> tuple[NDArray[np.integer[Any]], int]:
+    """The labels, and how many pixels have a NaN score."""
     is_small = len(planes) <= 256
     walked, labels, found = _laid_out(planes, np.uint8 if is_small else np.intp)
     kind = _kind(planes.dtype)
-    done = False
-    if _compiled is not None and kind is not None and is_small:
-        done = _compiled.argmax_into(_bits(walked), kind, labels)
-    if not done:
-        _refuse_nan(reference.argmax_into(walked, labels))
-    return found
+    fast = _compiled.argmax_into if _compiled is not None and kind and is_small else None
+    if fast is not None and fast(_bits(walked), kind, labels):
+        return found, 0
+    return found, reference.argmax_into(walked, labels)
 
 
-def _above(scores: NDArray[Any], threshold: float) -> NDArray[np.bool_]:
+def _above(scores: NDArray[Any], threshold: float) -> tuple[NDArray[np.bool_], int]:
+    """The labels, and how many pixels have a NaN score."""
     limit = _rounded(threshold, scores.dtype)
     planes, labels, found = _laid_out(scores[None], np.bool_)
     walked = planes[0, ...]
     kind = _kind(scores.dtype)
-    done = False
     if _compiled is not None and kind is not None and kind not in ("int", "uint"):
         bits = int(limit.view(f"u{limit.itemsize}")) >> (16 if kind == "bfloat16" else 0)
-        done = _compiled.above_into(_bits(walked), kind, bits, labels)
-    if not done:
-        # Either it cannot be done otherwise, or there is NaN to be counted.
-        _refuse_nan(reference.above_into(walked, limit, labels))
-    return found
+        if _compiled.above_into(_bits(walked), kind, bits, labels):
+            return found, 0
+    # Either it cannot be done otherwise, or there is NaN to be counted.
+    return found, reference.above_into(walked, limit, labels)
 
 
 def _laid_out(planes: NDArray[Any], dtype: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
@@ -165,6 +195,7 @@ def _rounded(threshold: float, dtype: np.dtype[Any]) -> Any:
     return limit
 
 
-def _refuse_nan(pixels: int) -> None:
+def _refuse_nan(labels: NDArray[Any], pixels: int) -> NDArray[Any]:
     if pixels:
-        raise ValueError(nan_text(pixels))
+        raise NanScoresError(pixels)
+    return labels

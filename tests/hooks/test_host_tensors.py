@@ -56,6 +56,70 @@ def test_jax_on_the_cpu_and_its_bfloat16(need):
     assert a == ConfusionMatrix(5, ignore=255).update(truth, rounded, argmax=1)
 
 
+class PaddleTensor:
+    """A CPU tensor as Paddle documents it: bfloat16 becomes an array of uint16, its bits."""
+
+    def __init__(self, scores):
+        import torch
+
+        self.bits = torch.from_numpy(scores).bfloat16().view(torch.int16).numpy().view(np.uint16)
+        self.dtype = "paddle.bfloat16"
+        self.shape = list(scores.shape)
+        self.ndim = len(self.shape)
+
+    def __array__(self, dtype=None, copy=None):
+        return self.bits
+
+
+def test_the_bits_of_a_paddle_bfloat16(need):
+    torch = need("torch")
+    truth, scores = labels_and_scores(5)
+    rounded = torch.from_numpy(scores).bfloat16().float()
+    expected = ConfusionMatrix(5, ignore=255).update(truth, rounded, argmax=1)
+    given = PaddleTensor(scores)
+    assert ConfusionMatrix(5, ignore=255).update(truth, given, argmax=1) == expected
+    with pytest.raises(TypeError, match=r"pred is bfloat16; labels must be integers"):
+        ConfusionMatrix(5, ignore=255).update(truth, PaddleTensor(scores[:, 0]))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+def test_tensors_of_paddle(dtype):
+    paddle = pytest.importorskip("paddle", reason="Paddle is not installed here")
+    truth, scores = labels_and_scores(5)
+    tensor = paddle.to_tensor(scores).astype(dtype)
+    exact = np.asarray(tensor.astype("float32"))
+    expected = ConfusionMatrix(5, ignore=255).update(truth, exact, argmax=1)
+    counted = ConfusionMatrix(5, ignore=255).update(paddle.to_tensor(truth), tensor, argmax=1)
+    assert counted == expected
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+@pytest.mark.parametrize("device", ["cpu", "as on a device"])
+def test_nan_on_ignored_pixels_is_fine(need, dtype, device, monkeypatch):
+    torch = need("torch")
+    from segiou.accumulators import confusion
+
+    if device != "cpu":
+        monkeypatch.setattr(confusion, "is_on_device", lambda x: True)
+    truth = torch.tensor([[0, 1, 255, 1]])
+    scores = torch.tensor([[[0.9, 0.1, 0.5, 0.4], [0.1, 0.9, 0.5, 0.6]]])
+    expected = ConfusionMatrix(2, ignore=255).update(truth, scores, argmax=1)
+    scores[0, 1, 2] = float("nan")
+    scores = scores.to(getattr(torch, dtype))
+    counted = ConfusionMatrix(2, ignore=255).update(truth, scores, argmax=1)
+    assert counted.matrix.tolist() == expected.matrix.tolist() == [[1, 0], [0, 2]]
+    above = ConfusionMatrix(2, ignore=255).update(truth, scores[:, 1], threshold=0.5)
+    assert above.matrix.tolist() == [[1, 0], [0, 2]]
+    masked = ConfusionMatrix(2).update(truth, scores, argmax=1, mask=truth != 255)
+    assert masked.matrix.tolist() == [[1, 0], [0, 2]]
+    scores[0, 1, 3] = float("nan")
+    for how in ({"argmax": 1, "pred": scores}, {"threshold": 0.5, "pred": scores[:, 1]}):
+        cm = ConfusionMatrix(2, ignore=255)
+        with pytest.raises(ValueError, match=r"^1 pixels have a NaN score"):
+            _ = cm.update(truth, **how).matrix
+        assert device != "cpu" or cm.pixels == 0
+
+
 def test_a_traced_tensor_is_refused(need):
     jax = need("jax")
     with pytest.raises(TypeError, match=r"inside jax.jit.*segiou\.hooks\.jax"):
