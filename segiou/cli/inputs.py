@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,10 +33,11 @@ _SQLITE = b"SQLite format 3\0"
 def job_of(truth: str, pred: str, parsed: argparse.Namespace) -> Job:
     """The job that the options of scoring describe."""
     if parsed.labels is None:
-        msg = (
-            "folders of masks need --labels SET: a preset, a TOML file or a number of classes; "
-            "segiou inspect DIR shows which presets fit"
-        )
+        from segiou.scoring.inspection import label_set_question
+
+        is_score = parsed.name_of_command == "score"
+        places = shlex.join([truth, pred]) if is_score else "…"
+        msg = label_set_question(truth, f"segiou {parsed.name_of_command} {places}")
         raise ValueError(msg)
     options = ClassOptions.of(**{name: getattr(parsed, name) for name in _CLASSES})
     options.warn_of_ignored_classes(stacklevel=2)

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from segiou._support.files import printable
-from segiou._support.text import percent, points, signed_points, wrapped
+from segiou._support.text import percent, plural, points, signed_points, wrapped
 from segiou.report.terminal import console_of, simple_table, text_of
 from segiou.report.wording import cell, top_steps
 
@@ -173,16 +173,21 @@ def _table(
 
 
 def _print_fits(console: Any, found: Inspection) -> None:
+    from segiou.scoring.inspection import LISTED
+
+    if found.proposal:
+        console.print(f"the values alone fit:\n  {found.proposal}")
     if found.fitting:
-        console.print("label sets that fit, as they declare every value:")
-        for fit in found.fitting:
-            seen = f"{fit.classes_seen} of {fit.num_classes} classes occur"
-            console.print(f"  --labels {fit.name}  ({seen})")
+        console.print("label sets that declare every value, the one that fits best first:")
+        for fit in found.fitting[:LISTED]:
+            console.print(f"  {fit}")
+        if others := len(found.fitting[LISTED:]):
+            console.print(f"and {others} more, of which few classes occur.")
         if len(found.fitting) > 1:
             console.print("Equal values mean other classes in each: choose the one that was used.")
             console.print(_OWN_SET)
     elif found.fits:
-        name, pixels = found.fits[0].name, f"{found.fits[0].undeclared} pixels"
+        name, pixels = found.fits[0].name, plural(found.fits[0].undeclared, "pixel")
         if len(found.fits) == 1:
             console.print(f"label set {name} does not fit: it does not declare {pixels}")
         else:

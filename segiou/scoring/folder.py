@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,6 +13,7 @@ from segiou._support.arguments import check_callable
 from segiou._support.files import Problem
 from segiou._support.text import encodable
 from segiou.labels.class_options import ClassOptions, Labels, Unassigned
+from segiou.labels.label_files import labelset_names
 from segiou.masks.pairing import Pair, Pairing
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.runs.header import Header, Shard
@@ -21,7 +23,13 @@ from segiou.scoring.dispatch import Dispatcher, Scored
 from segiou.scoring.engines import ExecutorLike, check_engine, open_engine, task_of
 from segiou.scoring.job import Job
 from segiou.scoring.pair import Geometry
-from segiou.scoring.pairings import DataError, ScoringStopped, pair_sources, pairing_problems
+from segiou.scoring.pairings import (
+    DataError,
+    ScoringStopped,
+    is_undeclared,
+    pair_sources,
+    pairing_problems,
+)
 
 if TYPE_CHECKING:
     from segiou.boundary.boundary_options import BoundaryOptions
@@ -198,12 +206,13 @@ def score_job(
     pairs = _of_shard(pairing.pairs, job.shard)
     if on_paired is not None and not problems:
         on_paired(pairs)
-    work = _Work(job, executor, progress, stop or (lambda: False))
+    work = _Work(job, pairs, executor, progress, stop or (lambda: False))
     header = _header(job, pairing, len(pairs))
     left_out = _left_out(job, pairing)
-    if job.run is None:
-        return _in_memory(work, pairs, header, left_out, problems)
-    return _in_file(work, pairs, header, left_out, problems)
+    score = _in_memory if job.run is None else _in_file
+    run = score(work, header, left_out, problems)
+    work.warn_of_labels(run)
+    return run
 
 
 def _paired(job: Job) -> tuple[Pairing, list[Problem]]:
@@ -262,17 +271,19 @@ def _header(job: Job, pairing: Pairing, expected: int) -> Header:
 
 @dataclass(frozen=True)
 class _Work:
-    """A job, and what can be called while it is done."""
+    """A job with its pairs, and what can be called while it is done."""
 
     job: Job
+    pairs: Sequence[Pair]
     executor: ExecutorLike | None
     progress: Progress | None
     stop: Callable[[], bool]
 
     def results(
-        self, pairs: Sequence[Pair], total: int, now_and_then: Callable[[], None] = lambda: None
+        self, pairs: Sequence[Pair], now_and_then: Callable[[], None] = lambda: None
     ) -> Iterator[Scored]:
-        """Results as they come."""
+        """Results of some pairs as they come; the others are done already."""
+        total = len(self.pairs)
         done = total - len(pairs)
         with open_engine(self.job, self.executor) as engine:
             task = task_of(self.job.scorer, remote=engine.remote)
@@ -291,19 +302,43 @@ class _Work:
         found = [*problems, *(skipped if self.job.on_error == "stop" else ())]
         # A shard of few pairs may be empty: then nothing is scored, and nothing is wrong.
         if found or (skipped and not images):
-            raise DataError(found or skipped)
+            raise DataError(found or skipped, self._reason(found or skipped, images))
+
+    def _reason(self, problems: Sequence[Problem], images: int) -> str:
+        """What explains that so many masks have values that are no class."""
+        undeclared = {problem.where for problem in problems if is_undeclared(problem)}
+        if len(undeclared) < max(images, len(problems) / 2):
+            return ""
+        from segiou.scoring.inspection import better_label_set
+
+        paths = [pair.truth for pair in self.pairs]
+        return better_label_set(
+            self.job.options.labels, self.job.scorer.truth_source, paths, certain=False
+        )
+
+    def warn_of_labels(self, run: Run) -> None:
+        """Warn where everything could be counted, but another label set fits better."""
+        labels = run.options.labels
+        seen = int((run._total.counts.truth > 0).sum())
+        if seen > 0.75 * labels.num_classes or labels.name not in labelset_names():
+            return
+        from segiou.scoring.inspection import better_label_set
+
+        paths = [pair.truth for pair in self.pairs]
+        text = better_label_set(labels, self.job.scorer.truth_source, paths, certain=True)
+        if text:
+            warnings.warn(text, UserWarning, stacklevel=4)
 
 
 def _in_memory(
     work: _Work,
-    pairs: Sequence[Pair],
     header: Header,
     left_out: Sequence[Problem],
     problems: Sequence[Problem],
 ) -> Run:
     images: list[ImageCount] = []
     skipped: list[Problem] = []
-    for _, result in work.results(pairs, len(pairs)):
+    for _, result in work.results(work.pairs):
         if isinstance(result, ImageCount):
             images.append(result)
         else:
@@ -315,7 +350,6 @@ def _in_memory(
 
 def _in_file(
     work: _Work,
-    pairs: Sequence[Pair],
     header: Header,
     left_out: Sequence[Problem],
     problems: Sequence[Problem],
@@ -325,11 +359,11 @@ def _in_file(
 
     assert work.job.run is not None
     with RunWriter(work.job.run, header) as writer:
-        known = writer.reconcile(_files_now(work.job, pairs))
+        known = writer.reconcile(_files_now(work.job, work.pairs))
         for problem in left_out:
             writer.skip(problem)
-        todo = [pair for pair in pairs if pair.id not in known]
-        skipped = _into(writer, work.results(todo, len(pairs), writer.flush_if_due))
+        todo = [pair for pair in work.pairs if pair.id not in known]
+        skipped = _into(writer, work.results(todo, writer.flush_if_due))
         if not problems and (work.job.on_error == "skip" or not skipped):
             writer.finish()
     file = writer.opened()

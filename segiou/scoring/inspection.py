@@ -20,62 +20,26 @@ from segiou.labels.label_set import LabelSet
 from segiou.masks.read import MaskError, count_colors, from_bytes, open_mask
 from segiou.masks.sources import LocalFolder, Source, open_source
 
-__all__ = ["FileLook", "Fit", "Inspection", "inspect_folder", "suspicions", "tallied"]
+__all__ = [
+    "LISTED",
+    "Fit",
+    "Inspection",
+    "better_label_set",
+    "inspect_folder",
+    "label_set_question",
+]
 
 _MANY_VALUES = 64
-
-
-def suspicions(files: Sequence[FileLook], values: Counter[int], fits: Sequence[Fit]) -> list[str]:
-    """Say what looks wrong about the files, one sentence each."""
-    found = []
-    if set(values) == {0, 255}:
-        found.append("values are 0 and 255 only: a binary mask; --labels binary reads 255 as 1")
-    lossy = [file for file in files if file.lossy]
-    if lossy:
-        found.append(
-            f"{len(lossy)} of {len(files)} files are {lossy[0].kind}, which does not keep values "
-            f"exactly, {lossy[0].path} for one"
-        )
-    many = [f for f in files if len(f.values) > _MANY_VALUES or len(f.colors) > 4 * _MANY_VALUES]
-    if many:
-        worst = max(many, key=lambda f: len(f.values) + len(f.colors))
-        kinds = len(worst.values) + len(worst.colors)
-        found.append(
-            f"{len(many)} of {len(files)} files have very many values ({worst.path}: {kinds}): "
-            "resized with interpolation, saved with loss, or instance ids instead of classes"
-        )
-    if between := _in_between(values, fits):
-        found.append(f"{between}: perhaps edges were interpolated")
-    if len({f.mode for f in files}) > 1:
-        found.append("files have different modes: " + ", ".join(tallied(f.mode for f in files)))
-    if len({f.shape for f in files}) > 1:
-        found.append(f"files have {len({f.shape for f in files})} different sizes")
-    if any(f.grey_as_color for f in files):
-        count = sum(f.grey_as_color for f in files)
-        hold = "file holds" if count == 1 else "files hold"
-        found.append(f"{count} {hold} grey in three equal channels; save one of them")
-    flat = sum(len(f.values) + len(f.colors) == 1 for f in files)
-    if flat and len(files) > 1:
-        found.append(f"{flat} of {len(files)} files have one value throughout")
-    return found
-
-
-def _in_between(values: Counter[int], fits: Sequence[Fit]) -> str:
-    """Rare values scattered between frequent ones, as interpolated edges leave them."""
-    known = any(not fit.undeclared for fit in fits)
-    if known or not 5 <= len(values) <= _MANY_VALUES or max(values) <= 2 * len(values):
-        return ""
-    total = sum(values.values())
-    rare = sorted(v for v, n in values.items() if n < 0.02 * total)
-    if 2 * len(rare) < len(values):
-        return ""
-    shown = ", ".join(map(str, rare[:6]))
-    return f"{len(rare)} of {len(values)} values are rare and scattered ({shown}, …)"
-
-
-def tallied(items: Any) -> dict[str, int]:
-    """How often each occurs, the most frequent first."""
-    return dict(Counter(items).most_common())
+#: Values that stand for pixels without a label, by custom.
+_NO_DATA = {255, 65535, 2**31 - 1, 2**32 - 1}
+#: A label set of at least this quality fits well.
+_GOOD = 0.4
+#: Label sets that are listed at most.
+LISTED = 6
+#: Of so many classes or more, all occur by chance in no other data set.
+_CERTAIN = 5
+#: Files that tell which label set is meant.
+_SAMPLE = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +52,9 @@ class Fit:
     undeclared : int
         Pixels whose value or colour the set does not declare.
     classes_seen, num_classes : int
+    quality : float
+        The share of the pixels that belong to its classes, times the share of
+        its classes that occur: 1 where each pixel has a class and each class occurs.
     meanings : mapping of int or str to str
         Values and colours (``"#rrggbb"``), and what they mean in the set.
     """
@@ -96,22 +63,21 @@ class Fit:
     undeclared: int
     classes_seen: int
     num_classes: int
+    quality: float = 0.0
     meanings: Mapping[int | str, str] = field(default_factory=dict, repr=False)
 
+    @property
+    def option(self) -> str:
+        """The set as an option of the command."""
+        return f"--labels {self.name}"
 
-@dataclass(frozen=True, slots=True)
-class FileLook:
-    """What one file holds."""
+    @property
+    def occurring(self) -> str:
+        """How many of its classes occur, in words."""
+        return f"{self.classes_seen} of {self.num_classes} classes occur"
 
-    path: str
-    mode: str
-    kind: str
-    dtype: str
-    shape: tuple[int, ...]
-    values: dict[int, int]
-    colors: dict[str, int]
-    lossy: bool
-    grey_as_color: bool
+    def __str__(self) -> str:
+        return f"{self.option} ({self.occurring})"
 
 
 @dataclass(frozen=True)
@@ -154,8 +120,21 @@ class Inspection:
 
     @property
     def fitting(self) -> tuple[Fit, ...]:
-        """Label sets that declare every value; which of them is meant, no mask can tell."""
+        """Label sets that declare every value; no mask can tell which of them is meant."""
         return tuple(fit for fit in self.fits if not fit.undeclared)
+
+    @property
+    def proposal(self) -> str:
+        """Options that declare every value where no preset fits well; else empty."""
+        if self.colors or not self.values or (self.fitting and self.fitting[0].quality >= _GOOD):
+            return ""
+        ignored = [v for v in self.values if v < 0 or v in _NO_DATA]
+        classes = [v for v in self.values if v not in ignored]
+        # Numbers with large gaps are ids of objects, or of a set with names.
+        if not classes or max(classes) >= 2 * len(classes) + 1:
+            return ""
+        ignore = f" --ignore {','.join(map(str, ignored))}" if ignored else ""
+        return f"--labels {max(classes) + 1}{ignore}"
 
     @property
     def problem_lines(self) -> list[str]:
@@ -183,6 +162,7 @@ class Inspection:
                     "undeclared": fit.undeclared,
                     "classes_seen": fit.classes_seen,
                     "num_classes": fit.num_classes,
+                    "quality": fit.quality,
                 }
                 for fit in self.fits
             ],
@@ -206,8 +186,9 @@ def inspect_folder(
     labels: LabelSet | None = None,
     workers: int | None = None,
     progress: Callable[[int, int], None] | None = None,
+    most: int | None = None,
 ) -> Inspection:
-    """Look at every mask of a folder.
+    """Find out what the masks of a folder hold.
 
     Parameters
     ----------
@@ -220,6 +201,8 @@ def inspect_folder(
         Threads.
     progress : callable, optional
         Called with files done and total.
+    most : int, optional
+        Read only so many files, evenly spread over the folder.
 
     Raises
     ------
@@ -235,17 +218,86 @@ def inspect_folder(
     except ValueError as error:
         text = str(error).removeprefix(f"{source.root}: ")
         raise DataError([Problem(source.root, text)]) from error
-    files: list[FileLook] = []
+    if most is not None:
+        paths = paths[:: max(1, -(-len(paths) // most))]
+    files: list[_FileContent] = []
     problems: list[Problem] = []
     with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
-        for done, result in enumerate(pool.map(partial(_look, source), paths), 1):
+        for done, result in enumerate(pool.map(partial(_read_file, source), paths), 1):
             (problems if isinstance(result, Problem) else files).append(result)  # type: ignore[arg-type]
             if progress is not None:
                 progress(done, len(paths))
     return _summary(str(folder), files, problems, labels)
 
 
-def _look(source: Source, path: str) -> FileLook | Problem:
+def label_set_question(truth: str | Path, command: str) -> str:
+    """Say which label sets fit the masks of a folder, best first, as options of a command."""
+    needed = "folders of masks need --labels SET"
+    try:
+        found = inspect_folder(truth, most=_SAMPLE)
+    except ValueError:  # there are no masks
+        found = None
+    options = [] if found is None else [f"{f.option}  # {f.occurring}" for f in found.fitting]
+    if found is not None and found.proposal:
+        options.insert(0, f"{found.proposal}  # no preset fits well")
+    if not options:
+        return (
+            f"{needed}: a preset, a TOML file or a number of classes; segiou inspect {truth} "
+            "shows what the masks hold"
+        )
+    lines = "".join(f"\n  {command} {option}" for option in options[:LISTED])
+    return f"{needed}; these fit the masks in {truth}, best first:{lines}"
+
+
+def better_label_set(
+    labels: LabelSet, truth: Source, paths: Sequence[str], *, certain: bool
+) -> str:
+    """Say in one line which label set fits the masks better; empty if this one may be right.
+
+    Parameters
+    ----------
+    labels : LabelSet
+    truth : Source
+    paths : sequence of str
+        Masks; some of them are read.
+    certain : bool
+        Whether to say so only where every class of the other set occurs.
+    """
+    read = (_read_file(truth, path) for path in paths[:: max(1, -(-len(paths) // _SAMPLE))])
+    files = [file for file in read if isinstance(file, _FileContent)]
+    found = _summary("", files, [], None)
+    mine = _fit(labels, Counter(found.values), Counter(found.colors))
+    best = next(iter(found.fitting), None)
+    if best is None:
+        better = found.proposal if mine.quality < _GOOD and not certain else ""
+    else:
+        full = not certain or best.classes_seen == best.num_classes >= _CERTAIN
+        fits = best.quality >= _GOOD and mine.quality < 0.75 * best.quality
+        better = str(best) if full and fits else ""
+    if not better:
+        return ""
+    return (
+        f"label set {labels.name!r} does not fit these masks ({mine.classes_seen} of "
+        f"{mine.num_classes} classes occur); this fits better: {better}"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _FileContent:
+    """What one file holds."""
+
+    path: str
+    mode: str
+    kind: str
+    dtype: str
+    shape: tuple[int, ...]
+    values: dict[int, int]
+    colors: dict[str, int]
+    lossy: bool
+    grey_as_color: bool
+
+
+def _read_file(source: Source, path: str) -> _FileContent | Problem:
     try:
         # A file of this machine need not fit into memory.
         local = isinstance(source, LocalFolder)
@@ -260,7 +312,7 @@ def _look(source: Source, path: str) -> FileLook | Problem:
         values = _count_values(raw.values)
     shape = raw.values.shape[:2] if raw.is_color else raw.values.shape
     dtype = str(raw.values.dtype)
-    return FileLook(path, raw.mode, raw.kind, dtype, shape, values, colors, raw.lossy, grey)
+    return _FileContent(path, raw.mode, raw.kind, dtype, shape, values, colors, raw.lossy, grey)
 
 
 def _count_values(values: NDArray[Any]) -> dict[int, int]:
@@ -272,7 +324,7 @@ def _count_values(values: NDArray[Any]) -> dict[int, int]:
 
 
 def _summary(
-    folder: str, files: Sequence[FileLook], problems: Sequence[Problem], labels: LabelSet | None
+    folder: str, files: Sequence[_FileContent], problems: Sequence[Problem], labels: LabelSet | None
 ) -> Inspection:
     values: Counter[int] = Counter()
     value_files: Counter[int] = Counter()
@@ -286,15 +338,15 @@ def _summary(
     return Inspection(
         folder=folder,
         files=len(files),
-        modes=tallied(file.mode for file in files),
-        kinds=tallied(file.kind for file in files),
-        dtypes=tallied(file.dtype for file in files),
-        sizes=tallied(_size(file.shape) for file in files),
+        modes=_frequencies(file.mode for file in files),
+        kinds=_frequencies(file.kind for file in files),
+        dtypes=_frequencies(file.dtype for file in files),
+        sizes=_frequencies(_size(file.shape) for file in files),
         values=dict(sorted(values.items())),
         value_files=dict(sorted(value_files.items())),
         colors=dict(colors.most_common()),
         fits=fits,
-        suspicions=tuple(suspicions(files, values, fits)),
+        suspicions=tuple(_suspicions(files, values, fits)),
         problems=tuple(problems),
     )
 
@@ -308,9 +360,8 @@ def _fits(
 ) -> tuple[Fit, ...]:
     fits = [_fit(labels, values, colors) for labels in candidates]
     fits = [fit for fit in fits if fit.classes_seen]
-    # A set that declares everything comes first; among those, the one whose
-    # classes are used most, then the smallest.
-    fits.sort(key=lambda f: (f.undeclared, -f.classes_seen / f.num_classes, f.num_classes))
+    # Sets that declare everything come first, and among those the one that fits best.
+    fits.sort(key=lambda f: (f.undeclared, -f.quality, f.num_classes))
     return tuple(fits)
 
 
@@ -321,9 +372,69 @@ def _fit(labels: LabelSet, values: Counter[int], colors: Counter[str]) -> Fit:
     pixels = [*values.items(), *colors.items()]
     undeclared = sum(n for v, n in pixels if v not in owner and v not in ignored)
     seen = {owner[v] for v, _ in pixels if v in owner}
+    of_classes = sum(n for v, n in pixels if v in owner and v not in ignored)
+    total = sum(n for _, n in pixels)
+    quality = of_classes * len(seen) / (total * labels.num_classes) if total else 0.0
     meanings: dict[int | str, str] = {**owner, **dict.fromkeys(ignored, "ignored")}
-    return Fit(labels.name, undeclared, len(seen), labels.num_classes, meanings)
+    return Fit(labels.name, undeclared, len(seen), labels.num_classes, quality, meanings)
 
 
 def _hex(color: tuple[int, int, int]) -> str:
     return "#{:02x}{:02x}{:02x}".format(*color)
+
+
+def _suspicions(
+    files: Sequence[_FileContent], values: Counter[int], fits: Sequence[Fit]
+) -> list[str]:
+    """Say what looks wrong about the files, one sentence each."""
+    found = []
+    if set(values) == {0, 255}:
+        found.append("values are 0 and 255 only: a binary mask; --labels binary reads 255 as 1")
+    lossy = [file for file in files if file.lossy]
+    if lossy:
+        found.append(
+            f"{len(lossy)} of {len(files)} files are {lossy[0].kind}, which does not keep values "
+            f"exactly, {lossy[0].path} for one"
+        )
+    many = [f for f in files if len(f.values) > _MANY_VALUES or len(f.colors) > 4 * _MANY_VALUES]
+    if many:
+        worst = max(many, key=lambda f: len(f.values) + len(f.colors))
+        kinds = len(worst.values) + len(worst.colors)
+        found.append(
+            f"{len(many)} of {len(files)} files have very many values ({worst.path}: {kinds}): "
+            "resized with interpolation, saved with loss, or instance ids instead of classes"
+        )
+    if between := _in_between(values, fits):
+        found.append(f"{between}: perhaps edges were interpolated")
+    if len({f.mode for f in files}) > 1:
+        found.append(
+            "files have different modes: " + ", ".join(_frequencies(f.mode for f in files))
+        )
+    if len({f.shape for f in files}) > 1:
+        found.append(f"files have {len({f.shape for f in files})} different sizes")
+    if any(f.grey_as_color for f in files):
+        count = sum(f.grey_as_color for f in files)
+        hold = "file holds" if count == 1 else "files hold"
+        found.append(f"{count} {hold} grey in three equal channels; save one of them")
+    flat = sum(len(f.values) + len(f.colors) == 1 for f in files)
+    if flat and len(files) > 1:
+        found.append(f"{flat} of {len(files)} files have one value throughout")
+    return found
+
+
+def _in_between(values: Counter[int], fits: Sequence[Fit]) -> str:
+    """Rare values scattered between frequent ones, as interpolated edges leave them."""
+    known = any(not fit.undeclared for fit in fits)
+    if known or not 5 <= len(values) <= _MANY_VALUES or max(values) <= 2 * len(values):
+        return ""
+    total = sum(values.values())
+    rare = sorted(v for v, n in values.items() if n < 0.02 * total)
+    if 2 * len(rare) < len(values):
+        return ""
+    shown = ", ".join(map(str, rare[:6]))
+    return f"{len(rare)} of {len(values)} values are rare and scattered ({shown}, …)"
+
+
+def _frequencies(items: Any) -> dict[str, int]:
+    """How often each occurs, the most frequent first."""
+    return dict(Counter(items).most_common())

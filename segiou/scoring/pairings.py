@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from segiou._support.files import Problem, problem_lines
+from segiou._support.text import plural
 from segiou.counting.encoding import UndeclaredValuesError
 from segiou.masks.pairing import IS_A_FILE, Pair, Pairing, pair_folders
 from segiou.masks.sources import LocalFolder, Source
@@ -15,6 +16,7 @@ __all__ = [
     "DataError",
     "ScoringStopped",
     "geometry_text",
+    "is_undeclared",
     "pair_sources",
     "pairing_problems",
     "size_text",
@@ -29,19 +31,21 @@ class DataError(ValueError):
     ----------
     problems : tuple of Problem
         All of them.
+    reason : str
+        What explains most of them, where that is known; the message then gives
+        it instead of them.
     """
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
-        self.problems = tuple(problems)
-        count = len(self.problems)
-        head = "1 problem" if count == 1 else f"{count} problems"
-        lines = problem_lines(self.problems)
-        if len(lines) < count:
+    def __init__(self, problems: Sequence[Problem], reason: str = "") -> None:
+        self.problems, self.reason = tuple(problems), reason
+        lines = [reason] if reason else problem_lines(self.problems)
+        if len(lines) < len(self.problems):
             lines.append("all of them, one by one: .problems of this error (--problems FILE)")
+        head = plural(len(self.problems), "problem")
         super().__init__(f"{head}:\n" + "\n".join(f"  {line}" for line in lines))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (DataError, (self.problems,))
+        return (DataError, (self.problems, self.reason))
 
 
 class ScoringStopped(Exception):
@@ -59,6 +63,15 @@ class ScoringStopped(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (ScoringStopped, (self.done, self.total))
+
+
+def is_undeclared(problem: Problem) -> bool:
+    """Whether a problem is one of :func:`undeclared_text`."""
+    return problem.text.startswith(_UNDECLARED)
+
+
+#: What texts about undeclared values begin with.
+_UNDECLARED = ("has very many values that are no class", "has values that are no class")
 
 
 def size_text(truth: str, shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> str:

@@ -1,0 +1,116 @@
+"""Which label set masks are of: ranked, proposed, and recognised where it is wrong."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import segiou
+from segiou.cli.main import main
+from segiou.scoring.inspection import inspect_folder
+from segiou.scoring.pairings import DataError
+
+
+def save(path, values, kind="u1"):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(np.asarray(values, dtype=kind)).save(path)
+
+
+@pytest.fixture
+def camvid(tmp_path):
+    """Masks with every class of CamVid, values 0 to 10, and its ignored value 11."""
+    for i in range(3):
+        truth = np.arange(12).repeat(4).reshape(6, 8)
+        save(tmp_path / "truth" / f"{i}.png", truth)
+        save(tmp_path / "pred" / f"{i}.png", np.where(truth == 11, 3, np.roll(truth, i) % 11))
+    return tmp_path
+
+
+def score(folder, **options):
+    return segiou.score_folder(folder / "truth", folder / "pred", **options)
+
+
+def test_sets_are_ranked_by_how_well_they_fit(camvid):
+    found = inspect_folder(camvid / "truth")
+    assert [fit.name for fit in found.fits[:3]] == ["camvid", "cityscapes-train", "voc2012"]
+    # 44 of 48 pixels belong to classes, and all classes occur.
+    assert found.fits[0].quality == 44 / 48
+    # All pixels do, and 12 of 21 classes occur.
+    assert found.fits[2].quality == 12 / 21
+    assert found.proposal == ""
+    assert found.to_dict()["fits"][0]["quality"] == 44 / 48
+    lines = [line for line in found.to_text().splitlines() if line.startswith("  --labels")]
+    assert lines[0] == "  --labels camvid (11 of 11 classes occur)"
+    assert len(lines) == 6
+
+
+def test_a_number_of_classes_is_proposed_where_no_preset_fits(tmp_path):
+    save(tmp_path / "a.png", [[0, 1, 2], [3, 5, 65535]], "u2")
+    found = inspect_folder(tmp_path)
+    assert found.proposal == "--labels 6 --ignore 65535"
+    assert "the values alone fit:\n  --labels 6 --ignore 65535\n" in found.to_text()
+
+
+def test_ids_of_objects_are_no_classes(tmp_path):
+    save(tmp_path / "a.png", [[0, 24001, 24002]], "u2")
+    assert inspect_folder(tmp_path).proposal == ""
+
+
+def test_a_wrong_set_whose_values_are_undeclared_is_one_line(camvid):
+    with pytest.raises(DataError) as error:
+        score(camvid, labels="cityscapes")
+    lines = str(error.value).splitlines()
+    assert lines == [
+        "3 problems:",
+        "  label set 'cityscapes' does not fit these masks (3 of 19 classes occur); this fits "
+        "better: --labels camvid (11 of 11 classes occur)",
+        "  all of them, one by one: .problems of this error (--problems FILE)",
+    ]
+    assert len(error.value.problems) == 3
+
+
+def test_a_wrong_set_that_declares_every_value_is_warned_of(camvid, capsys):
+    text = "label set 'voc2012' does not fit these masks .* --labels camvid"
+    with pytest.warns(UserWarning, match=text):
+        score(camvid, labels="voc2012")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        score(camvid, labels="camvid")
+        score(camvid, labels=21)
+    places = [str(camvid / side) for side in ("truth", "pred")]
+    assert main(["score", *places, "--labels", "voc2012"]) == 0
+    assert "label set 'voc2012' does not fit these masks" in capsys.readouterr().err
+
+
+def test_without_a_label_set_the_candidates_are_listed_as_commands(camvid, capsys):
+    places = [str(camvid / side) for side in ("truth", "pred")]
+    assert main(["score", *places]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].endswith("best first:")
+    assert (
+        lines[1] == f"  segiou score {' '.join(places)} --labels camvid  # 11 of 11 classes occur"
+    )
+    assert lines[2].endswith("--labels cityscapes-train  # 12 of 19 classes occur")
+
+
+def test_without_a_label_set_where_no_preset_fits(tmp_path, capsys):
+    for side in ("truth", "pred"):
+        save(tmp_path / side / "a.png", [[0, 1, 2], [3, 5, 65535]], "u2")
+    places = [str(tmp_path / side) for side in ("truth", "pred")]
+    assert main(["score", *places]) == 2
+    assert (
+        capsys.readouterr()
+        .err.rstrip()
+        .endswith("--labels 6 --ignore 65535  # no preset fits well")
+    )
+
+
+def test_few_masks_of_few_classes_are_of_any_set(tmp_path):
+    for side in ("truth", "pred"):
+        save(tmp_path / side / "a.png", [[0, 1, 2]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        score(tmp_path, labels="cityscapes-train")
