@@ -34,7 +34,7 @@ def test_every_extension_stays_in_bounds(tmp_path, name, tests, options):
 
 
 def test_no_two_threads_touch_the_same_memory(tmp_path):
-    tests = [TESTS / "test_threads.py"]
+    tests = [TESTS / "test_threads.py", TESTS / "accumulators/test_together.py"]
     run_rebuilt("threads", tmp_path, SOURCES, tests)
 
 
