@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import add
 from typing import Any, Self
 
 import numpy as np
@@ -143,9 +144,8 @@ class BoundaryAccumulator(Accumulator):
         shape = math.prod(truth.shape[:-2]), *truth.shape[-2:]
         images = zip(truth.reshape(shape), pred.reshape(shape), strict=True)
         measured = [measure_checked(t, p, self.num_classes, self.options) for t, p in images]
-        found = (image.counts for image in measured)
-        total = sum(found, start=BoundaryCounts.zeros(self.num_classes, self.options))
-        self._add(total.table, 1)
+        if measured:
+            self._add(reduce(add, (image.counts for image in measured)).table, 1)
         return measured
 
     def __repr__(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
@@ -22,7 +23,7 @@ from segiou.metrics.ratio import Floats, ratio
 
 __all__ = [
     "ContourDistances",
-    "percentile_places",
+    "percentile_place",
 ]
 
 
@@ -148,10 +149,13 @@ class ContourDistances:
     ) -> float:
         order = np.argsort(distances)
         kinds, multiples = points.kinds[part][order], points.multiples[part][order]
-        elements = np.zeros((len(order), len(kind_lengths(self.contour, self.spacing))), np.int64)
-        elements[np.arange(len(order)), kinds] = multiples
-        place = percentile_places(elements, self.contour, self.spacing, percentile)
-        return float(distances[order[int(place)]])
+        lengths = kind_lengths(self.contour, self.spacing)
+
+        def elements(stop: int) -> NDArray[np.int64]:
+            return np.bincount(kinds[:stop], multiples[:stop], len(lengths)).astype(np.int64)
+
+        sizes = lengths[kinds] * multiples
+        return float(distances[order[percentile_place(sizes, elements, self.spacing, percentile)]])
 
     def counts(
         self, options: BoundaryOptions, tolerances: list[float]
@@ -202,42 +206,39 @@ def _infinite_where_lone(directions: Floats) -> Floats:
     return np.where(lone, np.inf, directions)
 
 
-def percentile_places(
-    elements: NDArray[np.int64],
-    contour: Contour,
+def percentile_place(
+    lengths: Floats,
+    elements: Callable[[int], NDArray[np.int64]],
     spacing: tuple[float, float],
     percentile: float,
-) -> NDArray[np.intp]:
-    """The first place up to which at least that share of a boundary's length lies.
+) -> int:
+    """The first place up to which at least that percentage of a boundary's length lies.
 
     Parameters
     ----------
-    elements : ndarray of int64, shape (..., n, W)
-        Elements of each kind at each of n places, ordered by distance.
-    contour : {"pixels", "elements"}
+    lengths : ndarray of float64, shape (n,)
+        Lengths at n places, ordered by distance; not all of them 0.
+    elements : callable
+        How many elements of each kind lie before a place, as whole numbers.
     spacing : (float, float)
     percentile : float in [0, 100]
 
-    Returns
-    -------
-    ndarray of intp, shape (...)
-        0 where there are no elements.
-
     Examples
     --------
-    >>> int(percentile_places(np.array([[3], [0], [3]]), "pixels", (1.0, 1.0), 50.0))
-    0
+    >>> kinds = np.array([[1, 0, 0], [0, 0, 2], [1, 0, 2]])
+    >>> lengths = kinds @ kind_lengths("elements", (1.0, 1.0))
+    >>> percentile_place(lengths, lambda stop: kinds[:stop].sum(0), (1.0, 1.0), 50.0)
+    1
     """
-    reached = np.cumsum(elements, axis=-2)
-    lengths = reached @ kind_lengths(contour, spacing)
-    excess = lengths - lengths[..., -1:] * (percentile / 100)
-    # Only a place with elements can be the first, and rounding can decide only where it is close.
-    filled = elements.any(-1)
-    enough = (excess >= 0) & filled
-    close = filled & (np.abs(excess) <= lengths[..., -1:] * 1e-9)
-    for place in map(tuple, np.argwhere(close)):
-        enough[place] = _reaches(reached[place], reached[*place[:-1], -1], spacing, percentile)
-    return np.asarray(enough.argmax(-1))
+    reached = np.cumsum(lengths)
+    needed = reached[-1] * (percentile / 100)
+    place = int(np.searchsorted(reached, max(needed * (1 - 1e-9), np.finfo(np.float64).tiny)))
+    # Sums of lengths are rounded: where that could decide, whole numbers do.
+    while reached[place] <= needed * (1 + 1e-9):
+        if _reaches(elements(place + 1), elements(len(lengths)), spacing, percentile):
+            break
+        place += 1
+    return place
 
 
 def _reaches(

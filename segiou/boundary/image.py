@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -178,9 +179,17 @@ def measure_boundaries(
     >>> result.distances["pixels"].hausdorff()
     array([1., 1.])
     """
-    encoding = Encoding.of_indices(num_classes, ignore, unassigned)
-    codes = LabelCodes(encoding).encode(truth, pred, mask)
+    ignored = tuple(ignore) if isinstance(ignore, Iterable) else (ignore,)
+    codes = _label_codes(num_classes, ignored, unassigned).encode(truth, pred, mask)
     return measure_checked(*codes, num_classes, options)
+
+
+@lru_cache(maxsize=2, typed=True)
+def _label_codes(
+    num_classes: int, ignore: tuple[int, ...], unassigned: Literal["error", "count"]
+) -> LabelCodes:
+    # Kept from one image to the next: to make it takes a fifth of the time of a small image.
+    return LabelCodes(Encoding.of_indices(num_classes, ignore, unassigned))
 
 
 def boundary_counts(truth: Any, pred: Any, num_classes: int, **settings: Any) -> BoundaryCounts:

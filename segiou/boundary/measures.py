@@ -7,6 +7,7 @@ side only it scores 0, and its distances are infinite.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -16,7 +17,7 @@ from segiou._support.arguments import check_choice, check_number
 from segiou.boundary.boundary_options import FIXED_POINT, Contour, bin_values
 from segiou.boundary.boundary_sums import BoundaryCounts
 from segiou.boundary.contours import kind_lengths
-from segiou.boundary.distances import percentile_places
+from segiou.boundary.distances import percentile_place
 from segiou.counting.counts import Counts
 from segiou.metrics.overall import mean, pixel_accuracy
 from segiou.metrics.per_class import iou
@@ -229,13 +230,21 @@ def hausdorff_distance(
     """
     check_number("percentile", percentile, 0, 100)
     chosen, parts = counts.contour_parts(contour)
+    spacing, steps = counts.options.spacing, bin_values(counts.options.resolution)
     # (..., 2, C, W, bins): the kinds of elements go last.
     elements = np.moveaxis(parts["histogram"], -1, -2)
-    place = percentile_places(elements, chosen, counts.options.spacing, percentile)
-    steps = bin_values(counts.options.resolution)[place]
-    values = np.where(elements.any((-1, -2)), steps, np.nan)
+    lengths = elements @ kind_lengths(chosen, spacing)
+    values = np.full(lengths.shape[:-1], np.nan)
+    for row in map(tuple, np.argwhere(lengths.any(-1)).tolist()):
+        before = partial(_elements_before, elements[row])
+        values[row] = steps[percentile_place(lengths[row], before, spacing, percentile)]
     there, back = values[..., 0, :], values[..., 1, :]
     return np.where(np.isnan(there) != np.isnan(back), np.inf, np.fmax(there, back))
+
+
+def _elements_before(elements: NDArray[np.int64], stop: int) -> NDArray[np.int64]:
+    found: NDArray[np.int64] = elements[:stop].sum(0)
+    return found
 
 
 #: Measures of shape (..., K, C), by the names used in reports.

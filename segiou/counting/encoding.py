@@ -122,7 +122,8 @@ class ValueCodes:
         found = np.full(labels.shape, self.undeclared, dtype=np.uint16)
         inside = (labels >= self.low) & (labels <= self.low + len(self.codes) - 1)
         found[inside] = self.codes[labels[inside].astype(np.int64) - self.low]
-        found[self.is_far(labels)] = self.undeclared - 1  # in the truth, where alone they are
+        if self.far:
+            found[self.is_far(labels)] = self.undeclared - 1  # only the truth has such values
         return found
 
     def is_far(self, labels: NDArray[Any]) -> NDArray[np.bool_]:
