@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou._support.files import printable
 from segiou._support.text import listed, plain, plural, roughly
 from segiou.analysis.units import FEW_UNITS, group_by_pattern
 from segiou.metrics.ratio import Floats
@@ -101,7 +102,7 @@ class Dependence:
 
     def sentences(self) -> list[str]:
         """Say what was found, what it does to intervals and p, and what to do."""
-        return [self._found(), self._meaning(), self._remedy()]
+        return [printable(said) for said in (self._found(), self._meaning(), self._remedy())]
 
     @property
     def where(self) -> str:
@@ -158,9 +159,10 @@ def sequences_in_names(ids: Sequence[str]) -> Sequences | None:
     on, until a sequence has two images on average.
     """
     ending = _common_ending(ids)
+    start = "(?s)^(.*?)" if any("\n" in id for id in ids) else "^(.*?)"
     for numbers in (1, 2, 3):
         place = r"\d+" + r"\D+\d+" * (numbers - 1)
-        pattern = rf"^(.*?){place}\D*{re.escape(ending)}$"
+        pattern = rf"{start}{place}\D*{re.escape(ending)}$"
         try:
             names = group_by_pattern(ids, pattern)
         except ValueError:

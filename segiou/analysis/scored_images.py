@@ -9,7 +9,7 @@ from typing import Any, Protocol as Structure
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import read_several, refuse_kind
+from segiou._support.arguments import check_kind, read_several, refuse_kind
 from segiou.analysis.statistics import Metric
 from segiou.analysis.unit_sums import CountParts, is_large
 from segiou.boundary.measures import band_iou
@@ -66,6 +66,8 @@ def scored_images(
     """Find the counts of each image that a metric is to be taken of, and the metric of counts."""
     if isinstance(source, Counts):
         given = None if ids is None else read_several("ids", ids, "a sequence, one id an image")
+        for name in given or ():
+            check_kind("an id", name, str, "text")
         named = None if given is None else tuple(given)
         return ScoredImages(source, named, None, None, load_protocol(protocol or "segiou")), metric
     run: Any = source

@@ -205,7 +205,7 @@ def to_markdown(report: Report, rows: Sequence[ClassRow]) -> str:
         _class_table(report, rows),
         *_boundary_part(report),
         _footer(report),
-        *(() if report.intervals is None else report.intervals.cautions()),
+        *(() if report.intervals is None else map(_escaped, report.intervals.cautions())),
         *_worst_images(report),
     ]
     return "\n\n".join(parts) + "\n"

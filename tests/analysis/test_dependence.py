@@ -213,6 +213,8 @@ def test_blocks_within_groups():
         ({"blocks": 4, "groups": "none"}, ValueError, "leave one of them out"),
         ({"blocks": 99}, ValueError, "1 block to resample"),
         ({"blocks": 4, "groups": ["a"]}, ValueError, "40 images, 1 groups"),
+        ({"ids": range(40)}, TypeError, "an id must be text, not int"),
+        ({"ids": ["a"]}, ValueError, "40 images, 1 ids"),
     ],
 )
 def test_refusals(options, error, message):
@@ -263,6 +265,12 @@ def test_many_sequences_are_to_be_resampled_whole():
     grouped = bootstrap(counts, ids=ids, groups=found.dependence.pattern, resamples=100)
     assert (grouped.units, grouped.unsafe, grouped.dependence) == (20, False, None)
     assert grouped.overall.standard_error > 1.5 * found.overall.standard_error
+
+
+def test_names_are_printed_on_their_line():
+    found = bootstrap(frames(40), ids=named(20, "a\x1b[2J\n", "b"), resamples=50)
+    assert r"a\x1b[2J\n with 20" in " ".join(found.cautions())
+    assert all(said.isprintable() for said in found.sentences())
 
 
 @pytest.mark.parametrize(
