@@ -1,0 +1,13 @@
+from segiou.hooks import (
+    accelerate as accelerate,
+    distributed as distributed,
+    evaluate as evaluate,
+    huggingface as huggingface,
+    ignite as ignite,
+    images as images,
+    jax as jax,
+    keras as keras,
+    lightning as lightning,
+    mmengine as mmengine,
+    torchmetrics as torchmetrics,
+)
