@@ -30,8 +30,8 @@ _files = load_part("segiou.masks._files")
 _read_small = _files.read_small if _files else fallback("segiou.masks._files", _read_none)
 
 _TRIES = 4
-#: Pixels of masks that are decoded in one go.
-_PIXELS_AHEAD = 1 << 22
+#: Pixels of masks that are decoded at once: as many as stay in the processor's cache.
+PIXELS_AHEAD = 1 << 20
 #: Clocks of file systems tick this coarsely: two changes within a tick have one time.
 _TICK_NS = 20_000_000
 #: O_NONBLOCK: what turns out to be a pipe is not waited for.
@@ -120,7 +120,7 @@ class LocalFolder:
         if scratch is None:
             found = _read_small(paths, _TICK_NS)
             return [file and (file[0], Stamp(file[1], file[2])) for file in found]
-        pixels = scratch.take((_PIXELS_AHEAD,))
+        pixels = scratch.take((PIXELS_AHEAD,))
         found = _read_small(paths, _TICK_NS, pixels)
         return [file and (_content(file[0], pixels), Stamp(file[1], file[2])) for file in found]
 

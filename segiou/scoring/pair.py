@@ -19,7 +19,7 @@ from segiou.labels.label_set import LabelSet
 from segiou.masks.pairing import Pair
 from segiou.masks.png import PngMask, Scratch
 from segiou.masks.read import MaskError, RawMask, from_bytes, to_labels
-from segiou.masks.sources import LocalFolder, Source, stable_stamp
+from segiou.masks.sources import PIXELS_AHEAD, LocalFolder, Source, stable_stamp
 from segiou.masks.windows import BigMask, FileMask, ResizedMask, open_big
 from segiou.runs.image_counts import ImageCount, ImageFiles, Stamp
 from segiou.scoring.pairings import geometry_text, size_text, undeclared_text
@@ -78,13 +78,15 @@ class PairScorer:
     def __call__(self, pairs: Sequence[Pair]) -> list[Result]:
         """Score a batch; a pair that cannot be scored gives its problems."""
         memory = _memory_of_thread()
-        results = []
-        for start in range(0, len(pairs), _AHEAD):
-            ahead = pairs[start : start + _AHEAD]
+        results: list[Result] = []
+        while len(results) < len(pairs):
+            start = len(results)
+            ahead = pairs[start : start + _pairs_ahead()]
             truths = _read_ahead(self.truth_source, [pair.truth for pair in ahead], memory[0])
             preds = _read_ahead(self.pred_source, [pair.pred for pair in ahead], memory[1])
             for pair, *contents in zip(ahead, truths, preds, strict=True):
                 results.append(self._score(pair, contents, memory[2:]))
+            _kept.pixels = max(map(_decoded_pixels, [*truths, *preds]))
         return results
 
     @cached_property
@@ -285,6 +287,15 @@ def _open_windowed(
             raise MaskError(path, problem)
 
     return _OpenMask(big, stamp, None, decoded, check)
+
+
+def _pairs_ahead() -> int:
+    """How many pairs to read at once: as many as have room if they are as large as the last."""
+    return max(1, min(_AHEAD, PIXELS_AHEAD // max(1, getattr(_kept, "pixels", 0))))
+
+
+def _decoded_pixels(content: Content | None) -> int:
+    return content[0].values.size if content and isinstance(content[0], PngMask) else 0
 
 
 def _read_ahead(source: Source, paths: Sequence[str], scratch: Scratch) -> list[Content | None]:
