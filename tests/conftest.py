@@ -26,6 +26,16 @@ sys.path.append(IMPORTABLE)
 settings.register_profile("segiou", deadline=None)
 settings.load_profile("segiou")
 
+
+def pytest_collection_modifyitems(items):
+    """Skip what builds the C code anew, which takes minutes, unless it is asked for."""
+    if os.environ.get("SEGIOU_SANITIZE") != "1":
+        skip = pytest.mark.skip(reason="the C code is built anew only with SEGIOU_SANITIZE=1")
+        for item in items:
+            if item.get_closest_marker("sanitize"):
+                item.add_marker(skip)
+
+
 CAMVID = Path(__file__).resolve().parents[2] / "shared" / "data" / "camvid"
 CAMVID_CLASSES = (
     *("sky", "building", "pole", "road", "pavement", "tree"),

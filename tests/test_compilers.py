@@ -58,6 +58,7 @@ def compiled(command, folder, *sources):
     )
 
 
+@pytest.mark.sanitize
 @pytest.mark.parametrize("name", COMPILERS)
 def test_no_source_gives_a_warning(tmp_path, name):
     command = [*COMPILERS[name], *OPTIONS, f"-I{headers(tmp_path, name)}"]
@@ -70,6 +71,7 @@ def test_no_source_gives_a_warning(tmp_path, name):
         assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.sanitize
 def test_what_clang_builds_passes_the_tests(tmp_path):
     if not shutil.which("clang"):
         skip_unless_required("there is no clang here", REQUIRE)

@@ -20,6 +20,12 @@ text: int = segiou.ConfusionMatrix(3).report().to_json()
 """
 
 
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    """What mypy knows of segiou from the first check."""
+    return tmp_path_factory.mktemp("mypy")
+
+
 def checked(path, cache):
     pytest.importorskip("mypy", reason="mypy is not installed")
     command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent"]
@@ -37,13 +43,13 @@ def checked(path, cache):
     )
 
 
-def test_natural_code_is_well_typed(tmp_path):
-    done = checked(NATURAL, tmp_path)
+def test_natural_code_is_well_typed(cache):
+    done = checked(NATURAL, cache)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_wrong_code_is_not(tmp_path):
+def test_wrong_code_is_not(tmp_path, cache):
     (tmp_path / "wrong.py").write_text(WRONG)
-    done = checked(tmp_path / "wrong.py", tmp_path)
+    done = checked(tmp_path / "wrong.py", cache)
     assert done.returncode == 1, done.stderr
     assert "Found 3 errors in 1 file" in done.stdout
