@@ -26,6 +26,7 @@ __all__ = [
     "plural",
     "points",
     "roughly",
+    "short_count",
     "signed_points",
     "unbroken",
     "wrapped",
@@ -165,6 +166,21 @@ def plural(number: int, one: str, many: str | None = None) -> str:
     ('1 class', '3 images')
     """
     return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+def short_count(value: float) -> str:
+    """Write a count in at most four characters.
+
+    Examples
+    --------
+    >>> short_count(7), short_count(1234), short_count(98_765_432)
+    ('7', '1.2k', '99M')
+    """
+    for limit, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= limit:
+            scaled = value / limit
+            return f"{scaled:.1f}{unit}" if scaled < 9.95 else f"{scaled:.0f}{unit}"
+    return f"{value:.0f}"
 
 
 def unbroken(text: str) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from segiou import metrics
 from segiou.metrics.per_image import image_means
-from segiou.plots.style import IOU, MUTED, OTHER, drawing, name_rows, report_of, require
+from segiou.plots.style import IOU, MUTED, OTHER, drawing, in_percent, name_rows, report_of, require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -117,6 +117,7 @@ def _whiskers(axes: Axes, rows: list[ClassRow], values: Any, intervals: Iterable
 
 def _scale(axes: Axes, label: str, shown: int, total: int, which: str) -> None:
     axes.set_xlim(0, 1)
+    in_percent(axes.xaxis)
     left_out = f" (the {shown} {which} of {total} classes)" if shown < total else ""
     axes.set_xlabel(f"{label}{left_out}")
     axes.grid(visible=True, axis="x")
@@ -238,6 +239,8 @@ def prevalence_curve(source: Any, class_name: str, *, ax: Axes | None = None) ->
         axes.plot([row.share], [row.iou], "o", color=IOU, markersize=4.5, markeredgecolor="white")
         axes.set_xscale("log")
         axes.set_ylim(0, 1.02)
+        in_percent(axes.xaxis)
+        in_percent(axes.yaxis)
         axes.set_xlabel(f"share of {class_name} in the truth, dot: here", parse_math=False)
         axes.set_ylabel("score")
         axes.grid(visible=True, axis="y")
@@ -268,12 +271,12 @@ def image_distribution(source: Any, *, bins: int = 20, ax: Axes | None = None) -
     ImportError
         If matplotlib is not installed.
     ValueError
-        If the images were not kept apart, or none has a score.
+        If the counts of images were not kept, or none has a score.
     """
     report = report_of(source)
     if report.per_image is None:
         msg = (
-            "the images were not kept apart; score with segiou.score or segiou.score_folder, "
+            "the counts of images were not kept; score with segiou.score or segiou.score_folder, "
             "and draw the Run"
         )
         raise ValueError(msg)
@@ -289,6 +292,7 @@ def image_distribution(source: Any, *, bins: int = 20, ax: Axes | None = None) -
             report.mean_iou, color="black", linestyle=(0, (3, 2)), linewidth=0.9, label="data set"
         )
         axes.set_xlim(0, 1)
+        in_percent(axes.xaxis)
         axes.set_xlabel("mean IoU of the image")
         axes.set_ylabel("images")
         axes.yaxis.set_major_locator(require("matplotlib.ticker").MaxNLocator(integer=True))
@@ -299,8 +303,8 @@ def image_distribution(source: Any, *, bins: int = 20, ax: Axes | None = None) -
 def boundary_against_iou(source: Any, *, limit: int = 40, ax: Axes | None = None) -> Axes:
     """Draw IoU and Boundary IoU of each class, the most frequent class on top.
 
-    The line between the two is what the edges cost: long where a large object
-    hides ragged ones.
+    The line between the two is what the edges cost: it is long where a large
+    object has ragged edges.
 
     Parameters
     ----------

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from segiou._support.arguments import refuse_kind
-from segiou.plots.style import IOU, MUTED, drawing, name_rows
+from segiou.plots.style import IOU, MUTED, drawing, name_rows, require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,7 +37,7 @@ def comparison_forest(
     -------
     Axes
         The score of all classes on top as a diamond. Filled where interval and
-        adjusted p both speak for a difference, open elsewhere.
+        adjusted p both show a difference, open elsewhere.
 
     Raises
     ------
@@ -67,12 +67,14 @@ def comparison_forest(
             )
         name_rows(axes, [row.name for row in rows])
         axes.set_xlabel(
-            f"difference of {_METRICS.get(comparison.metric, comparison.metric)}\n"
+            f"difference of {_METRICS.get(comparison.metric, comparison.metric)}, points\n"
             f"← {_brief(found.a)} better    {_brief(found.b)} better →",
             parse_math=False,
         )
         reach = 1.06 * max([1e-3, *(_reach(row.delta, row.low, row.high) for row in rows)])
         axes.set_xlim(-reach, reach)
+        points = require("matplotlib.ticker").FuncFormatter(lambda value, _: f"{100 * value:g}")
+        axes.xaxis.set_major_formatter(points)
         axes.grid(visible=True, axis="x")
         axes.spines["left"].set_visible(False)
         if len(rows) > 1:

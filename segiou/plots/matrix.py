@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou._support.text import short_count
 from segiou.metrics.ratio import Floats, ratio
-from segiou.plots.style import _short, drawing, report_of, require
+from segiou.plots.style import drawing, in_percent, report_of, require, short_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["confusion_matrix"]
 
-_WRITTEN = 12
+_TEXTS = 12
 _NAMED = 40
 
 
@@ -60,14 +61,16 @@ def confusion_matrix(
         shown = np.ma.masked_where(~(values > 0), values)
         image = axes.imshow(shown, cmap="Blues", interpolation="nearest", aspect="equal", **scale)
         _name(axes, report.class_names)
-        if num_classes <= _WRITTEN:
-            _write(axes, values, normalize)
+        if num_classes <= _TEXTS:
+            _put_texts(axes, values, normalize)
         bar = axes.figure.colorbar(image, ax=axes, fraction=0.045, pad=0.03)
         bar.set_label(
             {"truth": "share of truth", "pred": "share of prediction"}.get(
                 normalize or "", "pixels"
             )
         )
+        if normalize:
+            in_percent(bar.ax.yaxis)
         bar.outline.set_visible(False)
     return axes
 
@@ -92,7 +95,7 @@ def _name(axes: Axes, class_names: tuple[str, ...]) -> None:
     axes.tick_params(length=0)
     if len(class_names) > _NAMED:
         return
-    names = [_short(name) for name in class_names]
+    names = [short_name(name) for name in class_names]
     places = range(len(names))
     size = min(7.0, 190 / len(names))
     axes.set_xticks(places)
@@ -101,25 +104,14 @@ def _name(axes: Axes, class_names: tuple[str, ...]) -> None:
     axes.set_yticklabels(names, fontsize=size, parse_math=False)
 
 
-def _write(axes: Axes, values: Floats, normalize: str | None) -> None:
+def _put_texts(axes: Axes, values: Floats, normalize: str | None) -> None:
     top = float(np.nanmax(values, initial=1.0))
     for t, p in np.argwhere(values > 0).tolist():
         value = float(values[t, p])
         dark = value > 0.55 if normalize else np.log1p(value) > 0.6 * np.log1p(top)
-        text = f"{100 * value:.0f}" if normalize else _compact(value)
+        text = f"{100 * value:.0f}" if normalize else short_count(value)
         if text == "0":
             continue
         axes.text(
             p, t, text, ha="center", va="center", fontsize=5.5, color="white" if dark else "black"
         )
-
-
-def _compact(value: float) -> str:
-    for limit, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if value >= limit:
-            return (
-                f"{value / limit:.2g}{unit}"
-                if value < 99.5 * limit
-                else f"{value / limit:.0f}{unit}"
-            )
-    return f"{value:.0f}"

@@ -19,11 +19,6 @@ from segiou.plots.class_plots import (
 )
 from segiou.plots.comparison_plot import comparison_forest
 from segiou.plots.matrix import confusion_matrix
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 from segiou.plots.style import report_of, saving
 
 if TYPE_CHECKING:
@@ -34,11 +29,7 @@ if TYPE_CHECKING:
     from segiou.analysis.intervals import Intervals
     from segiou.report.report import Report
 
-__all__ = [
-    "FORMATS",
-    "save_plots",
-]
-
+__all__ = ["FORMATS", "save_plots"]
 
 #: File endings written, with the metadata that would make each run's file another one.
 FORMATS: dict[str, dict[str, Any]] = {
@@ -47,14 +38,13 @@ FORMATS: dict[str, dict[str, Any]] = {
     "pdf": {"CreationDate": None, "ModDate": None},
 }
 
-
 Figures = Iterator[tuple[str, Callable[[], "Axes"]]]
 
 
 def save_plots(
     source: Any, directory: str | Path, *, intervals: Intervals | None = None, dpi: int = 300
 ) -> list[Path]:
-    """Write every figure that there is to draw as PNG, SVG and PDF.
+    """Write every figure that applies as PNG, SVG and PDF.
 
     Parameters
     ----------

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
 
     from segiou.report.report import Report
 
@@ -18,9 +19,11 @@ __all__ = [
     "MUTED",
     "OTHER",
     "drawing",
+    "in_percent",
     "name_rows",
     "report_of",
     "require",
+    "short_name",
 ]
 
 #: Width of a paper's column in inches.
@@ -85,7 +88,7 @@ def drawing(ax: Axes | None, height: float = 2.2, width: float = COLUMN) -> Iter
 
 @contextmanager
 def saving() -> Iterator[None]:
-    """The style that saving looks at."""
+    """Figures are saved in this style."""
     with require().rc_context(_STYLE):
         yield
 
@@ -109,14 +112,21 @@ def report_of(source: Any) -> Report:
     return found
 
 
+def in_percent(axis: Axis) -> None:
+    """Number an axis of ratios in per cent."""
+    ticker = require("matplotlib.ticker")
+    axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{100 * value:g} %"))
+
+
 def name_rows(ax: Axes, names: Sequence[str]) -> None:
     """Name the rows of a chart, first on top; a dollar in a name is a dollar."""
     ax.set_yticks(range(len(names)))
-    ax.set_yticklabels([_short(name) for name in names], parse_math=False)
+    ax.set_yticklabels([short_name(name) for name in names], parse_math=False)
     ax.set_ylim(len(names) - 0.5, -0.5)
     ax.tick_params(axis="y", length=0)
 
 
-def _short(name: str) -> str:
+def short_name(name: str) -> str:
+    """A name on one line, cut where it is long."""
     name = " ".join(name.split())
     return name if len(name) <= 24 else f"{name[:23]}…"

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou._support.text import short_count
 from segiou.counting.counts import Tally
 from segiou.metrics.ratio import Floats, ratio
 from segiou.report.gallery import grey_png
@@ -164,7 +165,7 @@ def _views(table: NDArray[np.int64], cell: float) -> tuple[HeatmapView, ...]:
             "Pixels, on a logarithmic scale.",
             grey_png(_grey(logs)),
             ticks,
-            _texts(table, logs, cell, _short_count),
+            _texts(table, logs, cell, short_count),
         ),
     )
 
@@ -207,14 +208,6 @@ def _share_text(share: float) -> str:
     if 0 < share < 0.005:
         return "<1"
     return f"{100 * share:.0f}"
-
-
-def _short_count(value: int) -> str:
-    for limit, unit in ((1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")):
-        if value >= limit:
-            scaled = value / limit
-            return f"{scaled:.1f}{unit}" if scaled < 9.95 else f"{scaled:.0f}{unit}"
-    return str(value)
 
 
 @dataclass(frozen=True, slots=True)

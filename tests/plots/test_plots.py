@@ -156,7 +156,7 @@ def test_prevalence_curve_goes_through_the_class_itself(run):
 def test_distribution_counts_every_image(run):
     ax = drawn_without_complaint(plots.image_distribution(run))
     assert sum(bar.get_height() for bar in ax.patches) == 12
-    with pytest.raises(ValueError, match="images were not kept apart"):
+    with pytest.raises(ValueError, match="counts of images were not kept"):
         plots.image_distribution(run.total())
 
 
