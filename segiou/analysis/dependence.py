@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os.path import commonprefix
@@ -145,7 +146,8 @@ class Dependence:
         if len(self.sequences) < FEW_UNITS:
             fix = 'resample stretches of neighbours: --blocks auto (in Python blocks="auto")'
         else:
-            fix = f"resample whole sequences: --group-by '{self.pattern}' (in Python groups=...)"
+            pattern = shlex.quote(self.pattern)
+            fix = f"resample whole sequences: --group-by {pattern} (in Python groups={pattern})"
         return (
             f"Better {fix}. If the images are independent, say so: --group-by none "
             '(in Python groups="none").'

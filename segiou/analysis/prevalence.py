@@ -45,8 +45,7 @@ class Prevalence:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, unrounded; None where undefined."""
-        found: dict[str, Any] = plain(self)
-        return found
+        return dict(plain(self))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,8 +69,7 @@ class PrevalenceCurve:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, unrounded; None where undefined."""
-        found: dict[str, Any] = plain(self)
-        return found
+        return dict(plain(self))
 
 
 def at_prevalence(

@@ -164,8 +164,7 @@ class Power:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, unrounded; None where undefined."""
-        found: dict[str, Any] = plain(self)
-        return found
+        return dict(plain(self))
 
 
 def power(
