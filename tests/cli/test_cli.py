@@ -541,6 +541,12 @@ def test_compare_folders_and_runs_alike(tmp_path):
     )
     by_table = segiou("compare", *runs, "--format", "json", "--group-by", f"{table}:drive")
     assert json.loads(by_table.stdout) == found
+    by_blocks = segiou("compare", *runs, "--format", "json", "--blocks", "2")
+    blocks = json.loads(by_blocks.stdout)
+    assert (blocks["unit"], blocks["units"], blocks["block_length"]) == ("block", 4, 2.0)
+    assert blocks["dependence"]["sequences"] == {"north": 3, "south": 3}
+    stated = segiou("compare", *runs, "--names", "a,b", "--group-by", "none")
+    assert stated.stdout == kept.stdout
     no_column = segiou("compare", *runs, "--group-by", f"{table}:city")
     assert no_column.returncode == 2
     assert "has no column 'city'; its columns are id, drive" in no_column.stderr
