@@ -222,7 +222,7 @@ class Columns:
             if self.ids[i] == self.ids[j]:
                 msg = f"two images have the id {self.ids[i]!r}; give every image an id of its own"
                 raise ValueError(msg)
-        return self.take(order)
+        return self if order == [*range(len(self))] else self.take(order)
 
     def take(self, indices: Sequence[int]) -> Columns:
         """Some of the images, in the order of the indices."""

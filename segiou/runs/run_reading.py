@@ -22,6 +22,15 @@ from segiou.runs.image_counts import Columns, ImageFiles, Stamp, from_text, id_o
 __all__ = ["FILE_COLUMNS", "RunFile", "files_of_row", "inside", "within"]
 
 FILE_COLUMNS = "id, truth, pred, truth_size, truth_version, pred_size, pred_version, files_crc"
+#: Kinds of these columns but the first and the last, which may also be NULL.
+_FILE_KINDS: tuple[type | tuple[type, ...], ...] = (
+    (str, bytes),
+    (str, bytes),
+    int,
+    (int, str),
+    int,
+    (int, str),
+)
 _COUNTS = "id, pixels, ignored, cells, crc"
 _NUM_COUNTS = 5
 _BOUNDARIES = "SELECT id, counts, crc FROM boundary WHERE id IN (SELECT id FROM image) ORDER BY id"
@@ -53,7 +62,12 @@ def inside(root: str, path: str) -> str:
 def files_of_row(row: Row, header: Header, path: Path) -> ImageFiles:
     """The files of an image, from the columns ``FILE_COLUMNS``."""
     id, truth, pred, *stamps, crc = row
-    if checksum(id, truth, pred, *stamps) != crc:
+    kinds_are_right = all(
+        value is None or isinstance(value, kinds)
+        for value, kinds in zip(row[1:-1], _FILE_KINDS, strict=True)
+    )
+    names_are_right = kinds_are_right and isinstance(id, (str, bytes))
+    if not names_are_right or checksum(id, truth, pred, *stamps) != crc:
         problem = f"is damaged: the files of image {_shown(id)} do not match their checksum"
         raise RunFileError(path, f"{problem}; score again into a new file")
     return ImageFiles(

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 __all__ = ["score_folder", "score_job"]
 
 Progress = Callable[[int, int], None]
+#: Images that are put into columns together.
+_BLOCK = 1024
 
 
 def score_folder(
@@ -319,8 +321,9 @@ class _Work:
     def warn_of_labels(self, run: Run) -> None:
         """Warn where everything could be counted, but another label set fits better."""
         labels = run.options.labels
-        seen = int((run._total.counts.truth > 0).sum())
-        if seen > 0.75 * labels.num_classes or labels.name not in labelset_names():
+        if labels.name not in labelset_names():
+            return
+        if int((run._total.counts.truth > 0).sum()) > 0.75 * labels.num_classes:
             return
         from segiou.scoring.inspection import better_label_set
 
@@ -337,15 +340,22 @@ def _in_memory(
     problems: Sequence[Problem],
 ) -> Run:
     images: list[ImageCount] = []
+    blocks: list[Columns] = []
     skipped: list[Problem] = []
     for _, result in work.results(work.pairs):
         if isinstance(result, ImageCount):
             images.append(result)
         else:
             skipped += result
+        if len(images) == _BLOCK:
+            # Columns take half as much memory as the images one by one.
+            blocks.append(Columns.of(images))
+            images.clear()
     skipped.sort(key=lambda problem: problem.where)
-    work.check(problems, skipped, len(images))
-    return Run(header, Columns.of(images).by_id(), (*skipped, *left_out))
+    columns = Columns.joined([*blocks, Columns.of(images)])
+    blocks.clear()
+    work.check(problems, skipped, len(columns))
+    return Run(header, columns.by_id(), (*skipped, *left_out))
 
 
 def _in_file(

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import segiou
-from segiou.runs.database import RunFileError
+from segiou.runs.database import RunFileError, checksum
 
 
 @pytest.fixture
@@ -131,6 +131,31 @@ def test_files_that_were_changed(made, score, column):
     with pytest.raises(RunFileError, match="the files of image 'scene0/00' do not match their"):
         segiou.Run.open(made[0]).rows()
     with pytest.raises(RunFileError, match="the files of image 'scene0/00' do not match their"):
+        score(run=made[0])
+
+
+@pytest.mark.parametrize("column", ["id", "truth", "pred", "truth_size", "pred_version"])
+@pytest.mark.parametrize("value", [1.5, b"\xff", 7])
+def test_files_of_wrong_kinds_with_a_right_checksum(made, score, column, value):
+    connection = sqlite3.connect(made[0])
+    names = [row[1] for row in connection.execute("PRAGMA table_info(image)")]
+    row = dict(zip(names, connection.execute("SELECT * FROM image").fetchone(), strict=True))
+    old = row["id"]
+    row[column] = value
+    row["files_crc"] = checksum(*list(row.values())[:7])
+    row["crc"] = checksum(row["id"], row["pixels"], row["ignored"], row["cells"])
+    with connection:
+        connection.execute("DELETE FROM image WHERE id = ?", (old,))
+        marks = ", ".join("?" * len(row))
+        connection.execute(f"INSERT INTO image VALUES ({marks})", list(row.values()))
+    connection.close()
+    sound = isinstance(value, bytes) and column in ("id", "truth", "pred")
+    if sound or (value == 7 and column in ("truth_size", "pred_version")):
+        assert len(segiou.Run.open(made[0]).rows()) == 12
+        return
+    with pytest.raises(RunFileError, match=r"do(es)? not match (its|their) checksum"):
+        segiou.Run.open(made[0]).rows()
+    with pytest.raises(RunFileError, match="do not match their checksum"):
         score(run=made[0])
 
 
