@@ -24,7 +24,7 @@ from segiou.analysis.dependence import Sequences, dependence_of
 from segiou.analysis.significance import permutation_p
 from segiou.analysis.statistics import image_scores, statistic
 from segiou.analysis.units import units_of
-from segiou.counting.counts import Counts, Tally
+from segiou.counting.counts import Counts
 from segiou.metrics.overall import mean_iou
 
 PRESENCE = (1.0, 0.9, 0.5)
@@ -40,14 +40,13 @@ def images(difficulty: np.ndarray, rng: np.random.Generator) -> Counts:
     size = np.rint(1000 * rng.lognormal(0, 0.7, (number, classes))).astype(np.int64) * there
     ease = difficulty[:, None] * 0.6 + rng.normal(0, 0.5, (number, classes)) + 1.0
     hit = rng.binomial(size, 1 / (1 + np.exp(-ease)))
-    table = np.zeros((number, classes, classes + 1), np.int64)
-    for c in range(classes):
-        # Half of what is missed is taken for the first class, half for the next.
-        half = (size[:, c] - hit[:, c]) // 2
-        table[:, c, c] += hit[:, c]
-        table[:, c, 0] += half
-        table[:, c, (c + 1) % classes] += size[:, c] - hit[:, c] - half
-    return Tally(table).counts
+    # Half of what is missed is taken for the first class, the rest for the next.
+    missed = size - hit
+    half = missed // 2
+    tp, fp = hit.copy(), np.roll(missed - half, 1, axis=1)
+    tp[:, 0] += half[:, 0]
+    fp[:, 0] += half[:, 1:].sum(1)
+    return Counts(tp, fp, size - tp, size.sum(1, keepdims=True) - size - fp)
 
 
 def independent(number: int, rng: np.random.Generator) -> np.ndarray:
