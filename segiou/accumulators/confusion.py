@@ -165,8 +165,7 @@ class ConfusionMatrix(PixelAccumulator):
     @property
     def tally(self) -> Tally:
         """Everything counted so far, frozen."""
-        cells = self._cells
-        return Tally.trusted(cells[:-2].copy(), cells[-2].sum())
+        return self._encoding.tally(self._cells.copy())
 
     @property
     def counts(self) -> Counts:
@@ -236,7 +235,7 @@ class ConfusionMatrix(PixelAccumulator):
     @not_compiled
     def count(self, truth: Any, pred: Any, **how: Any) -> Tally:
         """Count a pair as :meth:`update` does, without adding it."""
-        return self.empty().update(truth, pred, **how).tally
+        return self._encoding.tally(self.empty().update(truth, pred, **how)._cells)
 
     def _decide(self, truth: Any, pred: Any, mask: Any, **how: Any) -> NDArray[Any]:
         """Labels of scores, which may be NaN on ignored pixels."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +13,7 @@ from segiou._support.arguments import check_integer, check_kind, check_several
 
 __all__ = [
     "LARGEST",
+    "Cells",
     "Counts",
     "Tally",
     "add_exactly",
@@ -200,6 +201,17 @@ def check_counts(counts: object, name: str = "counts") -> None:
     check_kind(name, counts, Counts, wanted)
 
 
+class Cells(NamedTuple):
+    """A table's cells that are not zero: few, where an image has few of many classes."""
+
+    indices: NDArray[np.int64]
+    """Flat indices ``t * (C + 1) + p`` into the (C, C + 1) table, ascending."""
+    values: NDArray[np.int64]
+    """Pixels of each."""
+    ignored: int
+    """Pixels dropped."""
+
+
 @dataclass(frozen=True, eq=False)
 class Tally:
     """Everything that was counted: a confusion matrix, and what it leaves out.
@@ -285,6 +297,13 @@ class Tally:
     def unassigned(self) -> NDArray[np.int64]:
         """Valid pixels of each truth class whose prediction names no class, (..., C)."""
         return self.table[..., -1]
+
+    @property
+    def cells(self) -> Cells:
+        """The cells that are not zero, of one table."""
+        flat = self.table.ravel()
+        indices = np.flatnonzero(flat)
+        return Cells(indices, flat[indices], int(self.ignored))
 
     @property
     def counts(self) -> Counts:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from segiou._support.arguments import check_choice, check_integer
 from segiou._support.compiled import fallback, load_part
 from segiou.counting.arrays import as_label_array, as_valid_mask
-from segiou.counting.counts import Tally
+from segiou.counting.counts import Cells, Tally
 from segiou.labels.class_options import ClassOptions, Unassigned
 
 if TYPE_CHECKING:
@@ -44,6 +44,8 @@ BACKEND, count_coded = _choose()
 #: A look-up table of 2^24 entries takes 32 MiB; wider spreads are a mistake more often than a map.
 _MAX_SPREAD = 1 << 24
 _MAX_CLASSES = (1 << 16) - 2
+#: A table of more classes is not worth making for one image, which has few of them.
+_DENSE_CLASSES = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,6 +273,38 @@ class Encoding:
         table = self.empty_table()
         self.count_into(table, truth, pred, mask=mask)
         return self.tally(table)
+
+    def count_cells(self, truth: Any, pred: Any) -> Cells:
+        """Count as :meth:`count`, in memory and time of the classes that occur."""
+        if self.num_classes <= _DENSE_CLASSES:
+            return self.count(truth, pred).cells
+        truth, pred = as_label_array(truth, "truth"), as_label_array(pred, "pred")
+        occurs = self._occurring(truth, self.truth) | self._occurring(pred, self.pred)
+        classes = np.flatnonzero(occurs)
+        small = Encoding(
+            len(classes),
+            self._renumbered(self.truth, classes),
+            self._renumbered(self.pred, classes),
+            self.unassigned,
+        )
+        indices, values, ignored = small.count(truth, pred).cells
+        rows, columns = np.divmod(indices, len(classes) + 1)
+        columns = np.append(classes, self.num_classes)[columns]
+        return Cells(classes[rows] * (self.num_classes + 1) + columns, values, ignored)
+
+    def _occurring(self, labels: NDArray[Any], side: ValueCodes) -> NDArray[np.bool_]:
+        """Which classes occur: a table of one column, whatever the other side."""
+        found = np.zeros((side.undeclared + 1, 1), dtype=np.int64)
+        column = np.zeros_like(side.codes)
+        count_coded(labels, labels, side.low, side.codes, side.low, column, found)
+        return found[: self.num_classes, 0] > 0
+
+    def _renumbered(self, side: ValueCodes, classes: NDArray[np.intp]) -> ValueCodes:
+        """Codes of the classes that occur, 0 … K − 1; what is no class keeps its place after."""
+        new = np.zeros(side.undeclared + 1, dtype=np.uint16)
+        new[classes] = np.arange(len(classes))
+        new[self.num_classes :] = len(classes) + np.arange(side.undeclared + 1 - self.num_classes)
+        return ValueCodes(side.low, new[side.codes], int(new[-1]), side.far)
 
     @staticmethod
     def tally(table: NDArray[np.int64]) -> Tally:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.files import Stamp
-from segiou.counting.counts import Counts, Tally
+from segiou.counting.counts import Cells, Counts, Tally
 
 __all__ = [
     "NO_FILES",
@@ -95,14 +95,13 @@ class ImageCount:
     def of(
         cls,
         id: str,
-        tally: Tally,
+        counted: Tally | Cells,
         files: ImageFiles = NO_FILES,
         boundary: bytes | None = None,
     ) -> ImageCount:
         """Keep the cells that are not zero."""
-        flat = tally.table.ravel()
-        cells = np.flatnonzero(flat)
-        return cls(id, cells, flat[cells], int(tally.ignored), *files, boundary)
+        found = counted.cells if isinstance(counted, Tally) else counted
+        return cls(id, found.indices, found.values, found.ignored, *files, boundary)
 
     @property
     def pixels(self) -> int:

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from segiou._support.files import Problem
-from segiou.counting.counts import Tally
+from segiou.counting.counts import Cells
 from segiou.counting.encoding import Encoding, UndeclaredValuesError
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
@@ -145,7 +145,7 @@ class PairScorer:
 
     def _count(
         self, pair: Pair, truth: _OpenMask, pred: _OpenMask
-    ) -> tuple[Tally, bytes | None] | Problem:
+    ) -> tuple[Cells, bytes | None] | Problem:
         aligned = self._aligned(pair, truth, pred)
         if isinstance(aligned, Problem):
             return aligned
@@ -183,13 +183,13 @@ class PairScorer:
             return Problem(pair.pred, geometry_text(pair.truth, difference))
         return replace(pred, values=volume.values, volume=volume)
 
-    def _count_pixels(self, truth: _OpenMask, pred: _OpenMask) -> Tally:
+    def _count_pixels(self, truth: _OpenMask, pred: _OpenMask) -> Cells:
         if not (truth.is_big or pred.is_big):
-            return self._encoding.count(truth.values, pred.values)
+            return self._encoding.count_cells(truth.values, pred.values)
         from segiou.counting.window_counts import count_windows
 
         decoded = truth.decoded, pred.decoded
-        return count_windows(self._encoding, truth.values, pred.values, decoded=decoded)
+        return count_windows(self._encoding, truth.values, pred.values, decoded=decoded).cells
 
     def _measure_boundaries(self, truth: _OpenMask, pred: _OpenMask) -> bytes | None:
         if self.boundary is None:

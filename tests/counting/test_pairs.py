@@ -262,3 +262,30 @@ def test_undeclared_values_beside_far_ignored_ones_are_refused_and_change_nothin
 def test_classes_that_spread_too_far_are_refused():
     with pytest.raises(ValueError, match="values of classes spread from 0 to 4294967295"):
         Encoding.of([(0,), (2**32 - 1,)])
+
+
+@pytest.mark.parametrize("classes", [3, 256, 257, 1000])
+@pytest.mark.parametrize("unassigned", ["error", "count"])
+def test_cells_are_those_of_the_table_that_are_not_zero(classes, unassigned):
+    rng = np.random.default_rng(classes)
+    encoding = Encoding.of_indices(classes, [classes, 2**32 - 1], unassigned)
+    few = rng.integers(0, classes, 5)
+    truth = rng.choice([*few, classes, 2**32 - 1], (30, 40))
+    pred = rng.choice([*few[:3], *([60_000] if unassigned == "count" else [])], (30, 40))
+    tally, cells = encoding.count(truth, pred), encoding.count_cells(truth, pred)
+    flat = tally.table.ravel()
+    assert cells.indices.tolist() == np.flatnonzero(flat).tolist()
+    assert cells.values.tolist() == flat[flat > 0].tolist()
+    assert cells.ignored == tally.ignored > 0
+    nothing = encoding.count_cells(np.full((2, 2), classes), np.zeros((2, 2), int))
+    assert (len(nothing.indices), nothing.ignored) == (0, 4)
+
+
+def test_cells_of_undeclared_values_are_refused_as_tables_are():
+    encoding = Encoding.of_indices(1000, 5000)
+    for truth, pred in (([1, 5000, 7000], [1, 2, 3]), ([1, 5000, 999], [1, 8000, 8001])):
+        with pytest.raises(UndeclaredValuesError) as dense:
+            encoding.count(truth, pred)
+        with pytest.raises(UndeclaredValuesError) as sparse:
+            encoding.count_cells(truth, pred)
+        assert str(sparse.value) == str(dense.value)
