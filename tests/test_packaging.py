@@ -62,7 +62,7 @@ def names(requirements):
 def test_no_extra_of_users_brings_a_tool_of_tests():
     extras = {k: names(v) for k, v in PROJECT["project"]["optional-dependencies"].items()}
     tools = extras.pop("test") - {"segiou"}
-    for group in ("lint", "notebook", "runs", "browser"):
+    for group in ("notebook", "runs", "browser", "parallel"):
         tools |= names(PROJECT["dependency-groups"][group])
     assert "moto" in tools and "pytest" in tools
     for extra, needs in extras.items():

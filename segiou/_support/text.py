@@ -9,8 +9,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-import numpy as np
-
 from segiou._support.files import printable
 
 __all__ = [
@@ -18,6 +16,7 @@ __all__ = [
     "classes",
     "csv_name",
     "csv_text",
+    "did_you_mean",
     "encodable",
     "listed",
     "p_text",
@@ -183,6 +182,22 @@ def short_count(value: float) -> str:
     return f"{value:.0f}"
 
 
+def did_you_mean(given: str, known: Iterable[str]) -> str:
+    """Name the one of some names that was probably meant, for the end of a message.
+
+    Examples
+    --------
+    >>> did_you_mean("camvd", ["camvid", "ade20k"]), did_you_mean("x", ["camvid"])
+    ('; did you mean camvid?', '')
+    """
+    from difflib import get_close_matches
+
+    names = list(known)
+    begin = [name for name in names if len(given) > 2 and name.startswith(given)]
+    near = begin or get_close_matches(given, names, n=1, cutoff=0.7)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
 def unbroken(text: str) -> str:
     r"""Tie every per cent sign to its number, where lines are broken elsewhere.
 
@@ -216,6 +231,7 @@ def plain(value: Any) -> Any:
 
     Examples
     --------
+    >>> import numpy as np
     >>> plain({"iou": np.array([0.5, np.nan]), "n": np.int64(3)})
     {'iou': [0.5, None], 'n': 3}
     """
@@ -223,7 +239,7 @@ def plain(value: Any) -> Any:
         return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, (np.ndarray, np.generic)):
+    if hasattr(value, "dtype"):
         # Integers are plain already; a large confusion matrix is not walked cell by cell.
         return value.tolist() if value.dtype.kind in "iub" else plain(value.tolist())
     if isinstance(value, (list, tuple)):

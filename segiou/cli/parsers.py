@@ -10,11 +10,11 @@ import argparse
 import math
 import sys
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from segiou._support import __version__
 from segiou._support.compiled import PARTS, compiled_parts
+from segiou._support.text import did_you_mean
 from segiou.cli.console import say, write
 from segiou.cli.option_values import (
     address,
@@ -56,7 +56,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     if words[0].startswith("-") and words[0] not in ("-h", "--help", "--version"):
         parser.error(f"the command comes first, before {words[0]}; there are {', '.join(commands)}")
     if not words[0].startswith("-") and words[0] not in commands:
-        hint = _did_you_mean(words[0], commands)
+        hint = did_you_mean(words[0], commands)
         parser.error(f"there is no command {words[0]!r}{hint}; there are {', '.join(commands)}")
     parsed, unknown = parser.parse_known_args(words)
     if unknown:
@@ -103,7 +103,7 @@ class _Parser(argparse.ArgumentParser):
     def refuse(self, unknown: Sequence[str]) -> NoReturn:
         """Refuse arguments that the command does not have."""
         given = unknown[0].partition("=")[0]
-        hint = _did_you_mean(given, list(self._option_string_actions))
+        hint = did_you_mean(given, self._option_string_actions)
         self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
 
     def show_only(self, names: str) -> None:
@@ -136,11 +136,6 @@ class _HelpAll(argparse.Action):
         parser.shown = None
         parser.print_help()
         parser.exit()
-
-
-def _did_you_mean(given: str, known: Sequence[str]) -> str:
-    near = get_close_matches(given, known, n=1, cutoff=0.6 if given.isalpha() else 0.8)
-    return f"; did you mean {near[0]}?" if near else ""
 
 
 def _parsers() -> tuple[_Parser, list[str]]:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 from segiou._support.files import printable
+from segiou._support.text import did_you_mean
 from segiou.report.report import Report
 
 __all__ = ["Outcome", "Threshold", "check_thresholds", "outcomes", "read_thresholds", "to_junit"]
@@ -81,7 +82,7 @@ def check_thresholds(
             msg = f"--fail-under {threshold.name}: {why}"
             raise ValueError(msg)
         if threshold.class_name is not None and threshold.class_name not in class_names:
-            known = ", ".join(class_names)
+            known = ", ".join(class_names) + did_you_mean(threshold.class_name, class_names)
             msg = f"--fail-under {threshold.name}: no such class; there are {known}"
             raise ValueError(msg)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from segiou._support.arguments import refuse_kind
+from segiou._support.text import did_you_mean
 from segiou.labels.label_set import LabelClass, LabelSet
 
 _PRESETS = resources.files("segiou.labels") / "presets"
@@ -59,9 +60,11 @@ def load_labels(labels: LabelSet | str | Path | Sequence[str] | int) -> LabelSet
             return LabelSet.from_toml(path)
     if path.is_file():
         return _of_json(path) if path.suffix == ".json" else LabelSet.from_toml(path)
+    presets = labelset_names()
+    near = did_you_mean(name, presets)
     msg = (
-        f"no label set {name!r}: it is neither a preset nor a file. "
-        f"Presets: {', '.join(labelset_names())}; or give the path of a TOML file"
+        f"no label set {name!r}: it is neither a preset nor a file{near or '.'} "
+        f"Presets: {', '.join(presets)}; or give the path of a TOML file"
     )
     raise ValueError(msg)
 

@@ -18,6 +18,7 @@ from types import MappingProxyType
 from typing import Any
 
 from segiou._support.arguments import check_integer, check_kind, check_several
+from segiou._support.text import did_you_mean
 
 #: What integers of masks can be.
 LEAST_VALUE, MOST_VALUE = -(1 << 63), (1 << 64) - 1
@@ -199,7 +200,10 @@ class LabelSet:
         try:
             return self.class_names.index(name)
         except ValueError:
-            msg = f"no class {name!r} in label set {self.name!r}: {', '.join(self.class_names)}"
+            near = did_you_mean(name, self.class_names)
+            msg = (
+                f"no class {name!r} in label set {self.name!r}: {', '.join(self.class_names)}{near}"
+            )
             raise ValueError(msg) from None
 
     def to_dict(self) -> dict[str, Any]:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_callable, check_choice, check_kind
+from segiou._support.text import did_you_mean
 from segiou.counting.counts import Counts, check_counts
 from segiou.metrics.ratio import Floats, included, ratio
 
@@ -338,5 +339,6 @@ def load_protocol(protocol: Protocol | str) -> Protocol:
     try:
         return PROTOCOLS[protocol]
     except KeyError:
-        msg = f"no protocol {protocol!r}; there are {', '.join(PROTOCOLS)}"
+        near = did_you_mean(protocol, PROTOCOLS)
+        msg = f"no protocol {protocol!r}; there are {', '.join(PROTOCOLS)}{near}"
         raise ValueError(msg) from None

@@ -101,6 +101,11 @@ def test_images_that_are_no_folder(capsys, tmp_path):
     [
         (["--output", "r.xyz"], "the ending '.xyz' means no format"),
         (["--protocol", "mine"], "no protocol 'mine'"),
+        (["--protocol", "detectron"], "did you mean detectron2?"),
+        (["--exclude", "buildng"], "did you mean building?"),
+        (["--fail-under", "iou:buildng=0.5"], "did you mean building?"),
+        (["--labels", "camvd"], "did you mean camvid?"),
+        (["--labels", "voc"], "did you mean voc2012?"),
         (["--fail-under", "iou:unicorn=0.5"], "no such class; there are sky, building"),
         (["--fail-under", "dice:=0.5"], "no such class"),
         (["--fail-under", "boundary_iou=0.5"], "score with --boundary"),
