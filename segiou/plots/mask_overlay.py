@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["overlay"]
 
-# Light enough for the black hatching that tells them apart without colour.
+# Light enough for the black hatching that distinguishes them without colour.
 _KINDS = (
     ("TP", "#2aa58b", None),
     ("FN", "#6d9be0", "////"),

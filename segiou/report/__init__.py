@@ -1,4 +1,4 @@
-"""Numbers → something to read. Only in this room is anything rounded."""
+"""Numbers → something to read. Only what people read is rounded."""
 
 from segiou._support.lazy import lazy_face
 

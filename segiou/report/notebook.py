@@ -38,7 +38,7 @@ _MATRIX_SHOWN = 32
 
 
 def render_notebook(report: Report) -> str:
-    """Headline, classes with bars, the confusion matrix to be unfolded, and the rule."""
+    """Headline, classes with bars, the confusion matrix to be unfolded, and the protocol."""
     rows = list(report.classes)
     absent = [row for row in rows if row.status == "absent"]
     left_out = ""

@@ -187,7 +187,7 @@ def _labels_text(labels: LabelSet) -> str:
 
 
 def _skipped_kinds(run: Run) -> list[str]:
-    """The options by which pairs were left out, as far as the problems tell."""
+    """The options by which pairs were left out, as far as the problems show it."""
     texts = [problem.text for problem in run.skipped]
     known = {"missing": "has no prediction", "extra": "has no truth"}
     kinds = [name for name, text in known.items() if text in texts]

@@ -291,7 +291,7 @@ class Report:
 
     @cached_property
     def fine_grained(self) -> FineGrained | None:
-        """Means of IoU over images, and over the worst; None where images were not kept apart."""
+        """Means of IoU over images, and over the worst; None where their counts were not kept."""
         if self.per_image is None:
             return None
         return fine_grained(self.per_image, include=self.include)

@@ -60,8 +60,8 @@ def render_text(report: Report, rows: Sequence[ClassRow], width: int, *, color: 
     if len(absent) > _ABSENT_SHOWN:
         rows = [row for row in rows if row.status != "absent"]
     between = report.intervals is not None and width >= _INTERVALS_FROM
-    room = width - _INTERVAL_CELLS * between
-    console.print(_class_table(report, rows, room, between=between))
+    space = width - _INTERVAL_CELLS * between
+    console.print(_class_table(report, rows, space, between=between))
     if len(absent) > _ABSENT_SHOWN:
         console.print(Text(f"and {len(absent)} classes that do not occur at all", style="dim"))
     console.print()
@@ -74,7 +74,7 @@ def render_text(report: Report, rows: Sequence[ClassRow], width: int, *, color: 
     if report.worst_images is not None:
         console.print(_worst_table(report.worst_images))
         console.print()
-    for line in _footer(report, notes=room >= _NOTES_FROM):
+    for line in _footer(report, notes=space >= _NOTES_FROM):
         console.print(Text(tied(line), style="dim"))
     return text_of(console)
 
@@ -180,20 +180,20 @@ def _means_over_images(report: Report) -> list[tuple[str, str, str]]:
 def _class_table(
     report: Report,
     rows: Sequence[ClassRow],
-    room: int,
+    space: int,
     *,
     heading: str = "class",
     between: bool = False,
 ) -> Table:
-    shown = [name for name, needed in _COLUMNS if room >= needed]
+    shown = [name for name, needed in _COLUMNS if space >= needed]
     table = simple_table(heading)
     for name in shown:
         table.add_column(name, justify="right", no_wrap=True)
     if between and report.intervals is not None:
         head = f"IoU, {100 * report.intervals.level:g} % interval"
         table.add_column(head, justify="right", no_wrap=True)
-    bar = room >= _BAR_FROM
-    note = room >= _NOTES_FROM and any(row.status for row in rows)
+    bar = space >= _BAR_FROM
+    note = space >= _NOTES_FROM and any(row.status for row in rows)
     if bar:
         table.add_column("", no_wrap=True)
     if note:

@@ -185,7 +185,7 @@ def with_short_names(comparison: Comparison) -> Comparison:
 
 
 def _short_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Shorten names that are paths to their last part, where that tells them apart.
+    """Shorten names that are paths to their last part, where they still differ then.
 
     Examples
     --------
