@@ -218,10 +218,12 @@ class ConfusionMatrix(PixelAccumulator):
             more = self.empty().update(truth, pred, mask=mask, argmax=argmax, threshold=threshold)
             return self.merge(more)
         own = self._parts.get(get_ident()) or self._own()
-        encoding = self._encoding_for(pred, argmax, threshold)
-        # NumPy's arrays first: beside a small mask every check is felt.
+        # NumPy's arrays first: beside a small mask every check is felt. And before shapes are
+        # looked at: it refuses tensors of a graph, whose shapes may not be known.
         arrays = type(truth) is type(pred) is np.ndarray
-        if not arrays and (is_on_device(truth) or is_on_device(pred)):
+        on_device = not arrays and (is_on_device(truth) or is_on_device(pred))
+        encoding = self._encoding_for(pred, argmax, threshold)
+        if on_device:
             how = {"mask": mask, "argmax": argmax, "threshold": threshold}
             for tally in self._pending.add(encoding, truth, pred, **how):
                 self._add(self._of_tally(tally), 0)
