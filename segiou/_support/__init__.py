@@ -1,3 +1,3 @@
-"""Helpers that know nothing of the field."""
+"""Helpers of all packages, with nothing in them of segmentation."""
 
 __version__ = "0.1.0"

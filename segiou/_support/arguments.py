@@ -1,4 +1,4 @@
-"""Arguments of public functions: wrong kinds are TypeErrors, wrong values ValueErrors, in words."""
+"""Checks of arguments: a wrong kind is a TypeError, a wrong value a ValueError."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def refuse_kind(name: str, value: object, wanted: str) -> TypeError:
 
 
 def check_kind(name: str, value: object, kinds: type | tuple[type, ...], wanted: str) -> None:
-    """Refuse what is of none of some kinds."""
+    """Refuse a value that is of none of these kinds."""
     if not isinstance(value, kinds):
         raise refuse_kind(name, value, wanted)
 
 
 def check_flag(name: str, value: object) -> None:
-    """Refuse what is neither True nor False, Python's or NumPy's.
+    """Refuse a value that is neither True nor False, of Python or of NumPy.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def check_flag(name: str, value: object) -> None:
 def check_integer(
     name: str, value: object, least: int | None = None, most: int | None = None
 ) -> int:
-    """Read an integer, Python's or NumPy's; refuse bool, and what is out of range.
+    """Read an integer of Python or of NumPy; refuse bool, and values out of range.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def check_integer(
 def check_number(
     name: str, value: object, least: float | None = None, most: float | None = None
 ) -> float:
-    """Read a real number; refuse bool and NaN, and what is out of range."""
+    """Read a real number; refuse bool, NaN and values out of range."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise refuse_kind(name, value, "a number")
     if math.isnan(value):
@@ -98,7 +98,7 @@ def _check_range(name: str, value: Any, least: float | None, most: float | None)
 
 
 def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
-    """Refuse what is not one of some words.
+    """Refuse a value that is not one of these words.
 
     Examples
     --------
@@ -117,23 +117,23 @@ def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
 
 
 def check_several(name: str, value: object, wanted: str) -> None:
-    """Refuse what is no series of things, and one text, whose letters nobody means."""
+    """Refuse a value that is not a series of things; a text is not one."""
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
         raise refuse_kind(name, value, wanted)
 
 
 def read_several(name: str, value: Iterable[T], wanted: str) -> list[T]:
-    """Read a series of things, a generator too, as :func:`check_several`."""
+    """Read a series of things, also from a generator."""
     check_several(name, value, wanted)
     return list(value)
 
 
 def check_callable(name: str, value: object, wanted: str) -> None:
-    """Refuse what is no function."""
+    """Refuse a value that is not a function."""
     if not callable(value):
         raise refuse_kind(name, value, wanted)
 
 
 def check_path(name: str, value: object) -> None:
-    """Refuse what is no path."""
+    """Refuse a value that is not a path."""
     check_kind(name, value, (str, PathLike), "a path")

@@ -1,4 +1,4 @@
-"""Files: written whole or not at all, known again, and what is wrong with them."""
+"""Files: written whole or not at all, recognised by their stamps, and problems with them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _DESCRIPTOR = re.compile(r"/dev/(stdout|stderr)|/(?:dev|proc/self)/fd/(\d+)")
 
 
 def printable(text: str) -> str:
-    r"""Text that stays on its line: what no terminal shows is written as an escape.
+    r"""Text on one line: a character that a terminal does not show is written as an escape.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def printable(text: str) -> str:
 
 
 def is_device(path: str | os.PathLike[str]) -> bool:
-    """Whether a path is an open stream, a pipe or a device: written into, never replaced."""
+    """Whether a path is an open stream, a pipe or a device, which are never replaced by a file."""
     path = Path(path)
     if _descriptor(path) is not None:
         return True
@@ -60,7 +60,7 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes) -> Path:
     OSError
         If the folder does not exist or cannot be written; nothing is left behind.
     """
-    # A name that is no Unicode is written as an escape, which JSON reads as the name again.
+    # A name that is not Unicode is written as an escape, from which JSON reads the name.
     data = content if isinstance(content, bytes) else content.encode("utf-8", "backslashreplace")
     path = Path(path).expanduser()
     if not is_device(path):
@@ -79,7 +79,7 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes) -> Path:
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a temporary file that takes the name in one step when it is written.
+    """A temporary file that takes the name in one step once it is written.
 
     A file of that name is replaced; a link is followed.
 
@@ -107,7 +107,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 @contextmanager
 def _named(path: Path) -> Iterator[None]:
-    """Name what was asked for in an error, and not the temporary file."""
+    """Name the file that was asked for in an error, and not the temporary one."""
     try:
         yield
     except OSError as error:
@@ -127,7 +127,7 @@ def _write_into(descriptor: int, data: bytes) -> None:
         file.write(data)
 
 
-#: Up to so many files with one problem have a line each; of more, the first few are named.
+#: Up to this many files with the same problem have a line each; of more, the first few are named.
 _EACH = 5
 _NAMED = 3
 #: Kinds of problems that are listed at most.
@@ -170,7 +170,7 @@ class Problem:
 
 
 def problem_lines(problems: Sequence[Problem]) -> list[str]:
-    r"""Lines that tell of problems; where many files have one, together.
+    r"""Lines that list problems; files with the same problem are grouped.
 
     Examples
     --------
@@ -204,7 +204,7 @@ def _lines_of(kind: str, found: Sequence[Problem]) -> list[str]:
 
 
 class Stamp(NamedTuple):
-    """What tells that a file is still the one that was counted.
+    """Size and version of a file, from which a change is seen.
 
     The version is the modification time in nanoseconds of a local file, the
     ETag or date that a server gives, the checksum of an archive's member; None
@@ -216,7 +216,7 @@ class Stamp(NamedTuple):
 
     @property
     def known(self) -> bool:
-        """Whether it can tell anything."""
+        """Whether both are known."""
         return self.size is not None and self.version is not None
 
 

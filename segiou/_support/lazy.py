@@ -1,4 +1,4 @@
-"""Package faces: what a package's stub declares is loaded when it is first used."""
+"""Public names of packages: the package's stub declares them, and their first use loads them."""
 
 from __future__ import annotations
 
