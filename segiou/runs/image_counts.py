@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.files import Stamp
-from segiou.counting.counts import Cells, Counts, Tally
+from segiou.counting.counts import Cells, Counts, Tally, sum_exactly
 
 __all__ = [
     "NO_FILES",
@@ -287,6 +287,7 @@ def _sums(index: Ints, values: Ints, size: int) -> Ints:
     # bincount sums in float64, which is exact while no sum reaches 2^53.
     if len(values) == 0 or int(values.max()) < (1 << 53) // len(values):
         return np.bincount(index, values, size).astype(np.int64)
+    sum_exactly(values, 0, "the pixels of the images")  # bounds every sum below
     out = np.zeros(size, dtype=np.int64)
     np.add.at(out, index, values)
     return out
