@@ -353,8 +353,8 @@ class Encoding:
         return any(found)
 
     def _add(self, truth: NDArray[Any], pred: NDArray[Any], table: NDArray[np.int64]) -> bool:
-        codes = self.truth.low, self.truth.codes, self.pred.low, self.pred.codes
-        if not count_coded(truth, pred, *codes, table):
+        t, p = self.truth, self.pred
+        if not count_coded(truth, pred, t.low, t.codes, p.low, p.codes, table):
             return False
         if self.truth.far and table[-1].any():
             # The kernel knows only the table: what it holds undeclared may be ignored.
