@@ -623,24 +623,31 @@ def _with_images(
     steps: Sequence[NextStep], class_names: Sequence[str], blocks: Iterable[Columns]
 ) -> tuple[NextStep, ...]:
     """The steps with the images that hold most of their pixels."""
-    num_classes = len(class_names)
-    index = {name: i for i, name in enumerate(class_names)}
+    index: dict[str | None, int] = {name: i for i, name in enumerate([*class_names, None])}
     held: list[list[tuple[int, str]]] = [[] for _ in steps]
     for block in blocks:
         owner = np.repeat(np.arange(len(block)), block.sizes)
-        truth, pred = np.divmod(block.cells, num_classes + 1)
         for step, images in zip(steps, held, strict=True):
-            chosen = truth != pred
-            if step.truth is not None:
-                chosen &= truth == index[step.truth]
-            if step.kind != "missed_class":
-                chosen &= pred == (num_classes if step.pred is None else index[step.pred])
+            chosen = _cells_of(step, block.cells, index)
             sums = np.bincount(owner[chosen], block.values[chosen], minlength=len(block))
             images += [(int(sums[i]), block.ids[i]) for i in np.flatnonzero(sums).tolist()]
     return tuple(
         replace(step, images=_most(images, step.pixels))
         for step, images in zip(steps, held, strict=True)
     )
+
+
+def _cells_of(
+    step: NextStep, cells: NDArray[np.int64], index: Mapping[str | None, int]
+) -> NDArray[np.bool_]:
+    """Which cells of a table, given by their flat index, a step is about."""
+    columns = len(index)
+    if step.kind == "confusion":
+        cell = index[step.truth] * columns + index[step.pred]
+        return np.equal(cells, cell)
+    if step.kind == "missed_class":
+        return np.equal(cells // columns, index[step.truth])
+    return np.equal(cells % columns, index[step.pred])
 
 
 def _most(images: list[tuple[int, str]], pixels: int) -> tuple[str, ...]:

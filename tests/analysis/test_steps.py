@@ -122,3 +122,13 @@ def test_json_and_page_hold_the_steps():
     page = report.to_html(run=run)
     assert "What to work on next" in page
     assert "&lt;i&gt;road: 50.00" in page
+
+
+def test_images_of_a_missed_and_of_a_false_class():
+    truths = [[[0, 0, 2, 2]], [[0, 0, 0, 2]], [[0, 0, 0, 0]]]
+    preds = [[[0, 0, 0, 1]], [[0, 1, 1, 0]], [[0, 0, 0, 0]]]
+    run = segiou.score(truths, preds, labels=["road", "bus", "pole"], ids=["x", "y", "z"])
+    images = {step.kind: (step.pixels, step.images) for step in run.report().next_steps[::-1]}
+    # Of three pixels of pole x holds two; of three predicted as bus y holds two.
+    assert images["missed_class"] == (3, ("x",))
+    assert images["false_class"] == (3, ("y",))
