@@ -43,7 +43,7 @@ class _Operations(Operations):
 
     @property
     def widest(self) -> int:
-        """JAX has no 64 bits unless it is told so."""
+        """JAX has no 64 bits unless they are enabled."""
         return 32 if keras.backend.backend() == "jax" else 64
 
     def wide(self, labels: Any, bits: int) -> Any:

@@ -57,3 +57,13 @@ def test_output_transform_state_and_reset(scores, need):
     assert again.confusion_matrix() == metric.confusion_matrix()
     metric.reset()
     assert metric.confusion_matrix().pixels == 0
+
+
+def test_a_state_of_other_options_is_refused(scores, need):
+    torch = need("torch")
+    saved = scores(["a", "b"])
+    saved.update((torch.tensor([0, 1]), torch.tensor([0, 1])))
+    metric = scores(["a", "b"], ignore=255)
+    metric.load_state_dict(saved.state_dict())
+    with pytest.raises(ValueError, match="counts were made with other classes or options"):
+        metric.compute()
