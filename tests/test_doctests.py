@@ -36,6 +36,8 @@ def test_docstring_examples(name):
 
 @pytest.mark.parametrize("path", DOCS, ids=lambda path: path.name)
 def test_documentation_examples(path):
+    if ">>> from segiou import plots" in path.read_text(encoding="utf-8"):
+        pytest.importorskip("matplotlib")
     done = doctest.testfile(str(path), module_relative=False, optionflags=FLAGS)
     assert done.failed == 0
 

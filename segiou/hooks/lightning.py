@@ -11,7 +11,6 @@ from typing import Any
 
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.hooks._scoring import Scores, Scoring, missing
-from segiou.hooks.distributed import all_reduce
 from segiou.hooks.images import Conflict, ImageCounts
 from segiou.metrics.protocols import Protocol
 from segiou.report.formats import format_of
@@ -150,6 +149,9 @@ class SegmentationScores(Callback):
         self.counted.setdefault(loader, self._empty()).update(truth, pred, **decision)
 
     def _end(self, trainer: Any, module: Any, stage: str, loaders: int) -> None:
+        # Only here, so that a missing Lightning is named before a missing torch.
+        from segiou.hooks.distributed import all_reduce
+
         for loader in range(0 if trainer.sanity_checking else loaders):
             reduced: Any = all_reduce(self.counted.get(loader, self._empty()))  # type: ignore[type-var]
             total = reduced.total() if isinstance(reduced, ImageCounts) else reduced
