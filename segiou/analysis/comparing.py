@@ -48,7 +48,7 @@ def compare(
     names: Sequence[str] | None = None,
     influential: int = 5,
 ) -> Comparison:
-    """Compare two or more models, image by image.
+    """Compare two or more models on the same images.
 
     For every pair: the difference of the score and of each class, second minus
     first, with its bootstrap interval (both models on the same resamples,

@@ -24,7 +24,7 @@ __all__ = ["compare", "explain", "explore", "inspect", "labelsets", "merge", "re
 
 
 def compare(parsed: argparse.Namespace) -> int:
-    """Compare two or more models image by image."""
+    """Compare two or more models on the same images."""
     from segiou.analysis.comparing import compare
     from segiou.cli.inputs import groups_argument
     from segiou.cli.output import write_comparison_pages, write_findings

@@ -110,7 +110,7 @@ def _tensorflow_is_on_device(data: Any) -> bool:
     if type(data).__name__ in ("RaggedTensor", "SparseTensor", "IndexedSlices"):
         msg = (
             f"a {type(data).__name__} is no rectangle of labels; make it dense first: "
-            "to_tensor() or tf.sparse.to_dense, or count image by image"
+            "to_tensor() or tf.sparse.to_dense, or count one image at a time"
         )
         raise TypeError(msg)
     if not hasattr(data, "numpy"):

@@ -10,7 +10,7 @@ import segiou
 from segiou.analysis import steps as module
 from segiou.report.wording import top_steps
 
-CAMVID = Path("/work/shared/data/camvid")
+CAMVID = Path(__file__).parents[3] / "shared" / "data" / "camvid"
 
 
 def put_right(step, names, truths, preds):
