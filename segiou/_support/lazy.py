@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 __all__ = ["lazy_face"]
@@ -19,6 +18,7 @@ def lazy_face(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str
     def homes() -> dict[str, str]:
         # Type checkers read the same file, so that every name stands once.
         import ast
+        from pathlib import Path
 
         stub = Path(str(sys.modules[package].__file__)).with_suffix(".pyi")
         tree = ast.parse(stub.read_text(encoding="utf-8"))

@@ -15,8 +15,6 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, TextIO
 
-from segiou._support.files import printable
-
 __all__ = [
     "EXIT_INTERRUPTED",
     "harmless",
@@ -96,6 +94,8 @@ _COLOR = re.compile(r"(\x1b\[[0-9;]*m)")
 
 def harmless(text: str, *, color: bool) -> str:
     """Text with escapes for whatever could move the cursor; with ``color`` colours stay."""
+    from segiou._support.files import printable
+
     if not color:
         return "\n".join(map(printable, text.split("\n")))
     parts = _COLOR.split(text)

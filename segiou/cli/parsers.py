@@ -14,7 +14,6 @@ from typing import Any, NoReturn
 
 from segiou._support import __version__
 from segiou._support.compiled import PARTS, compiled_parts
-from segiou._support.text import did_you_mean
 from segiou.cli.console import say, write
 from segiou.cli.option_values import (
     address,
@@ -56,6 +55,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     if words[0].startswith("-") and words[0] not in ("-h", "--help", "--version"):
         parser.error(f"the command comes first, before {words[0]}; there are {', '.join(commands)}")
     if not words[0].startswith("-") and words[0] not in commands:
+        from segiou._support.text import did_you_mean
+
         hint = did_you_mean(words[0], commands)
         parser.error(f"there is no command {words[0]!r}{hint}; there are {', '.join(commands)}")
     parsed, unknown = parser.parse_known_args(words)
@@ -102,6 +103,8 @@ class _Parser(argparse.ArgumentParser):
 
     def refuse(self, unknown: Sequence[str]) -> NoReturn:
         """Refuse arguments that the command does not have."""
+        from segiou._support.text import did_you_mean
+
         given = unknown[0].partition("=")[0]
         hint = did_you_mean(given, self._option_string_actions)
         self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
