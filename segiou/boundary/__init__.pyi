@@ -37,4 +37,13 @@ from segiou.boundary.measures import (
     trimap_accuracy as trimap_accuracy,
     trimap_iou as trimap_iou,
 )
-from segiou.boundary.surfaces import surface_scores as surface_scores
+from segiou.boundary.surface_cases import (
+    SurfaceAccumulator as SurfaceAccumulator,
+    summarize_surfaces as summarize_surfaces,
+)
+from segiou.boundary.surfaces import (
+    SurfaceOptions as SurfaceOptions,
+    SurfaceRow as SurfaceRow,
+    measure_surfaces as measure_surfaces,
+    surface_scores as surface_scores,
+)

@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_choice
+from segiou._support.arguments import check_choice, check_number, read_several
+from segiou.boundary.surface_points import Both, Distances, Kind, reference_distances
 from segiou.counting.arrays import as_label_array
 
-__all__ = ["CONVENTIONS", "Convention", "surface_scores"]
+__all__ = [
+    "CONVENTIONS",
+    "Convention",
+    "SurfaceOptions",
+    "SurfaceRow",
+    "measure_surfaces",
+    "surface_scores",
+]
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+Label = int | str
+#: What a measure counts where a mask is empty: a number, or the diagonal of the volume.
+Filling = float | Literal["diagonal"]
+#: Where both masks are empty, only the truth is, only the prediction is.
+Fillings = tuple[Filling, Filling, Filling]
+State = Literal["found", "missed", "invented", "absent"]
 Scores = dict[str, Any]
+
+_NAN, _INF = float("nan"), float("inf")
+_FARTHEST: Fillings = (_NAN, _INF, _INF)
+_NOTHING: Fillings = (_NAN, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -33,43 +47,309 @@ class Convention:
         one, each of weight 1; or corners between voxels that differ, each
         weighted by the area of the surface that passes it.
     percentile : {"linear", "pooled", "weighted", "summed"}
-        The 95th percentile: the larger of both directions' percentiles,
-        interpolated linearly; the same over the distances of both directions
-        together; or the larger of both directions' smallest distances within
-        which 95 % of the surface lie, by exact shares or as surface-distance
-        adds them up.
+        Percentiles: the larger of both directions' percentiles, interpolated
+        linearly; the same over the distances of both directions together; or
+        the larger of both directions' smallest distances within which such a
+        share of the surface lies, by exact shares or as surface-distance adds
+        them up.
     average : {"pooled", "directions"}
         The mean over both surfaces together, or the mean of the two means.
-    lone, both_empty : tuple of four floats
-        What counts where one side has no voxel of the label, and where neither
-        has: hausdorff, hausdorff_95, average_surface_distance, surface_dice.
+    empty : mapping of str to (both empty, truth empty, prediction empty)
+        What each measure counts where a mask is empty: a number, or "diagonal".
     """
 
-    surface: Literal["voxels", "elements"]
+    surface: Kind
     percentile: Literal["linear", "pooled", "weighted", "summed"]
     average: Literal["pooled", "directions"]
-    lone: tuple[float, float, float, float]
-    both_empty: tuple[float, float, float, float]
+    empty: Mapping[str, Fillings]
 
 
-_NAN, _INF = float("nan"), float("inf")
-_UNDEFINED = (_NAN, _NAN, _NAN, _NAN)
-_MISSED = (_INF, _INF, _INF, 0.0)
+#: Measures of a pair of surfaces; the percentile 95 is named "hausdorff_95".
+MEASURES: Final = (
+    "hausdorff",
+    "hausdorff_percentile",
+    "average_surface_distance",
+    "surface_dice",
+)
+
+
+def _empty(*fillings: Fillings) -> dict[str, Fillings]:
+    return dict(zip(MEASURES, fillings, strict=True))
+
+
+_NEVER_BETTER = _empty(_FARTHEST, _FARTHEST, _FARTHEST, _NOTHING)
 
 #: Each tool's own way, by name. medpy refuses empty masks: they count as segiou counts them.
 CONVENTIONS: Final = {
-    "segiou": Convention("elements", "weighted", "pooled", _MISSED, _UNDEFINED),
-    "medpy": Convention("voxels", "pooled", "pooled", _MISSED, _UNDEFINED),
-    "monai": Convention("voxels", "linear", "pooled", (_INF, _NAN, _INF, 0.0), _UNDEFINED),
+    "segiou": Convention("elements", "weighted", "pooled", _NEVER_BETTER),
+    "medpy": Convention("voxels", "pooled", "pooled", _NEVER_BETTER),
+    "monai": Convention(
+        "voxels", "linear", "pooled", _empty(_FARTHEST, (_NAN,) * 3, _FARTHEST, _NOTHING)
+    ),
     "surface-distance": Convention(
-        "elements", "summed", "directions", (_INF, _INF, _NAN, 0.0), (_INF, _INF, _NAN, _NAN)
+        "elements", "summed", "directions", _empty((_INF,) * 3, (_INF,) * 3, (_NAN,) * 3, _NOTHING)
     ),
     "metricsreloaded": Convention(
-        "voxels", "linear", "pooled", (_NAN, _NAN, _NAN, 0.0), (0.0, 0.0, 0.0, 1.0)
+        "voxels",
+        "linear",
+        "pooled",
+        _empty((0.0, _NAN, _NAN), (0.0, _NAN, _NAN), (0.0, _NAN, _NAN), (1.0, 0.0, 0.0)),
     ),
 }
 
-_QUANTILE = 0.95
+
+@dataclass(frozen=True)
+class SurfaceOptions:
+    """What to measure between surfaces, and how.
+
+    Attributes
+    ----------
+    tolerances : tuple of float
+        Distances within which surface Dice takes two surfaces for one, in the
+        unit of the spacing.
+    percentiles : tuple of float
+        Percentiles of the distances, in per cent.
+    convention : str
+        Whose definitions: a key of ``CONVENTIONS``.
+    tolerances_of : mapping of label to tuple of float
+        Tolerances of single labels, in place of the common ones; as many.
+    empty : mapping of str to (both empty, truth empty, prediction empty)
+        What "hausdorff", "hausdorff_percentile", "average_surface_distance" and
+        "surface_dice" count where a mask is empty: numbers, or "diagonal" for
+        the diagonal of the volume. By default as the convention has it.
+
+    Examples
+    --------
+    >>> options = SurfaceOptions((1, 2), empty={"surface_dice": (1, 0, 0)})
+    >>> SurfaceOptions.from_dict(options.to_dict()) == options
+    True
+    """
+
+    tolerances: tuple[float, ...] = (1.0,)
+    percentiles: tuple[float, ...] = (95.0,)
+    convention: str = "segiou"
+    tolerances_of: Mapping[Label, tuple[float, ...]] = field(default_factory=dict)
+    empty: Mapping[str, Fillings] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_choice("convention", self.convention, tuple(CONVENTIONS))
+        common = _checked_tolerances(self.tolerances)
+        own = {label: _checked_tolerances(given) for label, given in self.tolerances_of.items()}
+        for label, given in own.items():
+            if len(given) != len(common):
+                msg = f"label {label} has tolerances {given}, but there are {len(common)} in common"
+                raise ValueError(msg)
+        percentiles = tuple(float(p) for p in read_several("percentiles", self.percentiles, "them"))
+        for percentile in percentiles:
+            check_number("a percentile", percentile, 0, 100)
+        for measure, fillings in self.empty.items():
+            check_choice("a measure of empty masks", measure, MEASURES)
+            if len(fillings) != 3 or not all(_is_filling(value) for value in fillings):
+                msg = (
+                    f"empty[{measure!r}] must be what counts where both masks, the truth's, or the "
+                    f"prediction's are empty: three numbers or 'diagonal', got {fillings!r}"
+                )
+                raise ValueError(msg)
+        put = object.__setattr__
+        put(self, "tolerances", common)
+        put(self, "percentiles", percentiles)
+        put(self, "tolerances_of", own)
+        put(self, "empty", {measure: tuple(values) for measure, values in self.empty.items()})
+
+    def to_dict(self) -> dict[str, Any]:
+        """The options as plain values; numbers that JSON lacks as "nan" and "inf"."""
+        plain = {
+            measure: [v if v == "diagonal" or math.isfinite(v) else str(float(v)) for v in values]
+            for measure, values in self.empty.items()
+        }
+        own = [[label, list(given)] for label, given in self.tolerances_of.items()]
+        return {
+            "tolerances": list(self.tolerances),
+            "percentiles": list(self.percentiles),
+            "convention": self.convention,
+            "tolerances_of": own,
+            "empty": plain,
+        }
+
+    @classmethod
+    def from_dict(cls, state: Mapping[str, Any]) -> SurfaceOptions:
+        """The options that :meth:`to_dict` gave."""
+        empty: dict[str, Any] = {
+            measure: tuple(v if v == "diagonal" else float(v) for v in values)
+            for measure, values in state["empty"].items()
+        }
+        own = {label: tuple(given) for label, given in state["tolerances_of"]}
+        common, percentiles = tuple(state["tolerances"]), tuple(state["percentiles"])
+        return cls(common, percentiles, state["convention"], own, empty)
+
+    def filling(self, measure: str, state: State, diagonal: float) -> float:
+        """What a measure counts where a mask is empty."""
+        fillings = self.empty.get(measure) or CONVENTIONS[self.convention].empty[measure]
+        value = fillings[("absent", "invented", "missed").index(state)]
+        return diagonal if value == "diagonal" else float(value)
+
+
+def _checked_tolerances(given: Iterable[float]) -> tuple[float, ...]:
+    limits = tuple(float(limit) for limit in read_several("tolerances", given, "distances"))
+    if not all(limit >= 0 for limit in limits):
+        msg = f"tolerances must not be negative, got {list(limits)}"
+        raise ValueError(msg)
+    return limits
+
+
+def _is_filling(value: object) -> bool:
+    return value == "diagonal" or isinstance(value, int | float)
+
+
+@dataclass(frozen=True)
+class SurfaceRow:
+    """What was measured between the surfaces of one structure in one case.
+
+    Attributes
+    ----------
+    label : int or str
+        A label, or the name of a structure.
+    case : str
+    state : {"found", "missed", "invented", "absent"}
+        Whether truth and prediction both have it, only the truth, only the
+        prediction, or neither. A structure without any surface, all beside
+        ignored voxels, counts as none.
+    diagonal : float
+        Diagonal of the volume, in the unit of the spacing.
+    sizes : (float, float)
+        Surface of truth and prediction: area (length in 2-D), or number of voxels.
+    tolerances : tuple of float
+    within : tuple of (float, float)
+        For each tolerance, the part of either surface that lies within it.
+    hausdorff, average : float
+        NaN unless both have the structure.
+    percentiles : tuple of float
+        One for each percentile of the options; none unless both have the structure.
+    """
+
+    label: Label
+    case: str
+    state: State
+    diagonal: float
+    sizes: tuple[float, float]
+    tolerances: tuple[float, ...]
+    within: tuple[tuple[float, float], ...]
+    hausdorff: float = _NAN
+    average: float = _NAN
+    percentiles: tuple[float, ...] = ()
+
+    def values(self, options: SurfaceOptions) -> Scores:
+        """The scores by name, with what counts where a mask is empty.
+
+        Returns
+        -------
+        dict
+            ``{"hausdorff": …, "hausdorff_95": …, "average_surface_distance": …,
+            "surface_dice": {tolerance: …}}``
+        """
+        names = [f"hausdorff_{percentile:g}" for percentile in options.percentiles]
+        if self.state == "found":
+            total = sum(self.sizes)
+            return {
+                "hausdorff": self.hausdorff,
+                **dict(zip(names, self.percentiles, strict=True)),
+                "average_surface_distance": self.average,
+                "surface_dice": {
+                    limit: sum(both) / total
+                    for limit, both in zip(self.tolerances, self.within, strict=True)
+                },
+            }
+        fill = {m: options.filling(m, self.state, self.diagonal) for m in MEASURES}
+        return {
+            "hausdorff": fill["hausdorff"],
+            **dict.fromkeys(names, fill["hausdorff_percentile"]),
+            "average_surface_distance": fill["average_surface_distance"],
+            "surface_dice": dict.fromkeys(self.tolerances, fill["surface_dice"]),
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """The row as plain values, for JSON: distances that nothing has are None."""
+        plain = asdict(self)
+        if self.state != "found":
+            plain["hausdorff"] = plain["average"] = None
+        return plain
+
+    @classmethod
+    def from_dict(cls, state: Mapping[str, Any]) -> SurfaceRow:
+        """The row that :meth:`to_dict` gave, from JSON too."""
+        given = dict(state)
+        given["within"] = tuple((float(a), float(b)) for a, b in given["within"])
+        for name in ("sizes", "tolerances", "percentiles"):
+            given[name] = tuple(given[name])
+        for name in ("hausdorff", "average"):
+            given[name] = _NAN if given[name] is None else given[name]
+        return cls(**given)
+
+
+def measure_surfaces(
+    truth: Any,
+    pred: Any,
+    structures: Iterable[int] | Mapping[Label, int | Iterable[int]] | None = None,
+    *,
+    ignore: int | Iterable[int] = (),
+    spacing: float | Sequence[float] | None = None,
+    options: SurfaceOptions | None = None,
+    case: str = "",
+) -> list[SurfaceRow]:
+    """Measure how far the surfaces of the structures of one case lie apart.
+
+    Parameters
+    ----------
+    truth, pred : array_like of int or bool, equal shapes (H, W) or (D, H, W)
+        Label images or volumes.
+    structures : iterable of int, or mapping of label to int or iterable of int, optional
+        Labels, or names with their labels; several labels make a region, and
+        regions may overlap. By default the labels in either but 0.
+    ignore : int or iterable of int
+        Truth values whose voxels are left out, whatever was predicted there:
+        between them and a structure is no surface.
+    spacing : float or sequence of float, optional
+        Size of a voxel along each axis; 1 by default.
+    options : SurfaceOptions, optional
+        What to measure.
+    case : str
+        The name of the case, for its rows.
+
+    Returns
+    -------
+    list of SurfaceRow
+        One for each structure.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`surface_scores` does.
+
+    Examples
+    --------
+    >>> truth = np.zeros((8, 8, 8), dtype=np.uint8)
+    >>> truth[2:6, 2:6, 2:6] = 1
+    >>> truth[4:6, 2:6, 2:6] = 2
+    >>> rows = measure_surfaces(truth, truth * (truth == 1), {"whole": (1, 2), "core": 2})
+    >>> [(row.label, row.state, row.hausdorff) for row in rows]
+    [('whole', 'found', 2.0), ('core', 'missed', nan)]
+    """
+    options = SurfaceOptions() if options is None else options
+    sides = as_label_array(truth, "truth"), as_label_array(pred, "pred")
+    steps = _checked(*sides, spacing)
+    left_out = {ignore} if isinstance(ignore, int) else {int(value) for value in ignore}
+    ignored = _mask_of(sides[0], left_out) if left_out else None
+    if structures is None:
+        structures = sorted(({*_values(sides[0]), *_values(sides[1])} - left_out) - {0})
+    rows = []
+    for label, values in _named_values(structures).items():
+        in_truth, in_pred = (_mask_of(side, values) for side in sides)
+        if ignored is not None:
+            in_truth, in_pred = in_truth & ~ignored, in_pred & ~ignored
+        kind = CONVENTIONS[options.convention].surface
+        both = reference_distances(in_truth, in_pred, ignored, steps, kind)
+        rows.append(_row(label, case, both, _diagonal(sides[0].shape, steps), options))
+    return rows
 
 
 def surface_scores(
@@ -116,6 +396,11 @@ def surface_scores(
         If the shapes differ or have not two or three axes, a spacing is not
         positive, a tolerance is negative, or no convention has this name.
 
+    See Also
+    --------
+    measure_surfaces : regions and ignored voxels; results that are kept.
+    SurfaceAccumulator : many cases.
+
     Notes
     -----
     medpy, MONAI and MetricsReloaded measure between voxels, and each voxel
@@ -137,20 +422,9 @@ def surface_scores(
     >>> found[1]["hausdorff"], found[1]["surface_dice"][3]
     (3.0, 1.0)
     """
-    sides = as_label_array(truth, "truth"), as_label_array(pred, "pred")
-    steps = _checked(*sides, spacing)
-    limits = [float(tolerance) for tolerance in tolerances]
-    if not all(limit >= 0 for limit in limits):
-        msg = f"tolerances must not be negative, got {limits}"
-        raise ValueError(msg)
-    check_choice("convention", convention, tuple(CONVENTIONS))
-    chosen = CONVENTIONS[convention]
-    if labels is None:
-        labels = sorted({*_values(sides[0]), *_values(sides[1])} - {0})
-    return {
-        int(label): _scores(sides[0] == label, sides[1] == label, steps, limits, chosen)
-        for label in labels
-    }
+    options = SurfaceOptions(tuple(tolerances), convention=convention)
+    rows = measure_surfaces(truth, pred, labels, spacing=spacing, options=options)
+    return {int(row.label): row.values(options) for row in rows}
 
 
 def _checked(
@@ -163,11 +437,31 @@ def _checked(
     if truth.ndim not in (2, 3):
         msg = f"surfaces are those of (H, W) or (D, H, W) arrays, got shape {truth.shape}"
         raise ValueError(msg)
-    given = np.broadcast_to(1.0 if spacing is None else np.asarray(spacing, float), truth.ndim)
-    if not (np.isfinite(given).all() and (given > 0).all()):
-        msg = f"spacing must be positive, got {spacing}"
+    given = np.asarray(1.0 if spacing is None else spacing, float)
+    if given.shape not in ((), (truth.ndim,)) or not (np.isfinite(given) & (given > 0)).all():
+        msg = f"spacing must be positive, one for all or for each axis, got {spacing}"
         raise ValueError(msg)
-    return tuple(given.tolist())
+    return tuple(np.broadcast_to(given, truth.ndim).tolist())
+
+
+def _named_values(
+    structures: Iterable[int] | Mapping[Label, int | Iterable[int]],
+) -> dict[Label, tuple[int, ...]]:
+    """The values of each structure."""
+    if not isinstance(structures, Mapping):
+        return {int(label): (int(label),) for label in structures}
+    return {
+        name: tuple(map(int, given)) if isinstance(given, Iterable) else (int(given),)
+        for name, given in structures.items()
+    }
+
+
+def _mask_of(array: NDArray[Any], values: Iterable[int]) -> NDArray[np.bool_]:
+    first, *others = values
+    mask: NDArray[np.bool_] = array == first
+    for value in others:
+        mask |= array == value
+    return mask
 
 
 def _values(array: NDArray[Any]) -> list[int]:
@@ -181,171 +475,81 @@ def _values(array: NDArray[Any]) -> list[int]:
     return [int(value) for value in bits.view(native.dtype)]
 
 
-def _scores(
-    truth: Bools, pred: Bools, spacing: tuple[float, ...], limits: list[float], chosen: Convention
-) -> Scores:
-    if not (truth.any() and pred.any()):
-        values = chosen.lone if truth.any() or pred.any() else chosen.both_empty
-        return _named(*values[:3], dict.fromkeys(limits, values[3]))
-    in_truth, in_pred = (_surface(side, spacing, chosen.surface) for side in _cropped(truth, pred))
-    there, back = _between(in_truth, in_pred, spacing)
-    total = there.weights.sum() + back.weights.sum()
-    dice = {limit: (there.within(limit) + back.within(limit)) / total for limit in limits}
-    return _named(
-        float(max(there.distances.max(), back.distances.max())),
-        _percentile(there, back, chosen.percentile),
-        _average(there, back, chosen.average),
-        {limit: float(share) for limit, share in dice.items()},
+def _diagonal(shape: tuple[int, ...], spacing: tuple[float, ...]) -> float:
+    return math.hypot(*(n * step for n, step in zip(shape, spacing, strict=True)))
+
+
+def _row(
+    label: Label, case: str, both: Both, diagonal: float, options: SurfaceOptions
+) -> SurfaceRow:
+    """What is kept of the distances of one structure."""
+    there, back = both
+    limits = options.tolerances_of.get(label, options.tolerances)
+    state: State = (
+        ("found" if back.size else "missed")
+        if there.size
+        else ("invented" if back.size else "absent")
+    )
+    basis = (label, case, state, diagonal, (there.size, back.size), limits)
+    if state != "found":
+        return SurfaceRow(*basis, ((0.0, 0.0),) * len(limits))
+    convention = CONVENTIONS[options.convention]
+    return SurfaceRow(
+        *basis,
+        tuple((_within(there, limit), _within(back, limit)) for limit in limits),
+        float(max(there.values[-1], back.values[-1])),
+        _average(there, back, convention.average),
+        tuple(
+            _percentile(there, back, convention.percentile, percentile / 100)
+            for percentile in options.percentiles
+        ),
     )
 
 
-def _named(hausdorff: float, robust: float, average: float, dice: dict[float, float]) -> Scores:
-    return {
-        "hausdorff": hausdorff,
-        "hausdorff_95": robust,
-        "average_surface_distance": average,
-        "surface_dice": dice,
-    }
+def _within(side: Distances, limit: float) -> float:
+    return float(side.weights[: np.searchsorted(side.values, limit, "right")].sum())
 
 
-def _cropped(truth: Bools, pred: Bools) -> tuple[Bools, Bools]:
-    """Both in the box that holds them, with one voxel of background around it."""
-    either = truth | pred
-    box = []
-    for axis in range(either.ndim):
-        others = tuple(a for a in range(either.ndim) if a != axis)
-        found = np.flatnonzero(either.any(others))
-        box.append(slice(found[0], found[-1] + 1))
-    return np.pad(truth[tuple(box)], 1), np.pad(pred[tuple(box)], 1)
-
-
-@dataclass(frozen=True)
-class _Surface:
-    """Where a surface is, and the weight of each of its points."""
-
-    points: Bools
-    weights: Floats
-
-
-def _surface(mask: Bools, spacing: tuple[float, ...], kind: str) -> _Surface:
-    if kind == "voxels":
-        from scipy.ndimage import binary_erosion  # type: ignore[import-untyped]
-
-        points = mask & ~binary_erosion(mask)
-        return _Surface(points, np.ones(np.count_nonzero(points)))
-    codes = np.zeros(tuple(n - 1 for n in mask.shape), np.uint8)
-    for place, bit in _corner_bits(mask.ndim).items():
-        part = tuple(slice(i, n - 1 + i) for i, n in zip(place, mask.shape, strict=True))
-        codes |= mask[part].astype(np.uint8) << bit
-    points = (codes != 0) & (codes != (1 << (1 << mask.ndim)) - 1)
-    return _Surface(points, _areas(spacing)[codes[points]])
-
-
-@dataclass(frozen=True)
-class _Distances:
-    """From each point of one surface to the nearest of the other."""
-
-    distances: Floats
-    weights: Floats
-
-    def within(self, limit: float) -> float:
-        return float(self.weights[self.distances <= limit].sum())
-
-
-def _between(
-    truth: _Surface, pred: _Surface, spacing: tuple[float, ...]
-) -> tuple[_Distances, _Distances]:
-    """Both directions."""
-    from scipy.ndimage import distance_transform_edt
-
-    to_truth = distance_transform_edt(~truth.points, sampling=spacing)
-    to_pred = distance_transform_edt(~pred.points, sampling=spacing)
-    return (
-        _Distances(to_pred[truth.points], truth.weights),
-        _Distances(to_truth[pred.points], pred.weights),
-    )
-
-
-def _average(there: _Distances, back: _Distances, how: str) -> float:
-    sums = [float((side.distances * side.weights).sum()) for side in (there, back)]
-    sizes = [float(side.weights.sum()) for side in (there, back)]
+def _average(there: Distances, back: Distances, how: str) -> float:
+    sums = [float((side.values * side.weights).sum()) for side in (there, back)]
     if how == "pooled":
-        return sum(sums) / sum(sizes)
-    return (sums[0] / sizes[0] + sums[1] / sizes[1]) / 2
+        return sum(sums) / (there.size + back.size)
+    return (sums[0] / there.size + sums[1] / back.size) / 2
 
 
-def _percentile(there: _Distances, back: _Distances, how: str) -> float:
+def _percentile(there: Distances, back: Distances, how: str, share: float) -> float:
     if how == "pooled":
-        return float(np.quantile(np.concatenate([there.distances, back.distances]), _QUANTILE))
+        values = np.concatenate([there.values, back.values])
+        order = np.argsort(values)
+        points = np.concatenate([there.points, back.points])
+        return _linear(values[order], points[order], share)
     if how == "linear":
-        return float(max(np.quantile(side.distances, _QUANTILE) for side in (there, back)))
-    find = _summed_percentile if how == "summed" else _weighted_percentile
-    return max(find(there), find(back))
+        return max(_linear(side.values, side.points, share) for side in (there, back))
+    find = _summed if how == "summed" else _weighted
+    return max(find(there, share), find(back, share))
 
 
-def _summed_percentile(side: _Distances) -> float:
+def _linear(values: NDArray[np.float64], points: NDArray[np.int64], share: float) -> float:
+    """The percentile of so many points at each value, as ``np.quantile`` interpolates it."""
+    ends = np.cumsum(points)
+    place = (int(ends[-1]) - 1) * share
+    below = int(place)
+    low, high = values[np.searchsorted(ends, [below, min(below + 1, ends[-1] - 1)], "right")]
+    part = place - below
+    step = high - low
+    return float(low + step * part if part < 0.5 else high - step * (1 - part))
+
+
+def _summed(side: Distances, share: float) -> float:
     """As surface-distance has it, whose sums of floats decide at ties."""
-    order = np.lexsort((side.weights, side.distances))
-    shares = np.cumsum(side.weights[order]) / np.sum(side.weights[order])
-    place = min(int(np.searchsorted(shares, _QUANTILE)), len(order) - 1)
-    return float(side.distances[order[place]])
+    shares = np.cumsum(side.weights) / np.sum(side.weights)
+    place = min(int(np.searchsorted(shares, share)), len(shares) - 1)
+    return float(side.values[place])
 
 
-def _weighted_percentile(side: _Distances) -> float:
-    """The smallest distance within which so much of the area lies; equal areas are counted."""
-    values, at = np.unique(side.distances, return_inverse=True)
-    areas, kind = np.unique(side.weights, return_inverse=True)
-    counts = np.zeros((len(values), len(areas)), np.int64)
-    np.add.at(counts, (at, kind), 1)
-    within = np.cumsum(counts, axis=0) @ areas
-    # Whole numbers of equal areas: only the last digits of their product are uncertain.
-    place = np.searchsorted(within, _QUANTILE * within[-1] * (1 - 1e-12))
-    return float(values[place])
-
-
-def _corner_bits(ndim: int) -> dict[tuple[int, ...], int]:
-    """Bit of each voxel around a corner; the first is the highest."""
-    places = list(itertools.product((0, 1), repeat=ndim))
-    return {place: len(places) - 1 - i for i, place in enumerate(places)}
-
-
-#: Surface elements around a corner in eighths of a voxel's faces, by which of its voxels are in
-#: the label: the triangles of marching cubes with edges cut in the middle (the table of
-#: surface-distance, Nikolov et al. 2018). Turned, mirrored or inverted cases follow from these.
-_ELEMENTS: Final = {
-    0b1: [(1, 1, 1)],
-    0b11: [(2, 2, 0)] * 2,
-    0b110: [(1, 1, 1)] * 2,
-    0b111: [(1, 1, 1), (2, 2, 2), (4, 0, 0)],
-    0b1111: [(4, 0, 0)] * 2,
-    0b10110: [(1, 1, 1)] * 3,
-    0b10111: [(1, 1, 1)] * 2 + [(2, 2, 2)] * 2,
-    0b11000: [(1, 1, 1)] * 2,
-    0b11001: [(0, 2, 2)] * 2 + [(1, 1, 1)],
-    0b11011: [(0, 2, 2), (1, 1, 1), (2, 0, 2), (3, 3, 3)],
-    0b11110: [(1, 1, 1)] * 2 + [(2, 2, 2), (4, 0, 0)],
-    0b111100: [(2, 2, 0)] * 4,
-    0b1101001: [(1, 1, 1)] * 4,
-}
-#: Likewise lines around a corner of pixels, in halves of a pixel's sides.
-_LINES: Final = {0b1: [(1, 1)], 0b11: [(2, 0)], 0b110: [(1, 1)] * 2}
-
-
-@lru_cache(maxsize=8)
-def _areas(spacing: tuple[float, ...]) -> Floats:
-    """Area (length in two dimensions) of the elements by the bits of the voxels around."""
-    ndim = len(spacing)
-    bits = _corner_bits(ndim)
-    faces = [math.prod(spacing[:axis] + spacing[axis + 1 :]) for axis in range(ndim)]
-    areas = np.zeros(1 << len(bits))
-    for code, elements in (_ELEMENTS if ndim == 3 else _LINES).items():
-        for axes in itertools.permutations(range(ndim)):
-            turned = np.array(elements)[:, axes] * faces / (8 if ndim == 3 else 2)
-            area = sum(math.sqrt(float(n @ n)) for n in turned)
-            for flips in itertools.product((0, 1), repeat=ndim):
-                moved = 0
-                for place, bit in bits.items():
-                    to = tuple(place[a] ^ flip for a, flip in zip(axes, flips, strict=True))
-                    moved |= (code >> bit & 1) << bits[to]
-                areas[moved] = areas[len(areas) - 1 - moved] = area
-    return areas
+def _weighted(side: Distances, share: float) -> float:
+    """The smallest distance within which such a share of the area lies."""
+    within = np.cumsum(side.weights)
+    # Sums of areas are rounded: what falls short by less than that does not.
+    place = np.searchsorted(within, share * within[-1] * (1 - 1e-9))
+    return float(side.values[place])

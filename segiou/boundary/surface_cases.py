@@ -1,0 +1,219 @@
+"""Distances between surfaces over many cases: rows that add up, and their means per label."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Self
+
+from segiou._support.text import plural
+from segiou.boundary.surfaces import (
+    Label,
+    Scores,
+    SurfaceOptions,
+    SurfaceRow,
+    measure_surfaces,
+)
+
+__all__ = ["SurfaceAccumulator", "summarize_surfaces"]
+
+
+class SurfaceAccumulator:
+    """Collect the surface distances of cases, one row for each case and structure.
+
+    Accumulators of the same structures and options add up with ``+``.
+
+    Parameters
+    ----------
+    structures : iterable of int, or mapping of label to int or iterable of int, optional
+        As of :func:`segiou.boundary.measure_surfaces`; by default, in each
+        case, the labels that it has.
+    ignore : int or iterable of int
+        Truth values whose voxels are left out.
+    options : SurfaceOptions, optional
+        What to measure.
+
+    Attributes
+    ----------
+    rows : list of SurfaceRow
+        What was measured, case by case.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> truth = np.zeros((8, 8, 8), dtype=np.uint8)
+    >>> truth[2:6, 2:6, 2:6] = 1
+    >>> surfaces = SurfaceAccumulator({"liver": 1})
+    >>> _ = surfaces.update(truth, np.roll(truth, 1, axis=0), spacing=(3, 1, 1), case="a")
+    >>> _ = surfaces.update(truth, np.zeros_like(truth), spacing=(3, 1, 1), case="b")
+    >>> liver = surfaces.summary()[0]
+    >>> liver["cases"], liver["missed"]
+    (2, 1)
+    >>> liver["hausdorff_95"]["mean_of_found"], liver["hausdorff_95"]["median"]
+    (3.0, inf)
+    """
+
+    def __init__(
+        self,
+        structures: Iterable[int] | Mapping[Label, int | Iterable[int]] | None = None,
+        *,
+        ignore: int | Iterable[int] = (),
+        options: SurfaceOptions | None = None,
+    ) -> None:
+        if structures is not None and not isinstance(structures, Mapping):
+            structures = {int(label): int(label) for label in structures}
+        self.structures: dict[Label, tuple[int, ...]] | None = (
+            None if structures is None else {k: _as_tuple(v) for k, v in structures.items()}
+        )
+        self.ignore = _as_tuple(ignore)
+        self.options = SurfaceOptions() if options is None else options
+        self.rows: list[SurfaceRow] = []
+
+    def update(
+        self,
+        truth: Any,
+        pred: Any,
+        *,
+        spacing: float | Sequence[float] | None = None,
+        case: str = "",
+    ) -> list[SurfaceRow]:
+        """Measure a case and keep its rows; raises as ``measure_surfaces`` does."""
+        found = measure_surfaces(
+            truth,
+            pred,
+            self.structures,
+            ignore=self.ignore,
+            spacing=spacing,
+            options=self.options,
+            case=case,
+        )
+        self.rows.extend(found)
+        return found
+
+    def __add__(self, other: Self) -> Self:
+        if not isinstance(other, SurfaceAccumulator):
+            return NotImplemented
+        mine, theirs = self._settings(), other._settings()
+        for name, value in mine.items():
+            if value != theirs[name]:
+                msg = f"surfaces were measured differently: {name} {value} and {theirs[name]}"
+                raise ValueError(msg)
+        new = type(self)(self.structures, ignore=self.ignore, options=self.options)
+        new.rows = [*self.rows, *other.rows]
+        return new
+
+    def scores(self) -> list[Scores]:
+        """The scores of each row by name, with its ``case``, ``label`` and ``state``."""
+        return [
+            {"case": r.case, "label": r.label, "state": r.state, **r.values(self.options)}
+            for r in self.rows
+        ]
+
+    def summary(self) -> list[dict[str, Any]]:
+        """Means over the cases; see :func:`summarize_surfaces`."""
+        return summarize_surfaces(self.rows, self.options)
+
+    def _settings(self) -> dict[str, Any]:
+        structures = self.structures
+        return {
+            "structures": None
+            if structures is None
+            else [[k, [*v]] for k, v in structures.items()],
+            "ignore": list(self.ignore),
+            "options": self.options.to_dict(),
+        }
+
+    def state_dict(self) -> dict[str, Any]:
+        """The rows and options as plain lists, strings and numbers."""
+        return {**self._settings(), "rows": [row.to_dict() for row in self.rows]}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Self:
+        """The accumulator whose ``state_dict`` this is."""
+        given = state["structures"]
+        structures = None if given is None else {k: tuple(v) for k, v in given}
+        options = SurfaceOptions.from_dict(state["options"])
+        new = cls(structures, ignore=state["ignore"], options=options)
+        new.rows = [SurfaceRow.from_dict(row) for row in state["rows"]]
+        return new
+
+    def __repr__(self) -> str:
+        return f"<SurfaceAccumulator: {plural(len(self.rows), 'row')}>"
+
+
+def _as_tuple(values: int | Iterable[int]) -> tuple[int, ...]:
+    return tuple(map(int, values)) if isinstance(values, Iterable) else (int(values),)
+
+
+def summarize_surfaces(rows: Iterable[SurfaceRow], options: SurfaceOptions) -> list[dict[str, Any]]:
+    """The surface distances of each label over the cases.
+
+    Parameters
+    ----------
+    rows : iterable of SurfaceRow
+    options : SurfaceOptions
+        What the rows were measured with.
+
+    Returns
+    -------
+    list of dict
+        For each label, in the order of the rows: ``label``; ``cases``, those
+        that have the structure in truth or prediction; how many were
+        ``found``, ``missed``, ``invented`` (predicted only) and ``absent``; and
+        for each measure ("hausdorff", "hausdorff_95",
+        "average_surface_distance", "surface_dice_1", …) a dict of
+
+        - ``mean``: over the cases, an empty mask counted as the options have
+          it; NaN is skipped, and ``mean_cases`` says how many cases remain;
+        - ``mean_of_found``: over the found ones alone: it can improve by missing;
+        - ``median``, ``quartiles``: over the cases, where missed and invented
+          ones are infinitely far, or 0 of surface Dice, whatever the options;
+        - ``data_set``, of surface Dice: of the surfaces of all cases together.
+    """
+    by_label: dict[Label, list[SurfaceRow]] = {}
+    for row in rows:
+        by_label.setdefault(row.label, []).append(row)
+    return [_summary(label, of_label, options) for label, of_label in by_label.items()]
+
+
+def _summary(label: Label, rows: list[SurfaceRow], options: SurfaceOptions) -> dict[str, Any]:
+    states = [row.state for row in rows]
+    counts = {name: states.count(name) for name in ("found", "missed", "invented", "absent")}
+    summary: dict[str, Any] = {"label": label, "cases": len(rows) - counts["absent"], **counts}
+    values = [_flat(row.values(options)) for row in rows]
+    for name in values[0]:
+        worst = 0.0 if name.startswith("surface_dice") else math.inf
+        pairs = [(state, of_row[name]) for state, of_row in zip(states, values, strict=True)]
+        ranked = sorted(v if s == "found" else worst for s, v in pairs if s != "absent")
+        defined = [v for _, v in pairs if not math.isnan(v)]
+        summary[name] = {
+            "mean": _mean(defined),
+            "mean_cases": len(defined),
+            "mean_of_found": _mean([v for state, v in pairs if state == "found"]),
+            "median": _quantile(ranked, 0.5),
+            "quartiles": [_quantile(ranked, 0.25), _quantile(ranked, 0.75)],
+        }
+    for i, limit in enumerate(rows[0].tolerances):
+        total = sum(sum(row.sizes) for row in rows)
+        within = sum(sum(row.within[i]) for row in rows)
+        summary[f"surface_dice_{limit:g}"]["data_set"] = within / total if total else math.nan
+    return summary
+
+
+def _flat(values: Scores) -> dict[str, float]:
+    """The scores with one name each."""
+    dice = {f"surface_dice_{limit:g}": share for limit, share in values["surface_dice"].items()}
+    return {**{name: v for name, v in values.items() if name != "surface_dice"}, **dice}
+
+
+def _mean(values: list[float]) -> float:
+    return math.fsum(values) / len(values) if values else math.nan
+
+
+def _quantile(ranked: list[float], share: float) -> float:
+    """Interpolated linearly; infinite where either neighbour is."""
+    if not ranked:
+        return math.nan
+    place = (len(ranked) - 1) * share
+    low, high = ranked[math.floor(place)], ranked[math.ceil(place)]
+    return low if low == high else low + (high - low) * (place - math.floor(place))
