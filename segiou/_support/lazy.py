@@ -3,36 +3,34 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from functools import cache
-from importlib import import_module
-from typing import Any
 
-__all__ = ["lazy_face"]
+# The module typing would take most of the time that `import segiou` takes.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+__all__ = ["homes_of", "lazy_face"]
 
 
 def lazy_face(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """``__getattr__`` and ``__dir__`` of a package, as its ``__init__.pyi`` says."""
+    homes: dict[str, str] = {}
 
-    @cache
-    def homes() -> dict[str, str]:
-        # Type checkers read the same file, so that every name stands once.
-        import ast
-        from pathlib import Path
-
-        stub = Path(str(sys.modules[package].__file__)).with_suffix(".pyi")
-        tree = ast.parse(stub.read_text(encoding="utf-8"))
-        imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
-        found = {alias.name: str(node.module) for node in imports for alias in node.names}
-        return {name: home for name, home in found.items() if not name.startswith("__")}
+    def names() -> list[str]:
+        if not homes:
+            homes.update(homes_of(package))
+        return sorted(homes)
 
     def load(name: str) -> Any:
         if name == "__all__":
-            return sorted(homes())
-        if name not in homes():
+            return names()
+        if name not in names():
             msg = f"module {package!r} has no attribute {name!r}"
             raise AttributeError(msg)
-        home = homes()[name]
+        from importlib import import_module
+
+        home = homes[name]
         if home == package:  # the name is a package of this one
             value: Any = import_module(f"{home}.{name}")
         else:
@@ -40,4 +38,17 @@ def lazy_face(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str
         setattr(sys.modules[package], name, value)
         return value
 
-    return load, lambda: sorted(homes())
+    return load, names
+
+
+def homes_of(package: str) -> dict[str, str]:
+    """The public names of a package, and the modules that they are imported from."""
+    # Type checkers read the same file, so that every name stands once. It holds imports only.
+    face: Any = sys.modules[package]
+    stub = face.__spec__.loader.get_data(f"{face.__file__.removesuffix('.py')}.pyi").decode()
+    homes = {}
+    for statement in stub.replace("(", "").replace(")", "").split("from ")[1:]:
+        home, _, names = statement.partition(" import ")
+        for name in names.split(","):
+            homes[name.partition(" as ")[0].strip()] = home
+    return {name: home for name, home in homes.items() if name and not name.startswith("__")}
