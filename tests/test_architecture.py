@@ -185,11 +185,11 @@ HEAVY = {
 }
 
 
-def loaded_by(statement: str) -> set[str]:
+def loaded_by(statement: str, *flags: str) -> set[str]:
     """Modules that are loaded after a statement."""
     code = f"import sys\n{statement}\nprint('\\n'.join(sys.modules))"
     done = subprocess.run(
-        [sys.executable, "-c", code],
+        [sys.executable, *flags, "-c", code],
         capture_output=True,
         text=True,
         check=True,
@@ -203,6 +203,14 @@ def test_importing_loads_nothing_heavy():
     assert not loaded_by("from segiou import ConfusionMatrix") & HEAVY
 
 
+def test_what_starts_at_once_loads_little_of_the_standard_library():
+    slow = {"ast", "dataclasses", "inspect", "pathlib", "shutil", "tempfile", "typing"}
+    # Without the packages that are installed, some of which load these at every start.
+    help_ = "from segiou.cli.parsers import build_parser\nbuild_parser('score').format_help()"
+    for statement in ("import segiou; segiou.__all__", help_):
+        assert not loaded_by(statement, "-S") & slow
+
+
 def test_the_check_of_heavy_modules_can_fail():
     assert "PIL" in loaded_by("import PIL.Image")
 
@@ -214,7 +222,7 @@ def test_a_matrix_loads_few_modules():
 
 
 def test_help_does_not_load_numpy():
-    statement = "from segiou.cli.parsers import build_parser\nbuild_parser().format_help()"
+    statement = "from segiou.cli.parsers import build_parser\nbuild_parser('score').format_help()"
     assert not loaded_by(statement) & {"numpy", *HEAVY}
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from segiou._support.arguments import check_integer
 from segiou._support.files import is_device
 from segiou.cli.inputs import groups_argument
-from segiou.cli.parsers import option_of
+from segiou.cli.options import option_of
 from segiou.cli.thresholds import Threshold, check_thresholds
 from segiou.labels.class_options import ClassOptions
 from segiou.metrics.protocols import load_protocol
@@ -59,9 +59,9 @@ def check_findings(parsed: argparse.Namespace) -> None:
     _check_metric(parsed.metric)
     _check_resampling(parsed)
     names = parsed.names.split(",") if parsed.names else []
-    if names and len(names) != len(parsed.models):
+    if names and len(names) != len(parsed.model):
         msg = (
-            f"--names {parsed.names}: names {len(names)} models, but there are {len(parsed.models)}"
+            f"--names {parsed.names}: names {len(names)} models, but there are {len(parsed.model)}"
         )
         raise ValueError(msg)
     if len(set(names)) < len(names):
@@ -164,7 +164,7 @@ def _check_resampling(parsed: argparse.Namespace) -> None:
 
 
 _OUTPUTS = ("output", "html", "per_image", "junit", "problems", "run")
-_INPUTS = ("truth", "pred", "labels", "pred_labels", "run_file", "runs", "models", "paths")
+_INPUTS = ("truth", "pred", "labels", "pred_labels", "run_file", "model", "path")
 
 
 def check_paths(parsed: argparse.Namespace) -> None:

@@ -1,8 +1,9 @@
-"""The commands beside ``score`` and ``demo``; each loads what it needs when it runs."""
+"""The commands but the demo; each loads what it needs when it runs."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,19 +15,83 @@ from segiou.cli.checks import (
     check_report,
     wants_intervals,
 )
-from segiou.cli.console import harmless, note, progress_bar, write
-from segiou.cli.parsers import EXIT_DATA
+from segiou.cli.console import (
+    EXIT_DATA,
+    EXIT_INTERRUPTED,
+    harmless,
+    interruptible,
+    note,
+    progress_bar,
+    write,
+)
+from segiou.cli.inputs import groups_argument, is_run_file, job_of, open_run, score_now
+from segiou.cli.thresholds import read_thresholds
+from segiou.runs.run import Run
 
 if TYPE_CHECKING:
-    from segiou.runs.run import Run
+    from segiou.masks.pairing import Pair
+    from segiou.scoring.job import Job
 
-__all__ = ["compare", "explain", "explore", "inspect", "labelsets", "merge", "report"]
+__all__ = ["compare", "explain", "explore", "inspect", "labelsets", "merge", "report", "score"]
+
+
+def score(parsed: argparse.Namespace) -> int:
+    """Check the options, score, show and write, check the thresholds."""
+    from segiou.cli.output import show_run, write_problems
+    from segiou.scoring.pairings import DataError, ScoringStopped
+
+    thresholds = read_thresholds(parsed.fail_under)
+    check_paths(parsed)
+    try:
+        job = job_of(parsed.truth, parsed.pred, parsed)
+        check_report(parsed, thresholds, job.options, boundary=job.boundary is not None)
+        run = _score(job, parsed)
+    except DataError as error:
+        if parsed.problems:
+            write_problems(parsed.problems, error.problems)
+        raise
+    except ScoringStopped as stopped:
+        note(str(stopped) + _how_to_continue(parsed))
+        return EXIT_INTERRUPTED
+    if parsed.problems:
+        write_problems(parsed.problems, run.skipped)
+    code = show_run(run, parsed, thresholds)
+    return code or (EXIT_DATA if run.skipped and parsed.on_error == "skip" else 0)
+
+
+def _score(job: Job, parsed: argparse.Namespace) -> Run:
+    from segiou.scoring.folder import score_job
+
+    with (
+        interruptible(kept=bool(parsed.run)) as stop,
+        progress_bar("scoring", quiet=parsed.quiet) as progress,
+    ):
+        return score_job(
+            job,
+            progress=progress,
+            stop=stop,
+            on_paired=lambda pairs: _check_pairs(pairs, parsed),
+        )
+
+
+def _check_pairs(pairs: Sequence[Pair], parsed: argparse.Namespace) -> None:
+    if wants_intervals(parsed):
+        check_images([pair.id for pair in pairs], parsed)
+    if not pairs and not parsed.quiet:
+        part, parts = parsed.shard
+        what = "it is scored as empty, and segiou merge takes it like the others"
+        note(f"part {part} of {parts} holds none of the few pairs; {what}")
+
+
+def _how_to_continue(parsed: argparse.Namespace) -> str:
+    if parsed.run:
+        return f"; they are kept in {parsed.run}, and the same command continues from there"
+    return "; nothing is kept: with --run FILE the same command would continue from there"
 
 
 def compare(parsed: argparse.Namespace) -> int:
     """Compare two or more models on the same images."""
     from segiou.analysis.comparing import compare
-    from segiou.cli.inputs import groups_argument
     from segiou.cli.output import write_comparison_pages, write_findings
 
     check_paths(parsed)
@@ -50,15 +115,13 @@ def compare(parsed: argparse.Namespace) -> int:
 
 
 def _compared_runs(parsed: argparse.Namespace) -> list[Run]:
-    from segiou.cli.inputs import open_run, score_now
-
-    if len(parsed.models) < 2:
+    if len(parsed.model) < 2:
         msg = "compare needs two or more models"
         raise ValueError(msg)
     if parsed.truth is None:
         how = "PRED PRED --truth DIR --labels SET"
-        return [open_run(path, parsed, or_folders=how) for path in parsed.models]
-    return [score_now(parsed.truth, path, parsed) for path in parsed.models]
+        return [open_run(path, parsed, or_folders=how) for path in parsed.model]
+    return [score_now(parsed.truth, path, parsed) for path in parsed.model]
 
 
 def explain(parsed: argparse.Namespace) -> int:
@@ -81,14 +144,12 @@ def explain(parsed: argparse.Namespace) -> int:
 
 
 def _explained_run(parsed: argparse.Namespace) -> Run:
-    from segiou.cli.inputs import is_run_file, open_run, score_now
-
-    if len(parsed.paths) > 2:
-        msg = f"explain takes a run file, or TRUTH and PRED; got {len(parsed.paths)} paths"
+    if len(parsed.path) > 2:
+        msg = f"explain takes a run file, or TRUTH and PRED; got {len(parsed.path)} paths"
         raise ValueError(msg)
-    if len(parsed.paths) == 1:
-        return open_run(parsed.paths[0], parsed, or_folders="TRUTH PRED --labels SET")
-    truth, pred = parsed.paths
+    if len(parsed.path) == 1:
+        return open_run(parsed.path[0], parsed, or_folders="TRUTH PRED --labels SET")
+    truth, pred = parsed.path
     if is_run_file(truth) and is_run_file(pred):
         msg = "explain takes one run file; segiou compare takes two"
         raise ValueError(msg)
@@ -124,9 +185,7 @@ def inspect(parsed: argparse.Namespace) -> int:
     check_findings(parsed)
     labels = None if parsed.labels is None else load_labels(parsed.labels)
     with progress_bar("reading", quiet=parsed.quiet) as progress:
-        found = inspect_folder(
-            parsed.folder, labels=labels, workers=parsed.workers, progress=progress
-        )
+        found = inspect_folder(parsed.dir, labels=labels, workers=parsed.workers, progress=progress)
     write_findings(found.to_dict, found.to_text, parsed)
     return EXIT_DATA if found.problems else 0
 
@@ -150,12 +209,11 @@ def labelsets(parsed: argparse.Namespace) -> int:
 def merge(parsed: argparse.Namespace) -> int:
     """Join run files into one."""
     from segiou.runs.merging import merge_files
-    from segiou.runs.run import Run
 
     check_paths(parsed)
-    merged = Run.open(merge_files(parsed.runs, parsed.output, partial=parsed.partial))
+    merged = Run.open(merge_files(parsed.run_file, parsed.output, partial=parsed.partial))
     if not parsed.quiet:
-        runs = "1 run" if len(parsed.runs) == 1 else f"{len(parsed.runs)} runs"
+        runs = "1 run" if len(parsed.run_file) == 1 else f"{len(parsed.run_file)} runs"
         note(f"{len(merged)} images of {runs} are in {parsed.output}")
         if not merged.finished:
             note("one of the runs is not finished, and so this one is not either")
@@ -167,8 +225,6 @@ def merge(parsed: argparse.Namespace) -> int:
 def report(parsed: argparse.Namespace) -> int:
     """Show a run again, from its file alone."""
     from segiou.cli.output import show_run
-    from segiou.cli.thresholds import read_thresholds
-    from segiou.runs.run import Run
 
     thresholds = read_thresholds(parsed.fail_under)
     check_paths(parsed)

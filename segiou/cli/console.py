@@ -5,18 +5,21 @@ from __future__ import annotations
 import errno
 import os
 import re
-import shutil
-import signal
 import sys
-import threading
 import warnings
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from types import FrameType
-from typing import Any, TextIO
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import FrameType
+    from typing import Any, TextIO
 
 __all__ = [
+    "EXIT_DATA",
     "EXIT_INTERRUPTED",
+    "EXIT_THRESHOLD",
+    "EXIT_USAGE",
     "harmless",
     "interruptible",
     "note",
@@ -28,12 +31,18 @@ __all__ = [
     "write",
 ]
 
+EXIT_THRESHOLD = 1
+EXIT_USAGE = 2
+EXIT_DATA = 3
 EXIT_INTERRUPTED = 130
 
 
 @contextmanager
 def interruptible(*, kept: bool) -> Iterator[Callable[[], bool]]:
     """A function that says whether Ctrl-C was pressed; ``kept`` where a run file keeps pairs."""
+    import signal
+    import threading
+
     asked = threading.Event()
 
     def on_signal(number: int, frame: FrameType | None) -> None:
@@ -67,10 +76,13 @@ _INFINITE = re.compile("(?:(?<= ) {2})?∞")
 
 
 def stdout_width() -> int:
-    """Columns of the terminal; 100 where the output is piped."""
-    if not _stdout_is_terminal() and "COLUMNS" not in os.environ:
-        return 100
-    return shutil.get_terminal_size((100, 24)).columns
+    """Columns of the terminal, or as ``COLUMNS`` says; 100 where the output is piped."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns):
+        return int(columns)
+    with suppress(OSError):
+        return (os.get_terminal_size(1).columns if _stdout_is_terminal() else 0) or 100
+    return 100
 
 
 def wants_color() -> bool:

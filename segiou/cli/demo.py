@@ -46,10 +46,10 @@ Mask = npt.NDArray[np.uint8]
 
 def demo(parsed: argparse.Namespace) -> int:
     """Write the scenes, score both models, show the commands."""
-    folders = write_demo(parsed.folder)
+    folders = write_demo(parsed.dir)
     truth, model_a, model_b = folders.truth, folders.model_a, folders.model_b
     labels = ("--labels", folders.labels)
-    folder = harmless(parsed.folder, color=False)
+    folder = harmless(parsed.dir, color=False)
     write(f"Drawn street scenes and two models' predictions are in {folder}/\n")
     for pred in (model_a, model_b):
         write("\n")

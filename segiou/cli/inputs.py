@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from segiou._support.text import csv_name
 from segiou.cli.console import note, progress_bar
-from segiou.cli.parsers import option_of
+from segiou.cli.options import option_of
 from segiou.labels.class_options import ClassOptions
 from segiou.metrics.protocols import load_protocol
 from segiou.runs.run import Run

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
+    from collections.abc import Sequence
+    from typing import Any
 
 __all__ = ["main"]
 
@@ -21,13 +21,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if is_process:
         # Nothing is written yet; and an exception in the middle of an import can turn into others.
         signal.signal(signal.SIGINT, _end_at_once)
-    from segiou.cli.console import EXIT_INTERRUPTED, note, noted_warnings
-    from segiou.cli.parsers import EXIT_DATA, EXIT_USAGE, check_given, parse
+    from segiou.cli.console import (
+        EXIT_DATA,
+        EXIT_INTERRUPTED,
+        EXIT_USAGE,
+        note,
+        noted_warnings,
+    )
+    from segiou.cli.parsers import check_given, parse
 
     try:
         parsed = parse(arguments)
         check_given(parsed)
-        command = _command(parsed.name_of_command)
+        if parsed.name_of_command == "demo":
+            from segiou.cli.demo import demo as command
+        else:
+            from segiou.cli import commands
+
+            command = getattr(commands, parsed.name_of_command)
         if is_process:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         with noted_warnings(quiet=getattr(parsed, "quiet", False)):
@@ -54,19 +65,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _end_at_once(number: int, frame: Any) -> None:
     os.write(2, b"segiou: interrupted\n")
     os._exit(130)
-
-
-def _command(name: str) -> Callable[[argparse.Namespace], int]:
-    """The function of a command; only what it needs is loaded."""
-    if name == "score":
-        from segiou.cli.score import score as command
-    elif name == "demo":
-        from segiou.cli.demo import demo as command
-    else:
-        from segiou.cli import commands
-
-        command = getattr(commands, name)
-    return command
 
 
 def _is_about_data(error: ValueError) -> bool:

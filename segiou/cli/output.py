@@ -10,9 +10,16 @@ from typing import TYPE_CHECKING, Any
 from segiou._support.files import Problem, problem_lines, write_whole
 from segiou._support.text import csv_text, encodable
 from segiou.cli.checks import findings_format, report_format, wants_intervals
-from segiou.cli.console import harmless, note, stdout_width, wants_color, write
+from segiou.cli.console import (
+    EXIT_DATA,
+    EXIT_THRESHOLD,
+    harmless,
+    note,
+    stdout_width,
+    wants_color,
+    write,
+)
 from segiou.cli.inputs import groups_argument
-from segiou.cli.parsers import EXIT_DATA, EXIT_THRESHOLD
 from segiou.cli.thresholds import Outcome, Threshold, outcomes, to_junit
 from segiou.masks.sources import open_source
 from segiou.report.formats import render, to_json

@@ -399,11 +399,15 @@ def test_help_of_score_shows_what_matters_and_the_rest_when_asked(inside):
 
 
 @pytest.mark.parametrize(
-    "command", ["score", "explain", "compare", "report", "merge", "inspect", "explore"]
+    ("command", "value"),
+    [
+        *((name, "FILE") for name in ("score", "explain", "compare", "report", "inspect")),
+        *(("explore", "FILE"), ("merge", "RUN_FILE")),
+    ],
 )
-def test_output_has_the_same_letter_everywhere(inside, command):
+def test_output_has_the_same_letter_everywhere(inside, command, value):
     full = inside(command, "--help-all" if command in ("score", "explain", "compare") else "-h")
-    assert "-o FILE, --output FILE" in full.stdout
+    assert f"-o {value}, --output {value}" in full.stdout
 
 
 def test_help_keeps_the_capitals_of_names(inside):
@@ -494,7 +498,7 @@ def in_shell(command: str) -> subprocess.CompletedProcess:
 
 
 def test_help_and_version():
-    assert "exit codes" in segiou("--help").stdout
+    assert "Exit codes" in segiou("--help").stdout
     assert segiou("--version").stdout.startswith("segiou ")
     for command in ("score", "inspect", "labelsets", "demo"):
         assert "usage: segiou" in segiou(command, "--help").stdout

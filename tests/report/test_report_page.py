@@ -13,7 +13,7 @@ import segiou
 from segiou.accumulators.channel_counts import ChannelCounts
 from segiou.boundary.boundary_options import BoundaryOptions
 from segiou.cli.inputs import job_of
-from segiou.cli.parsers import build_parser
+from segiou.cli.parsers import parse
 from segiou.masks.sources import open_source
 from segiou.report.report_page import render_report, write_html
 
@@ -179,7 +179,7 @@ def test_command_makes_the_report_again(folders):
     page = run.to_html()
     command = unescape(re.search(r"<code>(segiou score .*?)</code>", page).group(1))
     words = shlex.split(command)
-    parsed = build_parser().parse_args(words[1:])
+    parsed = parse(words[1:])
     assert (parsed.truth, parsed.pred) == (str(folders / "truth"), str(folders / "pred"))
     assert parsed.protocol == "detectron2"
     assert (parsed.ignore, parsed.exclude) == ([-9], ["b"])
@@ -276,7 +276,7 @@ def test_command_and_python_measure_boundaries_again(folders, options, monkeypat
     report = run.report(intervals=intervals)
     page = render_report(report, run=run, intervals=[intervals])
     words = shlex.split(unescape(re.search(r"<code>(segiou score .*?)</code>", page).group(1)))
-    parsed = build_parser().parse_args(words[1:])
+    parsed = parse(words[1:])
     assert (parsed.intervals, parsed.resamples, parsed.seed) == (True, 20, 3)
     parsed.labels = 4
     again = job_of(parsed.truth, parsed.pred, parsed).boundary
