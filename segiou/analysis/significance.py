@@ -37,9 +37,9 @@ def permutation_p(a: Statistic, b: Statistic, permutations: int, seed: int) -> P
 
     If the two models were interchangeable, swapping their counts on any unit
     would change nothing: a swap s gives Δ_s, the difference of the scores of
-    the swapped sums. p = (1 + #{|Δ_s| ≥ |Δ|}) / (B + 1) for B random swaps.
+    the swapped sums. ``p = (1 + #{|Δ_s| ≥ |Δ|}) / (B + 1)`` for B random swaps.
     Where there are no more than B swaps in all, 2^U, all of them are looked at
-    and p = #{|Δ_s| ≥ |Δ|} / 2^U. Swaps that leave a class without a value are
+    and ``p = #{|Δ_s| ≥ |Δ|} / 2^U``. Swaps that leave a class without a value are
     not counted.
 
     Parameters

@@ -45,7 +45,7 @@ __all__ = [
 def boundary_iou(counts: BoundaryCounts) -> Floats:
     """Boundary IoU per width and class: IoU of the inner bands of truth and prediction.
 
-    |(G_d ∩ G) ∩ (P_d ∩ P)| / |(G_d ∩ G) ∪ (P_d ∩ P)|, where X_d are the
+    ``|(G_d ∩ G) ∩ (P_d ∩ P)| / |(G_d ∩ G) ∪ (P_d ∩ P)|``, where X_d are the
     pixels within d of X's contour.
 
     Returns
@@ -94,7 +94,7 @@ def trimap_accuracy(counts: BoundaryCounts) -> Floats:
 def class_trimap_iou(counts: BoundaryCounts) -> Floats:
     """Trimap IoU per width and class, in the band around that class's truth boundary.
 
-    |G_d ∩ (G ∩ P)| / |G_d ∩ (G ∪ P)|; not symmetric, since the band is the truth's.
+    ``|G_d ∩ (G ∩ P)| / |G_d ∩ (G ∪ P)|``; not symmetric, since the band is the truth's.
 
     Returns
     -------

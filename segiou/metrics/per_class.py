@@ -227,7 +227,7 @@ def balanced_accuracy(counts: Counts) -> Floats:
 
 
 def volumetric_similarity(counts: Counts) -> Floats:
-    """Volumetric similarity per class, 1 − |FN − FP| / (2 TP + FP + FN).
+    """Volumetric similarity per class, ``1 − |FN − FP| / (2 TP + FP + FN)``.
 
     Compares sizes only, 2 min(t, p) / (t + p): two areas of one size that do
     not overlap score 1.

@@ -1,0 +1,60 @@
+"""The documentation site: `sphinx-build -W docs docs/_build` (pip install --group docs)."""
+
+import os
+import sys
+from pathlib import Path
+
+import segiou
+
+# The page of the hooks imports Keras, which needs a backend.
+os.environ.setdefault("KERAS_BACKEND", "torch")
+sys.path.insert(0, str(Path(__file__).parent))
+from _reference import write_reference
+
+project = "segiou"
+author = "the segiou developers"
+copyright = "the segiou developers"
+version = release = segiou.__version__
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "numpydoc",
+    "myst_nb",
+    "sphinx_copybutton",
+]
+source_suffix = {".md": "myst-nb", ".ipynb": "myst-nb", ".rst": "restructuredtext"}
+exclude_patterns = ["_build", "_static"]
+# In examples, "…" stands for what is left out.
+suppress_warnings = ["mystnb.unknown_mime_type", "misc.highlighting_failure"]
+
+autodoc_member_order = "bysource"
+autosummary_generate = False
+numpydoc_show_class_members = False
+
+myst_enable_extensions = ["dollarmath", "colon_fence"]
+myst_heading_anchors = 4
+# Every notebook runs anew, so that its outputs are those of this version.
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_in_temp = True
+nb_execution_timeout = 120
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+html_theme = "pydata_sphinx_theme"
+html_title = "segiou"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_theme_options = {
+    "navbar_align": "left",
+    "header_links_before_dropdown": 7,
+    "show_prev_next": True,
+    "show_toc_level": 2,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+
+write_reference(Path(__file__).parent / "_generated")
