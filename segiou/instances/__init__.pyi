@@ -1,3 +1,10 @@
+from segiou.instances.components import label_components as label_components
+from segiou.instances.lesions import (
+    LESION_PROTOCOLS as LESION_PROTOCOLS,
+    LesionProtocol as LesionProtocol,
+    lesion_scores as lesion_scores,
+    object_scores as object_scores,
+)
 from segiou.instances.panoptic import PanopticCounts as PanopticCounts
 from segiou.instances.segments import PROTOCOLS as PROTOCOLS, PanopticProtocol as PanopticProtocol
 from segiou.instances.weighted import (

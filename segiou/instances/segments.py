@@ -13,7 +13,7 @@ from segiou._support.arguments import check_choice
 from segiou.counting.arrays import as_label_array
 from segiou.counting.id_pairs import count_id_pairs
 
-__all__ = ["PROTOCOLS", "Matches", "PanopticProtocol", "match_segments"]
+__all__ = ["PROTOCOLS", "Matches", "PanopticProtocol", "match_segments", "pack_ids", "unpack_ids"]
 
 Ints = NDArray[np.int64]
 
@@ -134,7 +134,10 @@ def match_segments(
     may occur; −1 is void.
     """
     check_choice("void", protocol.void, ("forgive", "drop"))
-    codes = [_packed(*side, name) for side, name in ((truth, "truth"), (pred, "pred"))]
+    codes = [
+        pack_ids(*side, (f"{name}_classes", f"{name}_ids"))
+        for side, name in ((truth, "truth"), (pred, "pred"))
+    ]
     if codes[0].shape != codes[1].shape:
         msg = f"truth has shape {codes[0].shape} but pred has {codes[1].shape}; they must be equal"
         raise ValueError(msg)
@@ -148,16 +151,17 @@ def match_segments(
     return _matched(*sides, pixels, num_classes, things, protocol, np.array([*crowd], np.int64))
 
 
-def _packed(classes: Any, ids: Any, side: str) -> Ints:
-    """Class value and id of each pixel as one number."""
-    values = as_label_array(classes, f"{side}_classes")
-    objects = as_label_array(ids, f"{side}_ids")
+def pack_ids(classes: Any, ids: Any, names: tuple[str, str]) -> Ints:
+    """Class value and id of each pixel as one number; raises by the names of the arguments."""
+    values, objects = (
+        as_label_array(x, name) for x, name in zip((classes, ids), names, strict=True)
+    )
     if values.shape != objects.shape:
-        msg = f"{side}_classes has shape {values.shape} but {side}_ids has {objects.shape}"
+        msg = f"{names[0]} has shape {values.shape} but {names[1]} has {objects.shape}"
         raise ValueError(msg)
     for what, array, low, high in (
-        (f"{side}_classes", values, -(2**31), 2**31 - 1),
-        (f"{side}_ids", objects, 0, 2**_ID_BITS - 1),
+        (names[0], values, -(2**31), 2**31 - 1),
+        (names[1], objects, 0, 2**_ID_BITS - 1),
     ):
         if (array.size and array.dtype.itemsize > 2) or array.dtype.kind == "i":
             least, most = (int(array.min()), int(array.max())) if array.size else (0, 0)
@@ -168,6 +172,11 @@ def _packed(classes: Any, ids: Any, side: str) -> Ints:
     return values.astype(np.int64) << _ID_BITS | objects.astype(np.int64)
 
 
+def unpack_ids(codes: NDArray[Any]) -> tuple[Ints, Ints]:
+    """Class values and ids of what :func:`pack_ids` made."""
+    return codes >> _ID_BITS, codes & (2**_ID_BITS - 1)
+
+
 def _segments(
     codes: NDArray[Any],
     indices: dict[int, int],
@@ -176,7 +185,7 @@ def _segments(
     unknown_is_void: bool = False,
 ) -> _Side:
     """Segments of one side; all pixels of a stuff class, or of void, are one segment."""
-    values, ids = codes >> _ID_BITS, codes & (2**_ID_BITS - 1)
+    values, ids = unpack_ids(codes)
     unknown = sorted({*values.tolist()} - indices.keys())
     if unknown and not unknown_is_void:
         shown = ", ".join(map(str, unknown[:6]))

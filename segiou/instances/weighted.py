@@ -23,6 +23,8 @@ from numpy.typing import NDArray
 from segiou.counting.arrays import as_label_array
 from segiou.counting.counts import Counts
 from segiou.counting.encoding import count_pairs
+from segiou.counting.id_pairs import count_id_pairs
+from segiou.instances.segments import pack_ids, unpack_ids
 from segiou.labels.label_files import load_labels
 from segiou.metrics.ratio import Floats
 
@@ -130,30 +132,29 @@ def count_instances(
     TypeError
         If an array does not hold integers.
     ValueError
-        If the shapes differ.
+        If the shapes differ, or an object number is negative or 2^32 or more.
 
     Examples
     --------
     >>> count_instances([26, 26, 26, 7], [1, 1, 2, 0], [26, 7, 26, 7], {26: {26}})
     InstanceCounts(label=array([26, 26]), size=array([2, 1]), tp=array([1, 1]))
     """
-    named = {"truth": truth, "instances": instances, "pred": pred}
-    arrays = [as_label_array(data, name) for name, data in named.items()]
-    if len({a.shape for a in arrays}) != 1:
-        shapes = ", ".join(f"{n} {a.shape}" for n, a in zip(named, arrays, strict=True))
-        msg = f"truth, instances and pred must have one shape, got {shapes}"
+    codes = pack_ids(truth, instances, ("truth", "instances"))
+    predicted = as_label_array(pred, "pred")
+    if predicted.shape != codes.shape:
+        msg = f"truth has shape {codes.shape} but pred has {predicted.shape}"
         raise ValueError(msg)
-    t, i, p = arrays
-    chosen = np.isin(t, list(right)) & (i != no_instance)
-    t, i, p = t[chosen].astype(np.int64), i[chosen].astype(np.int64), p[chosen]
-    correct = np.zeros(t.shape, dtype=bool)
-    for value, predicted in right.items():
-        correct |= (t == value) & np.isin(p, list(predicted))
-    objects, inverse = np.unique(np.stack([t, i]), axis=1, return_inverse=True)
-    inverse = inverse.reshape(-1)
-    size = np.bincount(inverse, minlength=objects.shape[1])
-    tp = np.bincount(inverse[correct], minlength=objects.shape[1])
-    return InstanceCounts(objects[0], size.astype(np.int64), tp.astype(np.int64))
+    in_truth, in_pred, pixels = count_id_pairs(codes, predicted)
+    values, objects = unpack_ids(in_truth)
+    correct = np.zeros(len(values), dtype=bool)
+    for value, right_values in right.items():
+        correct |= (values == value) & np.isin(in_pred, list(right_values))
+    chosen = np.isin(values, list(right)) & (objects != no_instance)
+    found, at = np.unique(in_truth[chosen], return_inverse=True)
+    size, tp = np.zeros((2, len(found)), dtype=np.int64)
+    np.add.at(size, at, pixels[chosen])
+    np.add.at(tp, at, np.where(correct, pixels, 0)[chosen])
+    return InstanceCounts(unpack_ids(found)[0], size, tp)
 
 
 def instance_weighted_iou(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
 import json
-import os
 import pickle
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -176,34 +174,6 @@ def test_coco_is_the_rule_of_panopticapi(seed):
         tp, fp, fn, iou = of_coco((classes, ids), pred, crowd)
         np.testing.assert_array_equal(counts.state_dict()["counts"], np.stack([tp, fp, fn], 1))
         np.testing.assert_allclose(iou_sums(counts), iou, rtol=1e-14)
-
-
-@pytest.mark.parametrize(
-    ("protocol", "kind"),
-    [
-        ("torchmetrics", "PanopticQuality"),
-        ("torchmetrics-modified", "ModifiedPanopticQuality"),
-    ],
-)
-def test_torchmetrics_counts_the_same(protocol, kind):
-    if os.environ.get("SEGIOU_REQUIRE_FRAMEWORKS") != "1":
-        pytest.importorskip("torchmetrics")
-    torch = importlib.import_module("torch")
-    peer = getattr(importlib.import_module("torchmetrics.detection"), kind)
-    for truth, pred in pairs(7):
-        known = np.where(truth[0] == VOID, 0, truth[0]), truth[1]
-        metric = peer(things={0, 1}, stuffs={2, 3}, allow_unknown_preds_category=True)
-        sides = (torch.from_numpy(np.stack(side, -1))[None] for side in (pred, known))
-        metric.update(*sides)
-        counts = PanopticCounts(4, things=[0, 1], unassigned="count", protocol=protocol)
-        counts.update(*known, *pred)
-        columns = (metric.true_positives, metric.false_positives, metric.false_negatives)
-        expected = np.stack([column.numpy() for column in columns], 1)
-        np.testing.assert_array_equal(counts.state_dict()["counts"], expected)
-        np.testing.assert_allclose(iou_sums(counts), metric.iou_sum.numpy(), rtol=1e-6)
-        if expected.any():
-            value = float(metric.compute())
-            assert counts.panoptic_quality()["pq"] == pytest.approx(value, rel=1e-6)
 
 
 def counted(images, **options):

@@ -80,7 +80,7 @@ def test_cityscapes_ids():
 
 
 def test_bad_input_is_refused():
-    with pytest.raises(ValueError, match=r"one shape, got truth \(8,\), instances \(8,\), pred"):
+    with pytest.raises(ValueError, match=r"truth has shape \(8,\) but pred has \(3,\)"):
         count_instances(TRUTH, OBJECT, PRED[:3], RIGHT)
     with pytest.raises(TypeError, match="instances is float64"):
         count_instances(TRUTH, OBJECT / 2, PRED, RIGHT)

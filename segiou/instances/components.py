@@ -1,0 +1,142 @@
+"""Objects of a class map: its connected components."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou._support.arguments import check_integer, check_number
+from segiou.counting.arrays import as_label_array
+
+__all__ = ["check_spacing", "dilate", "label_components"]
+
+#: By the axes of an array, how many neighbours can be meant, the fewest first.
+_NEIGHBOURS = {2: (4, 8), 3: (6, 18, 26)}
+
+
+def label_components(
+    labels: Any,
+    values: Iterable[int] | None = None,
+    *,
+    connectivity: int | None = None,
+    min_size: float = 0,
+    spacing: float | Sequence[float] | None = None,
+    merge: int = 0,
+) -> NDArray[np.int64]:
+    """Give each connected component of each class a number.
+
+    Parameters
+    ----------
+    labels : array_like of int or bool, shape (H, W) or (D, H, W)
+        Class of each pixel; or whether it is in a region, the union of classes.
+    values : iterable of int, optional
+        Classes whose components are numbered; all but 0 by default.
+    connectivity : {4, 8} or {6, 18, 26}, optional
+        How many neighbours of a pixel belong to the same component; all 8, or
+        26, by default.
+    min_size : float
+        Components below it are no objects: in pixels, or in the unit of
+        ``spacing`` (mm² or mm³).
+    spacing : float or sequence of float, optional
+        Size of a pixel along each axis.
+    merge : int
+        Components of a class that touch after so many dilations (by 8, or 18
+        neighbours) are one.
+
+    Returns
+    -------
+    ndarray of int64, the shape of labels
+        1 … K in each component, 0 elsewhere.
+
+    Raises
+    ------
+    TypeError
+        If the array does not hold integers.
+    ValueError
+        If it has not two or three axes, or an option fits them not.
+
+    Notes
+    -----
+    ``connected-components-3d`` does the work where it is installed, else
+    scikit-image.
+
+    Examples
+    --------
+    >>> label_components([[1, 0, 2, 2], [0, 1, 0, 2]])
+    array([[1, 0, 2, 2],
+           [0, 1, 0, 2]])
+    >>> label_components([[1, 0, 2, 2], [0, 1, 0, 2]], connectivity=4, min_size=2)
+    array([[0, 0, 1, 1],
+           [0, 0, 0, 1]])
+    """
+    array = as_label_array(labels, "labels")
+    voxel = math.prod(check_spacing(array, spacing))
+    check_number("min_size", min_size, 0)
+    check_integer("merge", merge, 0)
+    choices = _NEIGHBOURS[array.ndim]
+    if connectivity not in (None, *choices):
+        shown = " or ".join(map(str, choices))
+        msg = f"connectivity of {array.ndim} axes must be {shown}, got {connectivity!r}"
+        raise ValueError(msg)
+    rank = choices.index(connectivity) + 1 if connectivity else array.ndim
+    chosen = [*values] if values is not None else sorted({*np.unique(array).tolist()} - {0})
+    classes = np.zeros(array.shape, np.int32)
+    for number, value in enumerate(chosen, 1):
+        classes[array == value] = number
+    found = _merged(classes, merge, rank) if merge else _connected(classes, rank)
+    sizes = np.bincount(found.reshape(-1), minlength=1)
+    kept = sizes * voxel >= min_size
+    kept[0] = False
+    return np.where(kept, np.cumsum(kept), 0)[found]
+
+
+def check_spacing(
+    array: NDArray[Any], spacing: float | Sequence[float] | None
+) -> tuple[float, ...]:
+    """Read the size of a pixel along each of two or three axes; 1 by default."""
+    if array.ndim not in _NEIGHBOURS:
+        msg = f"objects are those of (H, W) or (D, H, W) arrays, got shape {array.shape}"
+        raise ValueError(msg)
+    given = np.broadcast_to(1.0 if spacing is None else np.asarray(spacing, float), array.ndim)
+    if not (np.isfinite(given).all() and (given > 0).all()):
+        msg = f"spacing must be positive, got {spacing}"
+        raise ValueError(msg)
+    return tuple(given.tolist())
+
+
+def dilate(mask: NDArray[np.bool_], times: int) -> NDArray[np.bool_]:
+    """Grow a mask by the neighbours that share a face or an edge (in 2-D, a corner)."""
+    from scipy import ndimage  # type: ignore[import-untyped]
+
+    if not times:
+        return mask
+    ball = ndimage.generate_binary_structure(mask.ndim, 2)
+    grown: NDArray[np.bool_] = ndimage.binary_dilation(mask, ball, iterations=times)
+    return grown
+
+
+def _connected(classes: NDArray[np.int32], rank: int) -> NDArray[np.integer[Any]]:
+    """Components, numbered; neighbours differ along at most ``rank`` axes."""
+    if importlib.util.find_spec("cc3d"):
+        connected: Any = importlib.import_module("cc3d").connected_components
+        ids = connected(classes, connectivity=_NEIGHBOURS[classes.ndim][rank - 1])
+    else:
+        label: Any = importlib.import_module("skimage.measure").label
+        ids = label(classes, connectivity=rank)
+    return np.asarray(ids)
+
+
+def _merged(classes: NDArray[np.int32], merge: int, rank: int) -> NDArray[np.int64]:
+    """Components of each class dilated, and of them what is in the class."""
+    found = np.zeros(classes.shape, np.int64)
+    for number in range(1, int(classes.max(initial=0)) + 1):
+        mask = classes == number
+        ids = _connected(dilate(mask, merge).astype(np.int32), rank)
+        found[mask] = ids[mask] + found.max(initial=0)
+    return found

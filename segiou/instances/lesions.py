@@ -1,0 +1,414 @@
+"""Lesion-wise scores: which objects were found, missed and invented, and how well each overlaps."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou._support.arguments import check_choice
+from segiou.boundary.surfaces import surface_scores
+from segiou.counting.arrays import as_label_array
+from segiou.counting.id_pairs import count_id_pairs
+from segiou.instances.components import check_spacing, dilate, label_components
+
+__all__ = ["LESION_PROTOCOLS", "LesionProtocol", "lesion_scores", "object_scores"]
+
+Ids = NDArray[np.integer[Any] | np.bool_]
+Partners = dict[int, list[int]]
+_NAN = float("nan")
+
+
+@dataclass(frozen=True, slots=True)
+class LesionProtocol:
+    """How lesions are made of a class map, matched and scored.
+
+    Attributes
+    ----------
+    name : str
+    description : str
+    regions : mapping of str to tuple of int, optional
+        Classes of each region whose components are lesions; by default every
+        class that occurs but 0.
+    connectivity : int, optional
+        As of ``label_components``.
+    merge : int
+        True components that touch after so many dilations are one lesion.
+    matching : {"any", "greatest", "iou", "id"}
+        ``"any"``: a lesion takes every predicted object that it meets, and one
+        object may serve several; ``"greatest"``: it takes the one with which it
+        shares most voxels; ``"iou"``: one to one, at an IoU of at least
+        ``threshold``, so that the sum of IoU is greatest; ``"id"``: objects of
+        one id are the same.
+    reach : int
+        For ``"any"``: the lesion is dilated so often before it is looked at
+        what it meets.
+    threshold : float
+    min_volume : float
+        True lesions of so much (mm³) or less are found or missed by nobody.
+    convention : str
+        Of the distances; see ``segiou.boundary.surface_scores``.
+    penalty : float, optional
+        Distance of a missed and of an invented lesion, whose Dice is 0. None:
+        means are over the lesions that were found.
+    nothing : tuple of two floats
+        Dice and distance where there is no lesion to take a mean over.
+    """
+
+    name: str
+    description: str
+    regions: Mapping[str, tuple[int, ...]] | None = None
+    connectivity: int | None = None
+    merge: int = 0
+    matching: Literal["any", "greatest", "iou", "id"] = "any"
+    reach: int = 0
+    threshold: float = 0.5
+    min_volume: float = 0.0
+    convention: str = "segiou"
+    penalty: float | None = None
+    nothing: tuple[float, float] = (_NAN, _NAN)
+
+
+def _brats(challenge: str, dilations: int, min_volume: float) -> LesionProtocol:
+    return LesionProtocol(
+        f"brats2023-{challenge}",
+        f"BraTS 2023 {challenge.upper()}: lesions above {min_volume:g} mm³, {dilations} dilations",
+        regions={"WT": (1, 2, 3), "TC": (1, 3), "ET": (3,)},
+        merge=dilations,
+        reach=dilations,
+        min_volume=min_volume,
+        convention="surface-distance",
+        penalty=374.0,
+        nothing=(1.0, 0.0),
+    )
+
+
+#: Protocols of lesion-wise scores by name.
+LESION_PROTOCOLS = {
+    protocol.name: protocol
+    for protocol in (
+        _brats("gli", 3, 50),
+        _brats("ssa", 3, 50),
+        _brats("ped", 3, 50),
+        _brats("men", 1, 50),
+        _brats("met", 1, 2),
+        LesionProtocol("autopet", "autoPET: any overlap", {"lesion": (1,)}, connectivity=18),
+        LesionProtocol(
+            "panoptica",
+            "panoptica: IoU of one half, one to one",
+            matching="iou",
+            convention="medpy",
+        ),
+    )
+}
+
+
+def lesion_scores(
+    truth: Any,
+    pred: Any,
+    *,
+    spacing: float | Sequence[float] | None,
+    protocol: str | LesionProtocol = "brats2023-gli",
+    bands: Iterable[float] = (),
+) -> dict[str, dict[str, Any]]:
+    """Score the lesions of each region of two class maps.
+
+    Parameters
+    ----------
+    truth, pred : array_like of int, equal shapes (H, W) or (D, H, W)
+        Class of each voxel.
+    spacing : float or sequence of float, or None
+        Size of a voxel along each axis in mm; None for 1.
+    protocol : str or LesionProtocol
+        A name in ``segiou.instances.LESION_PROTOCOLS``, or one of your own.
+    bands : iterable of float
+        Limits between bands of volume (mm³) that are counted each for itself.
+
+    Returns
+    -------
+    dict
+        Region → what :func:`object_scores` gives.
+
+    Raises
+    ------
+    TypeError
+        If an array does not hold integers.
+    ValueError
+        If shapes differ, or an option has a wrong value.
+
+    Examples
+    --------
+    >>> truth = np.zeros((6, 9, 9), int)
+    >>> truth[1:5, 1:5, 1:5] = 3
+    >>> found = lesion_scores(truth, np.roll(truth, 1, axis=0), spacing=1)["ET"]
+    >>> found["tp"], found["fp"], found["fn"], found["dice"], found["hausdorff_95"]
+    (1, 0, 0, 0.75, 1.0)
+    """
+    chosen = _protocol(protocol)
+    sides = _checked(truth, pred, "truth", "pred")
+    regions = chosen.regions
+    if regions is None:
+        values = sorted({v for side in sides for v in np.unique(side).tolist()} - {0})
+        regions = {str(value): (value,) for value in values}
+    return {
+        name: object_scores(
+            *(
+                label_components(
+                    np.isin(side, values), connectivity=chosen.connectivity, merge=merge
+                )
+                for side, merge in zip(sides, (chosen.merge, 0), strict=True)
+            ),
+            spacing=spacing,
+            protocol=chosen,
+            bands=bands,
+        )
+        for name, values in regions.items()
+    }
+
+
+def object_scores(
+    truth_ids: Any,
+    pred_ids: Any,
+    *,
+    spacing: float | Sequence[float] | None,
+    protocol: str | LesionProtocol = "panoptica",
+    bands: Iterable[float] = (),
+) -> dict[str, Any]:
+    """Score objects that have ids; 0 is no object.
+
+    Parameters
+    ----------
+    truth_ids, pred_ids : array_like of int, equal shapes (H, W) or (D, H, W)
+        Id of each voxel's object.
+    spacing, protocol, bands
+        As of :func:`lesion_scores`; how components are made plays no part.
+
+    Returns
+    -------
+    dict
+        ``tp``, ``fn`` (true lesions found and missed), ``fp`` (predicted ones
+        that no lesion took); ``sensitivity`` tp/(tp + fn), ``precision``
+        tp/(tp + fp), ``f1``; means ``dice``, ``iou``, ``hausdorff_95``;
+        ``overall_dice`` of all voxels; ``fp_volume``, ``fn_volume`` in mm³;
+        ``lesions``, a dict for each true lesion that counts; ``bands``,
+        counts by volume.
+
+    Raises
+    ------
+    TypeError
+        If an array does not hold integers.
+    ValueError
+        If shapes differ, an id is negative, or an option has a wrong value.
+
+    Examples
+    --------
+    >>> truth, pred = [[1, 1, 1, 0, 2]], [[7, 7, 0, 8, 0]]
+    >>> found = object_scores(truth, pred, spacing=None)
+    >>> found["tp"], found["fp"], found["fn"], found["iou"], found["fn_volume"]
+    (1, 1, 1, 0.6666666666666666, 1.0)
+    """
+    chosen = _protocol(protocol)
+    sides = _checked(truth_ids, pred_ids, "truth_ids", "pred_ids")
+    steps = check_spacing(sides[0], spacing)
+    objects = _Objects.of(*sides)
+    partners = _partners(objects, chosen)
+    voxel = math.prod(steps)
+    lesions = [
+        _lesion(objects, i, partners.get(i, []), steps, chosen.convention)
+        for i, pixels in objects.truth.pixels.items()
+        if pixels * voxel > chosen.min_volume
+    ]
+    taken = {j for found in partners.values() for j in found}
+    invented = [pixels * voxel for j, pixels in objects.pred.pixels.items() if j not in taken]
+    limits = sorted(bands)
+    edges = zip([0.0, *limits], [*limits, math.inf], strict=True) if limits else ()
+    total = sum(objects.truth.pixels.values()) + sum(objects.pred.pixels.values())
+    return {
+        **_detection(lesions, invented),
+        **_means(lesions, len(invented), chosen),
+        "overall_dice": 2 * sum(objects.both.values()) / total if total else chosen.nothing[0],
+        "fp_volume": math.fsum(invented),
+        "fn_volume": math.fsum(row["volume"] for row in lesions if not row["pred"]),
+        "lesions": lesions,
+        "bands": [
+            {"from": low, "to": high}
+            | _detection(
+                [row for row in lesions if low <= row["volume"] < high],
+                [volume for volume in invented if low <= volume < high],
+            )
+            for low, high in edges
+        ],
+    }
+
+
+def _protocol(protocol: str | LesionProtocol) -> LesionProtocol:
+    if isinstance(protocol, LesionProtocol):
+        check_choice("matching", protocol.matching, ("any", "greatest", "iou", "id"))
+        return protocol
+    check_choice("protocol", protocol, tuple(LESION_PROTOCOLS))
+    return LESION_PROTOCOLS[protocol]
+
+
+def _checked(truth: Any, pred: Any, *names: str) -> tuple[Ids, Ids]:
+    first, second = (
+        as_label_array(side, name) for side, name in zip((truth, pred), names, strict=True)
+    )
+    if first.shape != second.shape:
+        msg = f"{names[0]} has shape {first.shape} but {names[1]} has {second.shape}"
+        raise ValueError(msg)
+    return first, second
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """Ids of one side, and of each object how many pixels it has and where it lies."""
+
+    ids: Ids
+    pixels: dict[int, int]
+    boxes: dict[int, tuple[slice, ...]]
+
+    @classmethod
+    def of(cls, ids: Ids, of_pair: Ids, pixels: NDArray[np.int64]) -> _Side:
+        from scipy.ndimage import find_objects  # type: ignore[import-untyped, unused-ignore]
+
+        known, at = np.unique(np.append(of_pair, of_pair.dtype.type(0)), return_inverse=True)
+        if known[0] < 0:
+            msg = f"ids must not be negative, got {known[0]}"
+            raise ValueError(msg)
+        sums = np.zeros(len(known), np.int64)
+        np.add.at(sums, at.reshape(-1)[:-1], pixels)
+        names = known[1:].tolist()
+        found = find_objects(np.searchsorted(known, ids), len(names))
+        return cls(
+            ids,
+            dict(zip(names, sums[1:].tolist(), strict=True)),
+            dict(zip(names, found, strict=True)),
+        )
+
+
+class _Objects(NamedTuple):
+    """The objects of both sides, and the pixels that each pair shares."""
+
+    truth: _Side
+    pred: _Side
+    both: dict[tuple[int, int], int]
+
+    @classmethod
+    def of(cls, truth_ids: Ids, pred_ids: Ids) -> _Objects:
+        in_truth, in_pred, pixels = count_id_pairs(truth_ids, pred_ids)
+        pairs = zip(in_truth.tolist(), in_pred.tolist(), pixels.tolist(), strict=True)
+        return cls(
+            _Side.of(truth_ids, in_truth, pixels),
+            _Side.of(pred_ids, in_pred, pixels),
+            {(i, j): n for i, j, n in pairs if i and j},
+        )
+
+    def iou(self, i: int, j: int) -> float:
+        """Of a true and a predicted object that overlap."""
+        both = self.both[i, j]
+        return both / (self.truth.pixels[i] + self.pred.pixels[j] - both)
+
+
+def _partners(objects: _Objects, protocol: LesionProtocol) -> Partners:
+    """Predicted objects that each true one takes; those without are left out."""
+    if protocol.matching == "id":
+        return {i: [i] for i in objects.truth.pixels if i in objects.pred.pixels}
+    if protocol.matching == "iou":
+        return _one_to_one(objects, protocol.threshold)
+    if protocol.matching == "any" and protocol.reach:
+        met = {i: _met(objects, i, protocol.reach) for i in objects.truth.pixels}
+        return {i: found for i, found in met.items() if found}
+    partners: Partners = {}
+    for i, j in objects.both:
+        partners.setdefault(i, []).append(j)
+    if protocol.matching == "any":
+        return partners
+    return {i: [max(js, key=lambda j: objects.both[i, j])] for i, js in partners.items()}
+
+
+def _met(objects: _Objects, i: int, reach: int) -> list[int]:
+    """Predicted objects that meet a true one dilated."""
+    box = tuple(slice(max(0, s.start - reach), s.stop + reach) for s in objects.truth.boxes[i])
+    near = dilate(objects.truth.ids[box] == i, reach)
+    return [int(j) for j in np.unique(objects.pred.ids[box][near]) if j]
+
+
+def _one_to_one(objects: _Objects, threshold: float) -> Partners:
+    """The assignment with the greatest sum of IoU among pairs that reach the threshold."""
+    from scipy.optimize import linear_sum_assignment  # type: ignore[import-untyped, unused-ignore]
+
+    ious = {pair: iou for pair in objects.both if (iou := objects.iou(*pair)) >= threshold}
+    of_truth, of_pred = Counter(i for i, _ in ious), Counter(j for _, j in ious)
+    clear = {(i, j) for i, j in ious if of_truth[i] == of_pred[j] == 1}
+    rows, columns = (sorted({pair[k] for pair in ious.keys() - clear}) for k in (0, 1))
+    table = np.array([[ious.get((i, j), 0.0) for j in columns] for i in rows]).reshape(
+        len(rows), len(columns)
+    )
+    chosen = zip(*linear_sum_assignment(table, maximize=True), strict=True)
+    found = clear | {(rows[a], columns[b]) for a, b in chosen if (rows[a], columns[b]) in ious}
+    return {i: [j] for i, j in sorted(found)}
+
+
+def _lesion(
+    objects: _Objects, i: int, found: list[int], steps: tuple[float, ...], convention: str
+) -> dict[str, Any]:
+    """One true lesion, and the predicted objects that it takes."""
+    own = objects.truth.pixels[i]
+    both = sum(objects.both.get((i, j), 0) for j in found)
+    total = own + sum(objects.pred.pixels[j] for j in found)
+    distance = math.inf
+    if found:
+        boxes = objects.truth.boxes[i], *(objects.pred.boxes[j] for j in found)
+        box = tuple(
+            slice(min(s.start for s in axis), max(s.stop for s in axis))
+            for axis in zip(*boxes, strict=True)
+        )
+        masks = objects.truth.ids[box] == i, np.isin(objects.pred.ids[box], found)
+        scores = surface_scores(
+            *masks, labels=[1], spacing=steps, tolerances=(), convention=convention
+        )
+        distance = scores[1]["hausdorff_95"]
+    return {
+        "id": i,
+        "pred": found,
+        "volume": own * math.prod(steps),
+        "dice": 2 * both / total,
+        "iou": both / (total - both),
+        "hausdorff_95": distance,
+    }
+
+
+def _detection(lesions: list[dict[str, Any]], invented: list[float]) -> dict[str, Any]:
+    tp, fp = sum(bool(row["pred"]) for row in lesions), len(invented)
+    fn = len(lesions) - tp
+    shares = {
+        "sensitivity": (tp, tp + fn),
+        "precision": (tp, tp + fp),
+        "f1": (2 * tp, 2 * tp + fp + fn),
+    }
+    ratios = {name: part / of if of else _NAN for name, (part, of) in shares.items()}
+    return {"tp": tp, "fp": fp, "fn": fn, **ratios}
+
+
+def _means(
+    lesions: list[dict[str, Any]], invented: int, protocol: LesionProtocol
+) -> dict[str, float]:
+    """Over the lesions that count and the invented ones; without a penalty over those found."""
+    if protocol.penalty is None:
+        lesions, invented = [row for row in lesions if row["pred"]], 0
+    number = len(lesions) + invented
+    if not number:
+        dice, distance = protocol.nothing
+        return {"dice": dice, "iou": dice, "hausdorff_95": distance}
+    far = protocol.penalty or 0.0
+    sums = {name: math.fsum(row[name] for row in lesions) for name in ("dice", "iou")}
+    distances = (row["hausdorff_95"] for row in lesions)
+    sums["hausdorff_95"] = (
+        math.fsum(d if math.isfinite(d) else far for d in distances) + invented * far
+    )
+    return {name: total / number for name, total in sums.items()}

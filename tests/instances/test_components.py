@@ -1,0 +1,90 @@
+"""Connected components by hand, by either program, and as SciPy finds them."""
+
+import importlib.util
+
+import numpy as np
+import pytest
+from scipy import ndimage
+
+from segiou.instances import label_components
+
+DIAGONAL = [[1, 0, 0, 2], [0, 1, 0, 2], [0, 0, 1, 0]]
+
+
+@pytest.fixture(params=["cc3d", "skimage"])
+def program(request, monkeypatch):
+    """Either program that finds components."""
+    if request.param == "cc3d":
+        pytest.importorskip("cc3d", reason="connected-components-3d is not installed")
+    else:
+        monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    return request.param
+
+
+def test_by_hand(program):
+    assert label_components(DIAGONAL).tolist() == [[1, 0, 0, 2], [0, 1, 0, 2], [0, 0, 1, 0]]
+    assert label_components(DIAGONAL, connectivity=4).max() == 4
+    assert label_components(DIAGONAL, [2]).tolist() == [[0, 0, 0, 1], [0, 0, 0, 1], [0] * 4]
+    # Class 0 may be meant, and touching classes are different objects.
+    assert label_components([[0, 0, 1], [5, 0, 1]], [0, 1]).tolist() == [[1, 1, 2], [0, 1, 2]]
+
+
+def test_small_components_are_no_objects():
+    assert label_components(DIAGONAL, min_size=3).max() == 1
+    assert label_components(DIAGONAL, min_size=3, spacing=(1, 1.5)).max() == 2
+    assert label_components(DIAGONAL, min_size=4).max() == 0
+
+
+def test_fragments_that_nearly_touch_are_one(program):
+    row = [[1, 0, 0, 0, 1, 0, 0, 0, 0, 2]]
+    assert label_components(row, merge=1).tolist() == [[1, 0, 0, 0, 2, 0, 0, 0, 0, 3]]
+    assert label_components(row, merge=2).tolist() == [[1, 0, 0, 0, 1, 0, 0, 0, 0, 2]]
+
+
+def same_partition(found, expected):
+    pairs = {*zip(found.ravel().tolist(), expected.ravel().tolist(), strict=True)}
+    return len(pairs) == len({a for a, _ in pairs}) == len({b for _, b in pairs})
+
+
+@pytest.mark.parametrize(
+    ("shape", "connectivity"), [((9, 8), 4), ((9, 8), 8)] + [((5, 6, 4), n) for n in (6, 18, 26)]
+)
+def test_random_maps_are_cut_as_scipy_cuts_them(program, shape, connectivity):
+    ranks = {4: 1, 8: 2, 6: 1, 18: 2, 26: 3}
+    structure = ndimage.generate_binary_structure(len(shape), ranks[connectivity])
+    rng = np.random.default_rng(connectivity)
+    for _ in range(20):
+        labels = rng.integers(0, 4, shape).astype(np.uint8)
+        expected = np.zeros(shape, int)
+        for value in (1, 2, 3):
+            ids, _ = ndimage.label(labels == value, structure)
+            expected = np.where(ids, ids + expected.max(), expected)
+        found = label_components(labels, connectivity=connectivity)
+        assert same_partition(found, expected)
+        assert sorted({*found.ravel().tolist()} - {0}) == list(range(1, expected.max() + 1))
+
+
+def test_nothing_is_no_object(program):
+    assert label_components(np.zeros((3, 4), bool)).max() == 0
+    assert label_components(np.zeros((0, 4), int)).shape == (0, 4)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"connectivity": 6}, "connectivity of 2 axes must be 4 or 8, got 6"),
+        ({"min_size": -1}, "min_size must be at least 0"),
+        ({"merge": -1}, "merge must be at least 0"),
+        ({"spacing": 0}, "spacing must be positive, got 0"),
+    ],
+)
+def test_wrong_options_are_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        label_components(DIAGONAL, **options)
+
+
+def test_wrong_arrays_are_named():
+    with pytest.raises(ValueError, match=r"\(H, W\) or \(D, H, W\) arrays, got shape \(3,\)"):
+        label_components([1, 0, 1])
+    with pytest.raises(TypeError, match="labels"):
+        label_components([[0.5]])
