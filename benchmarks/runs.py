@@ -21,8 +21,7 @@ import segiou
 from segiou.labels.class_options import ClassOptions
 from segiou.runs.header import Header
 from segiou.runs.image_counts import Columns, ImageFiles, Stamp
-from segiou.runs.merging import merge_files
-from segiou.runs.run_writing import RunWriter
+from segiou.runs.run_writing import RunWriter, merge_files
 
 CLASSES = 19
 BLOCK = 4096

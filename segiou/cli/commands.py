@@ -208,7 +208,7 @@ def labelsets(parsed: argparse.Namespace) -> int:
 
 def merge(parsed: argparse.Namespace) -> int:
     """Join run files into one."""
-    from segiou.runs.merging import merge_files
+    from segiou.runs.run_writing import merge_files
 
     check_paths(parsed)
     merged = Run.open(merge_files(parsed.run_file, parsed.output, partial=parsed.partial))

@@ -1,11 +1,15 @@
-"""What every hook needs: the classes, which scores to give, and how a prediction is read."""
+"""What hooks share: classes, scores, how a prediction is read, counts in pairs of 32 bits."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.arrays import as_array
@@ -107,3 +111,26 @@ def missing(framework: str, extra: str, *, module: str | None = None) -> ImportE
     """The error of a hook whose framework is not installed; the module is named as the extra."""
     msg = f"segiou.hooks.{module or extra} needs {framework}: pip install 'segiou[{extra}]'"
     return ImportError(msg)
+
+
+#: A count is ``high · BASE + low``, for compilers that have no 64 bits. What is added at once
+#: stays below 2^30, so the low part never overflows, and the low parts of up to 1024 devices
+#: can be summed before they are carried.
+BASE = 1 << 20
+
+
+def check_pixels(shape: tuple[int, ...]) -> None:
+    """Refuse a batch whose counts could overflow; shapes are known when it is traced."""
+    if (pixels := math.prod(shape)) >= 1 << 30:
+        msg = f"a batch of shape {shape} has {pixels} pixels; count fewer than 2^30 at once"
+        raise ValueError(msg)
+
+
+def carry(low: Any, high: Any) -> tuple[Any, Any]:
+    """The same counts with the low parts below 2^20."""
+    return low % BASE, high + low // BASE
+
+
+def as_int64(low: Any, high: Any) -> NDArray[np.int64]:
+    """The counts in 64 bits."""
+    return np.asarray(high).astype(np.int64) * BASE + np.asarray(low).astype(np.int64)

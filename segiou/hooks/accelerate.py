@@ -13,7 +13,7 @@ try:
 except ImportError as error:
     raise missing("accelerate", "accelerate") from error
 
-from segiou.hooks._processes import Counted, Ints, Processes
+from segiou.hooks.distributed import Counted, Ints, Processes
 from segiou.hooks.images import ImageCounts
 
 __all__ = ["ImageCounts", "all_reduce"]

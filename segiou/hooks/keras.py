@@ -9,8 +9,7 @@ from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.device_counts import NONE_MET, CodeTables, read_counts
 from segiou.counting.device_operations import Operations
 from segiou.counting.encoding import Encoding
-from segiou.hooks._scoring import Scores, Scoring, missing
-from segiou.hooks._split_counts import BASE, as_int64, carry, check_pixels
+from segiou.hooks._scoring import BASE, Scores, Scoring, as_int64, carry, check_pixels, missing
 from segiou.labels.class_options import ClassOptions
 from segiou.metrics.protocols import Protocol
 from segiou.report.named_scores import score_keys

@@ -84,6 +84,11 @@ class SegmentationScores(Metric):
         return None if self._gives_dict else True
 
     @property
+    def num_classes(self) -> int:
+        """C; MetricTracker asks for it where ClasswiseWrapper names the classes."""
+        return self.scoring.options.num_classes
+
+    @property
     def _gives_dict(self) -> bool:
         return not isinstance(self.scores, str)
 

@@ -12,16 +12,6 @@ from segiou.boundary.boundary_options import BoundaryOptions
 from segiou.boundary.boundary_sums import BoundaryCounts
 from segiou.counting.counts import Counts
 
-__all__ = [
-    "band_counts",
-    "boundary_length",
-    "decode_cells",
-    "encode_cells",
-    "pack_boundary",
-    "sum_boundaries",
-    "unpack_boundaries",
-]
-
 Ints = NDArray[np.int64]
 #: 63 bits take nine bytes.
 _MAX_BYTES = 9

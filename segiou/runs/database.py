@@ -1,8 +1,9 @@
-"""The tables of a run file: SQLite that anyone can open and query.
+"""A run file, SQLite that anyone can open and query: its tables, and how they are read.
 
 docs/runs.md describes them with examples. ``image`` holds one row an image,
 in the order of the ids; the views ``cell`` and ``class_count`` decode its
-counts in plain SQL. Everything that a number depends on has a checksum.
+counts in plain SQL. Everything that a number depends on has a checksum, which
+is verified when it is read.
 """
 
 from __future__ import annotations
@@ -12,31 +13,22 @@ import sqlite3
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from segiou.runs.header import Header, read_count
+import numpy as np
 
-__all__ = [
-    "APPLICATION_ID",
-    "FORMAT_VERSION",
-    "SCHEMA",
-    "RunFileError",
-    "Totals",
-    "check_is_run",
-    "checksum",
-    "explained",
-    "harden",
-    "is_empty",
-    "open_reading",
-    "read_head",
-    "write_entries",
-]
+from segiou._support.files import Problem, Stamp
+from segiou.runs.cells import boundary_length, decode_cells
+from segiou.runs.header import Header, read_count
+from segiou.runs.image_counts import Columns, ImageFiles, from_text, id_order
 
 #: "sIoU" in ASCII, so that `file` and others can tell a run from any SQLite file.
 APPLICATION_ID = 0x73496F55
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 
 _IMAGE_COLUMNS = """(
   id PRIMARY KEY,        -- key of the pair; TEXT, or BLOB where a name is not UTF-8
@@ -46,7 +38,9 @@ _IMAGE_COLUMNS = """(
   pixels INTEGER NOT NULL,
   ignored INTEGER NOT NULL,
   cells BLOB NOT NULL,   -- filled cells of the confusion matrix: see the view cell
-  crc INTEGER NOT NULL   -- CRC-32 of id, pixels, ignored and cells
+  crc INTEGER NOT NULL,  -- CRC-32 of id, pixels, ignored and cells
+  boundary BLOB,         -- what was measured at boundaries, if that was asked for
+  boundary_crc INTEGER   -- CRC-32 of id and boundary
 ) WITHOUT ROWID"""
 
 _RUN = """CREATE TABLE run (
@@ -61,12 +55,6 @@ _SKIPPED = """CREATE TABLE skipped (
   problem TEXT NOT NULL,
   crc INTEGER NOT NULL   -- CRC-32 of id, path and problem
 )"""
-
-_BOUNDARY = """CREATE TABLE boundary (
-  id PRIMARY KEY,        -- as in image
-  counts BLOB NOT NULL,  -- filled entries of its row of counts, written as cells are
-  crc INTEGER NOT NULL   -- CRC-32 of id and counts
-) WITHOUT ROWID"""
 
 _CLASS = """CREATE VIEW class AS
 SELECT CAST(key AS INTEGER) AS class, json_extract(value, '$.name') AS name
@@ -112,7 +100,6 @@ _OBJECTS = {
     "run": _RUN,
     "image": f"CREATE TABLE image {_IMAGE_COLUMNS}",
     "missing": f"CREATE TABLE missing {_IMAGE_COLUMNS}",
-    "boundary": _BOUNDARY,
     "skipped": _SKIPPED,
     "class": _CLASS,
     "cell": _CELL,
@@ -144,25 +131,28 @@ class RunFileError(ValueError):
         return (RunFileError, (self.path, self.problem))
 
 
+def damaged(path: Path, what: object) -> RunFileError:
+    """The error of a file whose content is not what was written."""
+    return RunFileError(path, f"is a damaged run file ({what}); score again into a new file")
+
+
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
     """Turn errors of SQLite into errors that say what to do."""
     try:
         yield
     except sqlite3.Error as error:
-        raise RunFileError(path, _meaning(error)) from error
+        problem = _meaning(error)
+        raise (RunFileError(path, problem) if problem else damaged(path, error)) from error
     except OverflowError as error:
         raise RunFileError(path, f"cannot hold a number this large: {error}") from error
     except UnicodeDecodeError as error:
         # Python fails at what SQLite says about a damaged schema.
-        raise RunFileError(path, _damaged("its schema cannot be read")) from error
-
-
-def _damaged(what: object) -> str:
-    return f"is a damaged run file ({what}); score again into a new file"
+        raise damaged(path, "its schema cannot be read") from error
 
 
 def _meaning(error: sqlite3.Error) -> str:
+    """What happened and what to do; empty where the file is damaged."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return "is in use: another process is writing this run; wait until it is done"
@@ -179,7 +169,7 @@ def _meaning(error: sqlite3.Error) -> str:
         return "cannot be opened: does its folder exist, and may it be written?"
     if code == sqlite3.SQLITE_NOTADB:
         return "is no run file: it is not SQLite"
-    return _damaged(error)
+    return ""
 
 
 @contextmanager
@@ -242,7 +232,7 @@ def check_is_run(connection: sqlite3.Connection, path: Path) -> None:
     if found != wanted:
         names = [n for n in {**wanted, **found} if found.get(n) != wanted.get(n)]
         text = ", ".join(ascii((name or b"").decode("utf-8", "replace"))[1:-1] for name in names)
-        raise RunFileError(path, _damaged(f"its schema is not ours: {text:.200}"))
+        raise damaged(path, f"its schema is not ours: {text:.200}")
 
 
 def _pragma(connection: sqlite3.Connection, name: str) -> int:
@@ -294,8 +284,7 @@ def read_head(connection: sqlite3.Connection, path: Path) -> tuple[Header, Total
     texts = {}
     for key, text, crc in connection.execute("SELECT key, value, crc FROM run"):
         if type(key) is not str or type(text) is not str or checksum(key, text) != crc:
-            problem = f"is damaged: the entry {key!r} of its table run does not match its checksum"
-            raise RunFileError(path, f"{problem}; score again into a new file")
+            raise damaged(path, f"the entry {key!r} of its table run does not match its checksum")
         texts[key] = text
     try:
         entries = {key: json.loads(text) for key, text in texts.items()}
@@ -311,4 +300,215 @@ def read_head(connection: sqlite3.Connection, path: Path) -> tuple[Header, Total
         ValueError,
     ) as error:
         what = f"{type(error).__name__}: {error}"
-        raise RunFileError(path, _damaged(f"its table run: {what:.300}")) from error
+        raise damaged(path, f"its table run: {what:.300}") from error
+
+
+FILE_COLUMNS = "id, truth, pred, truth_size, truth_version, pred_size, pred_version, files_crc"
+#: Kinds of these columns but the first and the last, which may also be NULL.
+_FILE_KINDS: tuple[type | tuple[type, ...], ...] = (
+    (str, bytes),
+    (str, bytes),
+    int,
+    (int, str),
+    int,
+    (int, str),
+)
+_COUNTS = "id, pixels, ignored, cells, crc"
+_NUM_COUNTS = 5
+#: Images decoded at once, and how many counts of classes they have together at most.
+_BLOCK = 1 << 15
+_MOST_COUNTS = 1 << 22
+#: Sums of more pixels than this could leave int64.
+_MOST_PIXELS = 1 << 62
+
+Row = tuple[Any, ...]
+
+
+def within(root: str, name: str) -> str:
+    """The path of a file in the folder that a run names."""
+    if not root or name.startswith("/") or "://" in name or not name:
+        return name or root
+    return f"{root.rstrip('/')}/{name}"
+
+
+def inside(root: str, path: str) -> str:
+    """The name from which :func:`within` makes the path."""
+    start = f"{root.rstrip('/')}/"
+    if not root or not path.startswith(start):
+        return path
+    name = path[len(start) :]
+    return path if name.startswith("/") or "://" in name or not name else name
+
+
+def files_of_row(row: Row, header: Header, path: Path) -> ImageFiles:
+    """The files of an image, from the columns ``FILE_COLUMNS``."""
+    id, truth, pred, *stamps, crc = row
+    kinds_are_right = all(
+        value is None or isinstance(value, kinds)
+        for value, kinds in zip(row[1:-1], _FILE_KINDS, strict=True)
+    )
+    names_are_right = kinds_are_right and isinstance(id, (str, bytes))
+    if not names_are_right or checksum(id, truth, pred, *stamps) != crc:
+        raise damaged(path, f"the files of image {_shown(id)} do not match their checksum")
+    return ImageFiles(
+        within(header.truth, from_text(truth or "")),
+        within(header.pred, from_text(pred or "")),
+        *(None if not any(s) else Stamp(*s) for s in (stamps[:2], stamps[2:])),
+    )
+
+
+@dataclass(frozen=True)
+class RunFile:
+    """A run file as it was when it was opened.
+
+    Attributes
+    ----------
+    path : Path
+    header : Header
+    totals : Totals
+        Its revision tells whether the file has changed since.
+    skipped : tuple of Problem
+        Pairs that were left out.
+    """
+
+    path: Path
+    header: Header
+    totals: Totals
+    skipped: tuple[Problem, ...]
+
+    @classmethod
+    def open(cls, path: str | Path) -> RunFile:
+        """Open a run file.
+
+        Raises
+        ------
+        RunFileError
+            If it is not there, no run, damaged, of another version, or being written.
+        """
+        path = Path(path).expanduser()
+        with open_reading(path) as connection:
+            header, totals = read_head(connection, path)
+            problems = (
+                *_skipped(connection, path, totals),
+                *_missing(connection, path, header, totals),
+            )
+            return cls(path, header, totals, problems)
+
+    def __len__(self) -> int:
+        return self.totals.images
+
+    @cached_property
+    def _block_size(self) -> int:
+        return max(1, min(_BLOCK, _MOST_COUNTS // self.header.options.num_classes))
+
+    def blocks(self, *, files: bool = True, boundary: bool | None = None) -> Iterator[Columns]:
+        """All images, in the order of their ids, many at a time.
+
+        Boundary counts come with the files, unless it is said otherwise.
+
+        Raises
+        ------
+        RunFileError
+            If the file is damaged, or has changed since it was opened.
+        """
+        at_boundaries = self.header.boundary is not None and (
+            files if boundary is None else boundary
+        )
+        columns = [_COUNTS, "boundary, boundary_crc" if at_boundaries else "NULL, NULL"]
+        query = f"SELECT {', '.join([*columns, FILE_COLUMNS] if files else columns)} FROM image"
+        with open_reading(self.path) as connection:
+            if read_head(connection, self.path)[1].revision != self.totals.revision:
+                problem = "has changed since it was opened; open it again: segiou.Run.open"
+                raise RunFileError(self.path, problem)
+            last: list[tuple[bool, bytes]] = []
+            seen = 0
+            cursor = connection.execute(f"{query} ORDER BY id")
+            while rows := cursor.fetchmany(self._block_size):
+                block = self._decoded([row[:_NUM_COUNTS] for row in rows])
+                if files:
+                    about = (row[_NUM_COUNTS + 2 :] for row in rows)
+                    read = tuple(files_of_row(row, self.header, self.path) for row in about)
+                    block = replace(block, files=read)
+                if at_boundaries:
+                    block = replace(block, boundary=self._boundaries(rows))
+                order = [*last, *map(id_order, block.ids)]
+                if any(a >= b for a, b in pairwise(order)):
+                    raise damaged(self.path, "its ids are out of order")
+                last = order[-1:]
+                seen += len(rows)
+                yield block
+            _check_number(self.path, "images", seen, self.totals.images)
+
+    def _decoded(self, rows: list[Row]) -> Columns:
+        """Ids and counts of the columns ``_COUNTS``."""
+        _check_rows(rows, self.path)
+        num_classes = self.header.options.num_classes
+        try:
+            cells = decode_cells([row[3] for row in rows], num_classes * (num_classes + 1))
+        except ValueError as error:
+            raise damaged(self.path, error) from error
+        ids = tuple(from_text(row[0]) for row in rows)
+        block = Columns(ids, *cells, np.array([row[2] for row in rows], dtype=np.int64), ())
+        if sum(row[1] for row in rows) > _MOST_PIXELS:
+            raise RunFileError(self.path, "holds more pixels than can be counted")
+        if [row[1] for row in rows] != (block.pixels() + block.ignored).tolist():
+            raise damaged(self.path, "the cells of an image do not sum to its pixels")
+        return block
+
+    def _boundaries(self, rows: list[Row]) -> tuple[bytes, ...]:
+        found = [(row[0], *row[_NUM_COUNTS : _NUM_COUNTS + 2]) for row in rows]
+        for id, packed, crc in found:
+            if type(packed) is not bytes or checksum(id, packed) != crc:
+                what = f"what was measured at the boundaries of {_shown(id)}"
+                raise damaged(self.path, f"{what} does not match its checksum")
+        assert self.header.boundary is not None
+        try:
+            length = boundary_length(self.header.options.num_classes, self.header.boundary)
+            decode_cells([packed for _, packed, _ in found], length)
+        except ValueError as error:
+            raise damaged(self.path, error) from error
+        return tuple(packed for _, packed, _ in found)
+
+
+def _check_rows(rows: list[Row], path: Path) -> None:
+    for id, pixels, ignored, cells, crc in rows:
+        if (
+            type(id) in (str, bytes)
+            and type(pixels) is type(ignored) is int
+            and 0 <= ignored <= pixels
+            and type(cells) is bytes
+        ):
+            # As checksum, written out: this is most of what summing a run costs.
+            head = b"%s\0%d\0%d\0" % (id if type(id) is bytes else id.encode(), pixels, ignored)
+            if zlib.crc32(cells, zlib.crc32(head)) == crc:
+                continue
+        raise damaged(path, f"image {_shown(id)} does not match its checksum")
+
+
+def _skipped(connection: sqlite3.Connection, path: Path, totals: Totals) -> Iterator[Problem]:
+    query = "SELECT id, path, problem, crc FROM skipped ORDER BY path, rowid"
+    rows = connection.execute(query).fetchall()
+    _check_number(path, "problems", len(rows), totals.skipped)
+    for id, where, text, crc in rows:
+        if type(text) is not str or checksum(id, where, text) != crc:
+            raise damaged(path, f"the problem of {_shown(where)} does not match its checksum")
+        yield Problem(from_text(where or ""), text)
+
+
+def _missing(
+    connection: sqlite3.Connection, path: Path, header: Header, totals: Totals
+) -> Iterator[Problem]:
+    rows = connection.execute(f"SELECT {FILE_COLUMNS} FROM missing ORDER BY id").fetchall()
+    _check_number(path, "missing images", len(rows), totals.missing)
+    for row in rows:
+        where = files_of_row(row, header, path).truth or from_text(row[0])
+        yield Problem(where, "was scored before and is missing now; it is not in the totals")
+
+
+def _check_number(path: Path, what: str, found: int, expected: int) -> None:
+    if found != expected:
+        raise damaged(path, f"it holds {found} {what} and should hold {expected}")
+
+
+def _shown(name: Any) -> str:
+    return repr(from_text(name) if isinstance(name, (str, bytes)) else name)

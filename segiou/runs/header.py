@@ -14,8 +14,6 @@ from segiou.metrics.protocols import Protocol, load_protocol
 if TYPE_CHECKING:
     from segiou.boundary.boundary_options import BoundaryOptions
 
-__all__ = ["Header", "Shard", "read_count", "versions"]
-
 T = TypeVar("T")
 
 

@@ -13,18 +13,6 @@ from numpy.typing import NDArray
 from segiou._support.files import Stamp
 from segiou.counting.counts import Cells, Counts, Tally, sum_exactly
 
-__all__ = [
-    "NO_FILES",
-    "Columns",
-    "ImageCount",
-    "ImageFiles",
-    "Stamp",
-    "check_boundaries",
-    "from_text",
-    "id_order",
-    "to_text",
-]
-
 
 def to_text(name: str) -> str | bytes:
     """A name for SQLite: text, or its bytes where a file system gave no UTF-8."""

@@ -35,10 +35,7 @@ if TYPE_CHECKING:
     from segiou.boundary.boundary_options import BoundaryOptions
     from segiou.boundary.boundary_sums import BoundaryCounts
     from segiou.report.report import Report
-    from segiou.runs.run_reading import RunFile
-
-__all__ = ["Run", "run_of"]
-
+    from segiou.runs.database import RunFile
 
 #: Counts that are made at a time where a run is too large for all of them.
 _PART = 1 << 20
@@ -79,7 +76,7 @@ class Run:
             If it does not exist, is no run file, damaged, of another version,
             or another process is writing it.
         """
-        from segiou.runs.run_reading import RunFile
+        from segiou.runs.database import RunFile
 
         check_path("path", path)
         file = RunFile.open(path)
@@ -446,7 +443,7 @@ class Run:
             If classes or options differ, an id occurs twice with different
             counts, or a part is missing. Equal duplicates are counted once.
         """
-        from segiou.runs.merging import merged
+        from segiou.runs.run_writing import merged
 
         for run in others:
             check_kind("each argument of merge", run, Run, "a Run")

@@ -1,7 +1,8 @@
-"""Images into a run file: each finished one is durable at once, in batches."""
+"""Run files as they are written: images in batches, and several files merged into one."""
 
 from __future__ import annotations
 
+import heapq
 import json
 import os
 import sqlite3
@@ -9,20 +10,25 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
+from itertools import islice, repeat
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from segiou._support.files import Problem
+from segiou._support.files import Problem, Stamp
 from segiou.runs.cells import encode_cells
 from segiou.runs.database import (
+    FILE_COLUMNS,
     SCHEMA,
+    RunFile,
     RunFileError,
     Totals,
     check_is_run,
     checksum,
     explained,
+    files_of_row,
     harden,
+    inside,
     is_empty,
     read_head,
     write_entries,
@@ -32,18 +38,20 @@ from segiou.runs.image_counts import (
     Columns,
     ImageCount,
     ImageFiles,
-    Stamp,
     check_boundaries,
     from_text,
+    id_order,
     to_text,
 )
-from segiou.runs.run_reading import FILE_COLUMNS, RunFile, files_of_row, inside
 
-__all__ = ["RunWriter", "write_new"]
+if TYPE_CHECKING:
+    from segiou.runs.run import Run
 
 #: A batch is committed after this many seconds, or at this many images.
 _SECONDS = 0.25
 _IMAGES = 4096
+#: Images that are merged at a time.
+_MERGED = 4096
 _UNKNOWN = Stamp(None, None)
 
 
@@ -186,7 +194,6 @@ class RunWriter:
         self._connection.execute("BEGIN IMMEDIATE")
         for table, ids in drop.items():
             each(f"DELETE FROM {table} WHERE id = ?", ids)
-            each("DELETE FROM boundary WHERE id = ?", ids)
         for source, target, ids in (("image", "missing", gone), ("missing", "image", back)):
             each(f"INSERT INTO {target} SELECT * FROM {source} WHERE id = ?", ids)
             each(f"DELETE FROM {source} WHERE id = ?", ids)
@@ -257,11 +264,7 @@ class RunWriter:
 
     def _insert(self, columns: Columns) -> None:
         insert = self._connection.executemany
-        insert(f"INSERT INTO image VALUES ({', '.join('?' * 12)})", _rows(columns, self.header))
-        if self.header.boundary is not None:
-            check_boundaries(columns)
-            pairs = [*zip(map(to_text, columns.ids), columns.boundary, strict=True)]
-            insert("INSERT INTO boundary VALUES (?, ?, ?)", [(*p, checksum(*p)) for p in pairs])
+        insert(f"INSERT INTO image VALUES ({', '.join('?' * 14)})", _rows(columns, self.header))
         insert("INSERT INTO skipped VALUES (?, ?, ?, ?)", self._pending_skips)
         self._totals.images += len(columns)
         self._totals.skipped += len(self._pending_skips)
@@ -317,9 +320,13 @@ def _rows(columns: Columns, header: Header) -> list[tuple[Any, ...]]:
     blobs = encode_cells(columns.sizes, columns.cells, columns.values)
     ignored = columns.ignored.tolist()
     pixels = (columns.pixels() + columns.ignored).tolist()
+    boundaries: Iterable[bytes | None] = repeat(None, len(columns))
+    if header.boundary is not None:
+        check_boundaries(columns)
+        boundaries = columns.boundary
     rows = []
-    for name, files, *counts in zip(
-        columns.ids, columns.files, pixels, ignored, blobs, strict=True
+    for name, files, boundary, *counts in zip(
+        columns.ids, columns.files, boundaries, pixels, ignored, blobs, strict=True
     ):
         id = to_text(name)
         about = (
@@ -328,7 +335,9 @@ def _rows(columns: Columns, header: Header) -> list[tuple[Any, ...]]:
             *(files.truth_stamp or _UNKNOWN),
             *(files.pred_stamp or _UNKNOWN),
         )
-        rows.append((id, *about, checksum(id, *about), *counts, checksum(id, *counts)))
+        measured = boundary, None if boundary is None else checksum(id, boundary)
+        checks = checksum(id, *about), checksum(id, *counts)
+        rows.append((id, *about, checks[0], *counts, checks[1], *measured))
     return rows
 
 
@@ -373,3 +382,129 @@ def write_new(
     finally:
         draft.unlink(missing_ok=True)
     return path
+
+
+def merge_files(paths: Sequence[str | Path], output: str | Path, *, partial: bool = False) -> Path:
+    """Join run files into a new one; memory does not grow with their size.
+
+    An image that is in several files with equal counts is counted once.
+
+    Parameters
+    ----------
+    paths : sequence of str or path
+        Runs of the same classes and options.
+    output : str or path
+        A file that does not exist yet.
+    partial : bool
+        Whether parts (``shard``) of the data set may be missing; the run and its
+        reports then say which.
+
+    Raises
+    ------
+    RunFileError
+        If a file cannot be used.
+    ValueError
+        If classes or options differ, an image has different counts in two
+        files, or a part is missing.
+    """
+    files = [RunFile.open(path) for path in paths]
+    names = [str(file.path) for file in files]
+    header = _merged_header([file.header for file in files], names, partial=partial)
+    streams = [_images(file) for file in files]
+    images = _without_duplicates(streams, names)
+    skipped = dict.fromkeys(p for file in files for p in file.skipped)
+    return write_new(output, header, _blocks(images), skipped)
+
+
+def merged(
+    runs: Sequence[Run], headers: Sequence[Header], *, partial: bool
+) -> tuple[Header, Columns, tuple[Problem, ...]]:
+    """Header, images and left out pairs of several runs together, in memory.
+
+    Raises
+    ------
+    ValueError
+        As :func:`merge_files`.
+    """
+    names = [run.name or f"run {i}" for i, run in enumerate(runs)]
+    header = _merged_header(headers, names, partial=partial) if len(runs) > 1 else headers[0]
+    columns = Columns.of(list(_without_duplicates(runs, names)))
+    return header, columns, tuple(dict.fromkeys(p for run in runs for p in run.skipped))
+
+
+def _merged_header(headers: Sequence[Header], names: Sequence[str], *, partial: bool) -> Header:
+    """What is true of all runs; refuses runs that do not belong together."""
+    first = headers[0]
+    for header, name in zip(headers, names, strict=True):
+        if difference := first.counting_difference(header):
+            msg = f"cannot merge runs: {difference} (here: {names[0]}, there: {name})"
+            raise ValueError(msg)
+    truths, preds = {h.truth for h in headers}, {h.pred for h in headers}
+    same_reading = all(h.reading == first.reading for h in headers)
+    header = replace(
+        first,
+        name=first.name if len({h.name for h in headers}) == 1 else " + ".join(names),
+        truth=first.truth if len(truths) == 1 else "",
+        pred=first.pred if len(preds) == 1 else "",
+        reading=first.reading if same_reading else {},
+        provenance={"merged": [dict(h.provenance) for h in headers]},
+        expected=None,
+        finished=all(h.finished for h in headers),
+        versions=_each_once(v for h in headers for v in h.versions),
+        shards=tuple(sorted({shard for h in headers for shard in h.shards})),
+    )
+    if not partial and (missing := header.missing_shards()):
+        msg = (
+            f"the merged run would not be complete: {missing}; merge the missing parts too, or "
+            "accept it so: partial=True (--partial)"
+        )
+        raise ValueError(msg)
+    return header
+
+
+def _without_duplicates(
+    streams: Sequence[Iterable[ImageCount]], names: Sequence[str]
+) -> Iterator[ImageCount]:
+    """Images of several runs in the order of their ids, each once.
+
+    Raises
+    ------
+    ValueError
+        If an image has different counts in two runs.
+    """
+    last: ImageCount | None = None
+    origin = ""
+    for image, name in _in_order(streams, names):
+        if last is not None and image.id == last.id:
+            if not image.same_counts(last):
+                where = "" if origin == name else f" ({origin}, {name})"
+                msg = f"cannot merge runs: image {image.id!r} has different counts in them{where}"
+                raise ValueError(msg)
+            continue
+        last, origin = image, name
+        yield image
+
+
+def _in_order(
+    streams: Sequence[Iterable[ImageCount]], names: Sequence[str]
+) -> Iterator[tuple[ImageCount, str]]:
+    named = (zip(s, repeat(name), strict=False) for s, name in zip(streams, names, strict=True))
+    return heapq.merge(*named, key=lambda item: id_order(item[0].id))
+
+
+def _images(file: RunFile) -> Iterator[ImageCount]:
+    for block in file.blocks():
+        yield from block
+
+
+def _each_once(entries: Iterable[Mapping[str, str]]) -> tuple[Mapping[str, str], ...]:
+    found: list[Mapping[str, str]] = []
+    for entry in entries:
+        if entry not in found:
+            found.append(entry)
+    return tuple(found)
+
+
+def _blocks(images: Iterator[ImageCount]) -> Iterator[Columns]:
+    while block := list(islice(images, _MERGED)):
+        yield Columns.of(block)

@@ -20,16 +20,6 @@ from segiou.metrics.per_image import false_positive_classes, image_influence, im
 from segiou.metrics.ratio import Floats
 from segiou.runs.image_counts import Columns
 
-__all__ = [
-    "block_rows",
-    "check_score_name",
-    "column_names",
-    "to_csv",
-    "to_pandas",
-    "to_parquet",
-    "worst_rows",
-]
-
 Rows = list[dict[str, Any]]
 #: Images whose rows are made at once.
 _BLOCK = 1 << 13

@@ -1,4 +1,4 @@
-from segiou.scoring.dispatch import EngineLostError as EngineLostError
+from segiou.scoring.engines import EngineLostError as EngineLostError
 from segiou.scoring.folder import score_folder as score_folder, score_job as score_job
 from segiou.scoring.inspection import (
     Fit as Fit,

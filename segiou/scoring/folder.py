@@ -19,8 +19,14 @@ from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.runs.header import Header, Shard
 from segiou.runs.image_counts import Columns, ImageCount, ImageFiles
 from segiou.runs.run import Run
-from segiou.scoring.dispatch import Dispatcher, Scored
-from segiou.scoring.engines import ExecutorLike, check_engine, open_engine, task_of
+from segiou.scoring.engines import (
+    Dispatcher,
+    ExecutorLike,
+    Scored,
+    check_engine,
+    open_engine,
+    task_of,
+)
 from segiou.scoring.job import Job
 from segiou.scoring.pair import Geometry
 from segiou.scoring.pairings import (
@@ -34,8 +40,6 @@ from segiou.scoring.pairings import (
 if TYPE_CHECKING:
     from segiou.boundary.boundary_options import BoundaryOptions
     from segiou.runs.run_writing import RunWriter
-
-__all__ = ["score_folder", "score_job"]
 
 Progress = Callable[[int, int], None]
 #: Images that are put into columns together.

@@ -20,15 +20,6 @@ from segiou.labels.label_set import LabelSet
 from segiou.masks.read import MaskError, count_colors, from_bytes, open_mask
 from segiou.masks.sources import LocalFolder, Source, open_source
 
-__all__ = [
-    "LISTED",
-    "Fit",
-    "Inspection",
-    "better_label_set",
-    "inspect_folder",
-    "label_set_question",
-]
-
 _MANY_VALUES = 64
 #: Values that stand for pixels without a label, by custom.
 _NO_DATA = {255, 65535, 2**31 - 1, 2**32 - 1}

@@ -29,8 +29,6 @@ from segiou.scoring.pairings import DataError
 if TYPE_CHECKING:
     from segiou.boundary.boundary_options import BoundaryOptions
 
-__all__ = ["Job"]
-
 Unpaired = Literal["error", "skip"]
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from segiou._support.files import Problem
+from segiou._support.files import Problem, Stamp
 from segiou.counting.counts import Cells
 from segiou.counting.encoding import Encoding, UndeclaredValuesError
 from segiou.labels.class_options import ClassOptions
@@ -21,15 +21,13 @@ from segiou.masks.png import PngMask, Scratch
 from segiou.masks.read import MaskError, RawMask, from_bytes, to_labels
 from segiou.masks.sources import PIXELS_AHEAD, LocalFolder, Source, stable_stamp
 from segiou.masks.windows import BigMask, FileMask, ResizedMask, open_big
-from segiou.runs.image_counts import ImageCount, ImageFiles, Stamp
+from segiou.runs.image_counts import ImageCount, ImageFiles
 from segiou.scoring.pairings import geometry_text, size_text, undeclared_text
 
 if TYPE_CHECKING:
     from segiou.boundary.boundary_options import BoundaryOptions
     from segiou.boundary.codes import LabelCodes
     from segiou.masks.volumes import Volume
-
-__all__ = ["Geometry", "PairScorer", "Result"]
 
 Geometry = Literal["check", "ignore", "reorient"]
 

@@ -12,17 +12,6 @@ from segiou.counting.encoding import UndeclaredValuesError
 from segiou.masks.pairing import IS_A_FILE, Pair, Pairing, pair_folders
 from segiou.masks.sources import LocalFolder, Source
 
-__all__ = [
-    "DataError",
-    "ScoringStopped",
-    "geometry_text",
-    "is_undeclared",
-    "pair_sources",
-    "pairing_problems",
-    "size_text",
-    "undeclared_text",
-]
-
 
 class DataError(ValueError):
     """Problems of a data set. The message groups files with the same problem.

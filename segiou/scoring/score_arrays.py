@@ -24,8 +24,6 @@ from segiou.runs.cells import pack_boundary
 from segiou.runs.image_counts import ImageCount
 from segiou.runs.run import Run, run_of
 
-__all__ = ["score"]
-
 _END = object()
 
 

@@ -149,9 +149,9 @@ def test_a_run_file_goes_on(folders):
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        ("UPDATE boundary SET counts = x'0102' WHERE id = '2'", "'2' do not match their checksum"),
-        ("DELETE FROM boundary WHERE id = '2'", "images have no boundary counts"),
-        ("DROP TABLE boundary", "its schema is not ours: boundary"),
+        ("UPDATE image SET boundary = x'0102' WHERE id = '2'", "boundaries of '2' does not match"),
+        ("UPDATE image SET boundary = NULL WHERE id = '2'", "boundaries of '2' does not match"),
+        ("ALTER TABLE image DROP COLUMN boundary", "its schema is not ours: image"),
     ],
 )
 def test_damage_is_found(folders, damage, message):

@@ -279,6 +279,26 @@ def test_a_tracker_finds_the_best_step(hook, need):
     assert step["pixel_accuracy"] == 1
 
 
+def test_a_tracker_finds_the_best_step_of_each_class(hook, need):
+    torch = need("torch")
+    from torchmetrics import ClasswiseWrapper, MetricCollection, MetricTracker
+
+    wrapped = {
+        score: ClasswiseWrapper(
+            hook.SegmentationScores(2, scores=score), labels=["a", "b"], prefix=f"{score}/"
+        )
+        for score in ("iou", "recall")
+    }
+    tracker = MetricTracker(MetricCollection(wrapped))
+    truth = torch.tensor([0, 1, 1])
+    for pred in ([0, 0, 1], [1, 1, 1]):
+        tracker.increment()
+        tracker.update(torch.tensor(pred), truth)
+    best, step = tracker.best_metric(return_step=True)
+    assert best == {"iou/a": 0.5, "iou/b": pytest.approx(2 / 3), "recall/a": 1.0, "recall/b": 1.0}
+    assert step == {"iou/a": 0, "iou/b": 1, "recall/a": 0, "recall/b": 1}
+
+
 @pytest.mark.parametrize("scores", ["mean_iou", "iou", ["mean_iou", "iou"]])
 def test_plot_draws(hook, need, scores):
     torch = need("torch")

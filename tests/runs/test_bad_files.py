@@ -59,7 +59,7 @@ def test_sqlite_of_somebody_else(score, tmp_path):
 
 def test_a_newer_format(made, score):
     change(made[0], "PRAGMA user_version = 7")
-    refused(made[0], score, "is a run of format 7, and this segiou reads 3; update segiou")
+    refused(made[0], score, "is a run of format 7, and this segiou reads 4; update segiou")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 import segiou
 from segiou.cli.main import main
 from segiou.runs.database import RunFileError
-from segiou.scoring import dispatch
+from segiou.scoring import engines
 from segiou.scoring.pairings import DataError, ScoringStopped
 
 LABELS = ["void", "road", "car", "tree"]
@@ -133,7 +133,7 @@ def test_another_protocol_is_no_other_run(score, tmp_path):
 
 
 def test_a_stopped_run_keeps_what_was_finished_and_goes_on(score, tmp_path, reads, monkeypatch):
-    monkeypatch.setattr(dispatch, "_MAX_BATCH", 1)
+    monkeypatch.setattr(engines, "_MAX_BATCH", 1)
     done = []
     with pytest.raises(ScoringStopped) as stopped:
         score(

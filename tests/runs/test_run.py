@@ -13,8 +13,8 @@ import segiou
 from segiou._support.files import Problem
 from segiou.runs.database import RunFileError
 from segiou.runs.image_counts import ImageCount, ImageFiles, Stamp
-from segiou.runs.merging import merge_files
 from segiou.runs.run import run_of
+from segiou.runs.run_writing import merge_files
 
 
 def required(name: str):

@@ -17,8 +17,7 @@ from segiou._support.files import Problem
 from segiou.masks.pairing import Pair
 from segiou.runs.image_counts import ImageCount
 from segiou.scoring import engines
-from segiou.scoring.dispatch import Dispatcher, Engine, EngineLostError
-from segiou.scoring.engines import open_engine, task_of
+from segiou.scoring.engines import Dispatcher, Engine, EngineLostError, open_engine, task_of
 from segiou.scoring.job import Job
 from segiou.scoring.pair import PairScorer
 
