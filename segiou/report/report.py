@@ -24,6 +24,7 @@ from segiou.metrics.protocols import Mean, Protocol
 from segiou.metrics.ratio import Floats, ratio
 from segiou.report import formats
 from segiou.report.named_scores import DEFAULT, check_scores, named_scores
+from segiou.report.wording import verdict
 from segiou.runs.image_counts import Columns
 from segiou.runs.run import Run
 
@@ -309,6 +310,11 @@ class Report:
         if self.steps is not None or not self.matrix.size:
             return self.steps or ()
         return next_steps(self.tally, self.class_names, self.protocol, self.include)
+
+    @cached_property
+    def verdict(self) -> str:
+        """One sentence: mean IoU with its interval, and what holds it back most."""
+        return verdict(self)
 
     def interval_of(self, name: str | None = None) -> tuple[float, float] | None:
         """Interval of the IoU of a class, or of the mean; None where there is none."""

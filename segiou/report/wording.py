@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from segiou._support.files import printable
-from segiou._support.text import percent, plural, points, signed_points
+from segiou._support.text import called, listed, percent, plural, points, signed_points
 
 if TYPE_CHECKING:
     from segiou.analysis.comparison import Comparison
@@ -27,6 +27,7 @@ __all__ = [
     "signed",
     "skipped_text",
     "top_steps",
+    "verdict",
     "with_short_names",
 ]
 
@@ -80,6 +81,36 @@ def interval_text(report: Report) -> str:
         f"{100 * found.level:g} % interval {range_text(report.interval_of())} over "
         f"{found.resampled}{few}{unsafe}"
     )
+
+
+def verdict(report: Report) -> str:
+    """The verdict of a report: mean IoU with its interval, and what holds it back most."""
+    if math.isnan(report.mean_iou):
+        return "There is no mean IoU: no class that takes part in it has a defined IoU."
+    total = plural(len(report.class_names), "class", "classes")
+    mean = f"Mean IoU over {report.mean_iou_classes} of {total} is {percent(report.mean_iou)}"
+    interval = f", {interval_text(report)}" if report.intervals is not None else ""
+    steps = report.next_steps
+    return f"{mean}{interval}{f'; {_held_back(steps)}' if steps else ''}."
+
+
+def _held_back(steps: Sequence[NextStep]) -> str:
+    """What costs most; of classes that are never predicted all, where one of them comes first."""
+    # One cell may hold all that a class misses; that the class is missed says more.
+    first = max(steps, key=lambda step: (round(step.gain, 12), step.kind != "confusion"))
+    missed = [str(step.truth) for step in steps if step.kind == "missed_class"]
+    each = " each" if first.kind == "missed_class" and len(missed) > 1 else ""
+    if first.kind == "missed_class":
+        names = listed([called(name) for name in missed], _NAMED)
+        what = f"{names} {'are' if each else 'is'} never predicted"
+    elif first.kind == "false_class":
+        pixels = plural(first.pixels, "pixel")
+        what = f"{called(str(first.pred))} is predicted on {pixels} and nowhere in the truth"
+    else:
+        answer = "no class" if first.pred is None else called(first.pred)
+        what = f"{percent(first.share)} of {called(str(first.truth))} is predicted as {answer}"
+    gain = f"up to {points(first.gain)}" if each else points(first.gain)
+    return f"what holds it back most: {what}, which costs {gain} points{each}"
 
 
 def pairs_text(report: Report) -> str:

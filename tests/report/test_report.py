@@ -45,6 +45,43 @@ def test_what_is_skipped_is_named():
     assert "1 (not in truth); 2 (absent)" in by_truth.to_text()
 
 
+@pytest.mark.parametrize(
+    ("matrix", "said"),
+    [
+        (
+            [[8, 2], [0, 10]],
+            "Mean IoU over 2 of 2 classes is 81.67 %; what holds it back most: 20.00 % of road is "
+            "predicted as car, which costs 18.33 points.",
+        ),
+        ([[8, 0], [0, 10]], "Mean IoU over 2 of 2 classes is 100.00 %."),
+        (
+            [[8, 0], [2, 0]],
+            "Mean IoU over 2 of 2 classes is 40.00 %; what holds it back most: car is never "
+            "predicted, which costs 60.00 points.",
+        ),
+        (
+            [[8, 0, 0], [1, 0, 0], [1, 0, 0]],
+            "Mean IoU over 3 of 3 classes is 26.67 %; what holds it back most: car and sky are "
+            "never predicted, which costs up to 36.30 points each.",
+        ),
+        (
+            [[9, 1], [0, 0]],
+            "Mean IoU over 2 of 2 classes is 45.00 %; what holds it back most: car is predicted "
+            "on 1 pixel and nowhere in the truth, which costs 55.00 points.",
+        ),
+        (
+            [[0, 0], [0, 0]],
+            "There is no mean IoU: no class that takes part in it has a defined IoU.",
+        ),
+    ],
+)
+def test_verdict(matrix, said):
+    cm = ConfusionMatrix(["road", "car", "sky"][: len(matrix)])
+    truth, pred = np.indices(np.shape(matrix))
+    cm.update(np.repeat(truth, np.ravel(matrix)), np.repeat(pred, np.ravel(matrix)))
+    assert cm.report().verdict == said
+
+
 def test_image_rules_need_images():
     with pytest.raises(ValueError, match="needs their counts; score with"):
         _ = ConfusionMatrix(2).update([0], [0]).report("monai").mean_iou
