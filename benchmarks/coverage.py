@@ -6,7 +6,7 @@
 The images are made up: three classes, in all, 90 % and 50 % of the images, of very different
 sizes. How difficult an image is goes together within it, and here also within its group, or from
 frame to frame along a sequence, AR(1). The truth is the score of a very large set of such images.
-The figures are in docs/intervals.md, and in ``segiou.analysis.intervals.MEASURED_COVERAGE``.
+The figures are in docs/intervals.md, and in ``segiou.analysis.bootstrapping.MEASURED_COVERAGE``.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from functools import cache
 
 import numpy as np
 
-from segiou.analysis.blocks import Blocks
 from segiou.analysis.bootstrapping import limits_of, resampled
 from segiou.analysis.dependence import Sequences, dependence_of
+from segiou.analysis.design import Blocks
 from segiou.analysis.significance import permutation_p
 from segiou.analysis.statistics import image_scores, statistic
 from segiou.analysis.units import units_of

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from segiou.analysis.bootstrapping import bootstrap
-from segiou.analysis.jackknife import influence
+from segiou.analysis.statistics import influence
 from segiou.counting.counts import Counts
 from segiou.metrics.overall import mean_iou
 

@@ -1,23 +1,23 @@
-"""Bootstrap over images or groups of images: resamples, limits of intervals, and the intervals."""
+"""Bootstrap over images or groups of images: resamples, intervals, and what they say in words."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from html import escape
 from statistics import NormalDist
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from segiou._support import text
 from segiou._support.arguments import check_choice, check_integer, check_number
-from segiou.analysis.blocks import Blocks, Draw
-from segiou.analysis.design import BlockLength, design_of
-from segiou.analysis.intervals import Interval, Intervals, Method
-from segiou.analysis.scored_images import Scored, scored_images
-from segiou.analysis.statistics import Aggregate, Metric, Statistic, image_scores, statistic
-from segiou.analysis.unit_sums import weighted
-from segiou.analysis.units import Groups, Units
+from segiou._support.html import sentence_list, table
+from segiou.analysis.dependence import Dependence
+from segiou.analysis.design import BlockLength, Blocks, design_of, independent_draw
+from segiou.analysis.statistics import Aggregate, Statistic, scored_images
+from segiou.analysis.unit_sums import Metric, Scored, weighted
+from segiou.analysis.units import FEW_UNITS, Groups
 from segiou.counting.counts import Counts
 from segiou.metrics.protocols import Protocol
 from segiou.metrics.ratio import Floats
@@ -25,6 +25,168 @@ from segiou.metrics.ratio import Floats
 _BATCH_BYTES = 1 << 25
 _NORMAL = NormalDist()
 _UNDEFINED = float("nan"), float("nan")
+
+Method = Literal["percentile", "bca"]
+
+#: Share of 95 % intervals that held the truth, from this many units on: benchmarks/coverage.py.
+MEASURED_COVERAGE: dict[tuple[str, str], tuple[tuple[int, float], ...]] = {
+    ("image", "percentile"): ((10, 0.889), (20, 0.911), (50, 0.924), (100, 0.944)),
+    ("image", "bca"): ((10, 0.870), (20, 0.904), (50, 0.921), (100, 0.933)),
+    ("group", "percentile"): ((10, 0.893), (20, 0.915), (40, 0.926), (80, 0.947)),
+    ("group", "bca"): ((10, 0.892), (20, 0.918), (40, 0.925), (80, 0.945)),
+    ("block", "percentile"): ((2, 0.60), (20, 0.82), (40, 0.87), (70, 0.91), (150, 0.92)),
+    ("block", "bca"): ((2, 0.60), (20, 0.81), (40, 0.88), (70, 0.90), (150, 0.92)),
+}
+#: What covers less is said to.
+_LEAST_COVERAGE = 0.93
+_METHOD_WORDS = {"percentile": "percentile", "bca": "BCa"}
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A score and how far it could have come out otherwise.
+
+    Attributes
+    ----------
+    name : str
+        Of the class, or of the score over all classes.
+    value : float
+        On the data itself.
+    low, high : float
+        Ends of the interval; NaN where undefined.
+    standard_error : float
+        Standard deviation over the resamples.
+    units : int
+        Units whose truth has the class; for the score all units.
+    undefined_share : float
+        Share of the resamples in which there was no value, because the class
+        was in no image drawn. They are left out of everything else.
+    """
+
+    name: str
+    value: float
+    low: float
+    high: float
+    standard_error: float
+    units: int
+    undefined_share: float
+
+    @property
+    def few(self) -> bool:
+        """Seen in fewer than :data:`FEW_UNITS` units, so not to be relied on."""
+        return self.units < FEW_UNITS
+
+
+@dataclass(frozen=True, slots=True)
+class Intervals:
+    """Bootstrap intervals of a score and of its classes.
+
+    Attributes
+    ----------
+    metric, aggregate, protocol : str
+        What was averaged, and how.
+    level : float
+    method : {"percentile", "bca"}
+    resamples, seed : int
+    unit : {"image", "group", "block"}
+        What was resampled.
+    units : int
+        How many there are.
+    overall : Interval
+    classes : tuple of Interval
+        Empty for a metric of all classes at once.
+    dependence : Dependence or None
+        How far the images are from independent; None where groups were given,
+        the images said to be independent, or nothing is known of their order.
+    block_length : float or None
+        Mean length of the blocks that were drawn, if they were.
+    """
+
+    metric: str
+    aggregate: str
+    protocol: str
+    level: float
+    method: Method
+    resamples: int
+    seed: int
+    unit: str
+    units: int
+    overall: Interval
+    classes: tuple[Interval, ...]
+    dependence: Dependence | None = None
+    block_length: float | None = None
+
+    def __iter__(self) -> Iterator[Interval]:
+        yield self.overall
+        yield from self.classes
+
+    @property
+    def resampled(self) -> str:
+        """What was resampled, in words."""
+        units = text.plural(self.units, self.unit)
+        if self.block_length is None:
+            return units
+        return f"{units} of {self.block_length:.1f} images on average"
+
+    @property
+    def unsafe(self) -> bool:
+        """Whether the images were taken for independent although they may not be."""
+        return self.unit == "image" and self.dependence is not None and self.dependence.noteworthy
+
+    @property
+    def few(self) -> tuple[str, ...]:
+        """Classes in the truth of at least one and fewer than :data:`FEW_UNITS` units."""
+        return tuple(c.name for c in self.classes if c.few and c.units)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, unrounded; None where undefined."""
+        found: dict[str, Any] = text.plain(self)
+        for row in (found["overall"], *found["classes"]):
+            row["vanished"] = row.pop("undefined_share")
+        found["few"] = list(self.few)
+        found["cautions"] = self.cautions()
+        found["dependence"] = None if self.dependence is None else self.dependence.to_dict()
+        return found
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences())
+
+    def _repr_html_(self) -> str:
+        heads = ("", "score", f"{100 * self.level:g} % interval", f"{self.unit}s")
+        rows = table(heads, [_cells(self.overall)], [_cells(c) for c in self.classes])
+        return f'<div class="segiou-intervals">{sentence_list(self.sentences())}{rows}</div>'
+
+    def sentences(self) -> list[str]:
+        """Say it in words, rounded to a hundredth of a point."""
+        return [_overall_sentence(self), *self.cautions()]
+
+    def cautions(self) -> list[str]:
+        """Say what makes the intervals unsafe, if anything does."""
+        said = []
+        if self.unit == "group" and self.units < FEW_UNITS:
+            return [few_groups_sentence(self.units)]
+        if self.unsafe and self.dependence is not None:
+            said.extend(self.dependence.sentences())
+        if self.overall.low < self.overall.high:
+            said += coverage_sentences(self.unit, self.method, self.units)
+        if self.units < FEW_UNITS:
+            said.append(
+                f"{text.plural(self.units, self.unit)} are few: the interval is only a hint "
+                "and more likely too narrow than too wide."
+            )
+        elif self.few:
+            said.append(
+                f"Seen in fewer than {FEW_UNITS} {self.unit}s, so do not rely on the intervals "
+                f"of: {text.classes(self.few)}."
+            )
+        undefined = [
+            f"{text.called(c.name)} ({text.percent(c.undefined_share)})"
+            for c in self.classes
+            if 0 < c.undefined_share < 1
+        ]
+        if undefined:
+            said.append(f"Without a value in some resamples: {text.listed(undefined)}.")
+        return said
 
 
 def bootstrap(
@@ -119,28 +281,17 @@ def bootstrap(
     check_integer("resamples", resamples, 2)
     check_integer("seed", seed, 0)
     check_method(method, level)
-    images, metric = scored_images(counts, metric, protocol, ids)
-    include = images.include if include is None else include
-
-    def score(units: Units) -> Statistic:
-        return statistic(
-            images.counts,
-            metric,
-            units=units,
-            class_names=images.class_names if class_names is None else class_names,
-            include=include,
-            protocol=images.protocol,
-            aggregate=aggregate,
-        )
-
-    def alone() -> list[Floats]:
-        return [image_scores(images.counts, metric, include, images.protocol)]
-
-    design = design_of(images.num_images, images.ids, groups, blocks, alone)
-    units = design.units
-    prepared = score(units)
-    drawn = prepared if design.blocks is None else score(design.images)
-    (values,) = resampled((drawn,), resamples, seed, design.blocks)
+    images = scored_images(counts, metric, protocol, ids)
+    images = replace(
+        images,
+        class_names=images.class_names if class_names is None else class_names,
+        include=images.include if include is None else include,
+    )
+    number = images.counts.num_images
+    design = design_of(number, images.ids, groups, blocks, lambda: [images.alone()])
+    prepared = images.over(design.units, aggregate)
+    drawn = images.over(design.images, aggregate) if design.blocks else prepared
+    (values,) = resampled([drawn], resamples, seed, design.blocks)
     overall, *classes = intervals_of(
         prepared, values, prepared.values, lambda: prepared.left_out, level, method
     )
@@ -152,12 +303,12 @@ def bootstrap(
         method=method,
         resamples=resamples,
         seed=seed,
-        unit=units.kind,
-        units=len(units),
+        unit=design.units.kind,
+        units=len(design.units),
         overall=overall,
         classes=tuple(classes),
         dependence=design.dependence,
-        block_length=None if design.blocks is None else design.blocks.length,
+        block_length=design.block_length,
     )
 
 
@@ -170,7 +321,7 @@ def check_method(method: str, level: float) -> None:
 
 
 def resampled(
-    statistics: tuple[Statistic, ...], resamples: int, seed: int, blocks: Blocks | None = None
+    statistics: Sequence[Statistic], resamples: int, seed: int, blocks: Blocks | None = None
 ) -> list[Floats]:
     """Values (B, 1 + C) of statistics on the same resamples, however these fall into batches."""
     units = len(statistics[0].units)
@@ -180,21 +331,9 @@ def resampled(
     found: list[list[Floats]] = [[] for _ in statistics]
     for size in batches(resamples, units, features):
         weights = draw(size)
-        for one, table, parts in zip(statistics, tables, found, strict=True):
-            parts.append(one.evaluate(weighted(weights, table)))
+        for one, sums, parts in zip(statistics, tables, found, strict=True):
+            parts.append(one.evaluate(weighted(weights, sums)))
     return [np.concatenate(parts) for parts in found]
-
-
-def independent_draw(seed: int, units: int) -> Draw:
-    """Draws how often each unit is in each resample, (B, U): Multinomial(U, 1/U), U draws each."""
-    rng = np.random.default_rng(seed)
-
-    def weights(resamples: int) -> NDArray[np.int64]:
-        drawn = rng.integers(0, units, (resamples, units))
-        drawn += np.arange(resamples)[:, None] * units
-        return np.bincount(drawn.ravel(), minlength=resamples * units).reshape(resamples, units)
-
-    return weights
 
 
 def batches(resamples: int, units: int, features: int) -> Iterator[int]:
@@ -216,26 +355,17 @@ def intervals_of(
 
     ``left_out`` gives the values without each unit, (U, K); it is called for BCa only.
     """
-    limits = limits_of(values, points, left_out, level, method)
-    columns = zip(
-        prepared.names, points.tolist(), values.T, limits, prepared.seen.tolist(), strict=True
-    )
-    found = [_interval(*column) for column in columns]
-    if not prepared.units.few_groups:
-        return found
     # A handful of groups is no sample of groups: what their resamples say is no interval.
-    nan = float("nan")
-    return [replace(one, low=nan, high=nan, standard_error=nan) for one in found]
-
-
-def _interval(
-    name: str, value: float, resamples: Floats, limits: tuple[float, float], units: int
-) -> Interval:
-    undefined = np.isnan(resamples)
-    defined = resamples[~undefined]
-    error = float(defined.std(ddof=1)) if defined.size > 1 else float("nan")
-    low, high = _UNDEFINED if np.isnan(value) else limits
-    return Interval(name, value, low, high, error, units, float(undefined.mean()))
+    few = prepared.units.few_groups
+    limits = limits_of(values, points, left_out, level, method)
+    found = []
+    for k, (name, value) in enumerate(zip(prepared.names, points.tolist(), strict=True)):
+        defined = values[~np.isnan(values[:, k]), k]
+        error = float(defined.std(ddof=1)) if defined.size > 1 and not few else float("nan")
+        low, high = _UNDEFINED if np.isnan(value) or few else limits[k]
+        undefined = float(np.isnan(values[:, k]).mean())
+        found.append(Interval(name, value, low, high, error, int(prepared.seen[k]), undefined))
+    return found
 
 
 def limits_of(
@@ -285,3 +415,60 @@ def _quantiles(values: Floats, low: float, high: float) -> tuple[float, float]:
         return _UNDEFINED
     ends = np.quantile(defined, [low, high])
     return float(ends[0]), float(ends[1])
+
+
+def coverage_sentences(unit: str, method: str, units: int) -> list[str]:
+    """Say how often intervals over so few units hold the truth, where that is too seldom."""
+    measured = [share for least, share in MEASURED_COVERAGE[unit, method] if least <= units]
+    if not measured or measured[-1] >= _LEAST_COVERAGE:
+        return []
+    return [
+        f"Over {text.plural(units, unit)} intervals are too narrow: in simulations such 95 % "
+        f"intervals held the true value in {text.roughly(measured[-1])} of cases."
+    ]
+
+
+def few_groups_sentence(groups: int) -> str:
+    """Say why there is no interval over a handful of groups, and what there is instead."""
+    return (
+        f"{text.plural(groups, 'group')} are too few for an interval over groups; from "
+        f"{FEW_UNITS} groups on there is one. To resample stretches of neighbouring images within "
+        'these groups: --blocks auto (in Python blocks="auto"); that says nothing about other '
+        "groups."
+    )
+
+
+def _cells(found: Interval) -> tuple[str, ...]:
+    number = escape(text.percent(found.value, "–"))
+    ends = "–"
+    if not np.isnan(found.low):
+        ends = escape(f"{text.points(found.low)} to {text.percent(found.high)}")
+    return escape(found.name), number, ends, f"{found.units}{' (few)' if found.few else ''}"
+
+
+def _overall_sentence(found: Intervals) -> str:
+    score = found.overall
+    start = (
+        f"{score.name[:1].upper()}{score.name[1:]} is {text.percent(score.value)} over "
+        f"{text.plural(found.units, found.unit)}"
+    )
+    if np.isnan(score.low):
+        return f"{start}; it has no interval."
+    if score.low == score.high:
+        return (
+            f"{start}, and in each of {found.resamples} resamples of these {found.unit}s: an "
+            f"interval of no width, which does not show that other {found.unit}s would give the "
+            "same."
+        )
+    between = f"between {text.points(score.low)} and {text.percent(score.high)}"
+    kind = f"{100 * found.level:g} % {_METHOD_WORDS[found.method]} bootstrap interval"
+    made = f"{found.resamples} resamples, seed {found.seed}"
+    if found.block_length is not None and found.dependence is not None:
+        return (
+            f"{start}; over other stretches of {found.dependence.where} it is plausibly {between} "
+            f"({kind} over blocks of {found.block_length:.1f} images on average, {made})."
+        )
+    over = f"over all {found.unit}s of this kind it is plausibly {between}"
+    if found.unsafe:
+        over = f"if the images were independent, {over}"
+    return f"{start}; {over} ({kind} over {found.unit}s, {made})."

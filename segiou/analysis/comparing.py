@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
-from segiou._support.arguments import check_integer
-from segiou.analysis.bootstrapping import check_method, intervals_of, percentile_limits, resampled
+from segiou._support.arguments import check_integer, read_several
+from segiou.analysis.bootstrapping import (
+    Method,
+    check_method,
+    intervals_of,
+    percentile_limits,
+    resampled,
+)
 from segiou.analysis.comparison import (
     Comparison,
     Difference,
@@ -19,16 +25,38 @@ from segiou.analysis.comparison import (
     Ranked,
 )
 from segiou.analysis.design import BlockLength, design_of
-from segiou.analysis.imbalance_difference import ImbalanceDifference, explain_difference
-from segiou.analysis.intervals import Method
-from segiou.analysis.paired_runs import PairedRuns, paired_runs, with_band_counts
-from segiou.analysis.scored_images import ScoredRun
+from segiou.analysis.imbalance import explain_difference
 from segiou.analysis.significance import holm, permutation_p, power
-from segiou.analysis.statistics import Aggregate, Metric, Statistic, image_scores, statistic
-from segiou.analysis.units import Groups, Units
+from segiou.analysis.statistics import Aggregate, ScoredImages, Statistic, band_counts
+from segiou.analysis.unit_sums import CountParts, Metric, ScoredRun
+from segiou.analysis.units import Groups, some_of
 from segiou.boundary.measures import band_iou
+from segiou.counting.counts import Counts
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.metrics.ratio import Floats, ratio
+
+
+class DifferentImagesError(ValueError):
+    """Runs that were not scored on the same images.
+
+    Attributes
+    ----------
+    only : mapping of str to tuple of str
+        Run name → ids that it has and another one has not.
+    """
+
+    def __init__(self, only: Mapping[str, Sequence[str]]) -> None:
+        self.only = {name: tuple(ids) for name, ids in only.items()}
+        shown = "; ".join(
+            f"only in {name}: {some_of(ids)}" for name, ids in self.only.items() if ids
+        )
+        super().__init__(
+            f"the runs were scored on different images, and a paired comparison needs the same: "
+            f"{shown}; score all models on the same images"
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (DifferentImagesError, (self.only,))
 
 
 def compare(
@@ -123,26 +151,16 @@ def compare(
     check_integer("seed", seed, 0)
     check_integer("influential", influential, 0)
     check_method(method, level)
-    same = paired_runs(runs, names, None if protocol is None else load_protocol(protocol))
-    scored, of_counts = same, metric
-    if metric == "boundary_iou":
-        scored, of_counts = with_band_counts(same, runs), band_iou
-    design = design_of(
-        len(same.ids), same.ids, groups, blocks, partial(_differences_alone, scored, of_counts)
-    )
-    scores = _statistics(scored, of_counts, aggregate, design.units)
-    alone = _statistics(scored, of_counts, aggregate, design.images)
-    resampling = _Resampling(
-        same=same,
-        scores=scores,
-        alone=alone,
-        values=resampled(alone if design.blocks else scores, resamples, seed, design.blocks),
-        level=level,
-        method=method,
-        permutations=permutations,
-        seed=seed,
-        influential=influential,
-    )
+    same = _same_images(runs, names, metric, protocol)
+    design = design_of(len(same.ids), same.ids, groups, blocks, same.differences)
+    scores = [one.over(design.units, aggregate) for one in same.scored]
+    alone = [one.over(design.images, aggregate) for one in same.scored]
+    values = resampled(alone if design.blocks else scores, resamples, seed, design.blocks)
+    columns = zip(same.names, same.counts, scores, alone, values, strict=True)
+    models = [_Model(*column) for column in columns]
+    test = _Test(same.scored[0], level, method, permutations, seed, influential)
+    pairs = [test.pair(a, b) for a, b in combinations(models, 2)]
+    adjusted = holm(np.array([pair.overall.p for pair in pairs])).tolist()
     return Comparison(
         metric=scores[0].metric,
         aggregate=scores[0].aggregate,
@@ -155,84 +173,78 @@ def compare(
         method=method,
         resamples=resamples,
         seed=seed,
-        ranking=resampling.ranking(),
-        pairs=resampling.pairs(),
+        ranking=_ranking(models, level),
+        pairs=tuple(
+            replace(pair, overall=replace(pair.overall, p_holm=p))
+            for pair, p in zip(pairs, adjusted, strict=True)
+        ),
         dependence=design.dependence,
-        block_length=None if design.blocks is None else design.blocks.length,
-    )
-
-
-def _differences_alone(runs: PairedRuns, metric: Metric) -> list[Floats]:
-    """How the models of every pair differ on each image, (N,)."""
-    scores = [image_scores(c, metric, runs.include, runs.protocol) for c in runs.counts]
-    return [b - a for a, b in combinations(scores, 2)]
-
-
-def _statistics(
-    runs: PairedRuns, metric: Metric, aggregate: Aggregate | None, units: Units
-) -> tuple[Statistic, ...]:
-    return tuple(
-        statistic(
-            counts,
-            metric,
-            units=units,
-            class_names=runs.class_names,
-            include=runs.include,
-            protocol=runs.protocol,
-            aggregate=aggregate,
-        )
-        for counts in runs.counts
+        block_length=design.block_length,
     )
 
 
 @dataclass(frozen=True, eq=False)
-class _Resampling:
-    """Scores of all models over the units, over single images, and resampled (B, 1 + C)."""
+class _SameImages:
+    """Counts (N, C) of each run on the same images, in the order of the first."""
 
-    same: PairedRuns
-    scores: tuple[Statistic, ...]
-    alone: tuple[Statistic, ...]
-    values: list[Floats]
+    names: tuple[str, ...]
+    ids: tuple[str, ...]
+    counts: tuple[Counts, ...]
+    scored: list[ScoredImages]
+    """What the metric is of: the counts, or those of boundaries."""
+
+    def differences(self) -> list[Floats]:
+        """How the models of every pair differ on each image, (N,)."""
+        return [b - a for a, b in combinations([one.alone() for one in self.scored], 2)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Model:
+    """A run's counts, its score over the units and over single images, and resampled (B, 1 + C)."""
+
+    name: str
+    counts: Counts
+    score: Statistic
+    alone: Statistic
+    values: Floats
+
+
+def _ranking(models: Sequence[_Model], level: float) -> tuple[Ranked, ...]:
+    """Models by score, with the share of resamples in which each is best."""
+    resamples = np.stack([model.values[:, 0] for model in models])
+    resamples = resamples[:, ~np.isnan(resamples).any(0)]
+    top = resamples == resamples.max(0, initial=-np.inf)
+    best = ratio((top / np.maximum(top.sum(0), 1)).sum(1), resamples.shape[1])
+    found = []
+    for model, share in zip(models, best.tolist(), strict=True):
+        ends = *percentile_limits(model.values[:, 0], level), share
+        if model.score.units.few_groups:
+            ends = (float("nan"),) * 3
+        found.append(Ranked(model.name, float(model.score.values[0]), *ends))
+    return tuple(sorted(found, key=lambda r: (np.isnan(r.value), -r.value)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Test:
+    """How every pair is compared."""
+
+    images: ScoredImages
     level: float
     method: Method
     permutations: int
     seed: int
     influential: int
 
-    def ranking(self) -> tuple[Ranked, ...]:
-        """Models by score, with the share of resamples in which each is best."""
-        resamples = np.stack([values[:, 0] for values in self.values])
-        resamples = resamples[:, ~np.isnan(resamples).any(0)]
-        top = resamples == resamples.max(0, initial=-np.inf)
-        best = ratio((top / np.maximum(top.sum(0), 1)).sum(1), resamples.shape[1])
-        columns = zip(self.same.names, self.scores, self.values, best.tolist(), strict=True)
-        few, nan = self.scores[0].units.few_groups, float("nan")
-        found = []
-        for name, score, values, share in columns:
-            low, high = percentile_limits(values[:, 0], self.level)
-            ends = (nan, nan, nan) if few else (low, high, share)
-            found.append(Ranked(name, float(score.values[0]), *ends))
-        return tuple(sorted(found, key=lambda r: (np.isnan(r.value), -r.value)))
-
-    def pairs(self) -> tuple[PairComparison, ...]:
-        """Compare every pair; the p of the scores are adjusted over the pairs."""
-        found = [self._pair(i, j) for i, j in combinations(range(len(self.same.names)), 2)]
-        adjusted = holm(np.array([pair.overall.p for pair in found])).tolist()
-        return tuple(
-            replace(pair, overall=replace(pair.overall, p_holm=p))
-            for pair, p in zip(found, adjusted, strict=True)
-        )
-
-    def _pair(self, i: int, j: int) -> PairComparison:
-        a, b = self.scores[i], self.scores[j]
+    def pair(self, model_a: _Model, model_b: _Model) -> PairComparison:
+        """Compare two models; the p of the score is not yet adjusted over the pairs."""
+        a, b, names = model_a.score, model_b.score, (model_a.name, model_b.name)
         permuted = permutation_p(a, b, self.permutations, self.seed)
-        overall, *classes = self._differences(i, j, permuted.p)
-        for_a, for_b = _influential_images(self.alone[i], self.alone[j], self.influential)
+        overall, *classes = self._differences(model_a, model_b, permuted.p)
+        for_a, for_b = _influential_images(model_a.alone, model_b.alone, self.influential)
         undefined = np.isnan([a.values[1:], b.values[1:]])
-        one_sided = (undefined[0] != undefined[1]) & self.same.include[: undefined.shape[1]]
+        one_sided = (undefined[0] != undefined[1]) & self.images.include[: undefined.shape[1]]
         return PairComparison(
-            a=self.same.names[i],
-            b=self.same.names[j],
+            *names,
             overall=overall,
             classes=tuple(classes),
             permutations=permuted.permutations,
@@ -241,44 +253,44 @@ class _Resampling:
             for_b=for_b,
             power=power(a, b, level=self.level, seed=self.seed),
             one_sided=tuple(a.names[1 + c] for c in np.flatnonzero(one_sided).tolist()),
-            imbalance=self._imbalance(i, j),
+            imbalance=explain_difference(
+                model_a.counts,
+                model_b.counts,
+                self.images.class_names or (),
+                names=names,
+                include=self.images.include,
+                protocol=self.images.protocol,
+            ),
         )
 
-    def _imbalance(self, i: int, j: int) -> ImbalanceDifference:
-        same = self.same
-        return explain_difference(
-            same.counts[i],
-            same.counts[j],
-            same.class_names,
-            names=(same.names[i], same.names[j]),
-            include=same.include,
-            protocol=same.protocol,
-        )
-
-    def _differences(self, i: int, j: int, p: Floats) -> list[Difference]:
-        """The score and every class of one pair."""
-        a, b = self.scores[i], self.scores[j]
-        values, points = self.values[j] - self.values[i], b.values - a.values
+    def _differences(self, model_a: _Model, model_b: _Model, p: Floats) -> list[Difference]:
+        """The score and every class."""
+        a, b = model_a.score, model_b.score
         spreads = intervals_of(
-            a, values, points, lambda: b.left_out - a.left_out, self.level, self.method
+            a,
+            model_b.values - model_a.values,
+            b.values - a.values,
+            lambda: b.left_out - a.left_out,
+            self.level,
+            self.method,
         )
         adjusted = np.concatenate([p[:1], holm(p[1:])])
-        columns = zip(spreads, a.values, b.values, p, adjusted, strict=True)
+        scores = (column.tolist() for column in (a.values, b.values, p, adjusted))
         return [
             Difference(
                 name=spread.name,
-                a=float(score_a),
-                b=float(score_b),
+                a=score_a,
+                b=score_b,
                 delta=spread.value,
                 low=spread.low,
                 high=spread.high,
                 standard_error=spread.standard_error,
-                p=float(p_own),
-                p_holm=float(p_holm),
+                p=p_own,
+                p_holm=p_holm,
                 units=spread.units,
                 undefined_share=spread.undefined_share,
             )
-            for spread, score_a, score_b, p_own, p_holm in columns
+            for spread, score_a, score_b, p_own, p_holm in zip(spreads, *scores, strict=True)
         ]
 
 
@@ -288,16 +300,137 @@ def _influential_images(
     """Images without which the difference would change most, towards each model."""
     without = b.left_out[:, 0] - a.left_out[:, 0]
     effect = b.values[0] - a.values[0] - without
-    columns = zip(
-        a.units.names,
-        effect.tolist(),
-        a.alone.tolist(),
-        b.alone.tolist(),
-        strict=True,
-    )
+    columns = zip(a.units.names, effect.tolist(), a.alone.tolist(), b.alone.tolist(), strict=True)
     images = [InfluentialImage(*column) for column in columns]
     order = np.argsort(effect, kind="stable")
     order = order[~np.isnan(effect[order])]
     for_a = [images[k] for k in order[:number] if effect[k] < 0]
     for_b = [images[k] for k in order[::-1][:number] if effect[k] > 0]
     return tuple(for_a), tuple(for_b)
+
+
+def _same_images(
+    runs: Sequence[ScoredRun],
+    names: Sequence[str] | None,
+    metric: Metric,
+    protocol: Protocol | str | None,
+) -> _SameImages:
+    """Bring runs to the same images, and refuse what cannot be compared."""
+    called, first = _names(runs, names), runs[0]
+    chosen = load_protocol(first.protocol if protocol is None else protocol)
+    for name, run in zip(called, runs, strict=True):
+        _check_unique(name, run.ids)
+    for name, run in zip(called[1:], runs[1:], strict=True):
+        _check_classes(first, run, called[0], name)
+        if protocol is None and run.protocol != first.protocol:
+            msg = (
+                f"{called[0]} was scored by protocol {first.protocol.name!r} and {name} by "
+                f"{run.protocol.name!r}; say which to compare by: protocol=..."
+            )
+            raise ValueError(msg)
+    _check_images(runs, called)
+    counts = scored = _same_order(runs, called, [run.counts for run in runs])
+    if metric == "boundary_iou":
+        edges = [band_counts(run, name) for run, name in zip(runs, called, strict=True)]
+        _check_bands(runs, called)
+        metric, scored = band_iou, _same_order(runs, called, edges)
+    ids, classes, include = tuple(first.ids), tuple(first.class_names), chosen.include_of(first)
+    images = [
+        ScoredImages(CountParts.of(own), metric, ids, classes, include, chosen) for own in scored
+    ]
+    return _SameImages(called, ids, counts, images)
+
+
+def _check_bands(runs: Sequence[ScoredRun], names: Sequence[str]) -> None:
+    bands = [_band(run) for run in runs]
+    for band, name in zip(bands, names, strict=True):
+        if band != bands[0]:
+            msg = (
+                f"Boundary IoU is measured at {bands[0]} in {names[0]} and at {band} in "
+                f"{name}; score both with the same options"
+            )
+            raise ValueError(msg)
+
+
+def _band(run: Any) -> str:
+    options = run.boundary_options
+    border = "" if options.band_border else ", the image border no boundary"
+    return f"{options.widths[0]}{border}"
+
+
+def _names(runs: Sequence[ScoredRun], names: Sequence[str] | None) -> tuple[str, ...]:
+    letters = [chr(ord("A") + i) if i < 26 else f"run {i + 1}" for i in range(len(runs))]
+    if names is not None:
+        given = read_several("names", names, "a sequence of names, one a run")
+        if len(given) != len(runs) or len(set(given)) != len(runs):
+            msg = f"names must be {len(runs)} different ones, one per run, got {given}"
+            raise ValueError(msg)
+        return tuple(given)
+    own = [run.name or letter for run, letter in zip(runs, letters, strict=True)]
+    return tuple(
+        f"{name} ({letter})" if own.count(name) > 1 else name
+        for name, letter in zip(own, letters, strict=True)
+    )
+
+
+def _check_unique(name: str, ids: Sequence[str]) -> None:
+    if len(set(ids)) < len(ids):
+        twice = [i for i in dict.fromkeys(ids) if list(ids).count(i) > 1]
+        msg = f"{name} has several images of one id: {some_of(twice)}; ids tell images apart"
+        raise ValueError(msg)
+
+
+def _check_classes(a: ScoredRun, b: ScoredRun, name_a: str, name_b: str) -> None:
+    if tuple(a.class_names) != tuple(b.class_names):
+        only_a = [c for c in a.class_names if c not in b.class_names]
+        only_b = [c for c in b.class_names if c not in a.class_names]
+        what = _only_in({name_a: only_a, name_b: only_b}) or "the order differs"
+        msg = f"{name_a} and {name_b} have different classes: {what}"
+        raise ValueError(msg)
+    differ = np.flatnonzero(np.asarray(a.include) != np.asarray(b.include)).tolist()
+    if differ:
+        msg = (
+            f"{name_a} and {name_b} leave different classes out of their means: "
+            f"{some_of([a.class_names[c] for c in differ])}; exclude the same from both"
+        )
+        raise ValueError(msg)
+
+
+def _only_in(names: Mapping[str, Sequence[str]]) -> str:
+    return "; ".join(f"only in {run}: {some_of(only)}" for run, only in names.items() if only)
+
+
+def _check_images(runs: Sequence[ScoredRun], names: Sequence[str]) -> None:
+    common = set(runs[0].ids).intersection(*(run.ids for run in runs[1:]))
+    only = {
+        name: [i for i in run.ids if i not in common] for name, run in zip(names, runs, strict=True)
+    }
+    if any(only.values()):
+        raise DifferentImagesError(only)
+
+
+def _same_order(
+    runs: Sequence[ScoredRun], names: Sequence[str], counts: Sequence[Counts]
+) -> tuple[Counts, ...]:
+    """Counts of each run in the order of the first; they must be of the same truth."""
+    first, found = runs[0], [counts[0]]
+    for name, run, own in zip(names[1:], runs[1:], counts[1:], strict=True):
+        place = {id: i for i, id in enumerate(run.ids)}
+        found.append(own[np.array([place[id] for id in first.ids], dtype=np.intp)])
+        _check_truth(first, found[0], found[-1], names[0], name)
+    return tuple(found)
+
+
+def _check_truth(first: ScoredRun, a: Counts, b: Counts, name_a: str, name_b: str) -> None:
+    rows = np.flatnonzero((a.truth != b.truth).any(-1))
+    if not len(rows):
+        return
+    i = int(rows[0])
+    c = int(np.flatnonzero(a.truth[i] != b.truth[i])[0])
+    more = f", and {len(rows) - 1} more images" if len(rows) > 1 else ""
+    msg = (
+        f"{name_a} and {name_b} were scored against different truths: image {first.ids[i]} has "
+        f"{a.truth[i, c]} pixels of {first.class_names[c]} in one and {b.truth[i, c]} in the "
+        f"other{more}; score both against the same masks with the same ignored values"
+    )
+    raise ValueError(msg)

@@ -1,15 +1,30 @@
-"""What a comparison holds."""
+"""What a comparison holds, in numbers, sentences and tables."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from segiou._support.arguments import check_integer
-from segiou._support.text import plain
-from segiou.analysis import comparison_words as words
+from segiou._support.files import printable
+from segiou._support.text import (
+    called,
+    classes,
+    listed,
+    p_text,
+    percent,
+    plain,
+    plural,
+    points,
+    roughly,
+    signed_points,
+    wrapped,
+)
+from segiou.analysis.bootstrapping import coverage_sentences, few_groups_sentence
 from segiou.analysis.dependence import Dependence
-from segiou.analysis.imbalance_difference import ImbalanceDifference
+from segiou.analysis.imbalance import ImbalanceDifference
 from segiou.analysis.significance import Power
 from segiou.analysis.units import FEW_UNITS
 
@@ -204,19 +219,57 @@ class Comparison:
 
     def sentences(self) -> list[str]:
         """Say it in words, rounded to a hundredth of a point."""
-        return words.sentences(self)
+        pairs = (said for pair in self.pairs for said in self.pair_sentences(pair))
+        return [*self.ranking_sentences(), *pairs, *self.closing_sentences()]
 
     def ranking_sentences(self) -> list[str]:
         """Say in which order the models come; empty of two."""
-        return words.ranking_sentences(self)
+        if len(self.names) == 2:
+            return []
+        order = f"In order of {self.pairs[0].overall.name}"
+        scores = [f"{r.name} {percent(r.value)}" for r in self.ranking]
+        if math.isnan(self.ranking[0].best):
+            return [f"{order}: {listed(scores, 10)}."]
+        words = {0.0: "none", 1.0: "all"}
+        best = [words.get(r.best, percent(r.best)) for r in self.ranking]
+        places = [f"{score} ({share})" for score, share in zip(scores, best, strict=True)]
+        return [
+            f"{order}, with the share of {self.resamples} resamples of the {self.unit}s in which "
+            f"each is best: {listed(places, 10)}."
+        ]
 
     def pair_sentences(self, pair: PairComparison) -> list[str]:
         """Say what was found of two models."""
-        return words.pair_sentences(self, pair)
+        if math.isnan(pair.overall.delta):
+            return [f"{pair.a} and {pair.b} cannot be compared: one of the scores is undefined."]
+        said = [_lead_sentence(self, pair), _verdict_sentence(self, pair)]
+        if pair.overall.delta and self.units >= FEW_UNITS:
+            said.append(_power_sentence(self, pair))
+        if pair.classes:
+            said.append(_classes_sentence(self, pair))
+        if pair.imbalance.disagree:
+            said += pair.imbalance.sentences()
+        if pair.one_sided:
+            said.append(
+                f"{classes(pair.one_sided)}: only one of the two has a value, so the means cover "
+                "different classes."
+            )
+        return said
 
     def closing_sentences(self) -> list[str]:
         """Say how far all of it can be relied on."""
-        return words.closing_sentences(self)
+        said = []
+        if self.unsafe and self.dependence is not None:
+            said.extend(self.dependence.sentences())
+        if self.unit == "group" and self.units < FEW_UNITS:
+            return [*said, few_groups_sentence(self.units), _limits_sentence(self)]
+        said += coverage_sentences(self.unit, self.method, self.units)
+        if self.units < FEW_UNITS:
+            said.append(
+                f"{plural(self.units, self.unit)} are few: take intervals and p for hints, and "
+                "more likely too sure than too cautious."
+            )
+        return [*said, _limits_sentence(self)]
 
     def to_text(self, width: int = 100) -> str:
         """Write sentences and tables as plain text.
@@ -226,7 +279,15 @@ class Comparison:
         width : int
             Columns of the paragraphs; tables are as wide as they must be.
         """
-        return words.text(self, check_integer("width", width, 1))
+        width = check_integer("width", width, 1)
+        parts = ["\n".join(wrapped(line, width) for line in self.sentences())]
+        if len(self.names) > 2:
+            rows = [
+                (r.name, _cell(r.value), _range(r.low, r.high), _cell(r.best)) for r in self.ranking
+            ]
+            parts.append(_table(("model", "%", "interval", "best %"), rows))
+        parts += [table for pair in self.pairs for table in _pair_tables(pair)]
+        return "\n\n".join(parts) + "\n"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, unrounded; None where undefined."""
@@ -245,3 +306,151 @@ class Comparison:
         from segiou.report.notebook import render_comparison_notebook
 
         return render_comparison_notebook(self)
+
+
+def _ahead(pair: PairComparison) -> tuple[str, str]:
+    return (pair.b, pair.a) if pair.overall.delta > 0 else (pair.a, pair.b)
+
+
+def _lead_sentence(found: Comparison, pair: PairComparison) -> str:
+    score = pair.overall
+    first, second = _ahead(pair)
+    values = (score.b, score.a) if score.delta > 0 else (score.a, score.b)
+    if score.delta == 0:
+        return f"{pair.a} and {pair.b} have the same {score.name}, {percent(score.a)}."
+    low, high = (score.low, score.high) if score.delta > 0 else (-score.high, -score.low)
+    ends = f"{points(low)} to {points(high)} points"
+    interval = f"{100 * found.level:g} % interval of the lead {ends}, "
+    if math.isnan(low):
+        interval = "no interval, "
+    adjusted = f", {p_text(score.p_holm)} after Holm" if len(found.pairs) > 1 else ""
+    swaps = f"all {pair.permutations}" if pair.exact else f"{pair.permutations}"
+    return (
+        f"{first} is {points(abs(score.delta))} points of {score.name} ahead of {second} "
+        f"({percent(values[0])} against {percent(values[1])}); {interval}p = {p_text(score.p)}"
+        f"{adjusted} "
+        f"({swaps} swaps of the two on {found.unit}s)."
+    )
+
+
+def _verdict_sentence(found: Comparison, pair: PairComparison) -> str:
+    score = pair.overall
+    first, _ = _ahead(pair)
+    others = _others(found)
+    outside = score.low > 0 or score.high < 0 or math.isnan(score.low)
+    unlikely = score.p_holm < 1 - found.level
+    if score.delta == 0:
+        return f"On {others} either could be ahead."
+    if 2.0 ** (1 - found.units) >= 1 - found.level:
+        return (
+            f"With {plural(found.units, found.unit)} no p below {2.0 ** (1 - found.units):.2f} is "
+            f"possible, so nothing can be said about other {found.unit}s."
+        )
+    if outside and unlikely and found.unsafe:
+        return (
+            "If the images were independent, the difference would be unlikely to be one of these "
+            f"images alone. They may not be, so it is not shown that {first} would be ahead on "
+            f"{others}."
+        )
+    if outside and unlikely:
+        return (
+            f"The difference is unlikely to be one of these {found.unit}s alone: on {others} "
+            f"{first} would probably be ahead again."
+        )
+    if outside or unlikely:
+        return f"Borderline: interval and test disagree on whether {first} is ahead on {others}."
+    return (
+        f"The difference may be one of {found.unit}s, not of models: on {others} it could well "
+        "be gone or reversed."
+    )
+
+
+def _others(found: Comparison) -> str:
+    """What a comparison is about, apart from the images at hand."""
+    if found.block_length is not None and found.dependence is not None:
+        return f"other stretches of {found.dependence.where}"
+    if found.unsafe and found.dependence is not None:
+        few = found.dependence.few_sequences
+        return "images of other sequences" if few else "other images"
+    return f"another {plural(found.units, found.unit)} of this kind"
+
+
+def _power_sentence(found: Comparison, pair: PairComparison) -> str:
+    power = pair.power
+    if math.isnan(power.now):
+        return "How many images a difference of this size needs cannot be said from this run."
+    chance = f"with {power.units}, as here, {roughly(power.now)}"
+    if power.needed is None:
+        return (
+            f"No number of {power.unit}s tried, up to {power.grid[-1][0]}, shows a difference of "
+            f"this size four times in five; {chance} of such comparisons would."
+        )
+    few = " or fewer" if power.needed == power.grid[0][0] else ""
+    if_independent = ", if they are independent" if found.unsafe else ""
+    return (
+        f"To see a difference of this size four times in five takes about "
+        f"{plural(power.needed, power.unit)}{few}{if_independent}; {chance} of such comparisons "
+        "would."
+    )
+
+
+def _classes_sentence(found: Comparison, pair: PairComparison) -> str:
+    shown = [f"{called(c.name)} {signed_points(c.delta)}" for c in pair.different(found.level)]
+    head = "The class that differs" if len(shown) == 1 else "Classes that differ"
+    if not shown:
+        return f"No single class differs between {pair.a} and {pair.b} after Holm's correction."
+    return (
+        f"{head} after Holm's correction, in points, {pair.b} minus {pair.a}: {listed(shown, 8)}."
+    )
+
+
+def _limits_sentence(found: Comparison) -> str:
+    about = f"other {found.unit}s of the same kind"
+    if found.block_length is not None:
+        about = _others(found)
+    elif found.unsafe and found.dependence is not None and found.dependence.few_sequences:
+        about = f"other images of {found.dependence.where}"
+    return (
+        f"All of this is about {about}, scored with these same models. It says nothing of "
+        "training them again, nor of other kinds of images."
+    )
+
+
+def _pair_tables(pair: PairComparison) -> list[str]:
+    """The score and the classes, and the images that move the difference."""
+    head = ("class", pair.a, pair.b, "difference", "interval", "p", "p Holm", "units")
+    tables = [_table(head, [_row(d) for d in (pair.overall, *pair.classes)])]
+    images = [
+        (m.id, towards, signed_points(m.effect), _cell(m.a), _cell(m.b))
+        for towards, moving in ((pair.b, pair.for_b), (pair.a, pair.for_a))
+        for m in moving
+    ]
+    if images:
+        tables.append(_table(("image", "moves it to", "by points", pair.a, pair.b), images))
+    return tables
+
+
+def _row(d: Difference) -> tuple[str, ...]:
+    scores = _cell(d.a), _cell(d.b), signed_points(d.delta), _range(d.low, d.high)
+    return (d.name, *scores, p_text(d.p), p_text(d.p_holm), f"{d.units}{' (few)' * d.few}")
+
+
+def _cell(value: float) -> str:
+    return "–" if math.isnan(value) else points(value)
+
+
+def _range(low: float, high: float) -> str:
+    return "–" if math.isnan(low) else f"{signed_points(low)} to {signed_points(high)}"
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Align the first column left and the others right, under their heads."""
+    lines = [[printable(cell) for cell in row] for row in (head, *rows)]
+    widths = [max(len(row[i]) for row in lines) for i in range(len(head))]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(size) if i == 0 else cell.rjust(size)
+            for i, (cell, size) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in lines
+    )

@@ -1,18 +1,18 @@
-"""What pixel accuracy hides: a model's counts beside its majority baseline."""
+"""What pixel accuracy hides: a model beside its majority baseline, and two models on one truth."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support import text
 from segiou._support.arguments import read_several, refuse_kind
 from segiou._support.html import sentence_list
-from segiou._support.text import plain
 from segiou.analysis.baselines import (
     AveragedCounts,
     Baseline,
@@ -21,8 +21,8 @@ from segiou.analysis.baselines import (
     majority_baseline,
     random_baseline,
 )
-from segiou.analysis.scored_images import Scored
-from segiou.counting.counts import Counts, Tally
+from segiou.analysis.unit_sums import Scored
+from segiou.counting.counts import Counts, Tally, check_counts
 from segiou.metrics.overall import pixel_accuracy
 from segiou.metrics.per_class import iou, recall, share
 from segiou.metrics.protocols import Protocol, load_protocol
@@ -135,7 +135,7 @@ class Imbalance:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, unrounded; None where undefined."""
-        found: dict[str, Any] = plain(self)
+        found: dict[str, Any] = text.plain(self)
         found["never_predicted"] = list(self.never_predicted)
         found["predicted_only"] = list(self.predicted_only)
         return found
@@ -156,84 +156,6 @@ class Imbalance:
         if self.predicted_only:
             said.append(_only_sentence(self))
         return said + [_class_sentence(c) for c in _undervalued(self)]
-
-
-def _gap_sentence(found: Imbalance) -> str:
-    return (
-        f"Pixel accuracy is {text.percent(found.pixel_accuracy)}, mean IoU over "
-        f"{text.plural(found.mean_iou_classes, 'class', 'classes')} "
-        f"{text.percent(found.mean_iou)}: a gap of {text.points(found.gap)} points, "
-        f"{text.points(found.gap_imbalance)} from imbalance (in accuracy pixels vote, "
-        f"in the mean classes) and {text.points(found.gap_false_positives)} from false "
-        "positives, which accuracy does not charge."
-    )
-
-
-def _baseline_sentence(found: Imbalance) -> str:
-    majority = found.majority
-    return (
-        f"The majority baseline predicts {text.called(str(majority.answer))} everywhere and has a "
-        f"pixel accuracy of {text.percent(majority.pixel_accuracy)} and a mean IoU of "
-        f"{text.percent(majority.mean_iou)}; {_skill_clause(majority)}."
-    )
-
-
-def _skill_clause(majority: Baseline) -> str:
-    skills = majority.accuracy_skill, majority.mean_iou_skill
-    in_accuracy, in_iou = map(text.percent, skills)
-    if any(map(math.isnan, skills)):
-        return "where the baseline is perfect, a score of a model says nothing"
-    if min(skills) < 0:
-        return (
-            f"the skill of the model over it is {in_accuracy} in accuracy and {in_iou} in mean "
-            "IoU (0 % is no better than the baseline, 100 % is perfect)"
-        )
-    return (
-        f"from there to a perfect score the model has come {in_accuracy} of the way in accuracy "
-        f"and {in_iou} in mean IoU"
-    )
-
-
-def _never_sentence(found: Imbalance) -> str:
-    never = [c for c in found.classes if c.never_predicted]
-    counted = sum(c.mean_iou_lost > 0 for c in never)
-    return (
-        f"The model never predicts {text.classes(found.never_predicted)}. That is "
-        f"{text.percent(sum(c.share for c in never))} of the pixels, so pixel accuracy loses "
-        f"{text.points(sum(c.accuracy_lost for c in never))} points, but {counted} of "
-        f"{text.plural(found.mean_iou_classes, 'class', 'classes')}, so mean IoU loses "
-        f"{text.points(sum(c.mean_iou_lost for c in never))} points."
-    )
-
-
-def _only_sentence(found: Imbalance) -> str:
-    names = found.predicted_only
-    them = "it has" if len(names) == 1 else "they have"
-    return (
-        f"The truth has no pixel of {text.classes(names)}, but the model predicts "
-        f"{'it' if len(names) == 1 else 'them'}: {them} an IoU of 0 and no recall, so mean IoU "
-        f"covers {text.plural(found.mean_iou_classes, 'class', 'classes')} and mean accuracy "
-        f"{found.mean_accuracy_classes}."
-    )
-
-
-def _class_sentence(balance: ClassBalance) -> str:
-    return (
-        f"{text.called(balance.name)}: {text.percent(balance.share)} of pixels; "
-        "losing it altogether costs "
-        f"{text.points(balance.accuracy_cost)} points of accuracy and "
-        f"{text.points(balance.mean_iou_cost)} of mean IoU."
-    )
-
-
-def _undervalued(found: Imbalance) -> list[ClassBalance]:
-    """Up to six predicted classes with the widest step from cost in PA to cost in mIoU."""
-    shown = [
-        c
-        for c in found.classes
-        if c.mean_iou_cost > c.accuracy_cost and not c.never_predicted and c.share > 0
-    ]
-    return sorted(shown, key=lambda c: c.accuracy_cost - c.mean_iou_cost)[:6]
 
 
 def explain(
@@ -377,3 +299,316 @@ def _classes(
     )
     rows = zip(names, *(column.tolist() for column in columns), strict=True)
     return tuple(ClassBalance(*row) for row in rows)
+
+
+def _gap_sentence(found: Imbalance) -> str:
+    return (
+        f"Pixel accuracy is {text.percent(found.pixel_accuracy)}, mean IoU over "
+        f"{text.plural(found.mean_iou_classes, 'class', 'classes')} "
+        f"{text.percent(found.mean_iou)}: a gap of {text.points(found.gap)} points, "
+        f"{text.points(found.gap_imbalance)} from imbalance (in accuracy pixels vote, "
+        f"in the mean classes) and {text.points(found.gap_false_positives)} from false "
+        "positives, which accuracy does not charge."
+    )
+
+
+def _baseline_sentence(found: Imbalance) -> str:
+    majority = found.majority
+    return (
+        f"The majority baseline predicts {text.called(str(majority.answer))} everywhere and has a "
+        f"pixel accuracy of {text.percent(majority.pixel_accuracy)} and a mean IoU of "
+        f"{text.percent(majority.mean_iou)}; {_skill_clause(majority)}."
+    )
+
+
+def _skill_clause(majority: Baseline) -> str:
+    skills = majority.accuracy_skill, majority.mean_iou_skill
+    in_accuracy, in_iou = map(text.percent, skills)
+    if any(map(math.isnan, skills)):
+        return "where the baseline is perfect, a score of a model says nothing"
+    if min(skills) < 0:
+        return (
+            f"the skill of the model over it is {in_accuracy} in accuracy and {in_iou} in mean "
+            "IoU (0 % is no better than the baseline, 100 % is perfect)"
+        )
+    return (
+        f"from there to a perfect score the model has come {in_accuracy} of the way in accuracy "
+        f"and {in_iou} in mean IoU"
+    )
+
+
+def _never_sentence(found: Imbalance) -> str:
+    never = [c for c in found.classes if c.never_predicted]
+    counted = sum(c.mean_iou_lost > 0 for c in never)
+    return (
+        f"The model never predicts {text.classes(found.never_predicted)}. That is "
+        f"{text.percent(sum(c.share for c in never))} of the pixels, so pixel accuracy loses "
+        f"{text.points(sum(c.accuracy_lost for c in never))} points, but {counted} of "
+        f"{text.plural(found.mean_iou_classes, 'class', 'classes')}, so mean IoU loses "
+        f"{text.points(sum(c.mean_iou_lost for c in never))} points."
+    )
+
+
+def _only_sentence(found: Imbalance) -> str:
+    names = found.predicted_only
+    them = "it has" if len(names) == 1 else "they have"
+    return (
+        f"The truth has no pixel of {text.classes(names)}, but the model predicts "
+        f"{'it' if len(names) == 1 else 'them'}: {them} an IoU of 0 and no recall, so mean IoU "
+        f"covers {text.plural(found.mean_iou_classes, 'class', 'classes')} and mean accuracy "
+        f"{found.mean_accuracy_classes}."
+    )
+
+
+def _class_sentence(balance: ClassBalance) -> str:
+    return (
+        f"{text.called(balance.name)}: {text.percent(balance.share)} of pixels; "
+        "losing it altogether costs "
+        f"{text.points(balance.accuracy_cost)} points of accuracy and "
+        f"{text.points(balance.mean_iou_cost)} of mean IoU."
+    )
+
+
+def _undervalued(found: Imbalance) -> list[ClassBalance]:
+    """Up to six predicted classes with the widest step from cost in PA to cost in mIoU."""
+    shown = [
+        c
+        for c in found.classes
+        if c.mean_iou_cost > c.accuracy_cost and not c.never_predicted and c.share > 0
+    ]
+    return sorted(shown, key=lambda c: c.accuracy_cost - c.mean_iou_cost)[:6]
+
+
+@dataclass(frozen=True, slots=True)
+class ImbalanceDifference:
+    """The scores of two models compared, with what each class adds to the differences.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The two models.
+    models : tuple of Imbalance
+        Each one explained.
+    accuracy_difference, mean_iou_difference : float
+        Second minus first.
+    accuracy_parts, mean_iou_parts : mapping of str to float
+        What each class adds to the two differences; they sum to them.
+    silent : tuple of str
+        Classes of the truth that the model ahead in pixel accuracy never
+        predicts, though the other model does. Empty where accuracies are equal.
+    silent_false_alarms : float
+        False positives of the other model on them, as a share of all pixels.
+    silent_hits : float
+        True positives of the other model on them, as a share of all pixels.
+    wins_by_silence : bool
+        Whether the model ahead in pixel accuracy is so only by leaving classes
+        out: it is behind in mean IoU, and its lead in accuracy is no more than
+        what predicting the silent classes cost the other model: its false
+        positives on them less its true positives.
+    """
+
+    names: tuple[str, str]
+    models: tuple[Imbalance, Imbalance]
+    accuracy_difference: float
+    mean_iou_difference: float
+    accuracy_parts: dict[str, float]
+    mean_iou_parts: dict[str, float]
+    silent: tuple[str, ...]
+    silent_false_alarms: float
+    silent_hits: float
+    wins_by_silence: bool
+
+    @property
+    def disagree(self) -> bool:
+        """Whether pixel accuracy and mean IoU put the models in opposite orders."""
+        return self.accuracy_difference * self.mean_iou_difference < 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, unrounded; None where undefined."""
+        found: dict[str, Any] = text.plain(self)
+        found["models"] = [model.to_dict() for model in self.models]
+        found["disagree"] = self.disagree
+        return found
+
+    def sentences(self) -> list[str]:
+        """Say it in words, rounded to a hundredth of a point."""
+        said = [_order_sentence(self)]
+        if self.wins_by_silence:
+            said.append(_silence_sentence(self))
+        elif self.silent:
+            said.append(_silent_sentence(self))
+        if not np.isnan(self.mean_iou_difference):
+            said.append(_parts_sentence(self))
+        return said
+
+
+def explain_difference(
+    counts_a: Counts,
+    counts_b: Counts,
+    class_names: Sequence[str],
+    *,
+    names: tuple[str, str] = ("A", "B"),
+    include: Any = None,
+    protocol: Protocol | str = "segiou",
+) -> ImbalanceDifference:
+    """Explain why two models stand as they do in pixel accuracy and in mean IoU.
+
+    A class's part of the difference in accuracy is that of its TP / n, its
+    part of the difference in mean IoU that of its IoU / K (or of whatever the
+    protocol's mean is made of).
+
+    Parameters
+    ----------
+    counts_a, counts_b : Counts of shape (C,) or (N, C)
+        Of the two models, on the same truth.
+    class_names : sequence of str
+    names : pair of str
+        What to call the models.
+    include, protocol
+        As for :func:`explain`.
+
+    Raises
+    ------
+    ValueError
+        If the two were counted on different truths.
+
+    Examples
+    --------
+    >>> plain_model = Counts(tp=[950, 0], fp=[50, 0], fn=[0, 50], tn=[0, 950])
+    >>> keen_model = Counts(tp=[880, 40], fp=[10, 70], fn=[70, 10], tn=[40, 880])
+    >>> found = explain_difference(
+    ...     plain_model, keen_model, ["road", "person"], names=("plain", "keen")
+    ... )
+    >>> found.wins_by_silence, found.silent
+    (True, ('person',))
+    """
+    check_counts(counts_a, "counts_a")
+    check_counts(counts_b, "counts_b")
+    names = _pair(names)
+    found = tuple(
+        explain(counts, class_names, include=include, protocol=protocol)
+        for counts in (counts_a, counts_b)
+    )
+    a, b = counts_a.summed(), counts_b.summed()
+    _check_same_truth(a, b, class_names, names)
+    lead = found[0].pixel_accuracy - found[1].pixel_accuracy
+    ahead, other = (a, b) if lead > 0 else (b, a)
+    silent = (ahead.truth > 0) & (ahead.pred == 0) & (other.pred > 0) & (lead != 0)
+    false_alarms, hits = int(other.fp[silent].sum()), int(other.tp[silent].sum())
+    behind = (found[1].mean_iou - found[0].mean_iou) * lead > 0
+    pixels = max(1, int(a.truth.sum()))
+    return ImbalanceDifference(
+        names=names,
+        models=(found[0], found[1]),
+        accuracy_difference=-lead,
+        mean_iou_difference=found[1].mean_iou - found[0].mean_iou,
+        accuracy_parts=_parts(found, "accuracy_cost"),
+        mean_iou_parts=_parts(found, "mean_iou_cost"),
+        silent=tuple(class_names[c] for c in np.flatnonzero(silent).tolist()),
+        silent_false_alarms=false_alarms / pixels,
+        silent_hits=hits / pixels,
+        # In pixels: for two classes the two sides are equal, and floats are not.
+        wins_by_silence=behind and int((ahead.tp - other.tp).sum()) <= false_alarms - hits,
+    )
+
+
+def _pair(names: Iterable[str]) -> tuple[str, str]:
+    found = read_several("names", names, "two names, one a model")
+    if len(found) != 2:
+        msg = f"names must be two, one a model, got {found}"
+        raise ValueError(msg)
+    return found[0], found[1]
+
+
+def _check_same_truth(
+    a: Counts, b: Counts, class_names: Sequence[str], names: tuple[str, str]
+) -> None:
+    differing = np.flatnonzero(a.truth != b.truth)
+    if len(differing):
+        c = int(differing[0])
+        msg = (
+            f"the two models were counted on different truths: class {class_names[c]} has "
+            f"{a.truth[c]} pixels with {names[0]} and {b.truth[c]} with {names[1]}; "
+            "score both on the same images"
+        )
+        raise ValueError(msg)
+
+
+def _parts(found: tuple[Imbalance, ...], what: str) -> dict[str, float]:
+    a, b = found
+    return {
+        x.name: getattr(y, what) - getattr(x, what)
+        for x, y in zip(a.classes, b.classes, strict=True)
+    }
+
+
+def _ahead(found: ImbalanceDifference, difference: float) -> tuple[int, int]:
+    """Index of the model that is ahead, and of the other."""
+    return (1, 0) if difference > 0 else (0, 1)
+
+
+def _order_sentence(found: ImbalanceDifference) -> str:
+    first, second = _ahead(found, found.accuracy_difference)
+    name = found.names[first]
+    a, b = found.models[first], found.models[second]
+    accuracies = f"({text.percent(a.pixel_accuracy)} against {text.percent(b.pixel_accuracy)})"
+    ious = f"({text.percent(a.mean_iou)} against {text.percent(b.mean_iou)})"
+    if found.disagree:
+        return f"{name} has the higher pixel accuracy {accuracies} and the lower mean IoU {ious}."
+    if found.accuracy_difference == 0 or found.mean_iou_difference == 0:
+        return (
+            f"{found.names[first]} against {found.names[second]}: pixel accuracy {accuracies}, "
+            f"mean IoU {ious}."
+        )
+    return f"{name} is ahead in pixel accuracy {accuracies} and in mean IoU {ious}."
+
+
+def _silence_sentence(found: ImbalanceDifference) -> str:
+    first, second = _ahead(found, found.accuracy_difference)
+    ahead, other = found.names[first], found.names[second]
+    them = "it" if len(found.silent) == 1 else "them"
+    price = found.silent_false_alarms - found.silent_hits
+    return (
+        f"{ahead} wins on accuracy only because it never predicts {_rare(found)}: "
+        f"{text.classes(found.silent)}. {other} predicts {them}, correctly on "
+        f"{text.percent(found.silent_hits)} of all pixels and as false positives on "
+        f"{text.percent(found.silent_false_alarms)}. That costs {other} {text.points(price)} "
+        f"points of accuracy, no less than the lead of {ahead}, "
+        f"{text.points(abs(found.accuracy_difference))}."
+    )
+
+
+def _silent_sentence(found: ImbalanceDifference) -> str:
+    first, _ = _ahead(found, found.accuracy_difference)
+    classes = [c for c in found.models[first].classes if c.name in found.silent]
+    return (
+        f"{found.names[first]} never predicts {_rare(found)} ({text.classes(found.silent)}), "
+        f"which costs it {text.points(sum(c.accuracy_lost for c in classes))} points of "
+        f"accuracy and {text.points(sum(c.mean_iou_lost for c in classes))} of mean IoU."
+    )
+
+
+def _rare(found: ImbalanceDifference) -> str:
+    """Count the silent classes; they are rare where each has less than an even share."""
+    first, _ = _ahead(found, found.accuracy_difference)
+    model = found.models[first]
+    shares = [c.share for c in model.classes if c.name in found.silent]
+    even = 1 / max(1, sum(c.share > 0 for c in model.classes))
+    rare = "rare " if max(shares) < even else ""
+    return text.plural(len(shares), f"{rare}class", f"{rare}classes")
+
+
+def _parts_sentence(found: ImbalanceDifference) -> str:
+    ranked = sorted(found.mean_iou_parts.items(), key=lambda item: -abs(item[1]))[:3]
+    shown = [
+        f"{text.called(name)} {text.signed_points(part)} "
+        f"(accuracy {text.signed_points(found.accuracy_parts[name])})"
+        for name, part in ranked
+        if part
+    ]
+    if not shown:
+        return "No class differs between them."
+    return (
+        f"Most of the difference in mean IoU ({found.names[1]} minus {found.names[0]}, "
+        f"{text.signed_points(found.mean_iou_difference)} points) comes from {text.listed(shown)}."
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, get_args
@@ -10,10 +10,20 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_choice, check_kind, read_several
-from segiou.analysis.unit_sums import CountParts, largest, row_parts, unit_sums
-from segiou.analysis.units import Units
-from segiou.counting.counts import Counts, check_counts
+from segiou._support.arguments import check_choice, check_kind, read_several, refuse_kind
+from segiou._support.text import plain
+from segiou.analysis.unit_sums import (
+    CountParts,
+    Metric,
+    Scored,
+    is_large,
+    largest,
+    row_parts,
+    unit_sums,
+)
+from segiou.analysis.units import Units, units_of
+from segiou.boundary.measures import band_iou
+from segiou.counting.counts import Counts
 from segiou.metrics.overall import (
     cohen_kappa,
     frequency_weighted_iou,
@@ -25,7 +35,6 @@ from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.metrics.ratio import Floats, included, ratio
 
 Aggregate = Literal["D", "I", "C"]
-Metric = str | Callable[[Counts], Floats]
 
 #: Metrics of all classes at once, by name.
 OVERALL_METRICS: dict[str, Callable[[Counts], Floats]] = {
@@ -155,12 +164,10 @@ def statistic(
         If a name is unknown, shapes do not fit, or a metric of all classes is
         asked per image.
     """
-    if not isinstance(counts, CountParts):
-        check_counts(counts, "counts of each image")
+    counts = CountParts.of(counts)
     if aggregate is not None:
         check_choice("aggregate", aggregate, get_args(Aggregate))
     names = _names(counts, units, class_names)
-    counts = CountParts.of(counts)
     label, function, per_class = _resolved(metric, counts)
     if per_class:
         averaged = _with_aggregate(load_protocol(protocol), aggregate)
@@ -201,22 +208,16 @@ def metric_label(metric: str) -> str:
     return _LABELS.get(metric, metric.replace("_", " "))
 
 
-def _names(
-    counts: Counts | CountParts, units: Units, class_names: Sequence[str] | None
-) -> tuple[str, ...]:
-    shape: tuple[int, ...]
-    if isinstance(counts, CountParts):
+def _names(counts: CountParts, units: Units, class_names: Sequence[str] | None) -> tuple[str, ...]:
+    if counts.num_images != len(units.index):
         shape = counts.num_images, counts.num_classes
-    else:
-        shape = counts.tp.shape
-    if len(shape) != 2 or shape[0] != len(units.index):
         msg = f"counts must be (N, C) for N = {len(units.index)} images, got shape {shape}"
         raise ValueError(msg)
     if class_names is None:
-        return tuple(str(c) for c in range(shape[1]))
+        return tuple(str(c) for c in range(counts.num_classes))
     names = read_several("class_names", class_names, "a sequence of names, one a class")
-    if len(names) != shape[1]:
-        msg = f"counts have {shape[1]} classes, but there are {len(names)} class names"
+    if len(names) != counts.num_classes:
+        msg = f"counts have {counts.num_classes} classes, but there are {len(names)} class names"
         raise ValueError(msg)
     return tuple(names)
 
@@ -346,3 +347,208 @@ def image_scores(
     taken = included(include, counts.num_classes)
     sums = (_image_sums(part, function, averaged, taken) for part in counts.parts())
     return np.concatenate([ratio(part[:, 0], part[:, 1 + len(taken)]) for part in sums])
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredImages:
+    """Counts of each image, how they are named and averaged, and the metric to take of them."""
+
+    counts: CountParts
+    metric: Metric
+    ids: tuple[str, ...] | None
+    class_names: Sequence[str] | None
+    include: Any
+    protocol: Protocol
+
+    def over(self, units: Units, aggregate: Aggregate | None) -> Statistic:
+        """The score over units."""
+        return statistic(
+            self.counts,
+            self.metric,
+            units=units,
+            class_names=self.class_names,
+            include=self.include,
+            protocol=self.protocol,
+            aggregate=aggregate,
+        )
+
+    def alone(self) -> Floats:
+        """The score of each image, (N,)."""
+        return image_scores(self.counts, self.metric, self.include, self.protocol)
+
+
+def scored_images(
+    source: Counts | Scored,
+    metric: Metric,
+    protocol: Protocol | str | None,
+    ids: Sequence[str] | None = None,
+) -> ScoredImages:
+    """Find the counts of each image that a metric is to be taken of."""
+    if isinstance(source, Counts):
+        wanted = "a sequence, one id an image"
+        given = None if ids is None else tuple(read_several("ids", ids, wanted))
+        for name in given or ():
+            check_kind("an id", name, str, "text")
+        protocol = load_protocol(protocol or "segiou")
+        return ScoredImages(CountParts.of(source), metric, given, None, None, protocol)
+    run: Any = source
+    if not hasattr(run, "ids"):
+        raise _no_images(run)
+    is_report = hasattr(run, "per_image")
+    counts = run.per_image if is_report else _run_counts(run)
+    if counts is None:
+        msg = "the report has no counts of its images; give the run that it was made of"
+        raise ValueError(msg)
+    if metric == "boundary_iou":
+        counts, metric = band_counts(run, "the report" if is_report else "the run"), band_iou
+    protocol, named = load_protocol(protocol or run.protocol), tuple(run.ids) or None
+    parts, include = CountParts.of(counts), protocol.include_of(run)
+    return ScoredImages(parts, metric, named, run.class_names, include, protocol)
+
+
+def _run_counts(run: Any) -> Counts | CountParts:
+    """Counts of a run; of a large one in parts, for they would not fit into memory."""
+    number, classes = len(run.ids), len(run.class_names)
+    if hasattr(run, "count_parts") and is_large(number, 4 * classes):
+        return CountParts(number, classes, run.count_parts)
+    counts: Counts = run.counts
+    return counts
+
+
+def _no_images(source: Any) -> TypeError:
+    wanted = "a run, a report or the counts of each image (segiou.Counts of shape (N, C))"
+    if not hasattr(source, "counts"):
+        hint = "; open a run file with segiou.Run.open" if isinstance(source, str) else ""
+        return TypeError(f"{refuse_kind('counts', source, wanted)}{hint}")
+    return TypeError(
+        f"a {type(source).__name__} has no images, only sums over them, and sums do not show how "
+        f"much images differ; give {wanted}"
+    )
+
+
+def band_counts(run: Any, name: str) -> Counts:
+    """Counts of Boundary IoU of a run at its first width, (N, C)."""
+    found: Counts | None = getattr(run, "band_counts", None)
+    if found is None:
+        msg = f"{name} has no boundary counts; score it again with boundary=True (--boundary)"
+        raise ValueError(msg)
+    return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Influence:
+    """Scores without each unit in turn.
+
+    Attributes
+    ----------
+    metric : str
+    unit : {"image", "group"}
+    names : tuple of str
+        The units.
+    columns : tuple of str
+        The score, then the classes.
+    values : ndarray of float, shape (1 + C,)
+        With all units.
+    left_out : ndarray of float, shape (U, 1 + C)
+        Without each.
+    """
+
+    metric: str
+    unit: str
+    names: tuple[str, ...]
+    columns: tuple[str, ...]
+    values: Floats
+    left_out: Floats
+
+    @property
+    def effect(self) -> Floats:
+        """How much higher each value is for having the unit, (U, 1 + C)."""
+        return self.values - self.left_out
+
+    @property
+    def standard_error(self) -> Floats:
+        """Jackknife standard error of each value, √((U − 1)/U Σ (θ₍ᵢ₎ − θ̄)²), (1 + C,).
+
+        B. Efron and R. Tibshirani, An Introduction to the Bootstrap (1993),
+        chapter 11.
+        """
+        number = len(self.names)
+        spread = ((self.left_out - self.left_out.mean(0)) ** 2).sum(0)
+        return np.asarray(np.sqrt((number - 1) / number * spread))
+
+    def strongest(self, count: int = 5, column: int = 0) -> tuple[list[int], list[int]]:
+        """Units that raise a value most, and those that lower it most.
+
+        Returns
+        -------
+        raising, lowering : list of int
+            Indices into :attr:`names`, the strongest first.
+        """
+        effect = self.effect[:, column]
+        order = np.argsort(effect, kind="stable")
+        order = order[~np.isnan(effect[order])]
+        lowering = [int(i) for i in order[:count] if effect[i] < 0]
+        raising = [int(i) for i in order[::-1][:count] if effect[i] > 0]
+        return raising, lowering
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, unrounded; None where undefined."""
+        found: dict[str, Any] = plain(self)
+        found["effect"] = plain(self.effect)
+        return found
+
+
+def influence(
+    counts: Counts,
+    metric: Metric = "iou",
+    *,
+    ids: Sequence[str] | None = None,
+    groups: Sequence[Hashable] | None = None,
+    class_names: Sequence[str] | None = None,
+    include: Any = None,
+    protocol: Protocol | str = "segiou",
+    aggregate: Aggregate | None = None,
+) -> Influence:
+    """Jackknife: the score and every class without each image or group in turn.
+
+    All of them in one pass, from the counts: the sums without a unit are the
+    sums less its own.
+
+    Parameters
+    ----------
+    counts : Counts of shape (N, C)
+    metric, groups, class_names, include, protocol, aggregate
+        As for :func:`segiou.analysis.bootstrapping.bootstrap`.
+    ids : sequence of str, length N, optional
+        Names of the images.
+
+    Examples
+    --------
+    >>> counts = Counts(tp=[[9], [1]], fp=[[0], [5]], fn=[[1], [4]], tn=[[0], [0]])
+    >>> found = influence(counts, ids=["clear", "fog"])
+    >>> found.values, found.left_out[:, 0], found.strongest(1)
+    (array([0.5, 0.5]), array([0.1, 0.9]), ([0], [1]))
+
+    References
+    ----------
+    B. Efron and R. Tibshirani, An Introduction to the Bootstrap (1993),
+    chapter 11.
+    """
+    parts = CountParts.of(counts)
+    prepared = statistic(
+        parts,
+        metric,
+        units=units_of(parts.num_images, groups, ids),
+        class_names=class_names,
+        include=include,
+        protocol=protocol,
+        aggregate=aggregate,
+    )
+    return Influence(
+        prepared.metric,
+        prepared.units.kind,
+        prepared.units.names,
+        prepared.names,
+        prepared.values,
+        prepared.left_out,
+    )

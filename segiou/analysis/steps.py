@@ -15,8 +15,6 @@ from segiou.metrics.per_class import iou
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.metrics.ratio import Floats
 
-__all__ = ["NextStep", "next_steps"]
-
 Ints = NDArray[np.int64]
 #: Steps that are given.
 _STEPS = 20

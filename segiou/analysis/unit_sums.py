@@ -1,26 +1,48 @@
-"""What adds up over units: a table, sparse where it is large, for most images have few classes."""
+"""Counts of images, and what adds up of them over units."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from itertools import chain
+from typing import Any, Protocol as Structure
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segiou.analysis.units import Units
-from segiou.counting.counts import Counts
+from segiou.counting.counts import Counts, check_counts
+from segiou.metrics.protocols import Protocol
+from segiou.metrics.ratio import Floats
+
+Metric = str | Callable[[Counts], Floats]
 
 #: Numbers of a part that is looked at as a whole.
 _PART = 1 << 20
-#: Numbers of a table that is kept whole.
+#: Numbers of a table that is kept whole; a larger one is sparse: most images have few classes.
 _DENSE = 1 << 23
 
 
-def is_large(rows: int, columns: int) -> bool:
-    """Whether a table is kept sparse."""
-    return rows * columns > _DENSE
+class Scored(Structure):
+    """What has counts of known classes: a run, a report, a confusion matrix."""
+
+    @property
+    def counts(self) -> Counts: ...  # noqa: D102
+    @property
+    def class_names(self) -> tuple[str, ...]: ...  # noqa: D102
+    @property
+    def include(self) -> NDArray[np.bool_]: ...  # noqa: D102
+
+
+class ScoredRun(Scored, Structure):
+    """What a comparison needs of a run; :class:`segiou.Run` has it."""
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def ids(self) -> tuple[str, ...]: ...  # noqa: D102
+    @property
+    def protocol(self) -> Protocol: ...  # noqa: D102
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,31 +58,37 @@ class CountParts:
         """The parts of counts (N, C)."""
         if isinstance(counts, CountParts):
             return counts
+        check_counts(counts, "counts of each image")
+        if counts.tp.ndim != 2:
+            msg = f"counts must be (N, C), of N images, got shape {counts.tp.shape}"
+            raise ValueError(msg)
         number, classes = counts.tp.shape
         step = max(1, _PART // max(classes, 1))
         starts = range(0, max(number, 1), step)
         return cls(number, classes, lambda: (counts[s : s + step] for s in starts))
 
 
+def is_large(rows: int, columns: int) -> bool:
+    """Whether a table is kept sparse."""
+    return rows * columns > _DENSE
+
+
 def unit_sums(units: Units, parts: Iterable[NDArray[Any]]) -> Any:
     """Sum rows of images, (n, F) at a time, to those of units: an array or a sparse one, (U, F)."""
-    first, rest = _first(parts)
-    if not is_large(len(units.index), first.shape[1]):
+    rest = iter(parts)
+    first = next(rest)
+    number = len(units.index)
+    if not is_large(number, first.shape[1]):
         return units.sums(np.concatenate([first, *rest]))
     from scipy import sparse  # type: ignore[import-untyped, unused-ignore]
 
-    table = sparse.csr_array(first)
-    table = sparse.vstack([table, *map(sparse.csr_array, rest)], format="csr")
+    # One after the other, for all of them dense may not fit into memory.
+    rows = [sparse.csr_array(part) for part in chain([first], rest)]
+    table = sparse.vstack(rows, format="csr")
     if units.kind == "image":
         return table
-    ones = np.ones(len(units.index), dtype=table.dtype)
-    members = (ones, (units.index, np.arange(len(ones))))
-    return sparse.csr_array(members, shape=(len(units), len(ones))) @ table
-
-
-def _first(parts: Iterable[NDArray[Any]]) -> tuple[NDArray[Any], Iterator[NDArray[Any]]]:
-    rest = iter(parts)
-    return next(rest), rest
+    members = np.ones(number, dtype=table.dtype), (units.index, np.arange(number))
+    return sparse.csr_array(members, shape=(len(units), number)) @ table
 
 
 def weighted(weights: NDArray[Any], table: Any) -> NDArray[Any]:
@@ -81,6 +109,5 @@ def row_parts(table: Any) -> Iterator[NDArray[Any]]:
 
 def largest(table: Any) -> int:
     """The largest number of a table."""
-    if isinstance(table, np.ndarray):
-        return int(np.abs(table).max(initial=0))
-    return int(np.abs(table.data).max(initial=0))
+    numbers = table if isinstance(table, np.ndarray) else table.data
+    return int(np.abs(numbers).max(initial=0))

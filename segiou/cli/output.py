@@ -27,8 +27,8 @@ from segiou.report.report import Report
 from segiou.runs.run import Run
 
 if TYPE_CHECKING:
+    from segiou.analysis.bootstrapping import Intervals
     from segiou.analysis.comparison import Comparison
-    from segiou.analysis.intervals import Intervals
 
 __all__ = ["show_run", "write_comparison_pages", "write_findings", "write_problems"]
 

@@ -20,11 +20,6 @@ from segiou.geometry.boxes import (
     box_signed_iou as box_signed_iou,
     box_union as box_union,
 )
-from segiou.geometry.intervals import (
-    interval_iou as interval_iou,
-    interval_set_iou as interval_set_iou,
-    merge_intervals as merge_intervals,
-)
 from segiou.geometry.label_sets import (
     LabelSetCounts as LabelSetCounts,
     count_indicators as count_indicators,
@@ -41,4 +36,9 @@ from segiou.geometry.polygons import (
     polygon_iou as polygon_iou,
     polygon_to_mask as polygon_to_mask,
     polygon_union as polygon_union,
+)
+from segiou.geometry.positions import (
+    interval_iou as interval_iou,
+    interval_set_iou as interval_set_iou,
+    merge_intervals as merge_intervals,
 )

@@ -1,4 +1,4 @@
-"""Plots of classes: bars, accuracy against IoU, prevalence, boundaries."""
+"""Plots of classes: bars, accuracy against IoU, prevalence, boundaries, differences of models."""
 
 from __future__ import annotations
 
@@ -8,23 +8,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from segiou import metrics
+from segiou._support.arguments import refuse_kind
+from segiou.analysis.statistics import metric_label
 from segiou.metrics.per_image import image_means
-from segiou.plots.style import IOU, MUTED, OTHER, drawing, in_percent, name_rows, report_of, require
+from segiou.plots.style import (
+    IOU,
+    MUTED,
+    OTHER,
+    drawing,
+    in_percent,
+    legend_above,
+    name_rows,
+    report_of,
+    require,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from segiou.analysis.intervals import Intervals
+    from segiou.analysis.bootstrapping import Intervals
+    from segiou.analysis.comparison import Comparison
     from segiou.report.report import ClassRow, Report
-
-__all__ = [
-    "accuracy_against_iou",
-    "boundary_against_iou",
-    "class_bars",
-    "dumbbells",
-    "image_distribution",
-    "prevalence_curve",
-]
 
 _ROW = 0.165
 
@@ -84,22 +88,17 @@ def class_bars(
     every = sorted(_defined(report, metric), key=lambda row: float(getattr(row, metric)))
     rows = every[:limit]
     values = np.array([getattr(row, metric) for row in rows])
-    label = {"iou": "IoU"}.get(metric, metric.capitalize() if metric == "dice" else metric)
+    label = metric_label(metric)
     with drawing(ax, _height(len(rows))) as axes:
         axes.barh(range(len(rows)), values, height=0.68, color=IOU, label=label)
         if intervals is not None:
             _whiskers(axes, rows, values, intervals)
-        mean = _mean(report, metric)
+        values_of_all = np.array([getattr(row, metric) for row in report.classes])
+        mean = float(metrics.mean(values_of_all, report.include))
         axes.axvline(mean, color="black", linestyle=(0, (3, 2)), linewidth=0.8, label="mean")
         name_rows(axes, [row.name for row in rows])
         _scale(axes, f"{label}, dashed: mean", len(rows), len(every), "lowest")
     return axes
-
-
-def _mean(report: Report, metric: str) -> float:
-    """Mean over the classes that means include and that have a value."""
-    values = np.array([getattr(row, metric) for row in report.classes])
-    return float(metrics.mean(values, report.include))
 
 
 def _whiskers(axes: Axes, rows: list[ClassRow], values: Any, intervals: Iterable[Any]) -> None:
@@ -188,9 +187,7 @@ def dumbbells(
         axes.scatter(second, places, s=17, color=IOU, label=labels[1], zorder=3, clip_on=False)
         name_rows(axes, [row.name for row in rows])
         _scale(axes, "score", len(rows), len(every), "widest")
-        axes.legend(
-            loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, handletextpad=0.2, borderpad=0.1
-        )
+        legend_above(axes, 2, handletextpad=0.2)
     return axes
 
 
@@ -244,14 +241,7 @@ def prevalence_curve(source: Any, class_name: str, *, ax: Axes | None = None) ->
         axes.set_xlabel(f"share of {class_name} in the truth, dot: here", parse_math=False)
         axes.set_ylabel("score")
         axes.grid(visible=True, axis="y")
-        axes.legend(
-            loc="lower center",
-            bbox_to_anchor=(0.5, 1.0),
-            ncols=3,
-            handlelength=1.5,
-            columnspacing=1.0,
-            borderpad=0.1,
-        )
+        legend_above(axes, 3, handlelength=1.5, columnspacing=1.0)
     return axes
 
 
@@ -296,7 +286,7 @@ def image_distribution(source: Any, *, bins: int = 20, ax: Axes | None = None) -
         axes.set_xlabel("mean IoU of the image")
         axes.set_ylabel("images")
         axes.yaxis.set_major_locator(require("matplotlib.ticker").MaxNLocator(integer=True))
-        axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, borderpad=0.1)
+        legend_above(axes, 2)
     return axes
 
 
@@ -327,14 +317,77 @@ def boundary_against_iou(source: Any, *, limit: int = 40, ax: Axes | None = None
         msg = "boundaries were not measured: score with boundary=True (--boundary)"
         raise ValueError(msg)
     scores = measured[0]["classes"]
-    every = [
-        (row, float(scores[row.name]))
-        for row in report.classes
-        if not np.isnan(row.iou) and not np.isnan(scores[row.name])
-    ]
-    return dumbbells(
-        [(row, row.iou, edge) for row, edge in every],
-        ("IoU", f"Boundary IoU {measured[0]['tolerance']}"),
-        limit=limit,
-        ax=ax,
-    )
+    every = [(row, row.iou, float(scores[row.name])) for row in report.classes]
+    every = [item for item in every if not np.isnan(item[1:]).any()]
+    labels = "IoU", f"Boundary IoU {measured[0]['tolerance']}"
+    return dumbbells(every, labels, limit=limit, ax=ax)
+
+
+def comparison_forest(
+    comparison: Comparison, *, pair: int = 0, limit: int = 40, ax: Axes | None = None
+) -> Axes:
+    """Draw the difference of two models and of each class, with intervals.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    pair : int
+        Which of its pairs of models.
+    limit : int
+        Classes to draw, at most: those that differ most.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+        The score of all classes on top as a diamond. Filled where interval and
+        adjusted p both show a difference, open elsewhere.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    TypeError
+        If it is no comparison.
+    """
+    if not hasattr(comparison, "ranking"):
+        raise refuse_kind("comparison", comparison, "what segiou.compare gives")
+    found = comparison.pairs[pair]
+    classes = [c for c in found.classes if not np.isnan(c.delta)]
+    classes = sorted(classes, key=lambda c: -abs(c.delta))[:limit]
+    rows = [found.overall, *sorted(classes, key=lambda c: -c.delta)]
+    with drawing(ax, _height(len(rows)) + 0.1) as axes:
+        axes.axvline(0, color="black", linewidth=0.7)
+        for place, row in enumerate(rows):
+            sure = row.differs(comparison.level)
+            axes.hlines(place, row.low, row.high, color=IOU if sure else MUTED, linewidth=1.2)
+            axes.plot(
+                [row.delta],
+                [place],
+                "D" if place == 0 else "o",
+                markersize=4.4 if place == 0 else 3.8,
+                color=IOU if sure else "white",
+                markeredgecolor=IOU if sure else MUTED,
+            )
+        name_rows(axes, [row.name for row in rows])
+        axes.set_xlabel(
+            f"difference of {metric_label(comparison.metric)}, points\n"
+            f"← {_brief(found.a)} better    {_brief(found.b)} better →",
+            parse_math=False,
+        )
+        ends = [abs(end) for row in rows for end in (row.delta, row.low, row.high)]
+        reach = 1.06 * float(np.nanmax([1e-3, *ends]))
+        axes.set_xlim(-reach, reach)
+        points = require("matplotlib.ticker").FuncFormatter(lambda value, _: f"{100 * value:g}")
+        axes.xaxis.set_major_formatter(points)
+        axes.grid(visible=True, axis="x")
+        axes.spines["left"].set_visible(False)
+        if len(rows) > 1:
+            axes.axhline(0.5, color=MUTED, linewidth=0.5)
+    return axes
+
+
+def _brief(name: str) -> str:
+    """What fits: a run is named by a path unless it was named."""
+    last = name.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    return last if len(last) <= 14 else f"{last[:13]}…"

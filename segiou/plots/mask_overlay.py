@@ -14,8 +14,6 @@ from segiou.plots.style import COLUMN, drawing, require
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["overlay"]
-
 # Light enough for the black hatching that distinguishes them without colour.
 _KINDS = (
     ("TP", "#2aa58b", None),

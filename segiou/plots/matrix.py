@@ -14,8 +14,6 @@ from segiou.plots.style import drawing, in_percent, report_of, require, short_na
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["confusion_matrix"]
-
 _TEXTS = 12
 _NAMED = 40
 

@@ -14,10 +14,10 @@ from segiou.plots.class_plots import (
     accuracy_against_iou,
     boundary_against_iou,
     class_bars,
+    comparison_forest,
     image_distribution,
     prevalence_curve,
 )
-from segiou.plots.comparison_plot import comparison_forest
 from segiou.plots.matrix import confusion_matrix
 from segiou.plots.style import report_of, saving
 
@@ -25,11 +25,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from segiou.analysis.bootstrapping import Intervals
     from segiou.analysis.comparison import Comparison
-    from segiou.analysis.intervals import Intervals
     from segiou.report.report import Report
-
-__all__ = ["FORMATS", "save_plots"]
 
 #: File endings written, with the metadata that would make each run's file another one.
 FORMATS: dict[str, dict[str, Any]] = {

@@ -13,19 +13,6 @@ if TYPE_CHECKING:
 
     from segiou.report.report import Report
 
-__all__ = [
-    "COLUMN",
-    "IOU",
-    "MUTED",
-    "OTHER",
-    "drawing",
-    "in_percent",
-    "name_rows",
-    "report_of",
-    "require",
-    "short_name",
-]
-
 #: Width of a paper's column in inches.
 COLUMN = 3.3
 
@@ -110,6 +97,13 @@ def report_of(source: Any) -> Report:
         raise TypeError(msg)
     found: Report = made
     return found
+
+
+def legend_above(ax: Axes, columns: int, **options: Any) -> None:
+    """The legend in one line above the axes."""
+    ax.legend(
+        loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=columns, borderpad=0.1, **options
+    )
 
 
 def in_percent(axis: Axis) -> None:

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from segiou.analysis.comparison import Comparison, PairComparison
     from segiou.report.report import ClassRow, Report
 
-__all__ = ["render_comparison_notebook", "render_notebook"]
-
 # Middling tones, which show on white and on black.
 _RIGHT = "38,148,128"
 _WRONG = "214,122,36"

@@ -19,7 +19,7 @@ from segiou.report.wording import cell, range_text, signed
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-    from segiou.analysis.intervals import Interval, Intervals
+    from segiou.analysis.bootstrapping import Interval, Intervals
 
 __all__ = [
     "IGNORED_COLOR",

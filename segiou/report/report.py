@@ -29,8 +29,8 @@ from segiou.runs.image_counts import Columns
 from segiou.runs.run import Run
 
 if TYPE_CHECKING:
+    from segiou.analysis.bootstrapping import Intervals
     from segiou.analysis.imbalance import Imbalance
-    from segiou.analysis.intervals import Intervals
 
 __all__ = [
     "ChannelReport",
@@ -585,7 +585,7 @@ def report_of(
 ) -> Report:
     """The report of a run; arguments as of :meth:`segiou.Run.report`."""
     if intervals is not None:
-        from segiou.analysis.intervals import Intervals
+        from segiou.analysis.bootstrapping import Intervals
 
         check_kind("intervals", intervals, Intervals, "what Run.intervals gives")
     check_integer("worst", worst, 0)

@@ -43,8 +43,8 @@ from segiou.report.wording import (
 )
 
 if TYPE_CHECKING:
+    from segiou.analysis.bootstrapping import Intervals
     from segiou.analysis.imbalance import Imbalance
-    from segiou.analysis.intervals import Intervals
     from segiou.runs.run import Run
 
 __all__ = [

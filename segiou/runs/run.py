@@ -29,8 +29,8 @@ from segiou.runs.header import Header
 from segiou.runs.image_counts import Columns, ImageCount, check_boundaries
 
 if TYPE_CHECKING:
-    from segiou.analysis.intervals import Intervals
-    from segiou.analysis.statistics import Metric
+    from segiou.analysis.bootstrapping import Intervals
+    from segiou.analysis.unit_sums import Metric
     from segiou.analysis.units import Groups
     from segiou.boundary.boundary_options import BoundaryOptions
     from segiou.boundary.boundary_sums import BoundaryCounts

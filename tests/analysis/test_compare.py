@@ -7,8 +7,7 @@ import pytest
 
 from segiou import score
 from segiou.analysis.bootstrapping import bootstrap
-from segiou.analysis.comparing import compare
-from segiou.analysis.paired_runs import DifferentImagesError
+from segiou.analysis.comparing import DifferentImagesError, compare
 from segiou.counting.counts import Counts, Tally
 from segiou.metrics.overall import mean_iou
 from segiou.metrics.per_class import iou

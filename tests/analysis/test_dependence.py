@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from segiou import compare, score
-from segiou.analysis.blocks import Blocks
 from segiou.analysis.bootstrapping import bootstrap
 from segiou.analysis.dependence import (
     Dependence,
@@ -14,7 +13,7 @@ from segiou.analysis.dependence import (
     dependence_of,
     sequences_in_names,
 )
-from segiou.analysis.design import design_of
+from segiou.analysis.design import Blocks, design_of
 from segiou.analysis.significance import permutation_p
 from segiou.analysis.statistics import image_scores, statistic
 from segiou.analysis.units import units_of

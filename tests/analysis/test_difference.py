@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from segiou.analysis.imbalance_difference import explain_difference
+from segiou.analysis.imbalance import explain_difference
 from segiou.counting.counts import Counts, Tally
 
 # 1000 pixels, 50 of them person. "plain" answers road everywhere; "keen" finds 40 persons

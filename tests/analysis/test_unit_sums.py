@@ -6,9 +6,8 @@ import pytest
 from segiou import compare, score
 from segiou.analysis import unit_sums
 from segiou.analysis.bootstrapping import bootstrap
-from segiou.analysis.jackknife import influence
 from segiou.analysis.significance import permutation_p, power
-from segiou.analysis.statistics import image_scores, statistic
+from segiou.analysis.statistics import image_scores, influence, statistic
 from segiou.analysis.unit_sums import CountParts, weighted
 from segiou.analysis.units import units_of
 from segiou.counting.counts import Counts
