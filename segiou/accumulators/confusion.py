@@ -16,8 +16,8 @@ from segiou._support.arguments import check_integer, check_kind, check_number
 from segiou._support.text import plural
 from segiou.accumulators.base import PixelAccumulator
 from segiou.counting.arrays import as_array, as_valid_mask, is_on_device, not_compiled
-from segiou.counting.counts import Counts, Tally
-from segiou.counting.device_counts import Pending
+from segiou.counting.counts import Counts, Tally, check_memory
+from segiou.counting.device_counts import Pending, count_on_device, read
 from segiou.counting.encoding import Encoding
 from segiou.counting.scores import NanScoresError, decide, nan_pixels
 from segiou.labels.class_options import ClassOptions, Unassigned
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from segiou.report.report import Report
 
 __all__ = ["ConfusionMatrix"]
+
+#: Tables of all pairs of classes that there are at once: the counts, and two while adding.
+_TABLES = 3
 
 
 class ConfusionMatrix(PixelAccumulator):
@@ -98,10 +101,10 @@ class ConfusionMatrix(PixelAccumulator):
             labels, pred_labels=pred_labels, ignore=ignore, exclude=exclude, unassigned=unassigned
         )
         options.warn_of_ignored_classes(stacklevel=3)
+        check_memory(options.num_classes, _TABLES)
         self._start(options)
 
     def _start(self, classes: ClassOptions) -> None:
-        classes.check_memory()
         self._device_tables: dict[Any, Any] = {}
         super()._start(classes)
 
@@ -119,6 +122,7 @@ class ConfusionMatrix(PixelAccumulator):
 
     def _empty(self) -> NDArray[np.int64]:
         """Rows: classes, ignored, undeclared (always 0); columns: classes, unassigned."""
+        check_memory(self.num_classes, _TABLES)
         return self._encoding.empty_table()
 
     @property
@@ -215,8 +219,8 @@ class ConfusionMatrix(PixelAccumulator):
         are first read, and at each reading until :meth:`reset`.
         """
         if self._is_crowded:  # where a sum could leave int64, it is checked before it is made
-            more = self.empty().update(truth, pred, mask=mask, argmax=argmax, threshold=threshold)
-            return self.merge(more)
+            how = {"mask": mask, "argmax": argmax, "threshold": threshold}
+            return self.add(self.count(truth, pred, **how))
         own = self._parts.get(get_ident()) or self._own()
         # NumPy's arrays first: beside a small mask every check is felt. And before shapes are
         # looked at: it refuses tensors of a graph, whose shapes may not be known.
@@ -235,9 +239,25 @@ class ConfusionMatrix(PixelAccumulator):
         return self
 
     @not_compiled
-    def count(self, truth: Any, pred: Any, **how: Any) -> Tally:
+    def count(
+        self,
+        truth: Any,
+        pred: Any,
+        *,
+        mask: Any = None,
+        argmax: int | None = None,
+        threshold: float | None = None,
+    ) -> Tally:
         """Count a pair as :meth:`update` does, without adding it."""
-        return self._encoding.tally(self.empty().update(truth, pred, **how)._cells)
+        on_device = is_on_device(truth) or is_on_device(pred)
+        encoding = self._encoding_for(pred, argmax, threshold)
+        if on_device:
+            how = {"mask": mask, "argmax": argmax, "threshold": threshold}
+            tables = self._device_tables
+            return read(encoding, count_on_device(encoding, truth, pred, tables=tables, **how))
+        if encoding is not self._encoding:
+            pred = self._decide(truth, pred, mask, argmax=argmax, threshold=threshold)
+        return encoding.count(truth, pred, mask=mask)
 
     def _decide(self, truth: Any, pred: Any, mask: Any, **how: Any) -> NDArray[Any]:
         """Labels of scores, which may be NaN on ignored pixels."""

@@ -244,7 +244,7 @@ def _explain_scored(
     if not all(hasattr(scored, name) for name in ("counts", "class_names", "include")):
         raise refuse_kind("counts", scored, "segiou.Counts, a run, a confusion matrix or a report")
     tally = getattr(scored, "tally", None)
-    if isinstance(tally, Tally) and tally.table.ndim > 2:
+    if isinstance(tally, Tally) and tally.ignored.ndim:
         msg = (
             "overlapping channels have no pixel accuracy over classes to explain; explain one "
             "channel against its rest: counts.one_vs_rest()"

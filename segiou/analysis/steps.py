@@ -110,9 +110,8 @@ def next_steps(
     moves = _Moves(tally, protocol, include)
     counts, names = tally.counts, [*class_names, None]
     steps = []
-    truth, pred = moves.candidates()
-    for t, p, gain in zip(truth.tolist(), pred.tolist(), moves.gains(truth, pred), strict=True):
-        pixels = int(tally.table[t, p])
+    candidates = moves.candidates()
+    for t, p, pixels, gain in zip(*candidates.tolist(), moves.gains(*candidates), strict=True):
         share = pixels / int(counts.truth[t])
         steps.append(NextStep("confusion", names[t], names[p], float(gain), pixels, share))
     for c in np.flatnonzero((counts.tp + counts.fp == 0) & (counts.fn > 0)).tolist():
@@ -130,51 +129,53 @@ class _Moves:
     """Mean IoU after pixels of the matrix have been moved to its diagonal."""
 
     def __init__(self, tally: Tally, protocol: Protocol, include: NDArray[np.bool_]) -> None:
-        self._table, self._counts = tally.table, tally.counts
+        cells, self._counts = tally.cells, tally.counts
+        self._cells = np.stack([*np.divmod(cells.indices, len(include) + 1), cells.values])
         self._protocol, self._include = protocol, include
         self._mean = self._means(np.zeros((1, len(include)), np.int64), 0)[0]
 
-    def candidates(self) -> tuple[Ints, Ints]:
-        """Confused cells; of very many those that gain most by an estimate."""
-        truth, pred = np.nonzero(self._table)
-        wrong = truth != pred
-        truth, pred = truth[wrong], pred[wrong]
-        if len(truth) <= _CANDIDATES:
-            return truth, pred
-        pixels = self._table[truth, pred]
+    def candidates(self) -> Ints:
+        """Truth, prediction and pixels (3, n) of confused cells; of very many the best guesses."""
+        truth, pred, pixels = wrong = self._cells[:, self._cells[0] != self._cells[1]]
+        if len(pixels) <= _CANDIDATES:
+            return wrong
         union = np.append(self._counts.tp + self._counts.fp + self._counts.fn, 1)
         hit = np.append(self._counts.tp, 0)
         left = np.maximum(union[pred] - pixels, 1)
         estimate = pixels / union[truth] + hit[pred] / left - hit[pred] / union[pred]
-        best = np.sort(np.argsort(-estimate, kind="stable")[:_CANDIDATES])
-        return truth[best], pred[best]
+        return wrong[:, np.sort(np.argsort(-estimate, kind="stable")[:_CANDIDATES])]
 
-    def gains(self, truth: Ints, pred: Ints) -> Floats:
+    def gains(self, truth: Ints, pred: Ints, pixels: Ints) -> Floats:
         """What each cell alone gains."""
         num_classes = len(self._include)
         rows = max(1, _AT_ONCE // num_classes)
         parts = [np.zeros(0)]
         for start in range(0, len(truth), rows):
-            t, p = truth[start : start + rows], pred[start : start + rows]
+            t, p, n = (x[start : start + rows] for x in (truth, pred, pixels))
             found, kept = self._shifts(len(t)), np.arange(len(t))
-            found[kept, t] = self._table[t, p]
+            found[kept, t] = n
             lost = self._shifts(len(t))
             named = p < num_classes
-            lost[kept[named], p[named]] = self._table[t, p][named]
+            lost[kept[named], p[named]] = n[named]
             parts.append(self._means(found, lost) - self._mean)
         return np.concatenate(parts)
 
     def gain_of_row(self, c: int) -> float:
         """What is gained where all pixels of a class are predicted as it."""
-        found, lost = self._shifts(1), self._table[c, :-1].copy()[None]
-        found[0, c] = self._table[c].sum() - self._table[c, c]
-        lost[0, c] = 0
+        found, lost = self._shifts(1), self._shifts(1)
+        first, stop = np.searchsorted(self._cells[0], [c, c + 1])
+        pred, pixels = self._cells[1:, first:stop]
+        named = (pred < len(self._include)) & (pred != c)
+        lost[0, pred[named]] = pixels[named]
+        found[0, c] = self._counts.fn[c]
         return float(self._means(found, lost)[0] - self._mean)
 
     def gain_of_column(self, c: int) -> float:
         """What is gained where all pixels predicted as a class are what they are."""
-        found, lost = self._table[:, c].copy()[None], self._shifts(1)
-        found[0, c] = 0
+        found, lost = self._shifts(1), self._shifts(1)
+        truth, pred, pixels = self._cells
+        wrong = (pred == c) & (truth != c)
+        found[0, truth[wrong]] = pixels[wrong]
         lost[0, c] = found.sum()
         return float(self._means(found, lost)[0] - self._mean)
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from math import isqrt
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,17 +16,22 @@ from segiou._support.arguments import check_integer, check_kind, check_several
 
 __all__ = [
     "LARGEST",
+    "CellTally",
     "Cells",
     "Counts",
     "Tally",
     "add_exactly",
     "check_counts",
+    "check_memory",
     "counts_array",
+    "counts_of_cells",
     "sum_exactly",
 ]
 
 #: The largest count that int64 holds.
 LARGEST = (1 << 63) - 1
+#: Where the system does not say how much memory there is.
+_USUAL_MEMORY = 1 << 35
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,6 +209,31 @@ def check_counts(counts: object, name: str = "counts") -> None:
     check_kind(name, counts, Counts, wanted)
 
 
+def check_memory(num_classes: int, tables: int = 1) -> None:
+    """Refuse more classes than there is memory for, where tables of all their pairs are needed."""
+    memory = _memory()
+    needed = tables * 8 * num_classes * (num_classes + 1)
+    if needed > memory:
+        msg = (
+            f"{num_classes} classes need {needed / 2**30:.1f} GiB for their confusion "
+            f"matrices, and there are {memory / 2**30:.1f} GiB, enough for "
+            f"{isqrt(memory // (8 * tables)) - 1} classes; declare only the classes that occur"
+        )
+        raise ValueError(msg)
+
+
+def _memory() -> int:
+    """Bytes of memory that this process may take."""
+    try:
+        import resource
+
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    except (ImportError, AttributeError, ValueError, OSError):
+        return _USUAL_MEMORY
+    return memory if limit == resource.RLIM_INFINITY else min(memory, limit)
+
+
 class Cells(NamedTuple):
     """A table's cells that are not zero: few, where an image has few of many classes."""
 
@@ -362,6 +395,149 @@ class Tally:
         truth = table.sum(-1) @ member
         valid = table.sum((-2, -1))[..., None]
         return Counts.trusted(tp, pred - tp, truth - tp, valid - truth - pred + tp)
+
+
+class CellTally(Tally):
+    """The counts of one pair or of a data set, in memory and time of the cells that are not zero.
+
+    Of many classes few pairs occur. The table, which grows with the square of the
+    classes, is made where it is asked for.
+
+    Parameters
+    ----------
+    num_classes : int
+    cells : Cells
+        Taken over unchecked.
+
+    Examples
+    --------
+    >>> tally = CellTally(2, Cells(np.array([0, 4]), np.array([3, 2]), 1))
+    >>> tally.table.tolist(), int(tally.pixels)
+    ([[3, 0, 0], [0, 2, 0]], 6)
+    """
+
+    _num_classes: int
+    _cells: Cells
+
+    def __init__(self, num_classes: int, cells: Cells) -> None:
+        self.__dict__ |= {
+            "_num_classes": num_classes,
+            "_cells": cells,
+            "ignored": np.asarray(cells.ignored, dtype=np.int64),
+        }
+
+    @classmethod
+    def summed(cls, num_classes: int, parts: Iterable[Cells]) -> CellTally:
+        """Sum cells, which may come in any order and several times; OverflowError past int64."""
+        none: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        indices, values, ignored = none, none, 0
+        size = num_classes * (num_classes + 1)
+        for part in parts:
+            indices = np.concatenate([indices, part.indices])
+            indices, values = _merged(indices, np.concatenate([values, part.values]), size)
+            ignored += part.ignored
+        pixels = sum_exactly(values, 0, "pixels")
+        _refuse_past_int64(np.asarray(int(pixels) + ignored > LARGEST), "pixels")
+        return cls(num_classes, Cells(indices, values, ignored))
+
+    @cached_property
+    def table(self) -> NDArray[np.int64]:
+        """All cells; a ValueError where there is no memory for them."""
+        check_memory(self._num_classes)
+        table = np.zeros(self._num_classes * (self._num_classes + 1), dtype=np.int64)
+        table[self._cells.indices] = self._cells.values
+        return table.reshape(self._num_classes, self._num_classes + 1)
+
+    @property
+    def num_classes(self) -> int:
+        """C."""
+        return self._num_classes
+
+    @property
+    def cells(self) -> Cells:
+        """The cells that are not zero."""
+        return self._cells
+
+    @property
+    def unassigned(self) -> NDArray[np.int64]:
+        """Valid pixels of each truth class whose prediction names no class, (C,)."""
+        truth, pred = np.divmod(self._cells.indices, self._num_classes + 1)
+        found = np.zeros(self._num_classes, dtype=np.int64)
+        found[truth[pred == self._num_classes]] = self._cells.values[pred == self._num_classes]
+        return found
+
+    @property
+    def counts(self) -> Counts:
+        """Counts of each class against the rest."""
+        sizes = np.array([len(self._cells.indices)])
+        return counts_of_cells(sizes, *self._cells[:2], self._num_classes)[0]
+
+    @property
+    def valid(self) -> NDArray[np.int64]:
+        """Valid pixels: seen and not ignored."""
+        return np.asarray(self._cells.values.sum())
+
+    def group_counts(
+        self, groups: Sequence[Sequence[int]], *, grouped_truth_only: bool = False
+    ) -> Counts:
+        """As of a table: classes that are in the same groups become one class."""
+        check_several("groups", groups, "a sequence of sequences of class indices")
+        member = _membership([*groups], self._num_classes)
+        kinds, kind = np.unique(member, axis=0, return_inverse=True)
+        truth, pred = np.divmod(self._cells.indices, self._num_classes + 1)
+        columns = np.append(kind.reshape(-1), len(kinds))
+        cells = Cells(
+            columns[truth] * (len(kinds) + 1) + columns[pred],
+            self._cells.values,
+            self._cells.ignored,
+        )
+        small = Tally.trusted(CellTally.summed(len(kinds), [cells]).table, cells.ignored)
+        in_groups = [np.flatnonzero(column).tolist() for column in kinds.T]
+        return small.group_counts(in_groups, grouped_truth_only=grouped_truth_only)
+
+
+def counts_of_cells(
+    sizes: NDArray[np.int64],
+    cells: NDArray[np.int64],
+    values: NDArray[np.int64],
+    num_classes: int,
+) -> Counts:
+    """Counts (N, C) of N tables, of which ``sizes`` cells each are not zero."""
+    num = len(sizes)
+    owner = np.repeat(np.arange(num) * num_classes, sizes)
+    truth, pred = np.divmod(cells, num_classes + 1)
+
+    def summed(classes: NDArray[np.int64], chosen: NDArray[np.bool_] | slice) -> Any:
+        index = owner[chosen] + classes[chosen]
+        return _sums(index, values[chosen], num * num_classes).reshape(num, num_classes)
+
+    rows = summed(truth, slice(None))
+    tp = summed(truth, truth == pred)
+    fp = summed(pred, pred < num_classes) - tp
+    fn = rows - tp
+    return Counts.trusted(tp, fp, fn, rows.sum(1, keepdims=True) - tp - fp - fn)
+
+
+def _merged(
+    indices: NDArray[np.int64], values: NDArray[np.int64], size: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The cells that occur, ascending, and the sum of each."""
+    if size > 8 * len(indices):  # a table of all cells would be larger than what is in it
+        found, place = np.unique(indices, return_inverse=True)
+        return found, _sums(place, values, len(found))
+    sums = _sums(indices, values, size)
+    found = np.flatnonzero(sums)
+    return found, sums[found]
+
+
+def _sums(index: NDArray[np.int64], values: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    # bincount sums in float64, which is exact while no sum reaches 2^53.
+    if len(values) == 0 or int(values.max()) < (1 << 53) // len(values):
+        return np.bincount(index, values, size).astype(np.int64)
+    sum_exactly(values, 0, "the pixels of the images")  # bounds every sum below
+    out = np.zeros(size, dtype=np.int64)
+    np.add.at(out, index, values)
+    return out
 
 
 def _membership(groups: Sequence[Sequence[int]], num_classes: int) -> NDArray[np.int64]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from segiou._support.arguments import check_choice, check_integer
 from segiou._support.compiled import fallback, load_part
 from segiou.counting.arrays import as_label_array, as_valid_mask
-from segiou.counting.counts import Cells, Tally
+from segiou.counting.counts import Cells, CellTally, Tally
 from segiou.labels.class_options import ClassOptions, Unassigned
 
 if TYPE_CHECKING:
@@ -270,14 +270,14 @@ class Encoding:
             If a truth value is neither a class nor ignored, or a prediction
             on a valid pixel is no class and ``unassigned`` is ``"error"``.
         """
-        table = self.empty_table()
-        self.count_into(table, truth, pred, mask=mask)
-        return self.tally(table)
-
-    def count_cells(self, truth: Any, pred: Any) -> Cells:
-        """Count as :meth:`count`, in memory and time of the classes that occur."""
         if self.num_classes <= _DENSE_CLASSES:
-            return self.count(truth, pred).cells
+            table = self.empty_table()
+            self.count_into(table, truth, pred, mask=mask)
+            return self.tally(table)
+        return self._count_few(truth, pred, mask)
+
+    def _count_few(self, truth: Any, pred: Any, mask: Any) -> Tally:
+        """Count in memory and time of the classes that occur."""
         truth, pred = as_label_array(truth, "truth"), as_label_array(pred, "pred")
         occurs = self._occurring(truth, self.truth) | self._occurring(pred, self.pred)
         classes = np.flatnonzero(occurs)
@@ -287,10 +287,13 @@ class Encoding:
             self._renumbered(self.pred, classes),
             self.unassigned,
         )
-        indices, values, ignored = small.count(truth, pred).cells
+        table = small.empty_table()
+        small.count_into(table, truth, pred, mask=mask)
+        indices, values, ignored = small.tally(table).cells
         rows, columns = np.divmod(indices, len(classes) + 1)
         columns = np.append(classes, self.num_classes)[columns]
-        return Cells(classes[rows] * (self.num_classes + 1) + columns, values, ignored)
+        cells = classes[rows] * (self.num_classes + 1) + columns
+        return CellTally(self.num_classes, Cells(cells, values, ignored))
 
     def _occurring(self, labels: NDArray[Any], side: ValueCodes) -> NDArray[np.bool_]:
         """Which classes occur: a table of one column, whatever the other side."""

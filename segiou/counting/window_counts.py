@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from segiou.counting.counts import Tally
+from segiou.counting.counts import Cells, CellTally
 from segiou.counting.encoding import Encoding, UndeclaredValuesError
 from segiou.masks.windows import WINDOW_PIXELS, BigMask, chunks_of, window_slices
 
@@ -22,7 +22,7 @@ def count_windows(
     *,
     pixels: int = WINDOW_PIXELS,
     decoded: tuple[Callable[[Any], Any], Callable[[Any], Any]] = (np.asarray, np.asarray),
-) -> Tally:
+) -> CellTally:
     """Count a pair of masks without ever holding them whole.
 
     Parameters
@@ -54,17 +54,20 @@ def count_windows(
     if truth.shape != pred.shape:
         msg = f"truth has shape {truth.shape} but pred has {pred.shape}; they must be equal"
         raise ValueError(msg)
-    table = encoding.empty_table()
     undeclared: dict[str, Counter[int]] = {"truth": Counter(), "pred": Counter()}
-    for window in window_slices(tuple(truth.shape), _steps(truth, pred), pixels):
-        try:
-            encoding.count_into(table, decoded[0](truth[window]), decoded[1](pred[window]))
-        except UndeclaredValuesError as error:
-            undeclared[error.side].update(error.values)
+
+    def parts() -> Iterator[Cells]:
+        for window in window_slices(tuple(truth.shape), _steps(truth, pred), pixels):
+            try:
+                yield encoding.count(decoded[0](truth[window]), decoded[1](pred[window])).cells
+            except UndeclaredValuesError as error:
+                undeclared[error.side].update(error.values)
+
+    total = CellTally.summed(encoding.num_classes, parts())
     for side, values in undeclared.items():
         if values:
             raise UndeclaredValuesError(side, values)
-    return encoding.tally(table)
+    return total
 
 
 def _steps(truth: BigMask, pred: BigMask) -> tuple[int, ...] | None:

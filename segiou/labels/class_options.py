@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import isqrt
 from numbers import Integral
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -20,11 +18,6 @@ from segiou.labels.label_set import LEAST_VALUE, MOST_VALUE, LabelSet
 
 Unassigned = Literal["error", "count"]
 Labels = LabelSet | str | Path | Sequence[str] | int
-
-#: Tables of all pairs of classes that scoring holds at once: the total, and two while adding.
-_TABLES = 3
-#: Where the system does not say how much memory there is.
-_USUAL_MEMORY = 1 << 35
 
 
 @dataclass(frozen=True)
@@ -120,24 +113,6 @@ class ClassOptions:
             "class out of the mean only, use exclude instead of ignore"
         )
         warnings.warn(text, stacklevel=stacklevel)
-
-    def check_memory(self) -> None:
-        """Refuse more classes than there is memory for: a run's matrix, and two to add to it.
-
-        Raises
-        ------
-        ValueError
-            With the number of classes that there is memory for.
-        """
-        memory = _memory()
-        needed = _TABLES * 8 * self.num_classes * (self.num_classes + 1)
-        if needed > memory:
-            msg = (
-                f"{self.num_classes} classes need {needed / 2**30:.1f} GiB for their confusion "
-                f"matrices, and there are {memory / 2**30:.1f} GiB, enough for "
-                f"{isqrt(memory // (8 * _TABLES)) - 1} classes; declare only the classes that occur"
-            )
-            raise ValueError(msg)
 
     def check_scores(self, shape: tuple[int, ...], argmax: int | None) -> None:
         """Refuse scores that do not fit the classes.
@@ -251,15 +226,3 @@ def _label_difference(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> str
             return f"class {a} here and {b} there"
     changed = [key for key in mine if mine[key] != theirs[key]]
     return f"{', '.join(changed)} of label set {mine['name']!r} differ"
-
-
-def _memory() -> int:
-    """Bytes of memory that this process may take."""
-    try:
-        import resource
-
-        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    except (ImportError, AttributeError, ValueError, OSError):
-        return _USUAL_MEMORY
-    return memory if limit == resource.RLIM_INFINITY else min(memory, limit)

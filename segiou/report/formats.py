@@ -11,7 +11,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from segiou._support.compiled import compiled_parts
 from segiou._support.files import printable, write_whole
@@ -126,7 +125,7 @@ def to_dict(report: Report) -> dict[str, Any]:
         "next_steps": [step.to_dict() for step in report.next_steps],
         "classes": report.classes,
         "groups": report.group_rows,
-        **_matrix_part(report.matrix),
+        **_matrix_part(report),
         "unassigned": report.unassigned,
         "intervals": None if report.intervals is None else report.intervals.to_dict(),
         "boundary": report.boundary or None,
@@ -138,12 +137,16 @@ def to_dict(report: Report) -> dict[str, Any]:
     return defined
 
 
-def _matrix_part(matrix: NDArray[np.int64]) -> dict[str, Any]:
+def _matrix_part(report: Report) -> dict[str, Any]:
     """The confusion matrix; of very many classes its cells, ``[truth, pred, pixels]`` each."""
-    if len(matrix) <= _DENSE:
-        return {"matrix": matrix}
-    truth, pred = np.nonzero(matrix)
-    return {"matrix": None, "matrix_cells": np.stack([truth, pred, matrix[truth, pred]], axis=1)}
+    columns = len(report.class_names) + 1
+    if columns <= _DENSE + 1 or not report.has_matrix:
+        return {"matrix": report.matrix}
+    cells = report.tally.cells
+    truth, pred = np.divmod(cells.indices, columns)
+    named = pred < columns - 1
+    rows = np.stack([truth, pred, cells.values], axis=1)[named]
+    return {"matrix": None, "matrix_cells": rows}
 
 
 def to_json(

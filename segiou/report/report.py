@@ -192,6 +192,11 @@ class Report:
         return int(self.tally.ignored)
 
     @property
+    def has_matrix(self) -> bool:
+        """Whether there is a confusion matrix; overlapping channels have none."""
+        return True
+
+    @property
     def matrix(self) -> NDArray[np.int64]:
         """Confusion matrix (C, C); rows are truth. Overlapping channels have none: (0, 0)."""
         return self.tally.matrix
@@ -307,7 +312,7 @@ class Report:
     @cached_property
     def next_steps(self) -> tuple[NextStep, ...]:
         """The errors that cost most mean IoU, the largest gain first; channels have none."""
-        if self.steps is not None or not self.matrix.size:
+        if self.steps is not None or not self.has_matrix:
             return self.steps or ()
         return next_steps(self.tally, self.class_names, self.protocol, self.include)
 
@@ -515,6 +520,11 @@ class ChannelReport(Report):
         return int(self.tally.ignored.sum())
 
     @property
+    def has_matrix(self) -> bool:
+        """No pairs of channels are counted."""
+        return False
+
+    @property
     def matrix(self) -> NDArray[np.int64]:
         """No pairs of channels, (0, 0)."""
         return np.zeros((0, 0), dtype=np.int64)
@@ -592,7 +602,7 @@ def report_of(
     check_kind("title", title, str, "text")
     few = len(run) * run.options.num_classes <= _MANY_COUNTS
     listed = WorstImages(worst_by, tuple(run.worst(worst, by=worst_by))) if worst else None
-    tally, include = run._total.tally, protocol.include_of(run)
+    tally, include = run._tally, protocol.include_of(run)
     steps = next_steps(tally, run.class_names, protocol, include)
     if few:
         steps = _with_images(steps, run.class_names, run._images.blocks(files=False))

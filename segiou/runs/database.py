@@ -289,7 +289,6 @@ def read_head(connection: sqlite3.Connection, path: Path) -> tuple[Header, Total
     try:
         entries = {key: json.loads(text) for key, text in texts.items()}
         header = Header.from_dict(entries)
-        header.options.check_memory()
         return header, Totals(*(read_count(entries, f.name) for f in fields(Totals)))
     except (
         ArithmeticError,

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.files import Stamp
-from segiou.counting.counts import Cells, Counts, Tally, sum_exactly
+from segiou.counting.counts import Cells, Counts, Tally, counts_of_cells
 
 
 def to_text(name: str) -> str | bytes:
@@ -235,26 +235,13 @@ class Columns:
         valid: Ints = sums[ends] - sums[ends - self.sizes]
         return valid
 
-    def table(self, num_classes: int) -> Ints:
-        """All images summed to a (C, C + 1) table."""
-        size = num_classes * (num_classes + 1)
-        return _sums(self.cells, self.values, size).reshape(num_classes, num_classes + 1)
+    def summed(self) -> Cells:
+        """The cells of all images, each as often as it occurs."""
+        return Cells(self.cells, self.values, sum(self.ignored.tolist()))
 
     def counts(self, num_classes: int) -> Counts:
         """Counts of each image, shape (N, C)."""
-        num = len(self.ids)
-        owner = np.repeat(np.arange(num) * num_classes, self.sizes)
-        truth, pred = np.divmod(self.cells, num_classes + 1)
-
-        def summed(classes: Ints, chosen: NDArray[np.bool_] | slice) -> Ints:
-            index = owner[chosen] + classes[chosen]
-            return _sums(index, self.values[chosen], num * num_classes).reshape(num, num_classes)
-
-        rows = summed(truth, slice(None))
-        tp = summed(truth, truth == pred)
-        fp = summed(pred, pred < num_classes) - tp
-        fn = rows - tp
-        return Counts(tp, fp, fn, rows.sum(1, keepdims=True) - tp - fp - fn)
+        return counts_of_cells(self.sizes, self.cells, self.values, num_classes)
 
 
 def check_boundaries(columns: Columns) -> None:
@@ -269,13 +256,3 @@ def check_boundaries(columns: Columns) -> None:
 
 def _joined(arrays: Sequence[Ints]) -> Ints:
     return np.concatenate(arrays) if arrays else np.zeros(0, dtype=np.int64)
-
-
-def _sums(index: Ints, values: Ints, size: int) -> Ints:
-    # bincount sums in float64, which is exact while no sum reaches 2^53.
-    if len(values) == 0 or int(values.max()) < (1 << 53) // len(values):
-        return np.bincount(index, values, size).astype(np.int64)
-    sum_exactly(values, 0, "the pixels of the images")  # bounds every sum below
-    out = np.zeros(size, dtype=np.int64)
-    np.add.at(out, index, values)
-    return out

@@ -21,7 +21,7 @@ from segiou._support.arguments import (
 from segiou._support.files import Problem
 from segiou._support.text import plural
 from segiou.accumulators.confusion import ConfusionMatrix
-from segiou.counting.counts import Counts, Tally
+from segiou.counting.counts import CellTally, Counts, Tally
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
 from segiou.metrics.protocols import Protocol, load_protocol
@@ -184,22 +184,18 @@ class Run:
                 yield block.take(range(start, min(start + step, len(block)))).counts(num_classes)
 
     @cached_property
-    def _total(self) -> ConfusionMatrix:
-        matrix = ConfusionMatrix.from_options(self.options)
-        for block in self._images.blocks(files=False):
-            table = block.table(self.options.num_classes)
-            matrix.add(Tally.trusted(table, block.ignored.sum()), pairs=len(block))
-        return matrix
+    def _tally(self) -> CellTally:
+        blocks = self._images.blocks(files=False)
+        return CellTally.summed(self.options.num_classes, (block.summed() for block in blocks))
 
     def total(self) -> ConfusionMatrix:
         """All images merged into one confusion matrix."""
-        return self._total.copy()
+        return ConfusionMatrix.from_options(self.options).add(self._tally, pairs=len(self))
 
     def tally(self, index: int) -> Tally:
         """The confusion matrix of one image."""
         one = self._loaded.take([range(len(self))[index]])
-        table = one.table(self.options.num_classes)
-        return Tally.trusted(table, one.ignored[0])
+        return CellTally(self.options.num_classes, one.summed())
 
     @cached_property
     def _loaded(self) -> Columns:
@@ -311,7 +307,7 @@ class Run:
         return to_parquet(Path(path).expanduser(), *self._table())
 
     def _table(self) -> tuple[Iterator[Columns], ClassOptions, Counts]:
-        return self._images.blocks(), self.options, self._total.counts
+        return self._images.blocks(), self.options, self._tally.counts
 
     def intervals(
         self,

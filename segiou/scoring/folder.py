@@ -327,7 +327,7 @@ class _Work:
         labels = run.options.labels
         if labels.name not in labelset_names():
             return
-        if int((run._total.counts.truth > 0).sum()) > 0.75 * labels.num_classes:
+        if int((run._tally.counts.truth > 0).sum()) > 0.75 * labels.num_classes:
             return
         from segiou.scoring.inspection import better_label_set
 

@@ -88,7 +88,6 @@ class Job:
             _check_shard(self.shard)
         check_kind("storage_options", self.storage_options or {}, Mapping, "a mapping")
         self._check_engine()
-        self.options.check_memory()
         # Values too far apart to be counted are refused once, and not with every pair.
         Encoding.of_classes(self.options)
 

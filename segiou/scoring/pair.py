@@ -183,7 +183,7 @@ class PairScorer:
 
     def _count_pixels(self, truth: _OpenMask, pred: _OpenMask) -> Cells:
         if not (truth.is_big or pred.is_big):
-            return self._encoding.count_cells(truth.values, pred.values)
+            return self._encoding.count(truth.values, pred.values).cells
         from segiou.counting.window_counts import count_windows
 
         decoded = truth.decoded, pred.decoded

@@ -14,10 +14,11 @@ from segiou.boundary.boundary_options import BoundaryOptions
 from segiou.boundary.codes import LabelCodes
 from segiou.boundary.image import count_labels
 from segiou.counting.arrays import to_host
+from segiou.counting.counts import Tally
 from segiou.counting.encoding import Encoding
 from segiou.counting.scores import decide
 from segiou.counting.window_counts import count_windows
-from segiou.labels.class_options import Labels
+from segiou.labels.class_options import ClassOptions, Labels
 from segiou.masks.windows import is_lazy
 from segiou.metrics.protocols import Protocol
 from segiou.runs.cells import pack_boundary
@@ -84,7 +85,9 @@ def score(
     >>> round(run.report().mean_iou, 4)
     0.5833
     """
-    matrix = ConfusionMatrix(labels, **options)
+    classes = ClassOptions.of(labels, **options)
+    classes.warn_of_ignored_classes(stacklevel=2)
+    matrix = ConfusionMatrix.from_options(classes)
     check_kind("name", name, str, "text")
     if ids is not None:
         check_several("ids", ids, "one name an image")
@@ -97,7 +100,7 @@ def score(
     for image, t, p, m in _together(*_as_images(truth, pred, mask), ids):
         try:
             if m is argmax is threshold is None and (is_lazy(t) or is_lazy(p)):
-                counted = count_windows(Encoding.of_classes(matrix.options), t, p)
+                counted: Tally = count_windows(Encoding.of_classes(matrix.options), t, p)
             else:
                 counted = matrix.count(t, p, mask=m, **decided)
             packed = None

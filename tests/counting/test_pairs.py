@@ -272,12 +272,14 @@ def test_cells_are_those_of_the_table_that_are_not_zero(classes, unassigned):
     few = rng.integers(0, classes, 5)
     truth = rng.choice([*few, classes, 2**32 - 1], (30, 40))
     pred = rng.choice([*few[:3], *([60_000] if unassigned == "count" else [])], (30, 40))
-    tally, cells = encoding.count(truth, pred), encoding.count_cells(truth, pred)
+    table = encoding.empty_table()
+    encoding.count_into(table, truth, pred)
+    tally, cells = encoding.tally(table), encoding.count(truth, pred).cells
     flat = tally.table.ravel()
     assert cells.indices.tolist() == np.flatnonzero(flat).tolist()
     assert cells.values.tolist() == flat[flat > 0].tolist()
     assert cells.ignored == tally.ignored > 0
-    nothing = encoding.count_cells(np.full((2, 2), classes), np.zeros((2, 2), int))
+    nothing = encoding.count(np.full((2, 2), classes), np.zeros((2, 2), int)).cells
     assert (len(nothing.indices), nothing.ignored) == (0, 4)
 
 
@@ -285,7 +287,7 @@ def test_cells_of_undeclared_values_are_refused_as_tables_are():
     encoding = Encoding.of_indices(1000, 5000)
     for truth, pred in (([1, 5000, 7000], [1, 2, 3]), ([1, 5000, 999], [1, 8000, 8001])):
         with pytest.raises(UndeclaredValuesError) as dense:
-            encoding.count(truth, pred)
+            encoding.count_into(encoding.empty_table(), truth, pred)
         with pytest.raises(UndeclaredValuesError) as sparse:
-            encoding.count_cells(truth, pred)
+            encoding.count(truth, pred)
         assert str(sparse.value) == str(dense.value)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
 
-from segiou.counting.counts import Counts, Tally
+from segiou.counting.counts import Cells, CellTally, Counts, Tally
 
 MATRIX = [[3, 1, 0], [2, 4, 0], [0, 5, 7]]
 UNASSIGNED = [1, 0, 2]
@@ -80,6 +80,43 @@ def test_a_group_is_counted_as_one_mask_against_the_rest(grouped_truth_only):
         t, p = np.isin(truth, members)[kept], np.isin(pred, members)[kept]
         cells = [int(cell.sum()) for cell in (t & p, ~t & p, t & ~p, ~t & ~p)]
         assert [int(x[g]) for x in (counts.tp, counts.fp, counts.fn, counts.tn)] == cells
+
+
+@settings(max_examples=40)
+@given(tables(), st.integers(0, 5), st.booleans())
+def test_cells_count_what_their_table_counts(table, ignored, grouped_truth_only):
+    dense = Tally(table, ignored)
+    # Half of every cell, in another order, and then the other half.
+    once, again = Tally(table // 2, ignored).cells, Tally(table - table // 2).cells
+    halves = [Cells(once.indices[::-1], once.values[::-1], once.ignored), again]
+    cells = CellTally.summed(len(table), halves)
+    assert [x.tolist() for x in cells.cells[:2]] == [x.tolist() for x in dense.cells[:2]]
+    assert cells.table.tolist() == table.tolist()
+    assert cells.unassigned.tolist() == dense.unassigned.tolist()
+    assert cells.counts == dense.counts
+    assert (cells.num_classes, cells.ignored) == (len(table), ignored)
+    assert (cells.valid, cells.pixels) == (dense.valid, dense.pixels)
+    groups = [[0], [*range(len(table))], [], [len(table) - 1, 0]]
+    found, wanted = (
+        tally.group_counts(groups, grouped_truth_only=grouped_truth_only)
+        for tally in (cells, dense)
+    )
+    assert found == wanted
+
+
+def test_cells_of_more_classes_than_a_table_is_made_for():
+    classes = 60_000
+    last = classes * (classes + 1) - 1  # the last class, predicted as none
+    tally = CellTally.summed(classes, [Cells(np.array([last, 0, last]), np.array([1, 5, 2]), 0)])
+    assert [x.tolist() for x in tally.cells[:2]] == [[0, last], [5, 3]]
+    assert (tally.counts.fn[-1], tally.unassigned[-1], tally.counts.tp[0]) == (3, 3, 5)
+    groups = tally.group_counts([[0, classes - 1]])
+    assert groups == Counts(tp=[5], fp=[0], fn=[3], tn=[0])
+
+
+def test_cells_past_64_bits_are_refused():
+    with pytest.raises(OverflowError, match="pixels: more than 9223372036854775807"):
+        CellTally.summed(2, [Cells(np.array([0]), np.array([2**61]), 2**62)] * 2)
 
 
 def test_groups_keep_leading_axes_and_single_classes_are_the_classes():
