@@ -211,6 +211,8 @@ def _keyed(
         keys = _by_key(truth, rules[0].key_of), _by_key(pred, rules[1].key_of)
         if (count := len(keys[0].keys() & keys[1].keys())) > best:
             best, chosen = count, (*keys, _rule_text(*rules))
+        if best == min(len(truth), len(pred)):  # no other can pair more
+            break
     return chosen
 
 
