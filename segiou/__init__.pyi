@@ -22,8 +22,7 @@ from segiou.analysis.comparing import compare as compare
 from segiou.analysis.imbalance import explain as explain
 from segiou.counting.counts import Counts as Counts
 from segiou.counting.encoding import BACKEND as BACKEND
-from segiou.labels.label_files import load_labels as load_labels
-from segiou.labels.label_set import LabelSet as LabelSet
+from segiou.labels.label_set import LabelSet as LabelSet, load_labels as load_labels
 from segiou.masks.read import MaskError as MaskError, read_mask as read_mask
 from segiou.metrics.protocols import Protocol as Protocol
 from segiou.report.report import Report as Report

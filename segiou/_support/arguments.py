@@ -8,19 +8,6 @@ from numbers import Integral, Real
 from os import PathLike
 from typing import Any, TypeVar
 
-__all__ = [
-    "check_callable",
-    "check_choice",
-    "check_flag",
-    "check_integer",
-    "check_kind",
-    "check_number",
-    "check_path",
-    "check_several",
-    "read_several",
-    "refuse_kind",
-]
-
 T = TypeVar("T")
 
 

@@ -9,8 +9,6 @@ from functools import wraps
 from importlib import import_module
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
-__all__ = ["PARTS", "Part", "compiled_parts", "fallback", "load_part", "warn_missing"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 

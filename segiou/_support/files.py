@@ -12,17 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = [
-    "Problem",
-    "Stamp",
-    "is_device",
-    "os_problem",
-    "printable",
-    "problem_lines",
-    "replacing",
-    "write_whole",
-]
-
 _STREAMS = {"stdout": 1, "stderr": 2}
 _DESCRIPTOR = re.compile(r"/dev/(stdout|stderr)|/(?:dev|proc/self)/fd/(\d+)")
 

@@ -12,8 +12,6 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from html import escape
 
-__all__ = ["LINE", "MUTED", "NAME", "content_policy", "script_of", "sentence_list", "table"]
-
 MUTED = "opacity:.75"
 LINE = "border-top:1px solid rgba(128,128,128,.35)"
 _CELL = "padding:.15em .8em;text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums"

@@ -11,26 +11,6 @@ from typing import Any
 
 from segiou._support.files import printable
 
-__all__ = [
-    "called",
-    "classes",
-    "csv_name",
-    "csv_text",
-    "did_you_mean",
-    "encodable",
-    "listed",
-    "p_text",
-    "percent",
-    "plain",
-    "plural",
-    "points",
-    "roughly",
-    "short_count",
-    "signed_points",
-    "unbroken",
-    "wrapped",
-]
-
 
 def percent(value: float, undefined: str = "undefined") -> str:
     """Write a ratio in per cent, to two decimals; what is not all or nothing never looks so.

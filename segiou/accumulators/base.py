@@ -18,8 +18,6 @@ from segiou.labels.label_set import LabelSet
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.metrics.ratio import Floats
 
-__all__ = ["Accumulator", "PixelAccumulator"]
-
 _STATE_VERSION = 1
 
 

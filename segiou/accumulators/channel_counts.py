@@ -16,14 +16,11 @@ from segiou.counting.arrays import not_compiled
 from segiou.counting.channels import count_channels
 from segiou.counting.counts import Counts, Tally, check_counts, counts_array
 from segiou.labels.class_options import ClassOptions
-from segiou.labels.label_files import load_labels
-from segiou.labels.label_set import LabelSet
+from segiou.labels.label_set import LabelSet, load_labels
 from segiou.metrics.protocols import Protocol, load_protocol
 
 if TYPE_CHECKING:
     from segiou.report.report import ChannelReport
-
-__all__ = ["ChannelCounts"]
 
 _ROWS = ("tp", "fp", "fn", "tn", "ignored")
 

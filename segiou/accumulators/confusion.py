@@ -27,8 +27,6 @@ from segiou.metrics.protocols import Protocol, load_protocol
 if TYPE_CHECKING:
     from segiou.report.report import Report
 
-__all__ = ["ConfusionMatrix"]
-
 #: Tables of all pairs of classes that there are at once: the counts, and two while adding.
 _TABLES = 3
 

@@ -178,7 +178,7 @@ def explore(parsed: argparse.Namespace) -> int:
 def inspect(parsed: argparse.Namespace) -> int:
     """Show what is in the masks of a folder."""
     from segiou.cli.output import write_findings
-    from segiou.labels.label_files import load_labels
+    from segiou.labels.label_set import load_labels
     from segiou.scoring.inspection import inspect_folder
 
     check_paths(parsed)
@@ -192,7 +192,7 @@ def inspect(parsed: argparse.Namespace) -> int:
 
 def labelsets(parsed: argparse.Namespace) -> int:
     """List the presets, or print one set as TOML."""
-    from segiou.labels.label_files import labelset_names, load_labels
+    from segiou.labels.label_set import labelset_names, load_labels
 
     if parsed.name:
         write(load_labels(parsed.name).to_toml())

@@ -14,17 +14,6 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "as_array",
-    "as_label_array",
-    "as_valid_mask",
-    "framework_of",
-    "is_bfloat16",
-    "is_on_device",
-    "not_compiled",
-    "to_host",
-]
-
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
 

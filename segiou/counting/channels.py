@@ -15,8 +15,6 @@ from segiou._support.compiled import fallback, load_part
 from segiou.counting.arrays import as_array
 from segiou.counting.counts import Counts
 
-__all__ = ["CHANNELS_BACKEND", "count_channels"]
-
 #: Values that need converting or masking are converted this many at a time.
 _BLOCK_VALUES = 1 << 20
 

@@ -14,20 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from segiou._support.arguments import check_integer, check_kind, check_several
 
-__all__ = [
-    "LARGEST",
-    "CellTally",
-    "Cells",
-    "Counts",
-    "Tally",
-    "add_exactly",
-    "check_counts",
-    "check_memory",
-    "counts_array",
-    "counts_of_cells",
-    "sum_exactly",
-]
-
 #: The largest count that int64 holds.
 LARGEST = (1 << 63) - 1
 #: Where the system does not say how much memory there is.

@@ -16,18 +16,6 @@ from segiou.counting.device_operations import Operations, operations_for
 from segiou.counting.encoding import Encoding, UndeclaredValuesError, ValueCodes, can_hold
 from segiou.counting.scores import nan_text
 
-__all__ = [
-    "NONE_MET",
-    "CodeTables",
-    "DeviceCount",
-    "DeviceValuesError",
-    "Pending",
-    "count_on_device",
-    "read",
-    "read_counts",
-    "sums_of_table",
-]
-
 #: Stands for "no undeclared value was met" in the maxima; fits 32 bits.
 NONE_MET = -(1 << 31)
 

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from segiou.counting.arrays import framework_of, is_on_device, to_host
 
-__all__ = ["Operations", "operations_for"]
-
 
 class Operations:
     """What differs between frameworks, for one device.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,16 +17,7 @@ from segiou.counting.counts import Cells, CellTally, Tally
 from segiou.labels.class_options import ClassOptions, Unassigned
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-__all__ = [
-    "BACKEND",
-    "Encoding",
-    "UndeclaredValuesError",
-    "ValueCodes",
-    "count_coded",
-    "count_pairs",
-]
+    from segiou.masks.windows import BigMask
 
 
 def _choose() -> tuple[str, Callable[..., bool]]:
@@ -412,6 +403,67 @@ def _valid_blocks(
     for start in range(0, len(truth), rows):
         block = slice(start, start + rows)
         yield truth[block][valid[block]], pred[block][valid[block]]
+
+
+def count_windows(
+    encoding: Encoding,
+    truth: BigMask,
+    pred: BigMask,
+    *,
+    pixels: int | None = None,
+    decoded: tuple[Callable[[Any], Any], Callable[[Any], Any]] = (np.asarray, np.asarray),
+) -> CellTally:
+    """Count a pair of masks without ever holding them whole.
+
+    Parameters
+    ----------
+    encoding : Encoding
+        What values mean, such as :meth:`Encoding.of_classes` gives.
+    truth, pred : array-like with shape, dtype and slices, equal shapes
+        zarr and dask arrays, memory maps, :class:`BigMask`.
+    pixels : int
+        Pixels of a window; memory is a few bytes times that. By default as many as are read at
+        once elsewhere.
+    decoded : pair of callables
+        How a window of either side becomes an array of labels.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ.
+    UndeclaredValuesError
+        As :meth:`segiou.counting.Encoding.count`, with the values of the whole.
+
+    Examples
+    --------
+    >>> from segiou.labels.class_options import ClassOptions
+    >>> truth = np.zeros((100, 100), dtype=np.uint8)
+    >>> encoding = Encoding.of_classes(ClassOptions.of(2))
+    >>> count_windows(encoding, truth, truth, pixels=1000).table.tolist()
+    [[10000, 0, 0], [0, 0, 0]]
+    """
+    from segiou.masks.windows import WINDOW_PIXELS, chunks_of, window_slices
+
+    if truth.shape != pred.shape:
+        msg = f"truth has shape {truth.shape} but pred has {pred.shape}; they must be equal"
+        raise ValueError(msg)
+    # Chunks of both; the larger where they differ, so that few are read twice.
+    chunks = [steps for steps in (chunks_of(truth), chunks_of(pred)) if steps is not None]
+    steps = tuple(max(sizes) for sizes in zip(*chunks, strict=True)) if chunks else None
+    undeclared: dict[str, Counter[int]] = {"truth": Counter(), "pred": Counter()}
+
+    def parts() -> Iterator[Cells]:
+        for window in window_slices(tuple(truth.shape), steps, pixels or WINDOW_PIXELS):
+            try:
+                yield encoding.count(decoded[0](truth[window]), decoded[1](pred[window])).cells
+            except UndeclaredValuesError as error:
+                undeclared[error.side].update(error.values)
+
+    total = CellTally.summed(encoding.num_classes, parts())
+    for side, values in undeclared.items():
+        if values:
+            raise UndeclaredValuesError(side, values)
+    return total
 
 
 def count_pairs(

@@ -13,8 +13,6 @@ from segiou.counting.arrays import as_label_array
 
 _id_pairs = load_part("segiou.counting._id_pairs")
 
-__all__ = ["count_id_pairs"]
-
 Ids = NDArray[np.integer[Any] | np.bool_]
 
 

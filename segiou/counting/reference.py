@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from segiou.counting.arrays import is_bfloat16
 
-__all__ = ["above_into", "argmax_into", "count_bytes", "count_coded"]
-
 _BLOCK = 1 << 16
 _MAX_CODES = 1 << 16
 

@@ -11,9 +11,6 @@ from segiou._support.compiled import load_part, warn_missing
 from segiou.counting import reference
 from segiou.counting.arrays import as_array, is_bfloat16
 
-__all__ = ["SCORES_BACKEND", "NanScoresError", "decide", "nan_pixels", "nan_text"]
-
-
 _compiled = load_part("segiou.counting._scores")
 #: "c" where the compiled routines were built, else "numpy"; both give the same labels.
 SCORES_BACKEND = "numpy" if _compiled is None else "c"

@@ -25,7 +25,7 @@ from segiou.counting.counts import Counts
 from segiou.counting.encoding import count_pairs
 from segiou.counting.id_pairs import count_id_pairs
 from segiou.instances.segments import pack_ids, unpack_ids
-from segiou.labels.label_files import load_labels
+from segiou.labels.label_set import load_labels
 from segiou.metrics.ratio import Floats
 
 #: Average pixels of an object in the Cityscapes training set, by label id; what its scripts use.

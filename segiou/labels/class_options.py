@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice, refuse_kind
-from segiou.labels.label_files import load_labels
-from segiou.labels.label_set import LEAST_VALUE, MOST_VALUE, LabelSet
+from segiou.labels.label_set import LEAST_VALUE, MOST_VALUE, LabelSet, load_labels
 
 Unassigned = Literal["error", "count"]
 Labels = LabelSet | str | Path | Sequence[str] | int

@@ -1,4 +1,3 @@
-from segiou.masks.archives import ArchiveFolder as ArchiveFolder
 from segiou.masks.pairing import (
     MASK_SUFFIXES as MASK_SUFFIXES,
     Pair as Pair,
@@ -13,9 +12,10 @@ from segiou.masks.read import (
     open_mask as open_mask,
     read_mask as read_mask,
 )
-from segiou.masks.remote import RemoteFolder as RemoteFolder
 from segiou.masks.sources import (
+    ArchiveFolder as ArchiveFolder,
     LocalFolder as LocalFolder,
+    RemoteFolder as RemoteFolder,
     Source as Source,
     open_source as open_source,
 )

@@ -21,14 +21,6 @@ from segiou._support.files import os_problem
 from segiou.masks.png import MAX_RATIO, inflater
 from segiou.masks.read import MaskError
 
-__all__ = [
-    "Volume",
-    "geometry_difference",
-    "read_volume",
-    "reoriented",
-    "volume_from_bytes",
-]
-
 _GZIP = b"\x1f\x8b"
 #: Voxels of the largest volume that is read.
 _MOST_VOXELS = 1 << 33

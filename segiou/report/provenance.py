@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from segiou._support import __version__
-from segiou.labels.label_files import load_labels
-from segiou.labels.label_set import LabelSet
+from segiou.labels.label_set import LabelSet, load_labels
 from segiou.report.page import count, plural
 from segiou.report.wording import cell
 

@@ -13,7 +13,7 @@ from segiou._support.arguments import check_callable
 from segiou._support.files import Problem
 from segiou._support.text import encodable
 from segiou.labels.class_options import ClassOptions, Labels, Unassigned
-from segiou.labels.label_files import labelset_names
+from segiou.labels.label_set import labelset_names
 from segiou.masks.pairing import Pair, Pairing
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.runs.header import Header, Shard

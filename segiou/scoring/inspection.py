@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.files import Problem, problem_lines
-from segiou.labels.label_files import labelset_names, load_labels
-from segiou.labels.label_set import LabelSet
+from segiou.labels.label_set import LabelSet, labelset_names, load_labels
 from segiou.masks.read import MaskError, count_colors, from_bytes, open_mask
 from segiou.masks.sources import LocalFolder, Source, open_source
 

@@ -20,8 +20,7 @@ from segiou._support.files import Problem
 from segiou._support.text import encodable
 from segiou.counting.encoding import Encoding
 from segiou.labels.class_options import ClassOptions
-from segiou.masks.archives import ArchiveFolder
-from segiou.masks.sources import LocalFolder, Source, open_source
+from segiou.masks.sources import ArchiveFolder, LocalFolder, Source, open_source
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.scoring.pair import Geometry, PairScorer
 from segiou.scoring.pairings import DataError

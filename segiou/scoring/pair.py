@@ -184,7 +184,7 @@ class PairScorer:
     def _count_pixels(self, truth: _OpenMask, pred: _OpenMask) -> Cells:
         if not (truth.is_big or pred.is_big):
             return self._encoding.count(truth.values, pred.values).cells
-        from segiou.counting.window_counts import count_windows
+        from segiou.counting.encoding import count_windows
 
         decoded = truth.decoded, pred.decoded
         return count_windows(self._encoding, truth.values, pred.values, decoded=decoded).cells

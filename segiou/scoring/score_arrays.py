@@ -15,9 +15,8 @@ from segiou.boundary.codes import LabelCodes
 from segiou.boundary.image import count_labels
 from segiou.counting.arrays import to_host
 from segiou.counting.counts import Tally
-from segiou.counting.encoding import Encoding
+from segiou.counting.encoding import Encoding, count_windows
 from segiou.counting.scores import decide
-from segiou.counting.window_counts import count_windows
 from segiou.labels.class_options import ClassOptions, Labels
 from segiou.masks.windows import is_lazy
 from segiou.metrics.protocols import Protocol

@@ -10,8 +10,7 @@ import tifffile
 from hypothesis import given, settings, strategies as st
 
 import segiou
-from segiou.counting.encoding import Encoding, UndeclaredValuesError, count_pairs
-from segiou.counting.window_counts import count_windows
+from segiou.counting.encoding import Encoding, UndeclaredValuesError, count_pairs, count_windows
 from segiou.labels.class_options import ClassOptions
 from segiou.masks import windows
 from segiou.masks.read import MaskError

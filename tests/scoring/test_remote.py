@@ -12,7 +12,7 @@ import pytest
 from mask_files import png
 
 import segiou
-from segiou.masks.remote import RemoteFolder
+from segiou.masks.sources import RemoteFolder
 from segiou.runs.image_counts import Stamp
 from segiou.scoring.pairings import DataError
 
@@ -134,9 +134,9 @@ def test_without_fsspec_the_extra_is_named(masks, monkeypatch):
             raise ImportError(msg)
         return original(name, *rest)
 
-    from segiou.masks import remote
+    from segiou.masks import sources
 
-    monkeypatch.setattr(remote, "import_module", missing)
+    monkeypatch.setattr(sources, "import_module", missing)
     with pytest.raises(ImportError, match=r"pip install 'segiou\[remote\]'"):
         scored("s3://bucket/x", masks / "pred")
 
