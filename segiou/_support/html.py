@@ -61,16 +61,17 @@ def script_of(parts: Iterable[str]) -> str:
     return '"use strict";\n(() => {\n' + "\n".join(parts) + "})();"
 
 
-def content_policy(style: str, script: str) -> str:
+def content_policy(style: str, script: str, *, more: bool = False) -> str:
     """A content security policy that allows one style sheet and one script, and no network.
 
     Each is named by the SHA-256 of its text, so that nothing that slipped into
-    the page would run.
+    the page would run. With ``more``, that script may load others.
     """
     style_source, script_source = map(_source, (style, script))
+    others = " 'strict-dynamic'" if more else ""
     return (
         "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; "
-        f"style-src {style_source}; script-src {script_source}"
+        f"style-src {style_source}; script-src {script_source}{others}"
     )
 
 

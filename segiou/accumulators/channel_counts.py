@@ -20,7 +20,7 @@ from segiou.labels.label_set import LabelSet, load_labels
 from segiou.metrics.protocols import Protocol, load_protocol
 
 if TYPE_CHECKING:
-    from segiou.report.report import ChannelReport
+    from segiou.report.channel_report import ChannelReport
 
 _ROWS = ("tp", "fp", "fn", "tn", "ignored")
 
@@ -171,7 +171,7 @@ class ChannelCounts(PixelAccumulator):
 
     def report(self, protocol: Protocol | str = "segiou", *, title: str = "") -> ChannelReport:
         """All scores, by a protocol, ready to be shown or saved."""
-        from segiou.report.report import ChannelReport
+        from segiou.report.channel_report import ChannelReport
 
         return ChannelReport(
             class_names=self.class_names,

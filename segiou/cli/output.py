@@ -154,7 +154,7 @@ def write_comparison_pages(
 def _note_images(run: Run, parsed: argparse.Namespace) -> None:
     """Say which images have no file where --images says that they are."""
     if parsed.images:
-        from segiou.report.gallery import match_images
+        from segiou.report.pictures import match_images
 
         for text in match_images(parsed.images, run.ids).sentences():
             note(f"--images: {text}")

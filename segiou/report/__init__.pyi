@@ -1,11 +1,11 @@
+from segiou.report.channel_report import ChannelReport as ChannelReport
 from segiou.report.comparison_page import (
     render_comparison as render_comparison,
     write_comparison_html as write_comparison_html,
 )
 from segiou.report.explorer import explorer_page as explorer_page
-from segiou.report.gallery import ImageMatch as ImageMatch, match_images as match_images
+from segiou.report.pictures import ImageMatch as ImageMatch, match_images as match_images
 from segiou.report.report import (
-    ChannelReport as ChannelReport,
     ClassRow as ClassRow,
     Report as Report,
     WorstImages as WorstImages,

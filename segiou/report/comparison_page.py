@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from segiou._support.files import write_whole
 from segiou.metrics.per_image import image_means
 from segiou.metrics.ratio import Floats
-from segiou.report.gallery import Reader, comparison_gallery
+from segiou.report.image_table import EXAMPLES, choose, image_table
 from segiou.report.page import assemble, class_colors, hex_color, plural
-from segiou.report.provenance import EXAMPLES, PageOptions, making
-from segiou.report.report_page import gallery_context, making_context
+from segiou.report.pictures import Reader
+from segiou.report.provenance import PageOptions, making
+from segiou.report.report_page import (
+    bins_of,
+    images_context,
+    making_context,
+    source_of,
+    write_page,
+)
 from segiou.report.wording import cell, coefficient, signed, with_short_names
 
 if TYPE_CHECKING:
@@ -37,8 +44,9 @@ def render_comparison(
     images: str | Path | None = None,
     examples: int = EXAMPLES,
     read: Reader | None = None,
+    folder: str | Path | None = None,
 ) -> str:
-    """Render a comparison of two runs as one self-contained HTML page.
+    """Render a comparison of two runs as one self-contained HTML page, or a folder's index.
 
     Parameters
     ----------
@@ -48,13 +56,15 @@ def render_comparison(
     pair : int
         Which pair of the comparison, where it has more than one.
     images : str or path, optional
-        Folder of images that lie under the masks in the gallery, matched by
-        name as :func:`segiou.report.match_images` says.
+        Folder of images that lie under the masks, matched by name as
+        :func:`segiou.report.match_images` says.
     examples : int
-        Images in the gallery, at most: those on which the two differ most.
+        Images with pictures in the page, at most: those on which the two differ most.
     read : callable, optional
         Gives the content of a mask file, by its path, where masks lie in an
         archive or at an address.
+    folder : str or path, optional
+        As for :func:`segiou.report.render_report`.
 
     Raises
     ------
@@ -75,12 +85,9 @@ def render_comparison(
     colors = class_colors(run_a.labels)
     reports = (run_a.report(comparison.protocol or None), run_b.report(comparison.protocol or None))
     page = PageOptions(str(images or ""), examples)
-    lines = _lines(found, reports[0], colors, comparison.level)
-    shown = None
-    if examples:
-        shown = comparison_gallery(
-            (run_a, run_b), names, colors, images=images, examples=examples, read=read
-        )
+    table = image_table((run_a, run_b), names)
+    chosen = choose(table, examples, (), 0)
+    source = source_of(colors, table, images, read, folder)
     context = {
         **_headings(comparison, names, reports[0]),
         **making_context(
@@ -89,7 +96,8 @@ def render_comparison(
                 for name, report, run in zip(names, reports, (run_a, run_b), strict=True)
             ]
         ),
-        **gallery_context(shown, lines),
+        **images_context(table, source, chosen),
+        "lines": _lines(found, reports[0], colors, comparison.level),
         "comparison": comparison,
         "found": found,
         "names": names,
@@ -103,7 +111,7 @@ def render_comparison(
     data = {
         "confusion": None,
         "names": list(run_a.class_names),
-        "gallery": None if shown is None else shown.payload(),
+        "images": table.payload(source, chosen),
     }
     return assemble("comparison.html", context, data)
 
@@ -116,10 +124,11 @@ def write_comparison_html(
     Parameters
     ----------
     path : str or path
+        A file or a folder, as for :func:`segiou.report.write_html`.
     comparison, run_a, run_b, **options
         As for :func:`render_comparison`.
     """
-    return write_whole(path, render_comparison(comparison, run_a, run_b, **options))
+    return write_page(path, partial(render_comparison, comparison, run_a, run_b, **options))
 
 
 def _sentences(comparison: Comparison, found: PairComparison) -> dict[str, Any]:
@@ -239,8 +248,7 @@ def _spread(run_a: Run, run_b: Run) -> DifferenceSpread | None:
         ("highest difference, points", signed(float(defined.max()))),
         ("lowest difference, points", signed(float(defined.min()))),
     )
-    bins = zip(edges[:-1].tolist(), edges[1:].tolist(), counts.tolist(), strict=True)
-    return DifferenceSpread(tuple(bins), reach, int(counts.max()), facts)
+    return DifferenceSpread(bins_of(counts, edges), reach, int(counts.max()), facts)
 
 
 def _image_scores(run: Run) -> Floats:

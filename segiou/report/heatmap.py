@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from segiou._support.text import short_count
 from segiou.counting.counts import Tally
 from segiou.metrics.ratio import Floats, ratio
-from segiou.report.gallery import grey_png
 from segiou.report.page import count
+from segiou.report.pictures import grey_png
 
 __all__ = ["CellText", "Confusion", "Heatmap", "HeatmapView", "confusion_rows", "heatmap"]
 

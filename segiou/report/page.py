@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import colorsys
+import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 from segiou._support import __version__
 from segiou._support.html import content_policy, script_of
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
     from segiou.analysis.bootstrapping import Interval, Intervals
+    from segiou.analysis.steps import NextStep
 
 __all__ = [
     "IGNORED_COLOR",
@@ -32,6 +35,7 @@ __all__ = [
     "class_colors",
     "count",
     "hex_color",
+    "images_link",
     "plural",
     "position",
 ]
@@ -189,10 +193,13 @@ _THEME_STYLE, _THEME_SCRIPT = (
     ("explorer_files", "theme.css"),
     ("explorer_files", "script", "theme.js"),
 )
-STYLES = ("page.css", "tables.css", "charts.css", "gallery.css", "print.css")
+STYLES = ("page.css", "tables.css", "charts.css", "images.css", "print.css")
 
 # The order matters: each file uses names that those before it declare.
-SCRIPTS = ("base.js", "table.js", "matrix.js", "pictures.js", "gallery.js", "viewer.js", "main.js")
+SCRIPTS = (
+    *("base.js", "address.js", "table.js", "matrix.js", "pictures.js", "viewer.js", "panels.js"),
+    *("images.js", "main.js"),
+)
 
 
 def assemble(template: str, context: Mapping[str, Any], data: Mapping[str, Any]) -> str:
@@ -217,14 +224,36 @@ def assemble(template: str, context: Mapping[str, Any], data: Mapping[str, Any])
         .get_template(template)
         .render(
             **context,
-            policy=content_policy(style, script),
+            policy=content_policy(style, script, more=bool((data["images"] or {}).get("folder"))),
             # Our own files, whose hashes are in the policy.
             style=Markup(style),
             script=Markup(script),
-            data=data,
+            data=Markup(_json_in_html(data)),
             version=__version__,
         )
     )
+
+
+def _json_in_html(data: Mapping[str, Any]) -> str:
+    """Compact JSON that no HTML parser takes for the end of its element."""
+    text = json.dumps(data, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def images_link(**state: str | None) -> str:
+    """The address, within the page, of some images: ``t``, ``p``, ``c``, ``image``.
+
+    Examples
+    --------
+    >>> images_link(t="fence", p="building"), images_link(t=None, p="no class")
+    ('#t=fence&p=building', '#p=no+class')
+    """
+    return "#" + urlencode({key: text for key, text in state.items() if text is not None})
+
+
+def _step_link(step: NextStep) -> str:
+    pred = "no class" if step.kind == "confusion" and step.pred is None else step.pred
+    return images_link(t=step.truth, p=pred)
 
 
 @cache
@@ -251,6 +280,10 @@ def _environment() -> Environment:
         "sentence": _sentence,
         "unbroken": unbroken,
         "called": called,
+        "link": lambda truth, pred: images_link(t=truth, p=pred),
+        "class_link": lambda name: images_link(c=name),
+        "image_link": lambda id: images_link(image=id),
+        "step_link": _step_link,
     }
     return environment
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from segiou._support import __version__
 from segiou.labels.label_set import LabelSet, load_labels
+from segiou.report.image_table import EXAMPLES
 from segiou.report.page import count, plural
 from segiou.report.wording import cell
 
@@ -16,10 +17,8 @@ if TYPE_CHECKING:
     from segiou.report.report import Report
     from segiou.runs.run import Run
 
-__all__ = ["EXAMPLES", "Making", "PageOptions", "making"]
+__all__ = ["Making", "PageOptions", "making"]
 
-#: Images in the gallery of a page, unless another number is asked for.
-EXAMPLES = 24
 _SKIPPED_SHOWN = 50
 
 

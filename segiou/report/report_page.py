@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from segiou._support.files import write_whole
 from segiou.analysis.bootstrapping import bootstrap
@@ -16,12 +19,11 @@ from segiou.analysis.imbalance import explain
 from segiou.labels.label_set import LabelSet
 from segiou.metrics.per_image import image_means, worst_mean
 from segiou.metrics.ratio import Floats
-from segiou.report.gallery import Gallery, Reader, gallery
 from segiou.report.heatmap import confusion_rows, heatmap
+from segiou.report.image_table import EXAMPLES, ImageTable, Source, choose, image_table
 from segiou.report.page import (
-    IGNORED_COLOR,
-    UNASSIGNED_COLOR,
     Bounds,
+    Color,
     Range,
     assemble,
     bounds_of,
@@ -30,7 +32,8 @@ from segiou.report.page import (
     hex_color,
     plural,
 )
-from segiou.report.provenance import EXAMPLES, Making, PageOptions, making
+from segiou.report.pictures import Reader, match_images
+from segiou.report.provenance import Making, PageOptions, making
 from segiou.report.report import ClassRow, Report
 from segiou.report.wording import (
     boundary_lines,
@@ -52,13 +55,18 @@ __all__ = [
     "Distribution",
     "Score",
     "Step",
+    "bins_of",
     "distribution",
-    "gallery_context",
     "gap_steps",
+    "images_context",
     "making_context",
     "render_report",
+    "source_of",
     "write_html",
+    "write_page",
 ]
+
+Ints = NDArray[np.int64]
 
 _BINS = 20
 _DUMBBELLS = 40
@@ -79,14 +87,15 @@ def render_report(
     examples: int = EXAMPLES,
     seed: int = 0,
     read: Reader | None = None,
+    folder: str | Path | None = None,
 ) -> str:
-    """Render a report as one self-contained HTML page.
+    """Render a report as one self-contained HTML page, or as the index of a folder.
 
     Parameters
     ----------
     report : Report
     run : Run, optional
-        The run that the report is of; needed for the gallery and for how to
+        The run that the report is of; needed for the images and for how to
         make it again.
     intervals : iterable of Intervals, optional
         Bootstrap intervals to be drawn, one entry a metric; by default those
@@ -96,15 +105,18 @@ def render_report(
         Its sentences explain pixel accuracy against mean IoU; made from the
         report by default.
     images : str or path, optional
-        Folder of images (photographs, slices) that lie under the masks in the
-        gallery, matched by name as :func:`segiou.report.match_images` says.
+        Folder of images (photographs, slices) that lie under the masks,
+        matched by name as :func:`segiou.report.match_images` says.
     examples : int
-        Images in the gallery, at most; 0 for none.
+        Images with pictures in the page, at most; the others are listed without.
     seed : int
         For the images that are chosen at random.
     read : callable, optional
         Gives the content of a mask file, by its path, where masks lie in an
         archive or at an address.
+    folder : str or path, optional
+        Folder that the page is for. The pictures of all images are written
+        there, as files that the page loads when they are seen.
 
     Returns
     -------
@@ -118,6 +130,8 @@ def render_report(
         If ``images`` is no folder.
     ValueError
         If ``examples`` is negative.
+    OSError
+        If ``folder`` cannot be written.
 
     Examples
     --------
@@ -133,24 +147,25 @@ def render_report(
     labels = LabelSet.from_names(report.class_names) if run is None else run.labels
     colors = class_colors(labels)
     bounds = bounds_of(_intervals(report) if intervals is None else intervals)
-    shown = None
-    if run is not None and examples:
-        shown = gallery(run, colors, images=images, examples=examples, seed=seed, read=read)
-    lines = _class_lines(report, colors, bounds)
+    steps = top_steps(report.next_steps)
+    table = None if run is None else image_table((run,), ("prediction",))
+    first = [id for step in steps for id in step.images]
+    chosen = [] if table is None else choose(table, examples, first, seed)
+    source = source_of(colors, table, images, read, folder)
     context = {
         **_headings(report),
-        **_numbers(report, bounds, lines),
+        **_numbers(report, bounds, _class_lines(report, colors, bounds)),
         **_confusion_context(report),
-        **gallery_context(shown, lines),
+        **images_context(table, source, chosen),
         **making_context([("", making(report, run, PageOptions(str(images or ""), examples)))]),
-        "steps": top_steps(report.next_steps),
+        "steps": steps,
         "boundaries": _boundaries(report),
         "sentences": _explained(report) if imbalance is None else imbalance.sentences(),
     }
     data = {
         "names": list(report.class_names),
         "confusion": _confusion_data(report),
-        "gallery": None if shown is None else shown.payload(),
+        "images": None if table is None else table.payload(source, chosen),
     }
     return assemble("report.html", context, data)
 
@@ -161,11 +176,22 @@ def write_html(path: str | Path, report: Report, **options: Any) -> Path:
     Parameters
     ----------
     path : str or path
+        A file; or a folder, which exists or whose name ends in a slash, for a
+        page ``index.html`` with the pictures of all images in files beside it.
     report : Report
     **options
         As for :func:`render_report`.
     """
-    return write_whole(path, render_report(report, **options))
+    return write_page(path, partial(render_report, report, **options))
+
+
+def write_page(path: str | Path, render: Callable[..., str]) -> Path:
+    """Write what ``render(folder=…)`` gives: one file, or a folder with its index last."""
+    folder = Path(path).expanduser()
+    if not str(path).endswith(("/", os.sep)) and not folder.is_dir():
+        return write_whole(path, render(folder=None))
+    folder.mkdir(exist_ok=True)
+    return write_whole(folder / "index.html", render(folder=folder))
 
 
 def _intervals(report: Report) -> list[Intervals]:
@@ -399,13 +425,19 @@ def distribution(report: Report) -> Distribution | None:
         ("data set", "dataset", report.mean_iou),
     )
     return Distribution(
-        tuple(zip(edges[:-1].tolist(), edges[1:].tolist(), counts.tolist(), strict=True)),
+        bins_of(counts, edges),
         int(counts.max()),
         tuple(mark for mark in marks if not math.isnan(mark[2])),
         facts,
         int(np.isnan(scores).sum()),
         tuple(defined.tolist()) if defined.size <= _DRAWN else (),
     )
+
+
+def bins_of(counts: Ints, edges: Floats) -> tuple[tuple[float, float, int], ...]:
+    """From, below, and how many of each bin; the last one holds its upper end."""
+    edges[-1] = np.nextafter(edges[-1], np.inf)
+    return tuple(zip(edges[:-1].tolist(), edges[1:].tolist(), counts.tolist(), strict=True))
 
 
 def _confusion_context(report: Report) -> dict[str, Any]:
@@ -454,18 +486,41 @@ def _boundaries(report: Report) -> dict[str, Any] | None:
     }
 
 
-def gallery_context(shown: Gallery | None, lines: list[Any]) -> dict[str, Any]:
-    """What the gallery shows."""
-    pictures = [] if shown is None else [e.pictures for e in shown.examples if e.pictures]
-    return {
-        "gallery": shown,
-        "lines": lines,
-        "class_colors": [] if shown is None else list(map(hex_color, shown.colors)),
-        "ignored_color": hex_color(IGNORED_COLOR),
-        "unassigned_color": hex_color(UNASSIGNED_COLOR),
-        "has_unassigned": True,
-        "shrunk": any(p.width < p.full_width for p in pictures),
-    }
+def source_of(
+    colors: tuple[Color, ...],
+    table: ImageTable | None,
+    images: str | Path | None,
+    read: Reader | None,
+    folder: str | Path | None,
+) -> Source:
+    """Where the pictures of a page come from, and where they go."""
+    match = None
+    if table is not None and images is not None:
+        match = match_images(images, table.runs[0].ids)
+    return Source(colors, match, read, None if folder is None else Path(folder))
+
+
+def images_context(
+    table: ImageTable | None, source: Source, examples: Sequence[int]
+) -> dict[str, Any]:
+    """What the table of images shows."""
+    notes: list[str] = [] if source.match is None else source.match.sentences()
+    if table is not None:
+        listed = plural(len(table.ids), "image")
+        if table.left:
+            which = "worst" if len(table.runs) == 1 else "most different"
+            notes.append(f"The {listed} that are {which} are listed, {count(table.left)} are not.")
+        if table.cut:
+            notes.append(
+                f"Of each image the page holds the {table.kept} largest pairs of classes; smaller "
+                "ones do not lead to it."
+            )
+        if source.folder is None and len(examples) < len(table.ids):
+            notes.append(
+                f"This file holds the pictures of {len(examples)} of {listed}. A folder holds "
+                "all: --html DIR/, or write_html('DIR/', …)."
+            )
+    return {"table": table, "notes": notes, "linked": table is not None}
 
 
 def making_context(makings: Sequence[tuple[str, Making]]) -> dict[str, Any]:

@@ -61,6 +61,10 @@ def column(page, number):
     ]
 
 
+def image_names(page):
+    return page.locator("#image-table .name").all_inner_texts()
+
+
 def names(page):
     return page.locator("#class-table tbody tr:visible .name").all_inner_texts()
 
@@ -71,16 +75,19 @@ def test_hostile_names_are_only_text(report, until):
     assert (
         report.locator("main script, main [onerror], main [onload], main img[src=x]").count() == 0
     )
-    assert FILE.replace("/", "") in report.locator(".example h3").all_inner_texts()
+    assert FILE.replace("/", "") in image_names(report)
     # The choice and the close look take names from the data, by script.
     report.locator("#lens").select_option(label=HOSTILE)
-    assert HOSTILE in report.locator("#lens-row li span:first-child").all_inner_texts()
-    report.locator("[name=gallery-kind][value='']").check(force=True)
-    report.locator("#gallery-class").select_option(label=HOSTILE)
-    until(report, "document.querySelectorAll('[data-painted=\"2\"]').length === 10")
-    assert "alert" not in report.evaluate(
-        "document.querySelector('.class-iou').innerHTML.replaceAll('&lt;script&gt;alert(1)', '')"
+    assert HOSTILE in report.locator("#lens-row li a").all_inner_texts()
+    report.locator("#image-class").select_option(label=HOSTILE)
+    until(report, "document.querySelector('#images-asked b') !== null")
+    assert (
+        report.locator("#images-asked b").inner_text() == f"{HOSTILE}: missed and false positives"
     )
+    report.locator("#image-class").select_option(index=0)
+    report.locator("#image-find").fill("onerror")
+    report.locator("#image-table tbody a").first.click()
+    assert report.locator("#viewer-title").inner_text() == FILE.replace("/", "")
     assert report.evaluate("document.scripts.length") == 2
 
 
@@ -176,65 +183,210 @@ def test_heat_map_reads_the_cell_under_pointer_and_keys(report):
 def test_one_class_is_looked_at_closely(report):
     report.locator("#lens").select_option(label="car")
     first = report.locator("#lens-row li").first
-    assert first.locator("span").first.inner_text() == "car"
+    assert first.locator("a").inner_text() == "car"
     shares = report.locator("#lens-column .of").all_inner_texts()
     total = sum(float(text.split()[0].lstrip("<")) for text in shares)
     assert total == pytest.approx(100, abs=0.5)
 
 
-def canvas_row(page, number):
-    """Colours of the first row of an example's overlay."""
+@pytest.fixture
+def opened(report, until):
+    """Opens images of the report by the address, and waits for the pictures."""
+
+    def open_at(address):
+        report.evaluate("(hash) => { location.hash = hash; }", address)
+        until(report, f"document.getElementById('viewer').dataset.shown === '{address[1:]}'")
+        return report
+
+    return open_at
+
+
+def canvas_row(page, panel):
+    """Colours of the first row of a panel of the viewer."""
     return page.evaluate(
-        """(id) => {
-            const card = [...document.querySelectorAll(".example")]
-                .find((node) => node.querySelector("h3").textContent === id);
-            const canvas = card.querySelector(".overlay");
+        """(panel) => {
+            const canvas = [...document.querySelectorAll("#viewer-panels figure")]
+                .find((node) => node.textContent === panel).querySelector("canvas");
             const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, 1);
             return [...Array(canvas.width).keys()].map((x) => [...data.slice(4 * x, 4 * x + 3)]);
         }""",
-        f"scene_{number}",
+        panel,
     )
 
 
-def test_overlay_shows_what_is_right_and_wrong(report, until):
-    report.locator("[name=gallery-kind][value='']").check(force=True)
-    until(report, "document.querySelectorAll('[data-painted=all]').length === 10")
-    right = PAPER
-    assert canvas_row(report, 9) == [right, WRONG, WRONG, IGNORED, right, right, WRONG, right]
-    report.locator("#gallery-class").select_option(label="car")
-    until(report, "document.querySelectorAll('[data-painted=\"1\"]').length === 10")
-    assert canvas_row(report, 9) == [PAPER, FN, FP, IGNORED, TP, PAPER, PAPER, PAPER]
-    assert report.locator("#overlay-key span").count() == 3
-    # On an image the ground shows through, in grey.
-    ground = canvas_row(report, 0)
-    assert [120, 120, 120] in ground
+ANYTHING = {
+    "#image=scene_9": [PAPER, WRONG, WRONG, IGNORED, PAPER, PAPER, WRONG, PAPER],
+    "#c=car&image=scene_9": [PAPER, FN, FP, IGNORED, TP, PAPER, PAPER, PAPER],
+    "#t=car&p=road&image=scene_9": [PAPER, WRONG, PAPER, IGNORED, *[PAPER] * 4],
+    "#t=car&p=car&image=scene_9": [*[PAPER] * 3, IGNORED, TP, *[PAPER] * 3],
+    "#t=car&image=scene_9": [PAPER, FN, PAPER, IGNORED, *[PAPER] * 4],
+    "#p=car&image=scene_9": [PAPER, PAPER, FP, IGNORED, *[PAPER] * 4],
+}
 
 
-def test_gallery_is_chosen_from_ordered_and_opened(report, until):
-    cards = report.locator(".example:visible")
-    assert cards.count() == 5
-    assert set(report.locator(".example:visible .kind").all_inner_texts()) == {"worst"}
-    report.locator("[name=gallery-kind][value=best]").check(force=True)
-    assert set(report.locator(".example:visible .kind").all_inner_texts()) == {"best"}
-    report.locator("#gallery-class").select_option(label="bus")
-    assert "bus is not in this image" in cards.first.inner_text()
-    report.locator("#gallery-class").select_option(label="car")
-    report.locator("#gallery-sort").check()
-    ious = [
-        percentage(t) for t in report.locator(".example:visible .class-iou b").all_inner_texts()
+@pytest.mark.parametrize("address", ANYTHING)
+def test_viewer_shows_exactly_the_pixels_that_are_asked_for(opened, address):
+    page = opened(address)
+    assert canvas_row(page, "difference") == ANYTHING[address]
+    assert len({tuple(color) for color in canvas_row(page, "truth")}) == 5
+
+
+def test_on_an_image_the_ground_shows_through_as_far_as_is_wanted(opened):
+    page = opened("#image=scene_0")
+    assert page.locator("#viewer-panels figcaption").all_inner_texts() == [
+        *("image", "truth", "prediction", "difference")
     ]
-    assert ious == sorted(ious)
-    title = cards.first.locator("h3").inner_text()
-    cards.first.locator(".open").press("Enter")
-    viewer = report.locator("#viewer")
-    assert viewer.is_visible()
-    assert report.locator("#viewer-title").inner_text() == title
-    report.keyboard.press("ArrowRight")
-    assert report.locator("#viewer-title").inner_text() == cards.nth(1).locator("h3").inner_text()
-    report.locator("#viewer-panels canvas").hover()
-    until(report, "document.getElementById('viewer-readout').textContent.startsWith('truth: ')")
+    assert canvas_row(page, "image") == [[100, 100, 100]] * 8
+    # Nothing is wrong in it, and grey lies between 40 and 244.
+    assert canvas_row(page, "difference") == [[120, 120, 120]] * 8
+    page.locator("#viewer-opacity").fill("0")
+    assert canvas_row(page, "truth") == [[120, 120, 120]] * 8
+
+
+def pixels_of(page):
+    texts = page.locator("#image-table tbody tr td:last-child").all_inner_texts()
+    return [int(text.replace("\N{NARROW NO-BREAK SPACE}", "")) for text in texts]
+
+
+def test_a_cell_leads_to_its_images_and_back(report, until):
+    assert len(image_names(report)) == 10
+    report.get_by_label("by truth").press("Tab")
+    heat = report.locator("#heat-map")
+    heat.focus()
+    for key in ("ArrowDown", "ArrowDown", "ArrowLeft"):
+        heat.press(key)
+    assert report.locator("#heat-readout").inner_text().startswith("car predicted as road")
+    heat.press("Enter")
+    until(report, "location.hash === '#t=car&p=road'")
+    asked = report.locator("#images-asked")
+    until(report, "document.getElementById('images-asked').textContent.startsWith('car pred')")
+    matrix = "JSON.parse(document.getElementById('data').textContent).confusion.matrix"
+    pixels = pixels_of(report)
+    assert sum(pixels) == report.evaluate(f"{matrix}[1][0]")
+    assert pixels == sorted(pixels, reverse=True)
+    assert min(pixels) > 0
+    # Keys alone go on: down to the next image, Enter to see it large, Escape back.
+    assert report.evaluate("document.activeElement.id") == "image-rows"
+    second = image_names(report)[1] if len(pixels) > 1 else image_names(report)[0]
+    report.keyboard.press("ArrowDown")
+    until(report, f"document.getElementById('viewer-title').textContent === {json.dumps(second)}")
+    report.keyboard.press("Enter")
+    assert report.evaluate("document.getElementById('viewer').matches(':modal')")
     report.keyboard.press("Escape")
-    assert viewer.is_hidden()
+    until(report, "!document.getElementById('viewer').matches(':modal')")
+    report.get_by_role("link", name="all images").click()
+    until(report, "location.hash === '#images'")
+    assert len(image_names(report)) == 10
+    report.go_back()
+    until(report, "document.getElementById('images-asked').textContent.startsWith('car pred')")
+    assert f"image={second}" in report.url
+    report.go_back()
+    until(report, "location.hash === ''")
+    assert asked.inner_text() == "10 of 10 images"
+    report.go_forward()
+    until(report, "document.getElementById('images-asked').textContent.startsWith('car pred')")
+
+
+def test_a_click_on_the_matrix_leads_to_the_images(report, until):
+    cell = report.evaluate(
+        """() => {
+            const map = document.getElementById("heat-map");
+            map.scrollIntoView();
+            const place = new DOMPoint(1.5 * (600 / 5), 0.5 * (600 / 5));
+            const { x, y } = place.matrixTransform(map.getScreenCTM());
+            return [x, y];
+        }"""
+    )
+    report.mouse.click(*cell)
+    until(report, "location.hash === '#t=road&p=car'")
+
+
+@pytest.mark.parametrize(
+    ("section", "link", "asked"),
+    [
+        (".next-steps", "a", "predicted as"),
+        ("#class-table", "a.name >> nth=1", "car: missed and false positives"),
+        ("#confusion-table", "a.name >> nth=0", "predicted as"),
+        (".histogram", "a >> nth=0", "mean IoU"),
+        ("#lens-row", "a >> nth=0", ""),
+        ("#class-key", "a >> nth=0", "missed and false positives"),
+    ],
+)
+def test_everything_leads_to_images(report, until, section, link, asked):
+    until(report, "document.querySelectorAll('#class-key a').length > 0")
+    report.locator(f"{section} {link}").first.press("Enter")
+    until(report, "document.querySelector('#images-asked b') !== null")
+    assert asked in report.locator("#images-asked b").inner_text()
+    assert len(image_names(report)) > 0
+
+
+def test_every_bar_leads_to_as_many_images_as_it_says(report, until):
+    links = report.locator(".histogram a")
+    total = 0
+    for link in links.all():
+        number = int(link.get_attribute("aria-label").rpartition(": ")[2].split()[0])
+        link.press("Enter")
+        until(report, f"location.hash === {json.dumps(link.get_attribute('href'))}")
+        assert len(image_names(report)) == number
+        total += number
+    assert total == 10
+
+
+def test_address_opens_the_page_where_it_was_sent_from(new_page, report_url, until):
+    page = new_page()
+    page.goto(f"{report_url}#c=car&image=scene_9")
+    until(page, "document.getElementById('viewer').dataset.shown === 'c=car&image=scene_9'")
+    assert page.locator("#image-class").input_value() == "car"
+    assert page.evaluate("document.getElementById('image-list').getBoundingClientRect().top < 400")
+
+
+def test_images_are_sorted_and_found(report):
+    button = report.locator("#image-table thead").get_by_role("button", name="Mean IoU")
+    for direction in (1, -1):
+        button.click()
+        shown = report.locator("#image-table tbody td:nth-child(2)").all_inner_texts()
+        values = [percentage(text) for text in shown]
+        assert values == sorted(values, reverse=direction < 0)
+    assert report.locator("#image-table [aria-sort]").get_attribute("aria-sort") == "descending"
+    report.locator("#image-find").fill("SCENE_9")
+    assert image_names(report) == ["scene_9"]
+    report.locator("#image-find").fill("nothing like it")
+    assert image_names(report) == []
+    assert report.locator("#viewer").is_hidden()
+
+
+def test_viewer_zooms_flips_and_reads(opened, until):
+    page = opened("#image=scene_0")
+    holder = page.locator("#viewer-panels")
+    holder.focus()
+    scale = "parseInt(document.getElementById('zoom-reset').textContent)"
+    page.keyboard.press("+")
+    assert page.locator("#zoom-reset").inner_text() == "150 %"
+    canvas = page.locator("#viewer-panels canvas").first
+    left = "document.querySelector('#viewer-panels canvas').getBoundingClientRect().left"
+    before = page.evaluate(left)
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate(left) < before
+    assert page.locator("#viewer-title").inner_text() == "scene_0"
+    page.keyboard.press("0")
+    canvas.hover()
+    page.mouse.wheel(0, -300)
+    until(page, f"{scale} > 200")
+    until(page, "document.getElementById('viewer-readout').textContent.startsWith('truth: ')")
+    holder.dblclick()
+    assert page.locator("#zoom-reset").inner_text() == "100 %"
+    shown = page.locator("#viewer-panels figure:visible figcaption")
+    order = []
+    for _ in range(5):
+        page.keyboard.press("f")
+        order += shown.all_inner_texts()
+    assert order == ["image", "truth", "prediction", "difference", "image"]
+    page.keyboard.press("3")
+    assert shown.all_inner_texts() == ["prediction"]
+    page.keyboard.press("e")
+    assert page.evaluate("document.getElementById('viewer').matches(':modal')")
+    page.keyboard.press("ArrowLeft")
+    until(page, "document.getElementById('viewer-title').textContent !== 'scene_0'")
 
 
 def test_page_without_script_still_shows_its_numbers(new_page, report_url):
@@ -245,12 +397,15 @@ def test_page_without_script_still_shows_its_numbers(new_page, report_url):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_serious(new_page, report_url, accessibility_faults, scheme):
+def test_axe_finds_nothing(new_page, report_url, accessibility_faults, until, scheme):
     page = new_page(color_scheme=scheme)
     page.goto(report_url)
     page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
     assert accessibility_faults(page) == []
-    page.locator(".open").first.click()
+    page.evaluate("location.hash = '#c=car&image=scene_0'")
+    until(page, "document.querySelectorAll('#viewer-panels canvas').length === 4")
+    assert accessibility_faults(page) == []
+    page.locator("#viewer-enlarge").click()
     assert accessibility_faults(page) == []
 
 

@@ -61,29 +61,39 @@ def test_classes_are_sorted_and_filtered(comparison):
 def first_row(page):
     return page.evaluate(
         """() => {
-            const card = [...document.querySelectorAll(".example")]
-                .find((node) => node.querySelector("h3").textContent === "scene_0");
-            const canvas = card.querySelector(".overlay");
+            const canvas = [...document.querySelectorAll("#viewer-panels canvas")].at(-1);
             const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, 1);
             return [...Array(canvas.width).keys()].map((x) => [...data.slice(4 * x, 4 * x + 3)]);
         }"""
     )
 
 
-def test_overlay_tells_which_of_the_two_is_right(comparison, until):
-    comparison.locator("[name=gallery-kind][value='']").check(force=True)
-    painted = "document.querySelector('.example:not(.gone) .overlay').dataset.painted"
-    until(comparison, f"{painted} === 'all'")
-    until(comparison, "document.querySelectorAll('[data-painted=all]').length >= 5")
-    assert first_row(comparison) == [PAPER, ONLY_SECOND, ONLY_FIRST, NEITHER, IGNORED, ONLY_FIRST]
-    comparison.locator("#gallery-class").select_option(label="car")
-    until(comparison, "document.querySelectorAll('[data-painted=all]').length === 0")
-    # Of car: at the last pixel only the second answers it, wrongly.
-    expected = [PAPER, ONLY_SECOND, ONLY_FIRST, NEITHER, IGNORED, ONLY_FIRST]
-    assert first_row(comparison) == expected
-    comparison.locator("#gallery-class").select_option(label="road")
-    until(comparison, "document.querySelectorAll('[data-painted=\"1\"]').length === 0")
-    assert first_row(comparison) == [BOTH, ONLY_SECOND, ONLY_FIRST, NEITHER, IGNORED, PAPER]
+#: Of car, the second model alone predicts it at the last pixel, wrongly.
+BY_QUESTION = {
+    "#image=scene_0": [PAPER, ONLY_SECOND, ONLY_FIRST, NEITHER, IGNORED, ONLY_FIRST],
+    "#c=car&image=scene_0": [PAPER, ONLY_SECOND, ONLY_FIRST, NEITHER, IGNORED, ONLY_FIRST],
+    "#c=road&image=scene_0": [BOTH, ONLY_SECOND, ONLY_FIRST, NEITHER, IGNORED, PAPER],
+    # Pixels of both, and of one model alone, in its colour.
+    "#t=car&p=road&image=scene_0": [PAPER, PAPER, ONLY_FIRST, NEITHER, IGNORED, PAPER],
+    "#t=road&p=road&image=scene_0": [BOTH, ONLY_SECOND, PAPER, PAPER, IGNORED, PAPER],
+}
+
+
+@pytest.mark.parametrize("address", BY_QUESTION)
+def test_difference_tells_which_of_the_two_is_right(comparison, until, address):
+    comparison.evaluate("(hash) => { location.hash = hash; }", address)
+    until(comparison, f"document.getElementById('viewer').dataset.shown === '{address[1:]}'")
+    assert first_row(comparison) == BY_QUESTION[address]
+
+
+def test_images_that_differ_most_come_first(comparison):
+    texts = comparison.locator("#image-table tbody td:nth-child(4)").all_inner_texts()
+    differences = [abs(float(text.replace("−", "-"))) for text in texts]
+    assert differences == sorted(differences, reverse=True)
+    heads = comparison.locator("#image-table thead button").all_inner_texts()
+    assert heads == [
+        *("Image", "first", "second", "Difference", "first: wrong pixels", "second: wrong pixels")
+    ]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -1,5 +1,6 @@
 """The report's page as text: one strict file, whatever the names and the numbers are."""
 
+import json
 import re
 import shlex
 import shutil
@@ -15,6 +16,7 @@ from segiou.boundary.boundary_options import BoundaryOptions
 from segiou.cli.inputs import job_of
 from segiou.cli.parsers import parse
 from segiou.masks.sources import open_source
+from segiou.report import image_table
 from segiou.report.report_page import render_report, write_html
 
 HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "</style>", "{{ 7*7 }}"]
@@ -30,6 +32,17 @@ def folders(tmp_path):
 
 def score(folders, names=("a", "b", "c", "d"), **options):
     return score_pairs(folders, labels=segiou.LabelSet.from_names(names), **options)
+
+
+def data_of(page):
+    """What the script of the page works with."""
+    return json.loads(re.search(r'id="data">(.*?)</script>', page, re.S).group(1))
+
+
+def pictures_of(page):
+    """The pictures in the page, by the name of their image."""
+    found = data_of(page)["images"]
+    return {found["ids"][int(i)]: picture for i, picture in found["pictures"].items()}
 
 
 def text_of(page):
@@ -58,6 +71,7 @@ def test_hostile_names_stay_text(folders):
     assert "<img src=x" not in page
     for name in HOSTILE:
         assert name in text_of(page)
+    assert data_of(page)["names"] == HOSTILE
 
 
 def test_numbers_are_those_of_the_report(folders):
@@ -95,25 +109,24 @@ def test_page_stays_small_for_19_classes_and_24_images(tmp_path):
     write_masks(tmp_path / "images", images)
     run = segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=19)
     page = run.to_html(images=tmp_path / "images")
-    assert page.count('class="under"') == 24
+    assert all(picture["image"] for picture in pictures_of(page).values())
+    assert len(pictures_of(page)) == 24
     assert len(page.encode()) < 1_500_000
 
 
 def test_gone_files_are_said(folders):
     run = score(folders)
     (folders / "pred" / "00.png").unlink()
-    text = text_of(run.to_html())
-    assert f"No pictures: {folders}/pred/00.png: does not exist" in text
-    assert run.to_html().count('class="mask"') == 8
+    pictures = pictures_of(run.to_html())
+    assert pictures["00"] == {"problem": f"No pictures: {folders}/pred/00.png: does not exist"}
+    assert [len(pictures[f"0{i}"]["masks"]) for i in range(1, 5)] == [2] * 4
 
 
 def test_images_are_found_by_name_and_their_absence_said(folders):
     write_masks(folders / "images", {"01": np.zeros((12, 18, 3), np.uint8)})
     run = score(folders)
     page = run.to_html(images=folders / "images")
-    # Where an image has no file there is no empty panel.
-    assert page.count('class="under"') == 1
-    assert (page.count('class="panels panels-4"'), page.count('class="panels panels-3"')) == (1, 4)
+    assert [id for id, picture in pictures_of(page).items() if picture["image"]] == ["01"]
     assert "1 of 5 images have a file in" in text_of(page)
     assert "such as 01.png of 01; no file for 4, such as 00." in text_of(page)
     (folders / "others").mkdir()
@@ -126,7 +139,7 @@ def test_a_damaged_image_is_said(folders):
     (folders / "images").mkdir()
     (folders / "images" / "01.jpg").write_bytes(b"\xff\xd8\xff no image")
     page = score(folders).to_html(images=folders / "images")
-    assert "01.jpg cannot be shown" in text_of(page)
+    assert "01.jpg cannot be shown" in pictures_of(page)["01"]["problem"]
 
 
 def test_without_a_run_there_is_a_page_all_the_same():
@@ -134,7 +147,7 @@ def test_without_a_run_there_is_a_page_all_the_same():
     text = text_of(matrix.report(title="held out").to_html())
     assert "held out" in text
     assert "How to make it again" not in text
-    assert "Gallery" not in text
+    assert "Table of images" not in text
 
 
 def test_overlapping_channels_have_no_confusions():
@@ -148,21 +161,24 @@ def test_overlapping_channels_have_no_confusions():
 
 def test_arrays_have_scores_but_no_pictures():
     run = segiou.score([[[0, 1]], [[1, 1]]], [[[0, 1]], [[0, 1]]], labels=2)
-    assert "it was scored from arrays, not from files" in text_of(run.to_html())
+    assert "it was scored from arrays" in pictures_of(run.to_html())["1"]["problem"]
 
 
 def test_nothing_counted_gives_a_page():
     page = segiou.ConfusionMatrix(["road", "car"]).report().to_html()
     assert "over 0 of 2 classes" in text_of(page)
     run = segiou.score([[[9, 9]]], [[[0, 0]]], labels=2, ignore=9)
-    assert "There is no image with a score to show." in text_of(run.to_html())
+    assert data_of(run.to_html())["images"]["scores"] == [[None]]
 
 
 def test_examples_must_not_be_negative(folders):
     run = score(folders)
     with pytest.raises(ValueError, match="at least 0, got -1"):
         run.to_html(examples=-1)
-    assert 'id="gallery"' not in run.to_html(examples=0)
+    page = run.to_html(examples=2)
+    assert len(pictures_of(page)) == 2
+    assert "This file holds the pictures of 2 of 5 images." in text_of(page)
+    assert pictures_of(run.to_html(examples=0)) == {}
 
 
 def test_many_classes_keep_their_names_and_colors():
@@ -228,20 +244,64 @@ def test_write_html_writes_the_page(folders):
     assert path.read_text(encoding="utf-8") == render_report(run.report(), run=run)
 
 
+def test_a_folder_has_the_pictures_of_all_images_beside_its_page(folders):
+    run = score(folders)
+    path = write_html(f"{folders}/page/", run.report(), run=run, examples=1)
+    assert path == folders / "page" / "index.html"
+    page = path.read_text(encoding="utf-8")
+    assert pictures_of(page) == {}
+    assert "'strict-dynamic'" in unescape(page[: page.index("<title>")])
+    assert "This file holds" not in text_of(page)
+    scripts = sorted(path.name for path in (folders / "page" / "pictures").iterdir())
+    assert scripts == [f"{i}.js" for i in range(5)]
+    call = (folders / "page" / "pictures" / "2.js").read_text(encoding="utf-8")
+    assert re.fullmatch(r'segiouPicture\(2, "02", \{.*\}\);\n', call)
+    # A folder that exists needs no slash.
+    assert write_html(folders / "page", run.report(), run=run) == path
+
+
+def test_data_hold_the_pairs_of_classes_of_every_image(folders):
+    run = score(folders)
+    (cells,) = data_of(run.to_html())["images"]["cells"]
+    steps, pixels = iter(cells["steps"]), iter(cells["pixels"])
+    for image, size in zip(run, cells["sizes"], strict=True):
+        assert np.cumsum([next(steps) for _ in range(size)]).tolist() == image.cells.tolist()
+        assert [next(pixels) for _ in range(size)] == image.values.tolist()
+
+
+def test_of_too_many_pairs_the_largest_are_kept(folders, monkeypatch):
+    monkeypatch.setattr(image_table, "_CELLS", 15)
+    run = score(folders)
+    page = run.to_html()
+    (cells,) = data_of(page)["images"]["cells"]
+    assert cells["sizes"] == [3] * 5
+    kept = [sorted(image.values.tolist())[-3:] for image in run]
+    assert [sorted(cells["pixels"][3 * i : 3 * i + 3]) for i in range(5)] == kept
+    assert "the 3 largest pairs of classes" in text_of(page)
+
+
+def test_of_too_many_images_the_worst_are_listed(folders, monkeypatch):
+    monkeypatch.setattr(image_table, "LISTED", 2)
+    run = score(folders)
+    page = run.to_html()
+    assert data_of(page)["images"]["ids"] == sorted(row["id"] for row in run.worst(2))
+    assert "The 2 images that are worst are listed, 3 are not." in text_of(page)
+
+
 def test_masks_in_an_archive_are_shown(folders):
     shutil.make_archive(str(folders / "pred"), "zip", folders / "pred")
     labels = segiou.LabelSet.numbered(4)
     run = segiou.score_folder(folders / "truth", folders / "pred.zip", labels=labels)
     page = run.to_html(read=lambda path: open_source(path).read(path)[0])
-    assert page.count('class="mask"') == 10
-    assert "No pictures" not in page
+    assert [len(picture["masks"]) for picture in pictures_of(page).values()] == [2] * 5
 
 
 def test_nothing_is_read_where_reading_fails(folders):
     def unplugged(path):
         raise ConnectionError("the network is gone")
 
-    assert "the network is gone" in text_of(score(folders).to_html(read=unplugged))
+    pictures = pictures_of(score(folders).to_html(read=unplugged))
+    assert all("the network is gone" in picture["problem"] for picture in pictures.values())
 
 
 def test_boundaries_have_a_section_where_they_were_measured():

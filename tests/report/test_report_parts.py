@@ -11,19 +11,20 @@ from PIL import Image
 import segiou
 from segiou.counting.counts import Tally
 from segiou.labels.class_options import ClassOptions
-from segiou.report.gallery import (
+from segiou.report.heatmap import confusion_rows, heatmap
+from segiou.report.image_table import ImageTable, choose
+from segiou.report.page import class_colors
+from segiou.report.pictures import (
     Masks,
     PictureError,
-    choose,
     fitted,
     mask_png,
     match_images,
     read_image,
     read_indices,
 )
-from segiou.report.heatmap import confusion_rows, heatmap
-from segiou.report.page import class_colors
 from segiou.report.report_page import distribution, gap_steps
+from segiou.runs.image_counts import Columns, ImageCount
 
 
 def decoded(uri):
@@ -51,10 +52,10 @@ def test_pictures_shrink_until_they_fit():
     rng = np.random.default_rng(0)
     mask = rng.integers(0, 5, (300, 600)).astype(np.uint16)
     colors = class_colors(segiou.LabelSet.numbered(5))
-    masks = Masks((mask, mask), (600, 300))
+    masks = Masks((mask[::2, ::2], mask[::2, ::2]), (600, 300))
     large, _ = fitted(masks, colors, None, 10_000_000)
     small, _ = fitted(masks, colors, None, 20_000)
-    assert (large.width, large.full_width) == (480, 600)
+    assert (large.width, large.full_width) == (300, 600)
     assert small.size <= 20_000 < large.size
     assert small.height == small.width // 2
 
@@ -128,6 +129,13 @@ def test_images_are_read_at_a_size(tmp_path):
         read_image(tmp_path / "text.jpg", (8, 6))
 
 
+def table_of(*scores):
+    """A table whose images are named by their places."""
+    images = [ImageCount(str(i), np.zeros(0, int), np.zeros(0, int)) for i in range(len(scores[0]))]
+    arrays = tuple(np.array(values, dtype=float) for values in scores)
+    return ImageTable(scores, ("",) * len(scores), arrays, (Columns.of(images),) * len(scores), 0)
+
+
 @settings(max_examples=40)
 @given(
     scores=st.lists(st.one_of(st.floats(0, 1), st.just(float("nan"))), max_size=40),
@@ -135,17 +143,24 @@ def test_images_are_read_at_a_size(tmp_path):
     seed=st.integers(0, 3),
 )
 def test_choice_takes_the_worst_and_the_best(scores, number, seed):
-    array = np.array(scores, dtype=float)
-    chosen = choose(array, number, seed)
-    defined = int((~np.isnan(array)).sum())
-    assert len(chosen) == min(number, defined)
-    assert len({i for i, _ in chosen}) == len(chosen)
-    values = [array[i] for i, _ in chosen]
-    assert values == sorted(values)
-    worst = [array[i] for i, kind in chosen if kind == "worst"]
-    if worst:
-        assert max(worst) <= np.sort(array[~np.isnan(array)])[len(worst) - 1]
-    assert chosen == choose(array, number, seed)
+    chosen = choose(table_of(scores), number, (), seed)
+    defined = sorted(value for value in scores if value == value)
+    assert len(set(chosen)) == len(chosen) == min(number, len(defined))
+    values = sorted(scores[i] for i in chosen)
+    # In turn two of the worst, one of the best and one at random: some of them may be the same.
+    assert values[: number // 4] == defined[: number // 4]
+    if number >= 4 and values:
+        assert values[-1] == defined[-1]
+    assert chosen == choose(table_of(scores), number, (), seed)
+
+
+def test_choice_takes_half_of_the_images_that_come_first():
+    scores = [0.5, 0.1, 0.9, 0.3, 0.8, 0.7]
+    assert choose(table_of(scores), 4, ["5", "4", "0", "gone"], 0) == [1, 2, 4, 5]
+
+
+def test_choice_of_two_models_takes_where_they_differ_most():
+    assert choose(table_of([0.5, 0.4, 0.9, 0.2], [0.6, 0.1, 0.9, float("nan")]), 2, (), 0) == [0, 1]
 
 
 TALLY = Tally.of_matrix(

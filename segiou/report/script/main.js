@@ -30,7 +30,6 @@ buildTheme();
 all("table.sortable").forEach(buildTable);
 all(".table-tools[data-table]").forEach(buildFilter);
 if (data.confusion) matrix.build();
-gallery.build();
-viewer.build();
+if (data.images) images.build();
 buildCopying();
 buildPrinting();

@@ -20,6 +20,7 @@ const matrix = {
     this.map.addEventListener("pointermove", (event) => this.point(event));
     this.map.addEventListener("pointerdown", (event) => this.point(event));
     this.map.addEventListener("keydown", (event) => this.walk(event));
+    if (data.images) this.map.addEventListener("click", () => this.follow());
     byId("lens").addEventListener("change", (event) => this.look(event.target.value));
     byId("lens").value = data.confusion.lens ?? "";
     this.look(byId("lens").value);
@@ -41,7 +42,17 @@ const matrix = {
     if (t >= 0 && p >= 0 && t < this.rows.length && p < this.columns.length) this.show(t, p);
   },
 
+  // To the images that have the pixels of a cell.
+  follow() {
+    if (this.at) location.hash = this.address(...this.at);
+  },
+
+  address(t, p) {
+    return address.of({ t: this.names[t], p: this.columns[p] });
+  },
+
   walk(event) {
+    if (event.key === "Enter" && data.images) this.follow();
     const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
     if (!(event.key in step)) return;
     event.preventDefault();
@@ -79,14 +90,15 @@ const matrix = {
       html("div", {}, `${percent(pixels / this.rowSums[t])} of what is ${truth}`),
       html("div", {}, `${percent(pixels / this.columnSums[p])} of what was predicted as ${pred}`),
     );
+    if (data.images && pixels) readout.append(html("a", { href: this.address(t, p) }, "see the images (Enter)"));
   },
 
   look(value) {
     byId("lens-lists").hidden = value === "";
     if (value === "") return;
     const index = Number(value);
-    const row = this.rows[index].map((n, p) => [this.columns[p], n, p === index]);
-    const column = this.rows.map((cells, t) => [this.names[t], cells[index], t === index]);
+    const row = this.rows[index].map((n, p) => [this.columns[p], n, p === index, this.address(index, p)]);
+    const column = this.rows.map((cells, t) => [this.names[t], cells[index], t === index, this.address(t, index)]);
     this.list(byId("lens-row"), row, this.rowSums[index]);
     this.list(byId("lens-column"), column, this.columnSums[index]);
   },
@@ -97,12 +109,13 @@ const matrix = {
     const rest = filled.slice(8).reduce((total, [, n]) => total + n, 0);
     if (rest) shown.push([filled.length === 9 ? "1 other" : `${filled.length - 8} others`, rest, false]);
     target.replaceChildren();
-    for (const [name, n, right] of shown) {
+    for (const [name, n, right, href] of shown) {
       const line = html("li");
       const track = svg("svg", { "aria-hidden": "true" });
       const kind = right ? "right" : "wrong";
       track.append(svg("rect", { class: `bar ${kind}`, width: `${(100 * n) / sum}%`, height: "100%" }));
-      line.append(html("span", {}, name), track, html("span", { class: "of" }, percent(n / sum)));
+      const named = data.images && href ? html("a", { href }, name) : html("span", {}, name);
+      line.append(named, track, html("span", { class: "of" }, percent(n / sum)));
       target.append(line);
     }
     if (!shown.length) target.append(html("li", {}, "nothing"));

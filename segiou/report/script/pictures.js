@@ -1,4 +1,4 @@
-// Masks from their pictures back to class indices, and overlays of what is correct and wrong.
+// Masks from their pictures back to class indices, and what is drawn of them.
 
 // Fixed colours, whatever the theme: they lie on images.
 const OVERLAY = {
@@ -12,42 +12,57 @@ const OVERLAY = {
   ignored: [176, 176, 176],
   paper: [238, 236, 230],
 };
-const COVER = 0.72;
 
 // What a pixel can be, for one model and for two; the order is that of the key.
-const KINDS_OF_ONE = [
-  ["tp", "found (TP)"],
-  ["fn", "missed (FN)"],
-  ["fp", "false positive (FP)"],
-];
-const KINDS_OF_ALL = [["wrong", "wrong"]];
-
-function kindsOf(models, one) {
-  if (models.length === 1) return one ? KINDS_OF_ONE : KINDS_OF_ALL;
+function kindsOf(models, question) {
+  const { t, p, c } = question;
+  const pair = t !== null || p !== null;
+  if (models.length === 1) {
+    if (c !== null) return [["tp", "found (TP)"], ["fn", "missed (FN)"], ["fp", "false positive (FP)"]];
+    return [[kindOfError(question), pair ? question.text : "wrong"]];
+  }
+  const [a, b] = models;
+  if (pair && t !== p) return [["second", `only ${a}`], ["first", `only ${b}`], ["neither", "both"]];
+  if (pair) return [["tp", "both correct"], ["first", `only ${a} correct`], ["second", `only ${b} correct`]];
   return [
-    ...(one ? [["tp", "both correct"]] : []),
-    ["first", `only ${models[0]} correct`],
-    ["second", `only ${models[1]} correct`],
+    ...(c === null ? [] : [["tp", "both correct"]]),
+    ["first", `only ${a} correct`],
+    ["second", `only ${b} correct`],
     ["neither", "both wrong"],
   ];
 }
 
+function kindOfError({ t, p }) {
+  if (t !== null && t === p) return "tp";
+  if (t !== null && p === null) return "fn";
+  return p !== null && t === null ? "fp" : "wrong";
+}
+
 // Gives the kind of a pixel, or "" for one that has nothing to do with the question.
-function kindOfOne(t, p, chosen) {
-  if (chosen === null) return t === p ? "" : "wrong";
-  if (t === chosen) return p === chosen ? "tp" : "fn";
-  return p === chosen ? "fp" : "";
+function kindOfOne(truth, pred, question) {
+  const { c } = question;
+  if (c === null) return question.holds(truth, pred) ? kindOfError(question) : "";
+  if (truth === c) return pred === c ? "tp" : "fn";
+  return pred === c ? "fp" : "";
 }
 
-function kindOfTwo(t, a, b, chosen) {
-  if (chosen !== null && t !== chosen && a !== chosen && b !== chosen) return "";
-  const right = (p) => (chosen === null ? p === t : (p === chosen) === (t === chosen));
-  if (right(a)) return right(b) ? (chosen === null ? "" : "tp") : "first";
-  return right(b) ? "second" : "neither";
+function kindOfTwo(truth, a, b, question) {
+  const { t, p, c } = question;
+  const [first, second] = [question.holds(truth, a), question.holds(truth, b)];
+  if (t !== null && t === p) return first ? (second ? "tp" : "first") : second ? "second" : "";
+  if (first) return second ? "neither" : "second";
+  if (second) return "first";
+  return c !== null && truth === c ? "tp" : "";
 }
 
-async function pixelsOf(image) {
-  await image.decode();
+const loaded = (source) => {
+  const image = new Image();
+  image.src = source;
+  return image.decode().then(() => image);
+};
+
+async function pixelsOf(source) {
+  const image = await loaded(source);
   const canvas = document.createElement("canvas");
   canvas.width = image.naturalWidth;
   canvas.height = image.naturalHeight;
@@ -56,53 +71,117 @@ async function pixelsOf(image) {
   return context.getImageData(0, 0, canvas.width, canvas.height).data;
 }
 
-async function indicesOf(image, table) {
-  const pixels = await pixelsOf(image);
+async function indicesOf(source) {
+  const pixels = await pixelsOf(source);
   const indices = new Uint16Array(pixels.length / 4);
   for (let i = 0; i < indices.length; i += 1) {
     const packed = (pixels[4 * i] << 16) | (pixels[4 * i + 1] << 8) | pixels[4 * i + 2];
-    indices[i] = table.get(packed);
+    indices[i] = pictures.table.get(packed);
   }
   return indices;
 }
 
-function colorTable(colors) {
-  return new Map(colors.map((color, index) => [Number.parseInt(color.slice(1), 16), index]));
-}
+const channelsOf = (color) => [1, 3, 5].map((at) => Number.parseInt(color.slice(at, at + 2), 16));
 
-// The image in grey, or plain paper where there is none.
-async function groundOf(image, length) {
-  const grey = new Uint8ClampedArray(length);
-  if (!image) return null;
-  const pixels = await pixelsOf(image);
-  for (let i = 0; i < length; i += 1) {
-    const [r, g, b] = [pixels[4 * i], pixels[4 * i + 1], pixels[4 * i + 2]];
-    grey[i] = 40 + 0.8 * (0.299 * r + 0.587 * g + 0.114 * b);
-  }
-  return grey;
-}
+// Pictures are in the page, or in scripts beside it: a page from disk may read no other file.
+const pictures = {
+  most: 40,
 
-function paint(canvas, picture, chosen) {
-  const { truth, preds, ground, ignored } = picture;
-  const context = canvas.getContext("2d", { willReadFrequently: true });
-  const image = context.createImageData(canvas.width, canvas.height);
-  const out = image.data;
-  for (let i = 0; i < truth.length; i += 1) {
-    const t = truth[i];
-    let kind = "ignored";
-    if (t !== ignored) {
-      kind =
-        preds.length === 1
-          ? kindOfOne(t, preds[0][i], chosen)
-          : kindOfTwo(t, preds[0][i], preds[1][i], chosen);
+  build({ colors, pictures: within, folder, ids }) {
+    this.colors = colors.map(channelsOf);
+    this.table = new Map(colors.map((color, index) => [Number.parseInt(color.slice(1), 16), index]));
+    this.ignored = colors.length - 2;
+    [this.within, this.folder, this.ids] = [within, folder, ids];
+    this.read = new Map();
+    this.waiting = new Map();
+    globalThis.segiouPicture = (number, id, picture) => this.waiting.get(number)?.(id, picture);
+  },
+
+  // What is known of an image's pictures without reading any.
+  has(number) {
+    return this.folder !== "" || number in this.within;
+  },
+
+  of(number) {
+    let found = this.read.get(number);
+    this.read.delete(number);
+    found ??= this.source(number).then(decoded);
+    this.read.set(number, found);
+    if (this.read.size > this.most) this.read.delete(this.read.keys().next().value);
+    return found;
+  },
+
+  source(number) {
+    if (this.folder === "") {
+      const none = { problem: "This file does not hold the pictures of this image." };
+      return Promise.resolve(this.within[number] ?? none);
     }
-    const color = OVERLAY[kind];
+    return new Promise((resolve) => {
+      const script = document.createElement("script");
+      const done = (picture) => {
+        this.waiting.delete(number);
+        script.remove();
+        resolve(picture);
+      };
+      this.waiting.set(number, (id, picture) =>
+        done(id === this.ids[number] ? picture : { problem: "The picture beside the page is of another report." }),
+      );
+      script.addEventListener("error", () => done({ problem: `${script.src} is not there.` }));
+      script.src = `${this.folder}/${number}.js`;
+      document.head.append(script);
+    });
+  },
+};
+
+// Reads a picture whole: class indices, and the image in colour and in grey.
+async function decoded(found) {
+  if (!found.masks) return { problem: found.problem };
+  const [truth, ...preds] = await Promise.all(found.masks.map(indicesOf));
+  const picture = { ...found, truth, preds, photo: null, grey: null };
+  if (found.image) {
+    picture.photo = await pixelsOf(found.image);
+    picture.grey = new Uint8ClampedArray(truth.length);
+    for (let i = 0; i < truth.length; i += 1) {
+      const [r, g, b] = [picture.photo[4 * i], picture.photo[4 * i + 1], picture.photo[4 * i + 2]];
+      picture.grey[i] = 40 + 0.8 * (0.299 * r + 0.587 * g + 0.114 * b);
+    }
+  }
+  return picture;
+}
+
+// Draws one reading of a plane: "image", "truth", the number of a model, or "difference".
+function paint(canvas, plane, content, question, opacity) {
+  [canvas.width, canvas.height] = [plane.width, plane.height];
+  const context = canvas.getContext("2d", { willReadFrequently: true });
+  const image = context.createImageData(plane.width, plane.height);
+  const out = image.data;
+  const colorAt = colorsOf(plane, content, question);
+  const { grey, photo } = plane;
+  const cover = grey ? opacity : 1;
+  for (let i = 0; i < plane.truth.length; i += 1) {
+    const color = colorAt(i);
     for (let channel = 0; channel < 3; channel += 1) {
-      const under = ground ? ground[i] : OVERLAY.paper[channel];
-      const cover = color ? (ground ? COVER : 1) : 0;
-      out[4 * i + channel] = Math.round(cover * (color?.[channel] ?? 0) + (1 - cover) * under);
+      let under = OVERLAY.paper[channel];
+      if (grey) under = content === "image" ? photo[4 * i + channel] : grey[i];
+      out[4 * i + channel] = color ? cover * color[channel] + (1 - cover) * under : under;
     }
     out[4 * i + 3] = 255;
   }
   context.putImageData(image, 0, 0);
+}
+
+// Which colour lies on a pixel, if any.
+function colorsOf({ truth, preds }, content, question) {
+  const { colors, ignored } = pictures;
+  if (content === "image") return () => null;
+  if (content === "truth") return (i) => colors[truth[i]];
+  if (content !== "difference") return (i) => colors[preds[content][i]];
+  // A prediction of no class has the index of unassigned pixels in pictures, and C in questions.
+  const known = (index) => (index > ignored ? ignored : index);
+  return (i) => {
+    if (truth[i] === ignored) return OVERLAY.ignored;
+    const [a, b] = preds.map((pred) => known(pred[i]));
+    const kind = b === undefined ? kindOfOne(truth[i], a, question) : kindOfTwo(truth[i], a, b, question);
+    return OVERLAY[kind];
+  };
 }

@@ -1,67 +1,176 @@
-// One image of the gallery, large, with what the truth and the predictions say under the pointer.
+// One image: its pictures side by side or one at a time, within the page or as large as the window.
 
 const viewer = {
   build() {
     this.dialog = byId("viewer");
-    if (!this.dialog) return;
-    for (const card of gallery.cards) {
-      card.node.querySelector(".open")?.addEventListener("click", () => this.open(card));
-      // The button is what keyboards reach; the pictures are only larger targets.
-      for (const image of all("img", card.node)) {
-        image.addEventListener("click", () => this.open(card));
+    this.holder = byId("viewer-panels");
+    this.models = data.images.models;
+    this.number = null;
+    this.front = 0;
+    this.dialog.setAttribute("open", "");
+    panels.build(this.holder);
+    const on = (id, use) => byId(id).addEventListener("click", use);
+    on("viewer-previous", () => images.walk(-1));
+    on("viewer-next", () => images.walk(1));
+    on("viewer-enlarge", () => this.enlarge(!this.large));
+    on("zoom-in", () => panels.zoom(1.5));
+    on("zoom-out", () => panels.zoom(1 / 1.5));
+    on("zoom-reset", () => panels.reset());
+    byId("viewer-mode").addEventListener("change", () => this.arrange());
+    byId("viewer-opacity").addEventListener("input", () => this.draw());
+    this.dialog.addEventListener("keydown", (event) => this.key(event));
+    this.dialog.addEventListener("close", () => this.dialog.open || this.enlarge(false));
+    this.holder.addEventListener("pointermove", (event) => this.point(event));
+    addEventListener("resize", () => this.frames && this.arrange());
+  },
+
+  get large() {
+    return this.dialog.matches(":modal");
+  },
+
+  enlarge(large) {
+    if (large !== this.large) this.dialog.close();
+    if (large && !this.large) this.dialog.showModal();
+    if (!large) this.dialog.setAttribute("open", "");
+    byId("viewer-enlarge").textContent = large ? "Close" : "Enlarge";
+    byId("viewer-enlarge").focus({ preventScroll: true });
+    if (this.frames) this.arrange();
+  },
+
+  get flipping() {
+    return this.dialog.querySelector("[name=viewer-mode]:checked").value === "one";
+  },
+
+  async show(number, question) {
+    const moved = number !== this.number;
+    [this.number, this.question] = [number, question];
+    byId("viewer-title").textContent = images.ids[number];
+    byId("viewer-facts").textContent = images.factsOf(number);
+    this.drawKey();
+    const picture = await pictures.of(number);
+    if (this.number !== number || this.question !== question) return;
+    if (moved) panels.reset();
+    this.picture = picture;
+    byId("viewer-problem").textContent = picture.problem;
+    byId("opacity-field").hidden = !picture.grey;
+    this.planes = picture.truth ? [picture] : [];
+    this.fill();
+  },
+
+  get contents() {
+    const shown = [["truth", "truth"], ...this.models.map((name, m) => [m, name]), ["difference", "difference"]];
+    return this.picture.grey ? [["image", "image"], ...shown] : shown;
+  },
+
+  fill() {
+    this.holder.replaceChildren();
+    this.frames = [];
+    for (const plane of this.planes) {
+      for (const [content, name] of this.contents) {
+        const figure = html("figure");
+        const frame = html("div", { class: "frame" });
+        const canvas = html("canvas", { role: "img", "aria-label": `${name} of ${images.ids[this.number]}` });
+        frame.append(canvas);
+        figure.append(frame, html("figcaption", {}, name));
+        this.holder.append(figure);
+        this.frames.push({ figure, canvas, plane, content });
       }
     }
-    byId("viewer-close").addEventListener("click", () => this.dialog.close());
-    byId("viewer-previous").addEventListener("click", () => this.turn(-1));
-    byId("viewer-next").addEventListener("click", () => this.turn(1));
-    this.dialog.addEventListener("keydown", (event) => {
-      if (event.key === "ArrowLeft") this.turn(-1);
-      if (event.key === "ArrowRight") this.turn(1);
-    });
-    this.dialog.addEventListener("click", (event) => {
-      if (event.target === this.dialog) this.dialog.close();
-    });
-    byId("viewer-panels").addEventListener("pointermove", (event) => this.point(event));
-  },
-
-  open(card) {
-    this.show(card);
-    this.dialog.showModal();
-  },
-
-  turn(step) {
-    const cards = gallery.ordered.filter((card) => card.canvas && gallery.shown.includes(card));
-    const place = cards.indexOf(this.card) + step;
-    this.show(cards[(place + cards.length) % cards.length]);
-  },
-
-  show(card) {
-    this.card = card;
-    byId("viewer-title").textContent = card.info.id;
-    const panels = byId("viewer-panels");
-    panels.replaceChildren();
-    for (const figure of all(".panels figure", card.node)) {
-      const copy = html("figure");
-      const image = figure.querySelector("img");
-      const shown = image ? image.cloneNode() : card.canvas.cloneNode();
-      copy.append(shown, html("figcaption", {}, figure.querySelector("figcaption").textContent));
-      panels.append(copy);
-      if (!image) card.picture.then((picture) => paint(shown, picture, gallery.chosen));
-    }
+    this.draw();
+    this.arrange();
     byId("viewer-readout").textContent = "Point at a picture to read its labels.";
+    this.dialog.dataset.shown = address.of({ ...images.state, image: images.ids[this.number] }).slice(1);
   },
 
-  async point(event) {
-    const shown = event.target;
-    if (!shown.matches("img, canvas")) return;
-    const { width, height } = this.card.canvas;
-    const box = shown.getBoundingClientRect();
-    const x = Math.min(Math.floor(((event.clientX - box.left) / box.width) * width), width - 1);
-    const y = Math.min(Math.floor(((event.clientY - box.top) / box.height) * height), height - 1);
-    const { truth, preds } = await this.card.picture;
-    const place = y * width + x;
-    const name = (index) => data.names[index] ?? (index === gallery.ignored ? "ignored" : "no class");
-    const said = preds.map((pred, m) => `${gallery.models[m]}: ${name(pred[place])}`);
-    byId("viewer-readout").textContent = [`truth: ${name(truth[place])}`, ...said].join(" · ");
+  draw() {
+    const opacity = byId("viewer-opacity").value / 100;
+    for (const { canvas, plane, content } of this.frames) {
+      paint(canvas, plane, content, this.question, opacity);
+    }
+    panels.apply();
+  },
+
+  // As many in a row as makes them largest in the room that there is.
+  arrange() {
+    const one = this.flipping;
+    const number = one ? 1 : this.frames.length;
+    this.front %= Math.max(this.frames.length, 1);
+    this.frames.forEach(({ figure }, place) => {
+      figure.hidden = one && place !== this.front;
+    });
+    if (!number) return;
+    const [gap, caption] = [10, 24];
+    const others = [...this.dialog.children].filter((node) => node !== this.holder);
+    const taken = others.reduce((sum, node) => sum + node.offsetHeight + gap, 0);
+    const [wide, high] = [this.holder.clientWidth, Math.max(innerHeight - taken - (this.large ? 50 : 90), 260)];
+    const aspect = Math.max(...this.planes.map((plane) => plane.width / plane.height));
+    const widthOf = (columns) => {
+      const rows = Math.ceil(number / columns);
+      const free = (high - (rows - 1) * gap) / rows - caption;
+      return Math.min((wide - (columns - 1) * gap) / columns, free * aspect);
+    };
+    const columns = Array.from({ length: number }, (_, k) => k + 1);
+    const best = columns.reduce((a, b) => (widthOf(b) > widthOf(a) ? b : a));
+    this.holder.style.gridTemplateColumns = `repeat(${best}, ${Math.floor(Math.max(widthOf(best), 80))}px)`;
+  },
+
+  flip(place) {
+    if (!this.flipping) this.dialog.querySelector("[value=one]").checked = true;
+    this.front = place < this.frames.length ? place : 0;
+    this.arrange();
+    say(this.frames[this.front].figure.textContent);
+  },
+
+  key(event) {
+    if (event.target.matches("input:not([type=radio])") || event.altKey || event.ctrlKey || event.metaKey) return;
+    const { key } = event;
+    const letter = key.toLowerCase();
+    if (event.target.matches("input") && key.startsWith("Arrow")) return;
+    if (panels.key(key)) event.preventDefault();
+    else if (key === "ArrowLeft") images.walk(-1);
+    else if (key === "ArrowRight") images.walk(1);
+    else if (letter === "f") this.flip(this.flipping ? this.front + 1 : 0);
+    else if (letter === "e") this.enlarge(!this.large);
+    else if (/^[1-9]$/.test(key)) this.flip(key - 1);
+  },
+
+  drawKey() {
+    const key = byId("overlay-key");
+    key.replaceChildren();
+    for (const [kind, text] of kindsOf(this.models, this.question)) {
+      key.append(keyEntry(`rgb(${OVERLAY[kind].join(" ")})`, text));
+    }
+    const classes = byId("class-key");
+    classes.replaceChildren();
+    for (const index of images.classesOf(this.number)) {
+      const link = html("a", { href: address.of({ c: className(index), image: images.ids[this.number] }) });
+      const color = data.images.colors[index < data.names.length ? index : index + 1];
+      link.append(...keyEntry(color, className(index)).childNodes);
+      const entry = html("li");
+      entry.append(link);
+      classes.append(entry);
+    }
+  },
+
+  point(event) {
+    const place = panels.placeOf(event);
+    const frame = this.frames?.find(({ canvas }) => event.target.contains(canvas) || event.target === canvas);
+    if (!place || !frame) return;
+    const { width, height, truth, preds } = frame.plane;
+    const { scale, x, y } = panels.view;
+    const at = (part, offset, length) =>
+      Math.min(Math.max(Math.floor(((part - offset) / scale) * length), 0), length - 1);
+    const pixel = at(place[1], y, height) * width + at(place[0], x, width);
+    const name = (index) => (index === pictures.ignored ? "ignored" : className(index));
+    const said = preds.map((pred, m) => `${this.models[m]}: ${name(pred[pixel])}`);
+    byId("viewer-readout").textContent = [`truth: ${name(truth[pixel])}`, ...said].join(" · ");
   },
 };
+
+function keyEntry(fill, text) {
+  const entry = html("span");
+  const swatch = svg("svg", { class: "swatch", "aria-hidden": "true" });
+  swatch.append(svg("rect", { width: "100%", height: "100%", rx: 3, fill }));
+  entry.append(swatch, text);
+  return entry;
+}

@@ -1,48 +1,33 @@
-"""The gallery of a page: images chosen, their files found, pictures made within a budget."""
+"""The pictures of an image: its masks read as class indices, its file found, both encoded."""
 
 from __future__ import annotations
 
 import base64
 import io
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, UnidentifiedImageError
 
-from segiou import metrics
-from segiou._support.text import listed, plain
+from segiou._support.text import listed
 from segiou.counting.encoding import Encoding, ValueCodes
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
 from segiou.masks.read import MaskError, from_bytes, read_mask, to_labels
-from segiou.metrics.per_image import image_means
-from segiou.metrics.ratio import Floats
-from segiou.report.page import Color, hex_color
-
-if TYPE_CHECKING:
-    from segiou.runs.image_counts import ImageCount
-    from segiou.runs.run import Run
+from segiou.report.page import Color
 
 __all__ = [
-    "GALLERY_BYTES",
-    "LARGEST",
-    "Example",
-    "Gallery",
     "ImageMatch",
     "Indices",
     "Masks",
     "PictureError",
     "Pictures",
     "Reader",
-    "choose",
-    "comparison_gallery",
     "fitted",
-    "gallery",
     "grey_png",
     "mask_png",
     "match_images",
@@ -52,16 +37,14 @@ __all__ = [
     "resized",
 ]
 
-#: Pixels across of the largest picture in a page.
-LARGEST = 480
-#: Widths tried from the first on, until the pictures of an example fit its part of the page.
-_WIDTHS = (LARGEST, 400, 320, 256, 208, 160, 128, 96)
+#: Widths tried one after the other, until the pictures of an image fit its part of the page.
+_WIDTHS = (400, 320, 256, 208, 160, 128, 96)
 _QUALITY = 80
 
 
 @dataclass(frozen=True, slots=True)
 class Pictures:
-    """The pictures of one example as data URIs, all of one size.
+    """The pictures of one image as data URIs, all of one size.
 
     Attributes
     ----------
@@ -88,28 +71,14 @@ class Pictures:
 
 
 def fitted(
-    masks: Masks, colors: Sequence[Color], image: Path | None, budget: int
+    masks: Masks, colors: Sequence[Color], image: Path | None, room: int | None
 ) -> tuple[Pictures, str]:
-    """Encode the pictures of an example as large as the budget allows.
-
-    Parameters
-    ----------
-    masks : Masks
-    colors : sequence of colour
-    image : path, optional
-    budget : int
-        Characters that they may take; at the smallest size they are taken as
-        they come.
-
-    Returns
-    -------
-    pictures : Pictures
-    problem : str
-        Why the image cannot be shown.
-    """
-    for size in dict.fromkeys(reduced_size(masks.full_size, width) for width in _WIDTHS):
+    """Encode pictures in ``room`` characters, or the smallest; and why the image is not shown."""
+    width = masks.arrays[0].shape[1]
+    sizes = [reduced_size(masks.full_size, w) for w in (width, *_WIDTHS) if w <= width]
+    for size in dict.fromkeys(sizes):
         pictures, problem = _encoded(masks, colors, image, size)
-        if pictures.size <= budget:
+        if room is None or pictures.size <= room:
             break
     return pictures, problem
 
@@ -193,7 +162,10 @@ class _Side:
 
 
 def read_indices(
-    truth: str, preds: Sequence[tuple[str, ClassOptions]], read: Reader | None = None
+    truth: str,
+    preds: Sequence[tuple[str, ClassOptions]],
+    read: Reader | None = None,
+    largest: int = 480,
 ) -> Masks:
     """Read masks as class indices, predictions at the truth's size.
 
@@ -206,6 +178,8 @@ def read_indices(
         first one's options say what the truth means.
     read : callable, optional
         Gives the content of a file that is not on this machine's disk.
+    largest : int
+        Pixels across, at most.
 
     Raises
     ------
@@ -222,7 +196,7 @@ def read_indices(
         values = _values(side, read)
         if not arrays:
             full_size = (values.shape[1], values.shape[0])
-            size = reduced_size(full_size, LARGEST)
+            size = reduced_size(full_size, largest)
         arrays.append(_coded(resized(values, size), side.codes, first.num_classes))
     return Masks(tuple(arrays), full_size)
 
@@ -382,221 +356,3 @@ def read_image(path: Path, size: tuple[int, int]) -> Image.Image:
     ) as error:
         msg = f"{path} cannot be shown: {error}"
         raise PictureError(msg) from error
-
-
-#: Characters that all pictures of a page may take; the page as a whole stays below 1.5 MB.
-GALLERY_BYTES = 1_150_000
-KINDS = ("worst", "best", "random")
-
-
-@dataclass(frozen=True, slots=True)
-class Example:
-    """An image of the gallery.
-
-    Attributes
-    ----------
-    number : int
-        Its place in the page.
-    id : str
-    kind : str
-        Why it was chosen.
-    scores : tuple of float
-        Mean IoU over the classes in it, one a model.
-    class_ious : tuple of tuple of float
-        IoU of each class, one tuple a model.
-    pictures : Pictures or None
-    problem : str
-        Why there are no pictures, or the image cannot be shown.
-    """
-
-    number: int
-    id: str
-    kind: str
-    scores: tuple[float, ...]
-    class_ious: tuple[tuple[float, ...], ...]
-    pictures: Pictures | None
-    problem: str
-
-
-@dataclass(frozen=True, slots=True)
-class Gallery:
-    """The examples and what they show.
-
-    Attributes
-    ----------
-    examples : tuple of Example
-    kinds : tuple of (str, int)
-        What there is to choose from, with how many.
-    models : tuple of str
-        Whose predictions are shown.
-    colors : tuple of colour
-        Of the classes, of ignored and of unassigned pixels.
-    notes : tuple of str
-        Which images have no file in the folder that was given.
-    """
-
-    examples: tuple[Example, ...]
-    kinds: tuple[tuple[str, int], ...]
-    models: tuple[str, ...]
-    colors: tuple[Color, ...]
-    notes: tuple[str, ...]
-
-    def payload(self) -> dict[str, Any]:
-        """What the script needs to know about the examples."""
-        return {
-            "models": list(self.models),
-            "colors": [hex_color(color) for color in self.colors],
-            "examples": [
-                {
-                    "id": e.id,
-                    "kind": e.kind,
-                    "scores": plain(e.scores),
-                    "ious": plain(e.class_ious),
-                }
-                for e in self.examples
-            ],
-        }
-
-
-def choose(scores: Floats, number: int, seed: int) -> list[tuple[int, str]]:
-    """Choose images: half of them the worst, a quarter the best, the rest at random.
-
-    Parameters
-    ----------
-    scores : ndarray of float, shape (N,)
-        NaN is never chosen.
-    number : int
-        How many at most.
-    seed : int
-
-    Returns
-    -------
-    list of (int, str)
-        Index and why, in the order of the scores.
-
-    Examples
-    --------
-    >>> choose(np.array([0.9, 0.1, float("nan"), 0.5, 0.7]), 3, seed=0)
-    [(1, 'worst'), (3, 'worst'), (0, 'random')]
-    """
-    order = [i for i in np.argsort(scores, kind="stable").tolist() if not np.isnan(scores[i])]
-    number = min(number, len(order))
-    worst, best = math.ceil(number / 2), number // 4
-    kinds = dict.fromkeys(order[:worst], "worst")
-    kinds |= dict.fromkeys(order[len(order) - best :], "best") if best else {}
-    rest = [i for i in order if i not in kinds]
-    left = number - len(kinds)
-    if left:
-        drawn = np.random.default_rng(seed).choice(len(rest), left, replace=False)
-        kinds |= dict.fromkeys((rest[i] for i in drawn.tolist()), "random")
-    return [(i, kinds[i]) for i in order if i in kinds]
-
-
-def gallery(
-    run: Run,
-    colors: Sequence[Color],
-    *,
-    images: str | Path | None,
-    examples: int,
-    seed: int,
-    read: Reader | None = None,
-) -> Gallery:
-    """Collect examples of one run.
-
-    Parameters
-    ----------
-    run : Run
-    colors : sequence of colour
-    images : path, optional
-        Folder of the images that lie under the masks.
-    examples : int
-        How many at most.
-    seed : int
-        For those at random.
-    read : callable, optional
-        Gives the content of a mask file that is not on this machine's disk.
-    """
-    counts = run.counts
-    scores = image_means(counts, include=run.include)
-    chosen = choose(scores, examples, seed)
-    return _collected((run,), ("prediction",), colors, (images, read), chosen, KINDS)
-
-
-def comparison_gallery(
-    runs: tuple[Run, Run],
-    names: tuple[str, str],
-    colors: Sequence[Color],
-    *,
-    images: str | Path | None,
-    examples: int,
-    read: Reader | None = None,
-) -> Gallery:
-    """Collect the images on which two runs of the same images differ most."""
-    means = [image_means(r.counts, include=r.include) for r in runs]
-    difference = means[1] - means[0]
-    order = [i for i in np.argsort(difference, kind="stable").tolist() if difference[i]]
-    order = [i for i in order if not np.isnan(difference[i])]
-    half = examples // 2
-    worse = [i for i in order[:half] if difference[i] < 0]
-    better = [i for i in order[::-1][: examples - half] if difference[i] > 0]
-    kinds = (f"{names[0]} is better", f"{names[1]} is better")
-    chosen = [(i, kinds[0]) for i in worse] + [(i, kinds[1]) for i in better]
-    return _collected(runs, names, colors, (images, read), chosen, kinds)
-
-
-def _collected(
-    runs: tuple[Run, ...],
-    models: tuple[str, ...],
-    colors: Sequence[Color],
-    files: tuple[str | Path | None, Reader | None],
-    chosen: list[tuple[int, str]],
-    kinds: tuple[str, ...],
-) -> Gallery:
-    images, read = files
-    match = None if images is None else match_images(images, runs[0].ids)
-    ious = [metrics.iou(run.counts) for run in runs]
-    means = [image_means(run.counts, include=run.include) for run in runs]
-    budget = GALLERY_BYTES // max(1, len(chosen))
-    images_of = [_picked(run, {index for index, _ in chosen}) for run in runs]
-    found = []
-    for number, (index, kind) in enumerate(chosen):
-        shown = tuple(picked[index] for picked in images_of)
-        preds = [(image.pred, run.options) for image, run in zip(shown, runs, strict=True)]
-        image = None if match is None else match.files.get(shown[0].id)
-        pictures, problem = _pictures((shown[0].truth, preds, read), colors, image, budget)
-        found.append(
-            Example(
-                number,
-                shown[0].id,
-                kind,
-                tuple(float(m[index]) for m in means),
-                tuple(tuple(v[index].tolist()) for v in ious),
-                pictures,
-                problem,
-            )
-        )
-    return Gallery(
-        tuple(found),
-        tuple((k, sum(e.kind == k for e in found)) for k in kinds),
-        models,
-        tuple(colors),
-        () if match is None else tuple(match.sentences()),
-    )
-
-
-def _picked(run: Run, indices: set[int]) -> dict[int, ImageCount]:
-    """Some images by index; the others are not kept, since a run may be larger than memory."""
-    return {i: image for i, image in enumerate(run) if i in indices}
-
-
-def _pictures(
-    files: tuple[str, Sequence[tuple[str, ClassOptions]], Reader | None],
-    colors: Sequence[Color],
-    image: Path | None,
-    budget: int,
-) -> tuple[Pictures | None, str]:
-    try:
-        masks = read_indices(*files)
-    except PictureError as error:
-        return None, str(error)
-    return fitted(masks, colors, image, budget)

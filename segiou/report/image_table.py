@@ -1,0 +1,210 @@
+"""The images of one or two runs as a page lists them: scores, pairs of classes, pictures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou._support.files import write_whole
+from segiou._support.text import plain
+from segiou.metrics.per_image import image_means
+from segiou.metrics.ratio import Floats
+from segiou.report.page import Color, hex_color
+from segiou.report.pictures import ImageMatch, PictureError, Reader, fitted, read_indices
+from segiou.runs.image_counts import Columns
+
+if TYPE_CHECKING:
+    from segiou.runs.run import Run
+
+__all__ = ["EXAMPLES", "ImageTable", "Source", "choose", "image_table"]
+
+Ints = NDArray[np.int64]
+
+#: Images with pictures in a page of one file, unless another number is asked for.
+EXAMPLES = 100
+#: Images that a page lists, and cells of their confusion matrices that it holds, at most.
+LISTED = 10_000
+_CELLS = 750_000
+#: Characters of all pictures in a page of one file, and of those of one image.
+_ALL_PICTURES = 4_800_000
+_ONE_IMAGE = 48_000
+#: Pixels across of pictures that are in the page, and of those in files of their own.
+_WIDTH_WITHIN, _WIDTH_BESIDE = 480, 1024
+_AT_ONCE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where the pictures of a page come from, and where they go."""
+
+    colors: tuple[Color, ...]
+    match: ImageMatch | None
+    read: Reader | None
+    #: The folder of the page, where pictures are files beside it.
+    folder: Path | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ImageTable:
+    """The images that a page lists.
+
+    Attributes
+    ----------
+    runs : tuple of Run
+        One, or two of the same images.
+    models : tuple of str
+        Whose predictions they are.
+    scores : tuple of ndarray of float, shape (N,)
+        Mean IoU of each image, one array a run.
+    columns : tuple of Columns
+        Counts and files of the images.
+    left : int
+        Images that are not listed.
+    """
+
+    runs: tuple[Run, ...]
+    models: tuple[str, ...]
+    scores: tuple[Floats, ...]
+    columns: tuple[Columns, ...]
+    left: int
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Their names."""
+        return self.columns[0].ids
+
+    @property
+    def kept(self) -> int:
+        """Pairs of classes that a page can hold of each image."""
+        return max(1, _CELLS // max(1, len(self.ids) * len(self.runs)))
+
+    @property
+    def cut(self) -> bool:
+        """Whether an image has more pairs than that."""
+        return any(int(c.sizes.max(initial=0)) > self.kept for c in self.columns)
+
+    def payload(self, source: Source, examples: Sequence[int]) -> dict[str, Any]:
+        """What the script needs; pictures of ``examples``, or all in files beside the page."""
+        within: dict[str, Any] = {}
+        if source.folder is None:
+            room = min(_ONE_IMAGE, _ALL_PICTURES // max(1, len(examples)))
+            pictures = self._pictures(source, examples, room, _WIDTH_WITHIN)
+            within = {str(i): picture for i, picture in zip(examples, pictures, strict=True)}
+        else:
+            self._write(source, source.folder / "pictures")
+        return {
+            "models": list(self.models),
+            "colors": [hex_color(color) for color in source.colors],
+            "ids": list(self.ids),
+            "scores": plain(self.scores),
+            "cells": [_packed(columns, self.kept) for columns in self.columns],
+            "pictures": within,
+            "folder": "" if source.folder is None else "pictures",
+        }
+
+    def _write(self, source: Source, folder: Path) -> None:
+        """A script for each image: a page from disk may run scripts, and read no other file."""
+        folder.mkdir(parents=True, exist_ok=True)
+        every = range(len(self.ids))
+        pictures = self._pictures(source, every, None, _WIDTH_BESIDE)
+        for i, picture in zip(every, pictures, strict=True):
+            call = f"segiouPicture({i}, {json.dumps(self.ids[i])}, {json.dumps(picture)});\n"
+            write_whole(folder / f"{i}.js", call)
+
+    def _pictures(
+        self, source: Source, indices: Sequence[int], room: int | None, width: int
+    ) -> Iterator[dict[str, Any]]:
+        def made(index: int) -> dict[str, Any]:
+            return self._picture(source, index, room, width)
+
+        with ThreadPoolExecutor() as pool:
+            for start in range(0, len(indices), _AT_ONCE):
+                yield from pool.map(made, indices[start : start + _AT_ONCE])
+
+    def _picture(self, source: Source, index: int, room: int | None, width: int) -> dict[str, Any]:
+        files = [columns.files[index] for columns in self.columns]
+        preds = [(file.pred, run.options) for file, run in zip(files, self.runs, strict=True)]
+        image = None if source.match is None else source.match.files.get(self.ids[index])
+        try:
+            masks = read_indices(files[0].truth, preds, source.read, width)
+        except PictureError as error:
+            return {"problem": f"No pictures: {error}"}
+        pictures, problem = fitted(masks, source.colors, image, room)
+        return {**plain(pictures), "problem": problem}
+
+
+def image_table(runs: tuple[Run, ...], models: tuple[str, ...]) -> ImageTable:
+    """The images of a run, or of two; of very many those that are worst, or differ most."""
+    scores = [image_means(run.counts, include=run.include) for run in runs]
+    first = scores[0] if len(runs) == 1 else -np.abs(scores[1] - scores[0])
+    listed = np.sort(np.argsort(first, kind="stable")[:LISTED])
+    return ImageTable(
+        runs,
+        models,
+        tuple(s[listed] for s in scores),
+        tuple(_taken(run, listed) for run in runs),
+        len(first) - len(listed),
+    )
+
+
+def _taken(run: Run, indices: Ints) -> Columns:
+    """Some images by index; the others are not kept, since a run may be larger than memory."""
+    parts, start = [], 0
+    for block in run._images.blocks(boundary=False):
+        inside = indices[(indices >= start) & (indices < start + len(block))]
+        parts.append(block.take((inside - start).tolist()))
+        start += len(block)
+    return Columns.joined(parts)
+
+
+def _packed(columns: Columns, most: int) -> dict[str, list[int]]:
+    """The ``most`` largest cells of each image: how many, steps between their places, pixels."""
+    owner = np.repeat(np.arange(len(columns)), columns.sizes)
+    order = np.lexsort((columns.cells, -columns.values, owner))
+    starts = np.cumsum(columns.sizes) - columns.sizes
+    kept = np.sort(order[np.arange(len(order)) - starts[owner] < most])
+    places, owner = columns.cells[kept], owner[kept]
+    first = np.append(True, owner[1:] != owner[:-1])[: len(owner)]
+    steps = np.where(first, places, np.diff(places, prepend=0))
+    return {
+        "sizes": np.bincount(owner, minlength=len(columns)).tolist(),
+        "steps": steps.tolist(),
+        "pixels": columns.values[kept].tolist(),
+    }
+
+
+def choose(table: ImageTable, number: int, first: Sequence[str], seed: int) -> list[int]:
+    """Choose images whose pictures are in the page.
+
+    Parameters
+    ----------
+    table : ImageTable
+    number : int
+        How many at most.
+    first : sequence of str
+        Ids of images that take up to half of the places.
+    seed : int
+        The other places go to the worst images, to the best and to some at
+        random, in turn; of two runs to those that differ most.
+
+    Returns
+    -------
+    list of int
+        Places in the table, ascending.
+    """
+    place = {id: i for i, id in enumerate(table.ids)}
+    chosen = [place[id] for id in first if id in place][: number // 2]
+    key = table.scores[0] if len(table.runs) == 1 else -abs(table.scores[1] - table.scores[0])
+    order = [i for i in np.argsort(key, kind="stable").tolist() if not np.isnan(key[i])]
+    if len(table.runs) == 1:
+        drawn = np.random.default_rng(seed).permutation(order).tolist()
+        turns = zip(order, order, order[::-1], drawn, strict=True)
+        order = [i for turn in turns for i in turn]
+    return sorted(list(dict.fromkeys([*chosen, *order]))[:number])

@@ -1,0 +1,58 @@
+// The state of the table of images, as it stands in the address: which pixels are asked for, which
+// images, and which image is shown. `#t=fence&p=building&image=0001` can be sent on.
+
+const address = {
+  keys: ["t", "p", "c", "from", "to", "image"],
+
+  // Null where the address is about something else, such as a section.
+  read() {
+    const text = location.hash.slice(1);
+    if (text === "" || text === "images") return {};
+    const given = new URLSearchParams(text);
+    const state = {};
+    for (const key of this.keys) if (given.has(key)) state[key] = given.get(key);
+    return Object.keys(state).length ? state : null;
+  },
+
+  of(state) {
+    const given = this.keys.filter((key) => state[key] !== undefined && state[key] !== null);
+    if (!given.length) return "#images";
+    return `#${new URLSearchParams(given.map((key) => [key, state[key]]))}`;
+  },
+};
+
+const NO_CLASS = "no class";
+
+// The index of a class by its name; of "no class" it is the one after the last.
+function classAt(name) {
+  const index = data.names.indexOf(name);
+  return index < 0 && name === NO_CLASS ? data.names.length : index;
+}
+
+const className = (index) => data.names[index] ?? NO_CLASS;
+
+// What is asked of pixels with truth t and prediction p: one pair of classes, all errors of a truth
+// or of a prediction, one class, or everything that is wrong.
+function questionOf(state) {
+  const [t, p, c] = ["t", "p", "c"].map((key) => (key in state ? classAt(state[key]) : null));
+  if ([t, p, c].includes(-1)) return null;
+  const about = c ?? t ?? p;
+  const question = { t, p, c, about: about === data.names.length ? null : about };
+  if (c !== null) {
+    question.holds = (truth, pred) => (truth === c) !== (pred === c);
+    question.text = `${className(c)}: missed and false positives`;
+  } else if (t !== null && p !== null) {
+    question.holds = (truth, pred) => truth === t && pred === p;
+    question.text = t === p ? `${className(t)}: correct` : `${className(t)} predicted as ${className(p)}`;
+  } else if (t !== null) {
+    question.holds = (truth, pred) => truth === t && pred !== t;
+    question.text = `${className(t)} predicted as anything else`;
+  } else if (p !== null) {
+    question.holds = (truth, pred) => pred === p && truth !== p;
+    question.text = `anything else predicted as ${className(p)}`;
+  } else {
+    question.holds = (truth, pred) => truth !== pred;
+    question.text = "";
+  }
+  return question;
+}

@@ -1,0 +1,337 @@
+// The table of all images: filtered by what is asked, sorted, and drawn only where it is seen.
+
+const images = {
+  height: 60,
+
+  build() {
+    const found = data.images;
+    this.ids = found.ids;
+    this.scores = found.scores;
+    this.models = found.models;
+    this.cells = found.cells.map((packed) => this.unpacked(packed));
+    this.scroller = byId("image-rows");
+    this.body = byId("image-table").tBodies[0];
+    this.spaces = ["", ""].map(() => html("tr", { class: "space", "aria-hidden": "true" }));
+    this.rows = new Map();
+    this.sorting = null;
+    pictures.build(found);
+    viewer.build();
+    this.scroller.addEventListener("scroll", () => this.draw());
+    this.scroller.addEventListener("keydown", (event) => this.key(event));
+    byId("image-find").addEventListener("input", () => {
+      this.list();
+      this.select(0, false);
+    });
+    byId("image-class").addEventListener("change", (event) => {
+      location.hash = address.of({ c: event.target.value || null });
+    });
+    addEventListener("resize", () => this.draw());
+    addEventListener("hashchange", () => this.follow(true));
+    this.follow(location.hash.length > 1, true);
+  },
+
+  // The cells of each image: where they begin, their truth and prediction, their pixels.
+  unpacked({ sizes, steps, pixels }) {
+    const columns = data.names.length + 1;
+    const starts = new Uint32Array(sizes.length + 1);
+    const truth = new Uint16Array(steps.length);
+    const pred = new Uint16Array(steps.length);
+    let at = 0;
+    sizes.forEach((size, i) => {
+      let cell = 0;
+      for (let k = 0; k < size; k += 1, at += 1) {
+        cell += steps[at];
+        truth[at] = Math.floor(cell / columns);
+        pred[at] = cell % columns;
+      }
+      starts[i + 1] = at;
+    });
+    return { starts, truth, pred, pixels };
+  },
+
+  // Takes up what the address says.
+  follow(go, first = false) {
+    const state = address.read() ?? (first ? {} : null);
+    const question = state && questionOf(state);
+    if (!question) return;
+    const asked = JSON.stringify({ ...state, image: undefined });
+    const changed = asked !== this.asked;
+    [this.state, this.asked] = [state, asked];
+    if (changed) {
+      this.question = question;
+      this.count();
+      this.list();
+    }
+    const place = this.order.indexOf(this.ids.indexOf(state.image));
+    this.select(Math.max(place, 0));
+    if (go && address.read() && location.hash !== "#images") this.arrive(changed);
+  },
+
+  arrive(changed) {
+    const box = byId("image-list").getBoundingClientRect();
+    if (box.top < 0 || box.top > innerHeight / 2) byId("image-list").scrollIntoView();
+    if (changed && !viewer.large) this.scroller.focus({ preventScroll: true });
+  },
+
+  // Pixels that the question is about, and the counts of its class, of each image and model.
+  count() {
+    const { question } = this;
+    const { about } = question;
+    this.concerned = this.cells.map(({ starts, truth, pred, pixels }) => {
+      const sums = new Float64Array(this.ids.length);
+      for (let i = 0; i < sums.length; i += 1) {
+        for (let k = starts[i]; k < starts[i + 1]; k += 1) {
+          if (question.holds(truth[k], pred[k])) sums[i] += pixels[k];
+        }
+      }
+      return sums;
+    });
+    this.ious = about === null ? null : this.cells.map((cells) => this.iousOf(cells, about));
+  },
+
+  iousOf({ starts, truth, pred, pixels }, about) {
+    return this.ids.map((_, i) => {
+      let [both, any] = [0, 0];
+      for (let k = starts[i]; k < starts[i + 1]; k += 1) {
+        if (truth[k] !== about && pred[k] !== about) continue;
+        any += pixels[k];
+        if (truth[k] === pred[k]) both += pixels[k];
+      }
+      return any ? both / any : null;
+    });
+  },
+
+  get columns() {
+    const { models, scores, concerned, ious } = this;
+    const two = models.length > 1;
+    const named = (text, m) => (two ? `${models[m]}: ${text}` : text);
+    const columns = [{ key: "image", title: "Image", first: 1, value: (i) => this.ids[i] }];
+    scores.forEach((values, m) =>
+      columns.push({ key: `score${m}`, title: two ? models[m] : "Mean IoU", first: 1, value: (i) => values[i], text: percent }),
+    );
+    if (two) {
+      const value = (i) => this.differenceOf(i);
+      columns.push({ key: "difference", title: "Difference", first: 1, value, text: signedPoints });
+    }
+    ious?.forEach((values, m) => {
+      const title = named(`IoU of ${className(this.question.about)}`, m);
+      columns.push({ key: `iou${m}`, title, first: 1, value: (i) => values[i], text: percent });
+    });
+    concerned.forEach((values, m) => {
+      const title = named(this.filtered ? "pixels" : "wrong pixels", m);
+      columns.push({ key: `pixels${m}`, title, first: -1, value: (i) => values[i], text: grouped });
+    });
+    return columns;
+  },
+
+  get filtered() {
+    return this.question.text !== "";
+  },
+
+  differenceOf(i) {
+    const [a, b] = this.scores.map((values) => values[i]);
+    return a === null || b === null ? null : b - a;
+  },
+
+  // The images that are listed, in their order.
+  list() {
+    const { state, filtered } = this;
+    const name = byId("image-find").value.trim().toLowerCase();
+    const total = (i) => this.concerned.reduce((sum, values) => sum + values[i], 0);
+    const score = (i) => (this.models.length > 1 ? this.differenceOf(i) : this.scores[0][i]);
+    const [from, to] = [state.from, state.to].map((text) => (text === undefined ? null : Number(text)));
+    this.order = this.ids.map((_, i) => i).filter((i) => {
+      // An image that the address names is listed, whatever else it asks for.
+      if (this.ids[i] === state.image) return true;
+      if (filtered && !total(i)) return false;
+      if (from !== null && (score(i) === null || score(i) < from || score(i) >= to)) return false;
+      return !name || this.ids[i].toLowerCase().includes(name);
+    });
+    const columns = this.columns;
+    const sorting = columns.find(({ key }) => key === this.sorting?.key);
+    if (sorting) this.sort(sorting.value, this.sorting.sign);
+    else if (filtered) this.sort(total, -1);
+    else this.sort(this.models.length > 1 ? (i) => -Math.abs(this.differenceOf(i)) : score, 1);
+    this.head(columns);
+    this.describe(total, [from, to]);
+    this.scroller.scrollTop = 0;
+    this.fresh = true;
+    this.draw();
+  },
+
+  // What is undefined comes last either way.
+  sort(value, sign) {
+    const values = new Map(this.order.map((i) => [i, value(i)]));
+    this.order.sort((i, j) => {
+      const [x, y] = [values.get(i), values.get(j)];
+      if (x === null || y === null) return (x === null) - (y === null);
+      return sign * (typeof x === "string" ? collator.compare(x, y) : x - y) || i - j;
+    });
+  },
+
+  head(columns) {
+    const row = byId("image-table").tHead.rows[0];
+    row.replaceChildren();
+    for (const { key, title, first } of columns) {
+      const heading = html("th", { scope: "col", class: key === "image" ? "text" : "number" });
+      const button = html("button", { type: "button", "data-key": key }, title);
+      button.addEventListener("click", () => {
+        const sign = this.sorting?.key === key ? -this.sorting.sign : first;
+        this.sorting = { key, sign };
+        this.list();
+        this.select(0, false);
+        row.querySelector(`[data-key="${key}"]`).focus();
+        say(`Sorted by ${title}, ${sign > 0 ? "ascending" : "descending"}.`);
+      });
+      if (this.sorting?.key === key) {
+        heading.setAttribute("aria-sort", this.sorting.sign > 0 ? "ascending" : "descending");
+      }
+      heading.append(button);
+      row.append(heading);
+    }
+  },
+
+  describe(total, [from, to]) {
+    const target = byId("images-asked");
+    const number = this.order.length;
+    const every = this.ids.length;
+    target.replaceChildren();
+    const parts = [];
+    if (this.filtered) parts.push(this.question.text);
+    if (from !== null) {
+      const name = this.models.length > 1 ? "difference" : "mean IoU";
+      parts.push(`${name} ${(100 * from).toFixed(2)} to ${(100 * to).toFixed(2)}`);
+    }
+    if (parts.length) target.append(html("b", {}, parts.join("; ")), " · ");
+    target.append(`${grouped(number)} of ${grouped(every)} images`);
+    if (this.filtered) target.append(`, ${grouped(this.order.reduce((sum, i) => sum + total(i), 0))} pixels`);
+    if (parts.length) target.append(" · ", html("a", { href: "#images" }, "all images"));
+    const { c } = this.question;
+    byId("image-class").value = c === null ? "" : className(c);
+    say(target.textContent);
+  },
+
+  draw() {
+    const { order, height, scroller } = this;
+    const seen = Math.ceil((scroller.clientHeight || 600) / height);
+    const from = Math.max(Math.floor(scroller.scrollTop / height) - 4, 0);
+    const to = Math.min(from + seen + 8, order.length);
+    if (this.fresh) this.rows.clear();
+    const rows = new Map();
+    for (let place = from; place < to; place += 1) rows.set(place, this.rows.get(place) ?? this.row(place));
+    const [above, below] = this.spaces;
+    above.style.height = `${from * height}px`;
+    below.style.height = `${(order.length - to) * height}px`;
+    if (this.fresh || from !== this.from || to !== this.to) {
+      for (const [place, row] of this.rows) if (!rows.has(place)) row.remove();
+      if (this.fresh) this.body.replaceChildren(above, ...rows.values(), below);
+      else this.insert(rows);
+    }
+    [this.rows, this.from, this.to, this.fresh] = [rows, from, to, false];
+    this.mark();
+    clearTimeout(this.soon);
+    this.soon = setTimeout(() => this.thumbnails(), 60);
+  },
+
+  // Rows that stay keep their place in the document, and with it the focus.
+  insert(rows) {
+    let next = this.spaces[1];
+    for (const row of [...rows.values()].reverse()) {
+      if (row.nextSibling !== next) next.before(row);
+      next = row;
+    }
+  },
+
+  row(place) {
+    const i = this.order[place];
+    const row = html("tr", { "aria-rowindex": place + 2, "data-number": i });
+    for (const { key, value, text } of this.columns) {
+      if (key === "image") {
+        const cell = html("th", { scope: "row" });
+        const link = html("a", { href: address.of({ ...this.state, image: this.ids[i] }) });
+        if (pictures.has(i)) link.append(html("canvas", { class: "thumb", "aria-hidden": "true" }));
+        link.append(html("span", { class: "name" }, this.ids[i]));
+        cell.append(link);
+        row.append(cell);
+      } else {
+        const known = value(i);
+        row.append(html("td", { class: "number" }, known === null ? "–" : text(known)));
+      }
+    }
+    return row;
+  },
+
+  async thumbnails() {
+    const { question } = this;
+    for (const row of this.rows.values()) {
+      const canvas = row.querySelector(".thumb:not([data-painted])");
+      if (!canvas) continue;
+      canvas.dataset.painted = "";
+      const picture = await pictures.of(Number(row.dataset.number));
+      if (question !== this.question) return;
+      if (!picture.truth) continue;
+      const whole = document.createElement("canvas");
+      paint(whole, picture, "difference", question, 0.75);
+      const scale = Math.min(144 / whole.width, 96 / whole.height);
+      [canvas.width, canvas.height] = [whole.width, whole.height].map((n) => Math.max(1, Math.round(n * scale)));
+      canvas.getContext("2d").drawImage(whole, 0, 0, canvas.width, canvas.height);
+    }
+  },
+
+  select(place, scroll = true) {
+    this.place = place;
+    const number = this.order[place];
+    viewer.dialog.hidden = number === undefined;
+    if (number === undefined) return;
+    const [top, room] = [place * this.height, this.scroller.clientHeight - this.height];
+    if (scroll && (top < this.scroller.scrollTop || top > this.scroller.scrollTop + room - this.height)) {
+      this.scroller.scrollTop = top - room / 3;
+    }
+    this.mark();
+    viewer.show(number, this.question);
+  },
+
+  mark() {
+    for (const [place, row] of this.rows) {
+      if (place === this.place) row.setAttribute("aria-current", "true");
+      else row.removeAttribute("aria-current");
+    }
+  },
+
+  // To a neighbour; walking through images leaves no steps behind.
+  walk(step) {
+    const place = Math.min(Math.max(this.place + step, 0), this.order.length - 1);
+    const id = this.ids[this.order[place]];
+    if (id !== undefined) location.replace(address.of({ ...this.state, image: id }));
+  },
+
+  key(event) {
+    const page = Math.max(Math.floor(this.scroller.clientHeight / this.height) - 1, 1);
+    const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity };
+    if (event.target.matches("button") || event.altKey || event.ctrlKey || event.metaKey) return;
+    if (event.key in steps) {
+      event.preventDefault();
+      this.walk(steps[event.key]);
+    } else if (event.key === "Enter" && event.target === this.scroller) {
+      event.preventDefault();
+      viewer.enlarge(true);
+    }
+  },
+
+  factsOf(i) {
+    const own = this.columns.slice(1).map(({ title, value, text }) => [title, value(i), text]);
+    return own.map(([title, known, text]) => `${title} ${known === null ? "–" : text(known)}`).join(" · ");
+  },
+
+  // Classes in the truth or the predictions of an image.
+  classesOf(i) {
+    const found = new Set();
+    for (const { starts, truth, pred } of this.cells) {
+      for (let k = starts[i]; k < starts[i + 1]; k += 1) found.add(truth[k]).add(pred[k]);
+    }
+    return [...found].sort((a, b) => a - b);
+  },
+};
+
+const collator = new Intl.Collator(undefined, { numeric: true });
+const signedPoints = (x) => `${x > 0 ? "+" : x < 0 ? "−" : ""}${Math.abs(100 * x).toFixed(2)}`;
