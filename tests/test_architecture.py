@@ -41,9 +41,13 @@ RANK = {name: rank for rank, name in enumerate(PACKAGES)}
 UPWARD = {
     ("accumulators/channel_counts.py", "ChannelCounts.report", "report"),
     ("accumulators/channel_counts.py", "", "report"),
+    ("accumulators/confusion.py", "ConfusionMatrix.plot", "plots"),
     ("accumulators/confusion.py", "ConfusionMatrix.report", "report"),
     ("accumulators/confusion.py", "", "report"),
     ("analysis/comparison.py", "Comparison._repr_html_", "report"),
+    ("analysis/comparison.py", "Comparison.plot", "plots"),
+    ("report/report.py", "Report.plot", "plots"),
+    ("runs/run.py", "Run.plot", "plots"),
     ("runs/run.py", "Run.report", "report"),
     ("runs/run.py", "", "report"),
     ("scoring/inspection.py", "Inspection.to_text", "report"),

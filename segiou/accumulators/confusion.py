@@ -25,6 +25,8 @@ from segiou.labels.label_set import LabelSet
 from segiou.metrics.protocols import Protocol, load_protocol
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from segiou.report.report import Report
 
 #: Tables of all pairs of classes that there are at once: the counts, and two while adding.
@@ -321,6 +323,27 @@ class ConfusionMatrix(PixelAccumulator):
             groups=self.options.groups,
             title=title,
         )
+
+    def plot(self, kind: str = "confusion_matrix", **options: Any) -> Axes:
+        """Draw a figure; needs matplotlib (``pip install 'segiou[plot]'``).
+
+        Parameters
+        ----------
+        kind : str
+            ``"confusion_matrix"``, ``"class_bars"``, ``"accuracy_against_iou"`` or
+            ``"prevalence_curve"``.
+            See :func:`segiou.plots.plot`.
+        **options
+            Those of the function of this name in :mod:`segiou.plots`, such as ``ax``.
+
+        Returns
+        -------
+        Axes
+            A notebook shows its figure; ``axes.figure.savefig("plot.pdf")`` saves it.
+        """
+        from segiou.plots.kinds import plot
+
+        return plot(self, kind, **options)
 
     def __repr__(self) -> str:
         return (

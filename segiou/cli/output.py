@@ -101,7 +101,7 @@ def _write_pages(run: Run, report: Report, parsed: argparse.Namespace) -> None:
             read=_read,
         )
     if parsed.plots:
-        from segiou.plots.saving import save_plots
+        from segiou.plots.kinds import save_plots
 
         save_plots(report, parsed.plots, intervals=report.intervals)
 
@@ -146,7 +146,7 @@ def write_comparison_pages(
             read=_read,
         )
     if parsed.plots:
-        from segiou.plots.saving import save_plots
+        from segiou.plots.kinds import save_plots
 
         save_plots(found, parsed.plots)
 

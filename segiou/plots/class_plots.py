@@ -1,4 +1,4 @@
-"""Plots of classes: bars, accuracy against IoU, prevalence, boundaries, differences of models."""
+"""Plots of classes: bars, accuracy against IoU, prevalence, boundaries, images."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from segiou import metrics
-from segiou._support.arguments import refuse_kind
 from segiou.analysis.statistics import metric_label
 from segiou.metrics.per_image import image_means
 from segiou.plots.style import (
@@ -21,15 +20,18 @@ from segiou.plots.style import (
     name_rows,
     report_of,
     require,
+    short_name,
 )
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from segiou.analysis.bootstrapping import Intervals
-    from segiou.analysis.comparison import Comparison
+    from segiou.counting.counts import Counts
     from segiou.report.report import ClassRow, Report
 
+#: Scores of a class that are drawn.
+METRICS = ("iou", "dice", "precision", "recall")
 _ROW = 0.165
 
 
@@ -41,8 +43,16 @@ def _defined(report: Report, metric: str) -> list[ClassRow]:
     return rows
 
 
-def _height(rows: int) -> float:
+def height_of(rows: float) -> float:
+    """Inches of a chart with so many rows of classes."""
     return 0.75 + _ROW * rows
+
+
+def check_metric(metric: str) -> None:
+    """Refuse what is no score of a class that is drawn."""
+    if metric not in METRICS:
+        msg = f"no metric {metric!r} to draw; there are {', '.join(METRICS)}"
+        raise ValueError(msg)
 
 
 def class_bars(
@@ -79,9 +89,7 @@ def class_bars(
         of another metric.
     """
     report = report_of(source)
-    if metric not in ("iou", "dice", "precision", "recall"):
-        msg = f"no metric {metric!r} to draw; there are iou, dice, precision, recall"
-        raise ValueError(msg)
+    check_metric(metric)
     if intervals is not None and intervals.metric != metric:
         msg = f"the intervals are of {intervals.metric!r}, not of {metric!r}"
         raise ValueError(msg)
@@ -89,7 +97,7 @@ def class_bars(
     rows = every[:limit]
     values = np.array([getattr(row, metric) for row in rows])
     label = metric_label(metric)
-    with drawing(ax, _height(len(rows))) as axes:
+    with drawing(ax, height_of(len(rows))) as axes:
         axes.barh(range(len(rows)), values, height=0.68, color=IOU, label=label)
         if intervals is not None:
             _whiskers(axes, rows, values, intervals)
@@ -170,7 +178,7 @@ def dumbbells(
     shown.sort(key=lambda item: -item[0].share)
     rows, first, second = (list(column) for column in zip(*shown, strict=True))
     places = range(len(rows))
-    with drawing(ax, _height(len(rows)) + 0.2) as axes:
+    with drawing(ax, height_of(len(rows)) + 0.2) as axes:
         axes.hlines(places, second, first, color=MUTED, linewidth=1.1, zorder=1)
         axes.scatter(
             first,
@@ -191,7 +199,7 @@ def dumbbells(
     return axes
 
 
-def prevalence_curve(source: Any, class_name: str, *, ax: Axes | None = None) -> Axes:
+def prevalence_curve(source: Any, class_name: str | None = None, *, ax: Axes | None = None) -> Axes:
     """Draw what the same model would score if one class were rarer or more frequent.
 
     Confusion rates are held; see :func:`segiou.analysis.prevalence.prevalence_curve`.
@@ -199,7 +207,8 @@ def prevalence_curve(source: Any, class_name: str, *, ax: Axes | None = None) ->
     Parameters
     ----------
     source : Report, Run or ConfusionMatrix
-    class_name : str
+    class_name : str, optional
+        The rarest class of the truth by default.
     ax : Axes, optional
 
     Returns
@@ -218,6 +227,9 @@ def prevalence_curve(source: Any, class_name: str, *, ax: Axes | None = None) ->
     from segiou.analysis.prevalence import prevalence_curve as curve_of
 
     report = report_of(source)
+    if class_name is None:
+        in_truth = [row for row in _defined(report, "recall") if row.share > 0]
+        class_name = min(in_truth, key=lambda row: row.share).name
     if class_name not in report.class_names:
         msg = f"no class {class_name!r}; there are {', '.join(report.class_names[:12])}"
         raise ValueError(msg)
@@ -264,13 +276,7 @@ def image_distribution(source: Any, *, bins: int = 20, ax: Axes | None = None) -
         If the counts of images were not kept, or none has a score.
     """
     report = report_of(source)
-    if report.per_image is None:
-        msg = (
-            "the counts of images were not kept; score with segiou.score or segiou.score_folder, "
-            "and draw the Run"
-        )
-        raise ValueError(msg)
-    scores = image_means(report.per_image, include=report.include)
+    scores = image_means(_of_images(report), include=report.include)
     scores = scores[~np.isnan(scores)]
     if not scores.size:
         msg = "no image has a score, so there is nothing to draw"
@@ -287,6 +293,73 @@ def image_distribution(source: Any, *, bins: int = 20, ax: Axes | None = None) -
         axes.set_ylabel("images")
         axes.yaxis.set_major_locator(require("matplotlib.ticker").MaxNLocator(integer=True))
         legend_above(axes, 2)
+    return axes
+
+
+def _of_images(report: Report) -> Counts:
+    if report.per_image is None:
+        msg = (
+            "the counts of images were not kept; score with segiou.score or segiou.score_folder, "
+            "and draw the Run"
+        )
+        raise ValueError(msg)
+    return report.per_image
+
+
+def class_boxes(
+    source: Any, *, metric: str = "iou", limit: int = 40, ax: Axes | None = None
+) -> Axes:
+    """Draw how a score of each class is spread over images, the lowest median on top.
+
+    Of each class, the images whose truth has it and that have a value.
+
+    Parameters
+    ----------
+    source : Report or Run
+        One that kept the counts of its images.
+    metric : {"iou", "dice", "precision", "recall"}
+    limit : int
+        Classes to draw, at most: those with the lowest medians.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+        A box from the first quartile to the third and a line at the median; whiskers reach the
+        last image within 1.5 times the length of the box, and dots are images beyond. Behind the
+        name of a class, how many images have it.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    ValueError
+        If there is no such metric, the counts of images were not kept, or no
+        class has a score in any.
+    """
+    report = report_of(source)
+    check_metric(metric)
+    counts = _of_images(report)
+    scores = np.where(counts.truth > 0, metrics.METRICS[metric](counts), np.nan)
+    columns = zip(report.class_names, scores.T, strict=True)
+    every = [(name, values[~np.isnan(values)]) for name, values in columns]
+    every = [(name, values) for name, values in every if values.size]
+    if not every:
+        msg = f"no class has a defined {metric} in any image, so there is nothing to draw"
+        raise ValueError(msg)
+    every.sort(key=lambda item: float(np.median(item[1])))
+    shown = every[:limit]
+    boxes = require("matplotlib.cbook").boxplot_stats([values for _, values in shown])
+    with drawing(ax, height_of(len(shown))) as axes:
+        for place, box in enumerate(boxes):
+            low, high = box["q1"], box["q3"]
+            axes.hlines(place, box["whislo"], box["whishi"], color=MUTED, linewidth=1)
+            axes.barh(place, high - low, left=low, height=0.6, color="white", edgecolor=IOU)
+            axes.vlines(box["med"], place - 0.3, place + 0.3, color=IOU, linewidth=1.8)
+            axes.plot(box["fliers"], [place] * len(box["fliers"]), ".", color=MUTED, markersize=2.5)
+        name_rows(axes, [f"{short_name(name)} ({values.size})" for name, values in shown])
+        label = f"{metric_label(metric)} of the class in an image"
+        _scale(axes, label, len(shown), len(every), "lowest")
     return axes
 
 
@@ -321,73 +394,3 @@ def boundary_against_iou(source: Any, *, limit: int = 40, ax: Axes | None = None
     every = [item for item in every if not np.isnan(item[1:]).any()]
     labels = "IoU", f"Boundary IoU {measured[0]['tolerance']}"
     return dumbbells(every, labels, limit=limit, ax=ax)
-
-
-def comparison_forest(
-    comparison: Comparison, *, pair: int = 0, limit: int = 40, ax: Axes | None = None
-) -> Axes:
-    """Draw the difference of two models and of each class, with intervals.
-
-    Parameters
-    ----------
-    comparison : Comparison
-    pair : int
-        Which of its pairs of models.
-    limit : int
-        Classes to draw, at most: those that differ most.
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
-        The score of all classes on top as a diamond. Filled where interval and
-        adjusted p both show a difference, open elsewhere.
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is not installed.
-    TypeError
-        If it is no comparison.
-    """
-    if not hasattr(comparison, "ranking"):
-        raise refuse_kind("comparison", comparison, "what segiou.compare gives")
-    found = comparison.pairs[pair]
-    classes = [c for c in found.classes if not np.isnan(c.delta)]
-    classes = sorted(classes, key=lambda c: -abs(c.delta))[:limit]
-    rows = [found.overall, *sorted(classes, key=lambda c: -c.delta)]
-    with drawing(ax, _height(len(rows)) + 0.1) as axes:
-        axes.axvline(0, color="black", linewidth=0.7)
-        for place, row in enumerate(rows):
-            sure = row.differs(comparison.level)
-            axes.hlines(place, row.low, row.high, color=IOU if sure else MUTED, linewidth=1.2)
-            axes.plot(
-                [row.delta],
-                [place],
-                "D" if place == 0 else "o",
-                markersize=4.4 if place == 0 else 3.8,
-                color=IOU if sure else "white",
-                markeredgecolor=IOU if sure else MUTED,
-            )
-        name_rows(axes, [row.name for row in rows])
-        axes.set_xlabel(
-            f"difference of {metric_label(comparison.metric)}, points\n"
-            f"← {_brief(found.a)} better    {_brief(found.b)} better →",
-            parse_math=False,
-        )
-        ends = [abs(end) for row in rows for end in (row.delta, row.low, row.high)]
-        reach = 1.06 * float(np.nanmax([1e-3, *ends]))
-        axes.set_xlim(-reach, reach)
-        points = require("matplotlib.ticker").FuncFormatter(lambda value, _: f"{100 * value:g}")
-        axes.xaxis.set_major_formatter(points)
-        axes.grid(visible=True, axis="x")
-        axes.spines["left"].set_visible(False)
-        if len(rows) > 1:
-            axes.axhline(0.5, color=MUTED, linewidth=0.5)
-    return axes
-
-
-def _brief(name: str) -> str:
-    """What fits: a run is named by a path unless it was named."""
-    last = name.replace("\\", "/").rstrip("/").rpartition("/")[2]
-    return last if len(last) <= 14 else f"{last[:13]}…"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from importlib import import_module
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
 
 #: Width of a paper's column in inches.
 COLUMN = 3.3
+#: Points an inch of a figure that a notebook shows; its picture has twice as many.
+_SHOWN_DPI = 110
 
 # A dark, a middle and a light tone: they differ in lightness as much as in hue.
 IOU = "#0d695b"
@@ -39,9 +43,13 @@ _STYLE: dict[str, Any] = {
     "lines.linewidth": 1.2,
     "hatch.linewidth": 0.5,
     "axes.axisbelow": True,
-    # Text that stays text: it can be searched, and edited to fit the paper.
+}
+#: In force whenever a figure is saved: text stays text, which can be searched and edited to fit
+#: the paper, and the same figure gives the same file.
+_SAVED: dict[str, Any] = {
     "svg.fonttype": "none",
     "pdf.fonttype": 42,
+    "ps.fonttype": 42,
     "svg.hashsalt": "segiou",
 }
 
@@ -68,16 +76,57 @@ def drawing(ax: Axes | None, height: float = 2.2, width: float = COLUMN) -> Iter
     if ax is not None:
         yield ax
         return
+    figure_class, axes_class = _classes()
     with matplotlib.rc_context(_STYLE):
-        figure = require("matplotlib.figure").Figure(figsize=(width, height), layout="constrained")
-        yield figure.add_subplot()
+        figure = figure_class(figsize=(width, height), layout="constrained")
+        yield figure.add_subplot(axes_class=axes_class)
 
 
-@contextmanager
-def saving() -> Iterator[None]:
-    """Figures are saved in this style."""
-    with require().rc_context(_STYLE):
-        yield
+@cache
+def _classes() -> tuple[type[Any], type[Any]]:
+    """Classes of figures and axes, which a program without matplotlib never makes."""
+    axes_base: Any = require("matplotlib.axes").Axes
+    figure_base: Any = require("matplotlib.figure").Figure
+    rc_context = require().rc_context
+
+    class PaperFigure(figure_base):  # type: ignore[misc]
+        """A figure that embeds TrueType fonts however it is saved."""
+
+        def set_canvas(self, canvas: Any) -> None:
+            super().set_canvas(canvas)
+            save = canvas.print_figure
+
+            def print_figure(filename: Any, *args: Any, **options: Any) -> Any:
+                # Several figures share a PdfPages, and its fonts are written when it is closed.
+                shared = isinstance(filename, require("matplotlib.backends.backend_pdf").PdfPages)
+                with rc_context({} if shared else _SAVED):
+                    return save(filename, *args, **options)
+
+            canvas.print_figure = print_figure
+
+        def _repr_png_(self) -> tuple[bytes, dict[str, float]]:
+            out = BytesIO()
+            self.savefig(out, format="png", dpi=2 * _SHOWN_DPI)
+            return out.getvalue(), {"width": round(self.get_figwidth() * _SHOWN_DPI)}
+
+    class PaperAxes(axes_base):  # type: ignore[misc]
+        """Axes that a notebook shows as their figure."""
+
+        def _repr_png_(self) -> tuple[bytes, dict[str, float]]:
+            shown: tuple[bytes, dict[str, float]] = self.figure._repr_png_()
+            return shown
+
+    for made in (PaperFigure, PaperAxes):
+        made.__qualname__ = made.__name__
+    return PaperFigure, PaperAxes
+
+
+def __getattr__(name: str) -> Any:
+    """The two classes by their names, where a pickled figure looks for them."""
+    if name in ("PaperFigure", "PaperAxes"):
+        return _classes()[name == "PaperAxes"]
+    msg = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(msg)
 
 
 def report_of(source: Any) -> Report:
@@ -108,8 +157,21 @@ def legend_above(ax: Axes, columns: int, **options: Any) -> None:
 
 def in_percent(axis: Axis) -> None:
     """Number an axis of ratios in per cent."""
-    ticker = require("matplotlib.ticker")
-    axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{100 * value:g} %"))
+    axis.set_major_formatter(require("matplotlib.ticker").FuncFormatter(_percent))
+
+
+def in_points(axis: Axis) -> None:
+    """Number an axis of differences of ratios in points."""
+    axis.set_major_formatter(require("matplotlib.ticker").FuncFormatter(_points))
+
+
+# Not lambdas, which cannot be pickled: a figure may go to another process.
+def _percent(value: float, _: int) -> str:
+    return f"{100 * value:g} %"
+
+
+def _points(value: float, _: int) -> str:
+    return f"{100 * value:g}"
 
 
 def name_rows(ax: Axes, names: Sequence[str]) -> None:

@@ -29,6 +29,8 @@ from segiou.runs.image_counts import Columns
 from segiou.runs.run import Run
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from segiou.analysis.bootstrapping import Intervals
     from segiou.analysis.imbalance import Imbalance
 
@@ -462,6 +464,28 @@ class Report:
         """
         check_path("path", path)
         return formats.save(self, Path(path), format)
+
+    def plot(self, kind: str = "class_bars", **options: Any) -> Axes:
+        """Draw a figure; needs matplotlib (``pip install 'segiou[plot]'``).
+
+        Parameters
+        ----------
+        kind : str
+            ``"class_bars"``, ``"confusion_matrix"``, ``"accuracy_against_iou"``,
+            ``"boundary_against_iou"``, ``"prevalence_curve"``,
+            ``"image_distribution"`` or ``"class_boxes"``.
+            See :func:`segiou.plots.plot`.
+        **options
+            Those of the function of this name in :mod:`segiou.plots`, such as ``ax``.
+
+        Returns
+        -------
+        Axes
+            A notebook shows its figure; ``axes.figure.savefig("plot.pdf")`` saves it.
+        """
+        from segiou.plots.kinds import plot
+
+        return plot(self, kind, **options)
 
     def __str__(self) -> str:
         return self.to_text()

@@ -29,6 +29,8 @@ from segiou.runs.header import Header
 from segiou.runs.image_counts import Columns, ImageCount, check_boundaries
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from segiou.analysis.bootstrapping import Intervals
     from segiou.analysis.unit_sums import Metric
     from segiou.analysis.units import Groups
@@ -470,6 +472,28 @@ class Run:
             As for :func:`segiou.report.report_page.render_report`: ``images``, ``examples``, …
         """
         return self.report(protocol).to_html(run=self, **options)
+
+    def plot(self, kind: str = "class_bars", **options: Any) -> Axes:
+        """Draw a figure; needs matplotlib (``pip install 'segiou[plot]'``).
+
+        Parameters
+        ----------
+        kind : str
+            ``"class_bars"``, ``"confusion_matrix"``, ``"accuracy_against_iou"``,
+            ``"boundary_against_iou"``, ``"prevalence_curve"``,
+            ``"image_distribution"`` or ``"class_boxes"``.
+            See :func:`segiou.plots.plot`.
+        **options
+            Those of the function of this name in :mod:`segiou.plots`, such as ``ax``.
+
+        Returns
+        -------
+        Axes
+            A notebook shows its figure; ``axes.figure.savefig("plot.pdf")`` saves it.
+        """
+        from segiou.plots.kinds import plot
+
+        return plot(self, kind, **options)
 
     def __repr__(self) -> str:
         left_out = f", {len(self.skipped)} skipped" if self.skipped else ""

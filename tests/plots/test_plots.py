@@ -1,6 +1,8 @@
 """Figures: what is drawn, not how its pixels come out."""
 
+import pickle
 import sys
+from io import BytesIO
 
 import numpy as np
 import pytest
@@ -62,6 +64,8 @@ def test_new_figures_are_a_column_wide_and_not_pyplots(run):
         plots.class_bars,
         plots.accuracy_against_iou,
         plots.image_distribution,
+        plots.class_boxes,
+        lambda run, ax: plots.model_bars([run, run], ax=ax),
         lambda run, ax: plots.prevalence_curve(run, "pole", ax=ax),
     ],
 )
@@ -216,7 +220,7 @@ def test_names_are_never_read_as_formulas():
 def test_every_figure_is_saved_in_three_formats(tmp_path, run):
     written = plots.save_plots(run, tmp_path / "figures", dpi=60)
     names = ["confusion_matrix", "class_iou", "accuracy_against_iou", "prevalence_curve"]
-    names.append("image_distribution")
+    names += ["image_distribution", "class_boxes"]
     assert [p.name for p in written] == [f"{n}.{e}" for n in names for e in ("png", "svg", "pdf")]
     begins = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
     for path in written:
@@ -235,7 +239,8 @@ def test_saved_files_are_the_same_every_time(tmp_path, run):
 
 def test_comparisons_are_saved(tmp_path, comparison):
     written = plots.save_plots(comparison, tmp_path, dpi=40)
-    assert [p.name for p in written] == ["comparison.png", "comparison.svg", "comparison.pdf"]
+    names = [f"{n}.{e}" for n in ("comparison", "model_bars") for e in ("png", "svg", "pdf")]
+    assert [p.name for p in written] == names
 
 
 def test_nothing_counted_is_still_saved(tmp_path):
@@ -277,3 +282,99 @@ def test_an_empty_matrix_has_an_edge():
 def test_an_overlay_of_what_is_no_value_is_refused(label):
     with pytest.raises(TypeError, match="label must be"):
         plots.overlay([[0, 1]], [[0, 1]], label)
+
+
+def test_methods_draw_kinds_by_their_names(run, comparison):
+    assert row_names(run.total().plot()) == list(NAMES)
+    assert run.plot().get_xlabel() == run.report().plot("class_bars").get_xlabel()
+    assert (
+        run.report()
+        .plot("prevalence_curve", class_name="car")
+        .get_xlabel()
+        .startswith("share of car")
+    )
+    assert "pole" in run.plot("prevalence_curve").get_xlabel(), "the rarest by default"
+    assert row_names(comparison.plot())[0] == "mean IoU"
+    assert row_names(comparison.plot("model_bars"))[0] == "mean IoU"
+    with pytest.raises(ValueError, match="kind must be 'confusion_matrix', 'class_bars'"):
+        run.plot("model_bars")
+    with pytest.raises(ValueError, match="kind must be 'comparison_forest' or 'model_bars'"):
+        comparison.plot("class_bars")
+    ax = Figure().add_subplot()
+    assert run.plot("class_boxes", ax=ax) is ax
+
+
+def test_boxes_are_of_the_images_that_have_the_class():
+    truth = [[[0, 0, 1, 1]], [[0, 0, 0, 0]], [[0, 1, 1, 1]]]
+    pred = [[[0, 0, 1, 0]], [[0, 0, 0, 1]], [[0, 1, 1, 1]]]
+    ax = drawn_without_complaint(
+        plots.class_boxes(segiou.score(truth, pred, labels=["road", "car"]))
+    )
+    # IoU of car: 1/2 and 1, and 0 in an image whose truth has none; of road 2/3, 3/4 and 1.
+    assert row_names(ax) == ["car (2)", "road (3)"] or row_names(ax) == ["road (3)", "car (2)"]
+    medians = {lines.get_segments()[0][0][0] for lines in ax.collections[1::2]}
+    assert medians == {0.75}
+    with pytest.raises(ValueError, match="counts of images were not kept"):
+        plots.class_boxes(segiou.ConfusionMatrix(2))
+
+
+def test_bars_of_models_stand_side_by_side(run):
+    better = scored(0.1, name="better")
+    ax = drawn_without_complaint(plots.model_bars([run, better], names=["old", "new"]))
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["old", "new"]
+    assert row_names(ax)[0] == "mean IoU"
+    old, new = (
+        {name: bar.get_width() for name, bar in zip(row_names(ax), bars, strict=True)}
+        for bars in ax.containers
+    )
+    for bars, source in ((old, run), (new, better)):
+        report = source.report()
+        assert bars.pop("mean IoU") == pytest.approx(report.mean_iou)
+        assert bars == {row.name: row.iou for row in report.classes}
+    legend = plots.model_bars([run, better, run.report()], limit=1).get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == ["A", "better", "C"]
+    with pytest.raises(ValueError, match="different classes"):
+        plots.model_bars([run, segiou.ConfusionMatrix(3)])
+    with pytest.raises(ValueError, match="names must be 2"):
+        plots.model_bars([run, better], names=["only"])
+    with pytest.raises(TypeError, match="names="):
+        plots.model_bars({"a": run})
+
+
+def test_bars_of_a_comparison_are_its_scores(comparison):
+    ax = comparison.plot("model_bars")
+    pair = comparison.pairs[0]
+    widths = {
+        name: [bars[k].get_width() for bars in ax.containers]
+        for k, name in enumerate(row_names(ax))
+    }
+    assert widths == {row.name: [row.a, row.b] for row in (pair.overall, *pair.classes)}
+
+
+def test_fonts_are_truetype_however_a_figure_is_saved(run, tmp_path):
+    from matplotlib import rc_context
+    from matplotlib.backends.backend_pdf import PdfPages
+
+    figure = run.plot().figure
+    figure.savefig(tmp_path / "saved.pdf")
+    figure.canvas.print_figure(tmp_path / "printed.pdf")
+    # Several figures share these pages, so that their fonts are what the user says of all.
+    with rc_context({"pdf.fonttype": 42}), PdfPages(tmp_path / "pages.pdf") as pages:
+        pages.savefig(figure)
+    pickle.loads(pickle.dumps(figure)).savefig(tmp_path / "pickled.pdf")
+    for path in tmp_path.iterdir():
+        content = path.read_bytes()
+        assert b"/FontFile2" in content, path.name
+        assert b"/Type3" not in content, path.name
+    out = BytesIO()
+    figure.savefig(out, format="svg")
+    assert b">pole</text>" in out.getvalue()
+    out = BytesIO()
+    figure.savefig(out, format="eps")
+    assert b"/FontType 42" in out.getvalue()
+
+
+def test_a_notebook_shows_axes_as_their_figure(run):
+    picture, size = run.plot()._repr_png_()
+    assert picture.startswith(b"\x89PNG")
+    assert size == {"width": 363}

@@ -1,0 +1,60 @@
+"""Make the pictures of docs/plots.md: `python docs/_pictures.py`, from the fixture of streets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import segiou
+from segiou import plots
+
+ROOT = Path(__file__).parents[1]
+STREETS = ROOT / "fixtures" / "streets"
+#: Colours of a picture: few are needed, and the file is a third as large.
+COLORS = 64
+
+
+def drawings() -> dict[str, Callable[[], Any]]:
+    """What each picture shows."""
+
+    def scored(model: str) -> segiou.Run:
+        labels = STREETS / "labels.toml"
+        return segiou.score_folder(STREETS / "truth", STREETS / model, labels=labels, boundary=True)
+
+    tidy, keen = scored("model_a"), scored("model_b")
+    found = segiou.compare(tidy, keen, names=("tidy", "keen"), resamples=1000, permutations=1000)
+    masks = [
+        segiou.read_mask(next(iter(sorted((STREETS / folder).iterdir()))))
+        for folder in ("truth", "model_b")
+    ]
+    return {
+        "confusion_matrix": lambda: keen.plot("confusion_matrix"),
+        "class_bars": lambda: keen.plot("class_bars", intervals=keen.intervals(resamples=1000)),
+        "accuracy_against_iou": lambda: keen.plot("accuracy_against_iou"),
+        "boundary_against_iou": lambda: keen.plot("boundary_against_iou"),
+        "prevalence_curve": lambda: keen.plot("prevalence_curve"),
+        "image_distribution": lambda: keen.plot("image_distribution", bins=10),
+        "class_boxes": lambda: keen.plot("class_boxes"),
+        "comparison_forest": lambda: found.plot(),
+        "model_bars": lambda: found.plot("model_bars"),
+        "overlay": lambda: plots.overlay(*masks, 1),
+    }
+
+
+def main() -> None:
+    """Write a picture a kind."""
+    from PIL import Image
+
+    folder = ROOT / "docs" / "images" / "plots"
+    folder.mkdir(exist_ok=True, parents=True)
+    for name, draw in drawings().items():
+        out = BytesIO()
+        draw().figure.savefig(out, format="png", dpi=160)
+        picture = Image.open(out).convert("RGB").quantize(COLORS)
+        picture.save(folder / f"{name}.png", optimize=True)
+
+
+if __name__ == "__main__":
+    main()

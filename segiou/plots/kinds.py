@@ -1,0 +1,157 @@
+"""Kinds of plots by their names, and all that apply to a run or a comparison, saved as files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from segiou._support.arguments import check_choice, check_path
+from segiou._support.files import write_whole
+from segiou.plots.class_plots import (
+    accuracy_against_iou,
+    boundary_against_iou,
+    class_bars,
+    class_boxes,
+    image_distribution,
+    prevalence_curve,
+)
+from segiou.plots.matrix import confusion_matrix
+from segiou.plots.model_plots import comparison_forest, model_bars
+from segiou.plots.style import report_of, require
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from segiou.analysis.bootstrapping import Intervals
+    from segiou.analysis.comparison import Comparison
+    from segiou.report.report import Report
+
+#: File endings written, with the metadata that would make each run's file another one.
+FORMATS: dict[str, dict[str, Any]] = {
+    "png": {},
+    "svg": {"Date": None},
+    "pdf": {"CreationDate": None, "ModDate": None},
+}
+
+Figures = Iterator[tuple[str, Callable[[], "Axes"]]]
+
+#: What can be drawn of a report, a run or a matrix.
+KINDS: dict[str, Callable[..., Axes]] = {
+    "confusion_matrix": confusion_matrix,
+    "class_bars": class_bars,
+    "accuracy_against_iou": accuracy_against_iou,
+    "boundary_against_iou": boundary_against_iou,
+    "prevalence_curve": prevalence_curve,
+    "image_distribution": image_distribution,
+    "class_boxes": class_boxes,
+}
+#: What can be drawn of a comparison.
+COMPARISON_KINDS: dict[str, Callable[..., Axes]] = {
+    "comparison_forest": comparison_forest,
+    "model_bars": model_bars,
+}
+
+
+def plot(source: Any, kind: str, **options: Any) -> Axes:
+    """Draw a plot by the name of its kind.
+
+    Parameters
+    ----------
+    source : Report, Run, ConfusionMatrix or Comparison
+    kind : str
+        Of a comparison ``"comparison_forest"`` or ``"model_bars"``; else
+        ``"confusion_matrix"``, ``"class_bars"``, ``"accuracy_against_iou"``,
+        ``"boundary_against_iou"``, ``"prevalence_curve"``,
+        ``"image_distribution"`` or ``"class_boxes"``.
+    **options
+        Those of the function of this name.
+
+    Returns
+    -------
+    Axes
+        A notebook shows its figure; ``axes.figure.savefig("plot.pdf")`` saves it.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    ValueError
+        If there is no such kind, or there is nothing to draw.
+    """
+    kinds = COMPARISON_KINDS if hasattr(source, "ranking") else KINDS
+    check_choice("kind", kind, list(kinds))
+    return kinds[kind](source if kinds is COMPARISON_KINDS else report_of(source), **options)
+
+
+def save_plots(
+    source: Any, directory: str | Path, *, intervals: Intervals | None = None, dpi: int = 300
+) -> list[Path]:
+    """Write every figure that applies as PNG, SVG and PDF.
+
+    Parameters
+    ----------
+    source : Report, Run, ConfusionMatrix or Comparison
+        Of a comparison, the forest plot of each pair of models, and their bars.
+    directory : str or path
+        Made where it is missing; files of the same names are replaced.
+    intervals : Intervals, optional
+        Bootstrap intervals of the classes' IoU.
+    dpi : int
+        Of the PNG.
+
+    Returns
+    -------
+    list of Path
+        The files, in the order in which they were written.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    """
+    check_path("directory", directory)
+    folder = Path(directory).expanduser()
+    if hasattr(source, "ranking"):
+        figures = _of_comparison(source)
+    else:
+        figures = _of_report(report_of(source), intervals)
+    written = []
+    require()  # before anything is made
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, draw in figures:
+        figure = cast("Figure", draw().figure)
+        for ending, metadata in FORMATS.items():
+            out = BytesIO()
+            figure.savefig(out, format=ending, dpi=dpi, metadata=metadata)
+            written.append(write_whole(folder / f"{name}.{ending}", out.getvalue()))
+    return written
+
+
+def _of_report(report: Report, intervals: Intervals | None) -> Figures:
+    if report.matrix.size:
+        yield "confusion_matrix", lambda: confusion_matrix(report)
+    if any(row.iou == row.iou for row in report.classes):
+        yield "class_iou", lambda: class_bars(report, intervals=intervals)
+    in_truth = sum(row.tp + row.fn > 0 for row in report.classes)
+    if in_truth:
+        yield "accuracy_against_iou", lambda: accuracy_against_iou(report)
+    if report.boundary:
+        yield "boundary_against_iou", lambda: boundary_against_iou(report)
+    if in_truth > 1 and report.matrix.size:
+        yield "prevalence_curve", lambda: prevalence_curve(report)
+    if report.per_image is not None and report.per_image.truth.sum():
+        yield "image_distribution", lambda: image_distribution(report)
+        yield "class_boxes", lambda: class_boxes(report)
+
+
+def _of_comparison(comparison: Comparison) -> Figures:
+    several = len(comparison.pairs) > 1
+    for index in range(len(comparison.pairs)):
+        name = f"comparison_{index + 1}" if several else "comparison"
+        yield name, partial(comparison_forest, comparison, pair=index)
+    if comparison.pairs[0].classes:
+        yield "model_bars", lambda: model_bars(comparison)

@@ -1,0 +1,203 @@
+"""Several models on the same images: their scores side by side, and the difference of two."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from segiou import metrics
+from segiou._support.arguments import read_several, refuse_kind
+from segiou.analysis.statistics import metric_label
+from segiou.plots.class_plots import check_metric, height_of
+from segiou.plots.style import (
+    IOU,
+    MUTED,
+    drawing,
+    in_percent,
+    in_points,
+    legend_above,
+    name_rows,
+    report_of,
+    require,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from segiou.analysis.comparison import Comparison
+
+
+def model_bars(
+    models: Any,
+    *,
+    names: Sequence[str] | None = None,
+    metric: str = "iou",
+    limit: int = 15,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw a score of each class as one bar a model, side by side, below the mean.
+
+    Parameters
+    ----------
+    models : Comparison, or sequence of Report, Run or ConfusionMatrix
+        With the same classes. Of a comparison, its own metric is drawn.
+    names : sequence of str, optional
+        What to call the models: by default the names of the runs or titles of the
+        reports, or A, B, ….
+    metric : {"iou", "dice", "precision", "recall"}
+    limit : int
+        Classes to draw, at most: those on which the models differ most.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+        The class with the lowest score of any model on top. A class without a
+        value has no bar.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    TypeError
+        If the models are none that can be drawn.
+    ValueError
+        If there is no such metric, the classes differ, no class has a value, or
+        there is not one name a model.
+    """
+    if hasattr(models, "ranking"):
+        label, rows, found = metric_label(models.metric), *_of_comparison(models)
+    else:
+        check_metric(metric)
+        label, rows, found = metric_label(metric), *_of_reports(models, metric)
+    if names is not None:
+        given = read_several("names", names, "a sequence of names, one a model")
+        if len(given) != len(found):
+            msg = f"names must be {len(found)}, one a model, got {given}"
+            raise ValueError(msg)
+        found = dict(zip(given, found.values(), strict=True))
+    values = np.array(list(found.values()))
+    defined = [c for c in range(1, len(rows)) if not np.isnan(values[:, c]).all()]
+    if not defined:
+        msg = f"no class has a defined {label}, so there is nothing to draw"
+        raise ValueError(msg)
+    widest = sorted(defined, key=lambda c: -np.ptp(values[~np.isnan(values[:, c]), c]))[:limit]
+    shown = [0, *sorted(widest, key=lambda c: np.nanmin(values[:, c]))]
+    # From dark to light, so that the bars differ on paper without colour too.
+    colors = require("matplotlib").colormaps["viridis"](np.linspace(0.3, 0.85, len(found)))
+    thickness = 0.8 / len(found)
+    with drawing(ax, 0.1 + height_of(len(shown) * (0.45 + 0.35 * len(found)))) as axes:
+        for k, (name, scores) in enumerate(zip(found, values, strict=True)):
+            places = np.arange(len(shown)) - 0.4 + (k + 0.5) * thickness
+            axes.barh(places, scores[shown], height=0.92 * thickness, color=colors[k], label=name)
+        name_rows(axes, [rows[c] for c in shown])
+        axes.axhline(0.5, color=MUTED, linewidth=0.5)
+        axes.set_xlim(0, 1)
+        in_percent(axes.xaxis)
+        left_out = f" (the {len(widest)} classes that differ most)"
+        axes.set_xlabel(f"{label}{left_out * (len(widest) < len(defined))}")
+        axes.grid(visible=True, axis="x")
+        axes.spines["left"].set_visible(False)
+        legend_above(axes, min(len(found), 3), handlelength=1.2)
+    return axes
+
+
+def _of_comparison(comparison: Comparison) -> tuple[list[str], dict[str, list[float]]]:
+    """Names of the rows, the mean first, and the scores of each model."""
+    found: dict[str, list[float]] = {}
+    for pair in comparison.pairs:
+        rows = (pair.overall, *pair.classes)
+        found |= {pair.a: [row.a for row in rows], pair.b: [row.b for row in rows]}
+    return [row.name for row in rows], {name: found[name] for name in comparison.names}
+
+
+def _of_reports(models: Any, metric: str) -> tuple[list[str], dict[str, list[float]]]:
+    if isinstance(models, Mapping):
+        raise refuse_kind("models", models, "a sequence; give the names as names=")
+    sources = read_several("models", models, "a comparison or a sequence of runs or reports")
+    if not sources:
+        msg = "models is empty, so there is nothing to draw"
+        raise ValueError(msg)
+    found: dict[str, list[float]] = {}
+    for k, source in enumerate(sources):
+        report = report_of(source)
+        class_names = report.class_names
+        if class_names != report_of(sources[0]).class_names:
+            msg = "the models have different classes, so that no bars stand side by side"
+            raise ValueError(msg)
+        values = [float(getattr(row, metric)) for row in report.classes]
+        name = getattr(source, "name", "") or report.title or chr(ord("A") + k % 26)
+        name = f"{name} ({k + 1})" if name in found else name
+        found[name] = [float(metrics.mean(np.array(values), report.include)), *values]
+    return [f"mean {metric_label(metric)}", *class_names], found
+
+
+def comparison_forest(
+    comparison: Comparison, *, pair: int = 0, limit: int = 40, ax: Axes | None = None
+) -> Axes:
+    """Draw the difference of two models and of each class, with intervals.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    pair : int
+        Which of its pairs of models.
+    limit : int
+        Classes to draw, at most: those that differ most.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+        The score of all classes on top as a diamond. Filled where interval and
+        adjusted p both show a difference, open elsewhere.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    TypeError
+        If it is no comparison.
+    """
+    if not hasattr(comparison, "ranking"):
+        raise refuse_kind("comparison", comparison, "what segiou.compare gives")
+    found = comparison.pairs[pair]
+    classes = [c for c in found.classes if not np.isnan(c.delta)]
+    classes = sorted(classes, key=lambda c: -abs(c.delta))[:limit]
+    rows = [found.overall, *sorted(classes, key=lambda c: -c.delta)]
+    with drawing(ax, height_of(len(rows)) + 0.1) as axes:
+        axes.axvline(0, color="black", linewidth=0.7)
+        for place, row in enumerate(rows):
+            sure = row.differs(comparison.level)
+            axes.hlines(place, row.low, row.high, color=IOU if sure else MUTED, linewidth=1.2)
+            axes.plot(
+                [row.delta],
+                [place],
+                "D" if place == 0 else "o",
+                markersize=4.4 if place == 0 else 3.8,
+                color=IOU if sure else "white",
+                markeredgecolor=IOU if sure else MUTED,
+            )
+        name_rows(axes, [row.name for row in rows])
+        axes.set_xlabel(
+            f"difference of {metric_label(comparison.metric)}, points\n"
+            f"← {_brief(found.a)} better    {_brief(found.b)} better →",
+            parse_math=False,
+        )
+        ends = [abs(end) for row in rows for end in (row.delta, row.low, row.high)]
+        reach = 1.06 * float(np.nanmax([1e-3, *ends]))
+        axes.set_xlim(-reach, reach)
+        in_points(axes.xaxis)
+        axes.grid(visible=True, axis="x")
+        axes.spines["left"].set_visible(False)
+        if len(rows) > 1:
+            axes.axhline(0.5, color=MUTED, linewidth=0.5)
+    return axes
+
+
+def _brief(name: str) -> str:
+    """What fits: a run is named by a path unless it was named."""
+    last = name.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    return last if len(last) <= 14 else f"{last[:13]}…"

@@ -1,0 +1,37 @@
+"""The page of plots has a row and a picture for every kind, and little to load."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("matplotlib")
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def kinds():
+    from segiou.plots.kinds import COMPARISON_KINDS, KINDS
+
+    return {*KINDS, *COMPARISON_KINDS, "overlay"}
+
+
+def test_every_kind_has_a_row_and_a_picture():
+    lines = (DOCS / "plots.md").read_text(encoding="utf-8").splitlines()
+    rows = {line.split("`")[1]: line for line in lines if line.startswith("| `")}
+    assert set(rows) == kinds()
+    for kind, row in rows.items():
+        assert f"](images/plots/{kind}.png)" in row
+    pictures = list((DOCS / "images" / "plots").iterdir())
+    assert {path.stem for path in pictures} == kinds()
+    assert sum(path.stat().st_size for path in pictures) < 150_000
+
+
+def test_the_script_draws_every_kind():
+    spec = importlib.util.spec_from_file_location("_pictures", DOCS / "_pictures.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    drawings = module.drawings()
+    assert set(drawings) == kinds()
+    for draw in drawings.values():
+        assert draw().has_data()
