@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import subprocess
@@ -14,7 +15,7 @@ from PIL import Image, UnidentifiedImageError
 
 ROOT = Path(__file__).resolve().parents[1]
 FIXTURES = ROOT / "fixtures"
-SETS = ("hostile", "imbalance", "pooled_vs_mean", "streets", "tiny", "unassigned")
+SETS = ("hostile", "imbalance", "pooled_vs_mean", "streets", "tiny", "unassigned", "volumes")
 COUNTED = ("imbalance", "pooled_vs_mean", "tiny", "unassigned")
 
 
@@ -48,6 +49,8 @@ def decoded(path: Path) -> object:
         return array.dtype, array.tolist()
     if path.suffix in {".toml", ".json"} or path.name == "text_named.png":
         return path.read_text(encoding="utf-8")
+    if path.suffix == ".gz":
+        return gzip.decompress(path.read_bytes())
     if path.suffix == ".npz":
         with np.load(path) as arrays:
             return {name: (arrays[name].dtype, arrays[name].tolist()) for name in arrays.files}

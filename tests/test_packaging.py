@@ -71,7 +71,17 @@ def test_no_extra_of_users_brings_a_tool_of_tests():
 
 def test_every_hook_has_an_extra_and_every_extra_a_user():
     hooks = {path.stem for path in (ROOT / "segiou" / "hooks").glob("*.py") if path.stem[0] != "_"}
-    others = {"test", "pandas", "polygon", "plot", "parquet", "dask", "remote", "volumes", "objects"}
+    others = {
+        "test",
+        "pandas",
+        "polygon",
+        "plot",
+        "parquet",
+        "dask",
+        "remote",
+        "volumes",
+        "objects",
+    }
     extras = set(PROJECT["project"]["optional-dependencies"])
     assert others <= extras
     assert extras - others <= hooks | {"torch"}

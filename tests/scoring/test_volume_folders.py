@@ -5,12 +5,14 @@ from __future__ import annotations
 import importlib
 import json
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import segiou
 from segiou.cli.main import main
+from segiou.masks.volumes import read_volume
 
 if os.environ.get("SEGIOU_REQUIRE_EXTRAS") != "1":
     pytest.importorskip("nibabel")
@@ -85,3 +87,28 @@ def test_an_unknown_geometry_is_refused(cases):
     folder, _ = cases
     with pytest.raises(ValueError, match="geometry must be 'check', 'ignore' or 'reorient'"):
         segiou.score_folder(folder / "truth", folder / "pred", labels=3, geometry="none")
+
+
+FIXTURE = Path(__file__).parents[2] / "fixtures" / "volumes"
+
+
+@pytest.mark.parametrize("model", ["model_a", "model_b"])
+def test_ten_patients_are_counted_as_by_hand(model):
+    expected = json.loads((FIXTURE / "expected.json").read_text())
+    labels = FIXTURE / "dataset.json"
+    run = segiou.score_folder(FIXTURE / "truth", FIXTURE / model, labels=labels)
+    assert run.ids == tuple(expected["cases"])
+    for index, id in enumerate(run.ids):
+        tally, numbers = run.tally(index), expected["preds"][model]["images"][id]
+        assert (tally.matrix.tolist(), tally.ignored) == (numbers["matrix"], numbers["ignored"])
+        volume = read_volume(FIXTURE / "truth" / f"{id}.nii.gz")
+        case = expected["cases"][id]
+        assert volume.spacing == pytest.approx(case["spacing"])
+        assert (volume.orientation, list(volume.values.shape)) == (
+            case["orientation"],
+            case["shape"],
+        )
+    total = run.total()
+    assert {"matrix": total.matrix.tolist(), "ignored": total.ignored} == (
+        expected["preds"][model]["total"]
+    )
