@@ -13,6 +13,7 @@ from segiou.accumulators.base import Accumulator
 from segiou.counting.counts import counts_array
 from segiou.instances.segments import PROTOCOLS, VOID, match_segments
 from segiou.labels.class_options import ClassOptions, Labels, Unassigned
+from segiou.labels.label_set import LabelSet
 from segiou.metrics.ratio import Floats, ratio
 
 __all__ = ["PanopticCounts"]
@@ -76,14 +77,31 @@ class PanopticCounts(Accumulator):
         unassigned: Unassigned = "error",
         protocol: str = "coco",
     ) -> None:
-        check_choice("protocol", protocol, tuple(PROTOCOLS))
         classes = ClassOptions.of(labels, ignore=ignore, exclude=exclude, unassigned=unassigned)
+        self._choose(classes, things, protocol)
+
+    def _choose(
+        self, classes: ClassOptions, things: Iterable[int | str] | None, protocol: str
+    ) -> None:
+        check_choice("protocol", protocol, tuple(PROTOCOLS))
         self._protocol = PROTOCOLS[protocol]
         self._things = np.ones(classes.num_classes, dtype=bool)
         if things is not None:
-            chosen = ClassOptions.of(labels, exclude=[*things])
-            self._things = ~chosen.include
+            self._things = ~ClassOptions.of(classes.labels, exclude=[*things]).include
         self._start(classes)
+
+    @classmethod
+    def from_options(
+        cls,
+        options: ClassOptions,
+        *,
+        things: Iterable[int | str] | None = None,
+        protocol: str = "coco",
+    ) -> Self:
+        """An empty one of the given classes; does not warn again."""
+        new = cls.__new__(cls)
+        new._choose(options, things, protocol)
+        return new
 
     def _forget(self) -> None:
         super()._forget()
@@ -130,12 +148,9 @@ class PanopticCounts(Accumulator):
 
     @classmethod
     def _of_state(cls, state: Mapping[str, Any]) -> Self:
-        check_choice("protocol", state.get("protocol"), tuple(PROTOCOLS))
-        new = super()._of_state(state)
-        new._protocol = PROTOCOLS[state["protocol"]]
-        new._things = np.zeros(new.num_classes, dtype=bool)
-        new._things[[int(c) for c in state["things"]]] = True
-        return new
+        classes = ClassOptions.from_dict(state["options"])
+        things = [int(c) for c in state.get("things", ())]
+        return cls.from_options(classes, things=things, protocol=state.get("protocol", ""))
 
     def update(
         self,
@@ -190,6 +205,16 @@ class PanopticCounts(Accumulator):
         )
         void = dict.fromkeys(self._classes.ignore, VOID)
         return truth | void, void | pred if self._classes.ignore else pred
+
+    @property
+    def pred_labels(self) -> LabelSet:
+        """The classes as the predictions encode them."""
+        return self._classes.pred_labels
+
+    @property
+    def things(self) -> NDArray[np.bool_]:
+        """True for the classes that have objects, (C,)."""
+        return self._things.copy()
 
     @property
     def tp(self) -> NDArray[np.int64]:

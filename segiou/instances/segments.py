@@ -19,6 +19,8 @@ Ints = NDArray[np.int64]
 
 #: What has no class, as a class index.
 VOID = -1
+#: As a class value: no object on either side, and void.
+NO_OBJECT = -(2**31)
 _ID_BITS = 32
 
 
@@ -186,6 +188,7 @@ def _segments(
 ) -> _Side:
     """Segments of one side; all pixels of a stuff class, or of void, are one segment."""
     values, ids = unpack_ids(codes)
+    indices = {**indices, NO_OBJECT: VOID}
     unknown = sorted({*values.tolist()} - indices.keys())
     if unknown and not unknown_is_void:
         shown = ", ".join(map(str, unknown[:6]))

@@ -1,0 +1,207 @@
+"""Objects of mask files: which formats hold them, and how they are told apart elsewhere."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou._support.arguments import check_choice, check_integer, check_number, refuse_kind
+from segiou.counting.id_pairs import count_id_pairs
+from segiou.instances.components import label_components
+from segiou.instances.panoptic import PanopticCounts
+from segiou.instances.segments import NO_OBJECT, PROTOCOLS
+from segiou.labels.class_options import ClassOptions
+from segiou.labels.label_set import LabelSet
+from segiou.masks.read import MaskError, RawMask
+
+__all__ = ["ObjectMask", "ObjectOptions"]
+
+_SOURCES = ("components", "coco", "cityscapes", "kitti")
+
+
+class ObjectMask(NamedTuple):
+    """Class value and object id of each pixel, and the ids that are crowds."""
+
+    classes: NDArray[Any]
+    ids: NDArray[Any]
+    crowd: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectOptions:
+    """Where the objects of masks come from, and how they are scored.
+
+    Attributes
+    ----------
+    source : {"components", "coco", "cityscapes", "kitti"}
+        Connected components of each class; COCO's panoptic PNG files, whose
+        annotations lie beside their folder as ``FOLDER.json``; Cityscapes'
+        ``instanceIds``; or SemanticKITTI's ``.label`` files.
+    things : tuple of str, optional
+        Names of the classes that have objects; of the others all pixels of an
+        image are one segment. All classes by default.
+    protocol : str
+        As of :class:`PanopticCounts`; by default that of the source.
+    connectivity, min_size, merge
+        Of components, as of :func:`label_components`.
+
+    Raises
+    ------
+    TypeError
+        If a value is of the wrong kind.
+    ValueError
+        If there is no such source or protocol.
+    """
+
+    source: str = "components"
+    things: tuple[str, ...] | None = None
+    protocol: str = ""
+    connectivity: int | None = None
+    min_size: float = 0
+    merge: int = 0
+
+    def __post_init__(self) -> None:
+        check_choice("source", self.source, _SOURCES)
+        if not self.protocol:
+            object.__setattr__(
+                self, "protocol", "semantickitti" if self.source == "kitti" else "coco"
+            )
+        check_choice("protocol", self.protocol, tuple(PROTOCOLS))
+        check_number("min_size", self.min_size, 0)
+        check_integer("merge", self.merge, 0)
+
+    @classmethod
+    def of(cls, choice: ObjectOptions | str | bool | None) -> ObjectOptions | None:
+        """Read a caller's choice: options, the name of a source, or whether to score objects."""
+        if choice is None or choice is False:
+            return None
+        if isinstance(choice, ObjectOptions):
+            return choice
+        if choice is not True and not isinstance(choice, str):
+            raise refuse_kind("objects", choice, "ObjectOptions, a source's name, True or False")
+        return cls() if choice is True else cls(choice)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The options as plain data."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> ObjectOptions:
+        """Read what :meth:`to_dict` gave."""
+        things = data["things"]
+        return cls(**{**data, "things": None if things is None else tuple(things)})
+
+    def empty(self, classes: ClassOptions) -> PanopticCounts:
+        """Nothing counted, of these classes."""
+        return PanopticCounts.from_options(classes, things=self.things, protocol=self.protocol)
+
+    def read(self, raw: RawMask, path: str, folder: str) -> ObjectMask | None:
+        """Split what a file holds into classes and ids; None where components are looked for.
+
+        Raises
+        ------
+        MaskError
+            If the file is none of this source, or its annotation does not fit it.
+        """
+        if self.source == "components":
+            return None
+        kinds = {"coco": raw.is_color, "kitti": raw.kind == "LABEL", "cityscapes": not raw.is_color}
+        if not kinds[self.source]:
+            raise MaskError(path, f"is no file of ids as {self.source!r} has them: a {raw.kind}")
+        if self.source == "coco":
+            return _of_coco(raw.values, path, _segments_of(path, folder))
+        if self.source == "kitti":
+            return ObjectMask(raw.values & 0xFFFF, raw.values >> 16)
+        ids = raw.values
+        classes = np.where(ids >= 1000, ids // 1000, ids)
+        # Of a class of objects, what has no number is a group of them.
+        return ObjectMask(classes, ids, tuple(range(1, 1000)))
+
+    def count(
+        self, counts: PanopticCounts, truth: ObjectMask | Any, pred: ObjectMask | Any
+    ) -> PanopticCounts:
+        """Add one pair, of ids or of class maps."""
+        sides = [
+            side if isinstance(side, ObjectMask) else self._components(counts, side, labels)
+            for side, labels in ((truth, counts.labels), (pred, counts.pred_labels))
+        ]
+        first, second = sides
+        return counts.update(*first[:2], *second[:2], crowd=first.crowd)
+
+    def _components(self, counts: PanopticCounts, values: Any, labels: LabelSet) -> ObjectMask:
+        things = np.zeros(values.shape, np.int32)
+        for index in np.flatnonzero(counts.things).tolist():
+            name = counts.class_names[index]
+            own = labels.classes[labels.index(name)].values
+            things[np.isin(values, own)] = index + 1
+        ids = label_components(
+            things, connectivity=self.connectivity, min_size=self.min_size, merge=self.merge
+        )
+        # What is too small is no object, and void.
+        classes = np.where((things > 0) & (ids == 0), NO_OBJECT, values.astype(np.int64))
+        return ObjectMask(classes, ids)
+
+
+Segments = Mapping[int, tuple[int, int | None, bool]]
+
+
+def _of_coco(rgb: NDArray[Any], path: str, segments: Segments) -> ObjectMask:
+    wide = rgb.astype(np.uint32)
+    ids = wide[..., 0] | wide[..., 1] << 8 | wide[..., 2] << 16
+    present, _, pixels = count_id_pairs(ids, np.zeros(ids.shape, np.uint8))
+    areas = dict(zip(present.tolist(), pixels.tolist(), strict=True))
+    areas.pop(0, None)
+    if unknown := areas.keys() - segments:
+        raise MaskError(path, f"has segments that its annotation lacks: {_some(unknown)}")
+    if absent := segments.keys() - areas:
+        raise MaskError(path, f"lacks segments that its annotation has: {_some(absent)}")
+    for number, (_, area, _) in segments.items():
+        if area not in (None, areas[number]):
+            problem = f"segment {number} has {areas[number]} pixels, {area} in its annotation"
+            raise MaskError(path, problem)
+    values = np.array([segments[i][0] if i else 0 for i in present.tolist()], np.int64)
+    crowd = tuple(number for number, (_, _, is_crowd) in segments.items() if is_crowd)
+    return ObjectMask(values[np.searchsorted(present, ids)], ids, crowd)
+
+
+def _some(numbers: Iterable[int]) -> str:
+    several = sorted(numbers)
+    return ", ".join(map(str, several[:8])) + (f" and {len(several) - 8} more" * (len(several) > 8))
+
+
+def _segments_of(path: str, folder: str) -> Segments:
+    file = Path(folder).resolve().with_suffix(".json")
+    try:
+        annotations = _annotations(str(file), file.stat().st_mtime_ns)
+    except OSError as error:
+        problem = f"needs COCO's annotations in {file}, which cannot be read: {error.strerror}"
+        raise MaskError(path, problem) from error
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise MaskError(path, f"needs COCO's annotations, but {file} is none: {error}") from error
+    if (found := annotations.get(Path(path).name)) is None:
+        raise MaskError(path, f"has no annotation in {file}")
+    return _checked(path, found)
+
+
+@lru_cache(maxsize=4)
+def _annotations(file: str, _changed: int) -> dict[str, list[dict[str, Any]]]:
+    found = json.loads(Path(file).read_text(encoding="utf-8"))
+    return {entry["file_name"]: entry["segments_info"] for entry in found["annotations"]}
+
+
+def _checked(path: str, entries: list[dict[str, Any]]) -> Segments:
+    segments: dict[int, tuple[int, int | None, bool]] = {}
+    for entry in entries:
+        number, category = entry["id"], entry["category_id"]
+        if segments.get(number, (category,))[0] != category:
+            problem = f"segment {number} has two classes, {segments[number][0]} and {category}"
+            raise MaskError(path, problem)
+        segments[number] = category, entry.get("area"), bool(entry.get("iscrowd"))
+    return segments
