@@ -27,10 +27,15 @@ from segiou.analysis.comparison import (
 from segiou.analysis.design import BlockLength, design_of
 from segiou.analysis.imbalance import explain_difference
 from segiou.analysis.significance import holm, permutation_p, power
-from segiou.analysis.statistics import Aggregate, ScoredImages, Statistic, band_counts
+from segiou.analysis.statistics import (
+    MEASURED,
+    Aggregate,
+    ScoredImages,
+    Statistic,
+    measured_counts,
+)
 from segiou.analysis.unit_sums import CountParts, Metric, ScoredRun
 from segiou.analysis.units import Groups, some_of
-from segiou.boundary.measures import band_iou
 from segiou.counting.counts import Counts
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.metrics.ratio import Floats, ratio
@@ -330,10 +335,10 @@ def _same_images(
             raise ValueError(msg)
     _check_images(runs, called)
     counts = scored = _same_order(runs, called, [run.counts for run in runs])
-    if metric == "boundary_iou":
-        edges = [band_counts(run, name) for run, name in zip(runs, called, strict=True)]
-        _check_bands(runs, called)
-        metric, scored = band_iou, _same_order(runs, called, edges)
+    if metric in MEASURED:
+        found = [measured_counts(run, metric, name) for run, name in zip(runs, called, strict=True)]
+        _check_measured(runs, called, metric == "boundary_iou")
+        metric, scored = found[0][1], _same_order(runs, called, [own for own, _ in found])
     ids, classes, include = tuple(first.ids), tuple(first.class_names), chosen.include_of(first)
     images = [
         ScoredImages(CountParts.of(own), metric, ids, classes, include, chosen) for own in scored
@@ -341,14 +346,13 @@ def _same_images(
     return _SameImages(called, ids, counts, images)
 
 
-def _check_bands(runs: Sequence[ScoredRun], names: Sequence[str]) -> None:
-    bands = [_band(run) for run in runs]
-    for band, name in zip(bands, names, strict=True):
-        if band != bands[0]:
-            msg = (
-                f"Boundary IoU is measured at {bands[0]} in {names[0]} and at {band} in "
-                f"{name}; score both with the same options"
-            )
+def _check_measured(runs: Sequence[Any], names: Sequence[str], boundary: bool) -> None:
+    """Refuse runs whose boundaries or objects were measured in different ways."""
+    ways = [_band(run) if boundary else run.object_options for run in runs]
+    what = "Boundary IoU is measured at" if boundary else "objects are scored by"
+    for way, name in zip(ways, names, strict=True):
+        if way != ways[0]:
+            msg = f"{what} {ways[0]} in {names[0]} and {way} in {name}; score both alike"
             raise ValueError(msg)
 
 

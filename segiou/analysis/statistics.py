@@ -47,6 +47,9 @@ _MEANS = {"mean_iou": "iou", "mean_dice": "dice", "mean_accuracy": "recall"}
 _LABELS = {
     "iou": "IoU",
     "boundary_iou": "Boundary IoU",
+    "pq": "PQ",
+    "sq": "SQ",
+    "rq": "RQ",
     "dice": "Dice",
     "frequency_weighted_iou": "frequency-weighted IoU",
 }
@@ -399,8 +402,8 @@ def scored_images(
     if counts is None:
         msg = "the report has no counts of its images; give the run that it was made of"
         raise ValueError(msg)
-    if metric == "boundary_iou":
-        counts, metric = band_counts(run, "the report" if is_report else "the run"), band_iou
+    if metric in MEASURED:
+        counts, metric = measured_counts(run, metric, "the report" if is_report else "the run")
     protocol, named = load_protocol(protocol or run.protocol), tuple(run.ids) or None
     parts, include = CountParts.of(counts), protocol.include_of(run)
     return ScoredImages(parts, metric, named, run.class_names, include, protocol)
@@ -426,13 +429,26 @@ def _no_images(source: Any) -> TypeError:
     )
 
 
-def band_counts(run: Any, name: str) -> Counts:
-    """Counts of Boundary IoU of a run at its first width, (N, C)."""
-    found: Counts | None = getattr(run, "band_counts", None)
+#: Metrics of what is measured beside the pixels: the counts of a run, and the option they need.
+MEASURED = {
+    "boundary_iou": ("band_counts", "boundary"),
+    **dict.fromkeys(("pq", "sq", "rq"), ("object_counts", "objects")),
+}
+
+
+def measured_counts(run: Any, metric: Metric, name: str) -> tuple[Counts, Metric]:
+    """Counts of boundaries at the first width, or of objects, (N, C); and the metric of them."""
+    attribute, option = MEASURED[str(metric)]
+    found: Counts | None = getattr(run, attribute, None)
     if found is None:
-        msg = f"{name} has no boundary counts; score it again with boundary=True (--boundary)"
+        what = {"boundary": "boundary", "objects": "object"}[option]
+        msg = f"{name} has no {what} counts; score it again with {option}=True (--{option})"
         raise ValueError(msg)
-    return found
+    if option == "boundary":
+        return found, band_iou
+    from segiou.instances.panoptic import OBJECT_METRICS
+
+    return found, OBJECT_METRICS[str(metric)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,6 +5,7 @@ from segiou.instances.lesions import (
     lesion_scores as lesion_scores,
     object_scores as object_scores,
 )
+from segiou.instances.object_files import ObjectOptions as ObjectOptions
 from segiou.instances.panoptic import PanopticCounts as PanopticCounts
 from segiou.instances.segments import PROTOCOLS as PROTOCOLS, PanopticProtocol as PanopticProtocol
 from segiou.instances.weighted import (

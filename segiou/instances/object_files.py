@@ -17,6 +17,7 @@ from segiou.counting.id_pairs import count_id_pairs
 from segiou.instances.components import label_components
 from segiou.instances.panoptic import PanopticCounts
 from segiou.instances.segments import NO_OBJECT, PROTOCOLS
+from segiou.instances.weighted import CITYSCAPES_INSTANCE_SIZES
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
 from segiou.masks.read import MaskError, RawMask
@@ -46,7 +47,8 @@ class ObjectOptions:
         ``instanceIds``; or SemanticKITTI's ``.label`` files.
     things : tuple of str, optional
         Names of the classes that have objects; of the others all pixels of an
-        image are one segment. All classes by default.
+        image are one segment. By default those that Cityscapes has instances
+        of, else all classes.
     protocol : str
         As of :class:`PanopticCounts`; by default that of the source.
     connectivity, min_size, merge
@@ -100,7 +102,14 @@ class ObjectOptions:
 
     def empty(self, classes: ClassOptions) -> PanopticCounts:
         """Nothing counted, of these classes."""
-        return PanopticCounts.from_options(classes, things=self.things, protocol=self.protocol)
+        things = self.things
+        if things is None and self.source == "cityscapes":
+            things = tuple(
+                entry.name
+                for entry in classes.labels.classes
+                if CITYSCAPES_INSTANCE_SIZES.keys() & entry.values
+            )
+        return PanopticCounts.from_options(classes, things=things, protocol=self.protocol)
 
     def read(self, raw: RawMask, path: str, folder: str) -> ObjectMask | None:
         """Split what a file holds into classes and ids; None where components are looked for.
@@ -125,15 +134,21 @@ class ObjectOptions:
         return ObjectMask(classes, ids, tuple(range(1, 1000)))
 
     def count(
-        self, counts: PanopticCounts, truth: ObjectMask | Any, pred: ObjectMask | Any
+        self,
+        counts: PanopticCounts,
+        truth: ObjectMask | Any,
+        pred: ObjectMask | Any,
+        mask: Any = None,
     ) -> PanopticCounts:
-        """Add one pair, of ids or of class maps."""
+        """Add one pair, of ids or of class maps; what ``mask`` leaves out is void."""
         sides = [
             side if isinstance(side, ObjectMask) else self._components(counts, side, labels)
             for side, labels in ((truth, counts.labels), (pred, counts.pred_labels))
         ]
         first, second = sides
-        return counts.update(*first[:2], *second[:2], crowd=first.crowd)
+        classes = first.classes if mask is None else np.where(mask, first.classes, NO_OBJECT)
+        # Which values are allowed is checked where pixels are counted.
+        return counts.match((classes, first.ids), second[:2], first.crowd, unknown_is_void=True)
 
     def _components(self, counts: PanopticCounts, values: Any, labels: LabelSet) -> ObjectMask:
         things = np.zeros(values.shape, np.int32)

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice
 from segiou.accumulators.base import Accumulator
-from segiou.counting.counts import counts_array
+from segiou.counting.counts import Counts, counts_array
 from segiou.instances.segments import PROTOCOLS, VOID, match_segments
 from segiou.labels.class_options import ClassOptions, Labels, Unassigned
 from segiou.labels.label_set import LabelSet
 from segiou.metrics.ratio import Floats, ratio
 
-__all__ = ["PanopticCounts"]
+__all__ = ["IOU_UNIT", "OBJECT_METRICS", "PanopticCounts"]
 
 Part = Literal["all", "things", "stuff"]
 
@@ -179,15 +179,26 @@ class PanopticCounts(Accumulator):
         ValueError
             If shapes differ, a value is no class, or an id is out of range.
         """
+        lenient = self._classes.unassigned == "count"
+        return self.match((truth_classes, truth_ids), (pred_classes, pred_ids), crowd, lenient)
+
+    def match(
+        self,
+        truth: tuple[Any, Any],
+        pred: tuple[Any, Any],
+        crowd: Iterable[int],
+        unknown_is_void: bool,
+    ) -> Self:
+        """Count one image: classes and ids of either side."""
         found = match_segments(
-            (truth_classes, truth_ids),
-            (pred_classes, pred_ids),
+            truth,
+            pred,
             self._indices,
             self.num_classes,
             self._things,
             self._protocol,
             crowd,
-            unknown_is_void=self._classes.unassigned == "count",
+            unknown_is_void=unknown_is_void,
         )
         own = self._own()
         own.cells += found.counts
@@ -215,6 +226,11 @@ class PanopticCounts(Accumulator):
     def things(self) -> NDArray[np.bool_]:
         """True for the classes that have objects, (C,)."""
         return self._things.copy()
+
+    @property
+    def detections(self) -> NDArray[np.int64]:
+        """TP, FP and FN of each class, (C, 3)."""
+        return self._cells.copy()
 
     @property
     def tp(self) -> NDArray[np.int64]:
@@ -285,3 +301,39 @@ class PanopticCounts(Accumulator):
             for name, values in (("pq", self.pq()), ("sq", self.sq()), ("rq", self.rq()))
         }
         return {**means, "classes": classes}
+
+    def summary(self) -> dict[str, Any]:
+        """All of it as plain data: a dict a class, and the means over all, things and stuff."""
+        columns: dict[str, NDArray[Any]] = {"pq": self.pq(), "sq": self.sq(), "rq": self.rq()}
+        columns |= {"found": self.tp, "invented": self.fp, "missed": self.fn}
+        classes = [
+            {"name": name, "thing": bool(thing)}
+            | {column: values[c].item() for column, values in columns.items()}
+            for c, (name, thing) in enumerate(zip(self.class_names, self._things, strict=True))
+        ]
+        means = {part: self.panoptic_quality(part) for part in get_args(Part)}
+        return {"protocol": self._protocol.name, "classes": classes, **means}
+
+
+#: The sum of the IoU of matches in the counts of ``Run.object_counts`` is in units of one part in
+#: so many, for resamples are sums of integers.
+IOU_UNIT = 1 << 32
+
+
+def pq(counts: Counts) -> Floats:
+    """Panoptic quality of the counts of ``Run.object_counts``, (..., C)."""
+    return ratio(counts.tn / IOU_UNIT, counts.tp + (counts.fp + counts.fn) / 2)
+
+
+def sq(counts: Counts) -> Floats:
+    """Segmentation quality likewise; NaN without a match."""
+    return ratio(counts.tn / IOU_UNIT, counts.tp)
+
+
+def rq(counts: Counts) -> Floats:
+    """Recognition quality likewise."""
+    return ratio(counts.tp, counts.tp + (counts.fp + counts.fn) / 2)
+
+
+#: Scores of objects, of images or of a data set.
+OBJECT_METRICS = {"pq": pq, "sq": sq, "rq": rq}

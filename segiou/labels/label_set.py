@@ -411,9 +411,9 @@ def load_labels(labels: LabelSet | str | Path | Sequence[str] | int) -> LabelSet
     Parameters
     ----------
     labels : LabelSet, str, path, sequence of str or int
-        A set, the name of a preset, the path of a TOML file or of nnU-Net's
-        ``dataset.json``, class names for the values 0, 1, 2, …, or the number
-        of classes.
+        A set, the name of a preset, the path of a TOML file, of nnU-Net's
+        ``dataset.json`` or of COCO's annotations, class names for the values
+        0, 1, 2, …, or the number of classes.
 
     Raises
     ------
@@ -459,15 +459,30 @@ def _of_json(path: Path) -> LabelSet:
     except (ValueError, RecursionError) as error:
         msg = f"{path}: is no JSON: {error}"
         raise ValueError(msg) from error
+    if isinstance(found, dict) and isinstance(found.get("categories"), list):
+        return _of_coco(found["categories"], path)
     labels = found.get("labels") if isinstance(found, dict) else None
     if not isinstance(labels, dict) or not labels:
-        msg = f"{path}: is no dataset.json of nnU-Net: it has no 'labels', names with their values"
+        msg = (
+            f"{path}: is no dataset.json of nnU-Net: it has no 'labels', names with their values; "
+            "nor COCO's annotations: it has no 'categories'"
+        )
         raise ValueError(msg)
     name = str(found.get("name") or path.resolve().parent.name)
     try:
         return _of_nnunet(labels, name, source=f"nnU-Net, {path.name}")
     except ValueError as error:
         msg = f"{path}: {error}"
+        raise ValueError(msg) from error
+
+
+def _of_coco(categories: list[Any], path: Path) -> LabelSet:
+    """Categories of COCO: their ids are the values; 0 is no category, and ignored."""
+    try:
+        classes = tuple(LabelClass(str(entry["name"]), (entry["id"],)) for entry in categories)
+        return LabelSet(path.stem, classes, ignore=(0,), source=f"COCO, {path.name}")
+    except (ValueError, TypeError, KeyError) as error:
+        msg = f"{path}: its categories are none of COCO: {error}"
         raise ValueError(msg) from error
 
 

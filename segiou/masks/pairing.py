@@ -17,7 +17,7 @@ from posixpath import splitext
 MASK_SUFFIXES = frozenset(
     {".png", ".tif", ".tiff", ".npy", ".npz", ".bmp", ".gif", ".pgm", ".ppm", ".pbm", ".pnm"}
     | {".jpg", ".jpeg", ".jp2", ".webp", ".avif"}
-    | {".nii", ".nii.gz", ".nrrd", ".mha", ".mhd"}
+    | {".nii", ".nii.gz", ".nrrd", ".mha", ".mhd", ".label"}
 )
 #: What is wrong with a file in the place of a folder.
 IS_A_FILE = "is a file, not a folder"

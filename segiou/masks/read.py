@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 _MOST_NPZ_BYTES = 1 << 30
 #: Endings of label volumes.
 VOLUME_SUFFIXES = (".nii.gz", ".nii", ".nrrd", ".mha", ".mhd")
+#: Ending of the labels of a point cloud.
+POINT_SUFFIX = ".label"
 _LOSSY = {"JPEG", "JPEG2000", "MPO", "WEBP", "AVIF", "HEIF"}
 _LABEL_MODES = {"1", "L", "P", "I", "I;16", "I;16B", "I;16L"}
 _TIFF_MAGIC = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
@@ -166,7 +168,16 @@ def from_bytes(data: bytes, path: str | Path, scratch: Scratch | None = None) ->
 
         volume = volume_from_bytes(data, path)
         return RawMask(volume.values, "volume", "volume", volume=volume)
+    if str(path).lower().endswith(POINT_SUFFIX):
+        return _from_points(data, path)
     return from_image(data, path, scratch)
+
+
+def _from_points(data: bytes, path: str | Path) -> RawMask:
+    """SemanticKITTI's labels: of each point an object in the high and a class in the low half."""
+    if len(data) % 4:
+        raise MaskError(path, f"is damaged: {len(data)} bytes are no whole number of points")
+    return RawMask(np.frombuffer(data, dtype="<u4")[None], "label", "LABEL")
 
 
 def to_labels(
@@ -179,6 +190,8 @@ def to_labels(
             "or allow it: allow_lossy=True (--allow-lossy)"
         )
         raise LossyMaskError(path, problem)
+    if raw.kind == "LABEL":
+        return raw.values & np.uint32(0xFFFF)
     if not raw.is_color:
         return raw.values
     if labels is None or not labels.has_colors:

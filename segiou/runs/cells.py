@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,10 @@ from numpy.typing import NDArray
 from segiou.boundary.boundary_options import BoundaryOptions
 from segiou.boundary.boundary_sums import BoundaryCounts
 from segiou.counting.counts import Counts
+
+if TYPE_CHECKING:
+    from segiou.instances.panoptic import PanopticCounts
+    from segiou.runs.header import Header
 
 Ints = NDArray[np.int64]
 #: 63 bits take nine bytes.
@@ -133,18 +138,55 @@ def _checked(sizes: Ints, steps: Ints, values: Ints, num_cells: int) -> tuple[In
 
 #: Images unpacked at once: an entry of a histogram takes eight bytes then.
 _BLOCK = 256
+#: Of one image, more than there can be.
+_MOST_NUMBERS = 1 << 40
 
 
-def pack_boundary(counts: BoundaryCounts) -> bytes:
-    """Pack the counts of one image as :func:`segiou.runs.cells.encode_cells` does."""
-    cells = np.flatnonzero(counts.table)
-    (packed,) = encode_cells(np.array([len(cells)]), cells, counts.table[cells])
+def pack_measured(boundary: BoundaryCounts | None, objects: PanopticCounts | None) -> bytes | None:
+    """Pack the counts of one image as :func:`segiou.runs.cells.encode_cells` does.
+
+    First those at boundaries, then TP, FP and FN of the objects of each class,
+    then class, intersection, union and number of the matches.
+    """
+    if boundary is None and objects is None:
+        return None
+    parts = [] if boundary is None else [boundary.table]
+    parts += [] if objects is None else [objects.detections.ravel(), objects.overlaps.ravel()]
+    numbers = np.concatenate(parts)
+    cells = np.flatnonzero(numbers)
+    (packed,) = encode_cells(np.array([len(cells)]), cells, numbers[cells])
     return packed
 
 
-def boundary_length(num_classes: int, options: BoundaryOptions) -> int:
-    """Entries of the counts of one image."""
-    return len(BoundaryCounts.zeros(num_classes, options).table)
+def boundary_length(num_classes: int, options: BoundaryOptions | None) -> int:
+    """Entries of the counts at boundaries of one image."""
+    return 0 if options is None else len(BoundaryCounts.zeros(num_classes, options).table)
+
+
+def check_packed(packed: Sequence[bytes], header: Header) -> None:
+    """Refuse what is not what :func:`pack_measured` gives."""
+    length = boundary_length(header.options.num_classes, header.boundary)
+    decode_cells([*packed], length if header.objects is None else _MOST_NUMBERS)
+
+
+def unpack_objects(packed: Sequence[bytes], header: Header) -> tuple[Ints, Ints, Ints]:
+    """TP, FP and FN of images (N, C, 3); their matches (M, 4), and the image of each match."""
+    start = boundary_length(header.options.num_classes, header.boundary)
+    num_classes = header.options.num_classes
+    sizes, cells, values = decode_cells([*packed], _MOST_NUMBERS)
+    owner = np.repeat(np.arange(len(packed)), sizes)
+    chosen = cells >= start
+    cells, values, owner = cells[chosen] - start, values[chosen], owner[chosen]
+    found = np.zeros((len(packed), num_classes * 3), dtype=np.int64)
+    few = cells < num_classes * 3
+    found[owner[few], cells[few]] = values[few]
+    cells, values, owner = cells[~few] - num_classes * 3, values[~few], owner[~few]
+    # The last number of a match, how often it is there, is never 0.
+    last = cells % 4 == 3
+    at = np.searchsorted(np.flatnonzero(last), np.arange(len(cells)))
+    matches = np.zeros((int(last.sum()), 4), dtype=np.int64)
+    matches[at, cells % 4] = values
+    return found.reshape(-1, num_classes, 3), matches, owner[last]
 
 
 def unpack_boundaries(
@@ -159,8 +201,9 @@ def unpack_boundaries(
     """
     length = boundary_length(num_classes, options)
     table = np.zeros((len(packed), length), dtype=np.int64)
-    sizes, cells, values = decode_cells(list(packed), length)
-    table[np.repeat(np.arange(len(packed)), sizes), cells] = values
+    sizes, cells, values = decode_cells(list(packed), _MOST_NUMBERS)
+    here = cells < length  # counts of objects follow
+    table[np.repeat(np.arange(len(packed)), sizes)[here], cells[here]] = values[here]
     return BoundaryCounts(table, num_classes, options)
 
 

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from segiou._support.files import Problem, Stamp
-from segiou.runs.cells import boundary_length, decode_cells
+from segiou.runs.cells import check_packed, decode_cells
 from segiou.runs.header import Header, read_count
 from segiou.runs.image_counts import Columns, ImageFiles, from_text, id_order
 
@@ -39,8 +39,8 @@ _IMAGE_COLUMNS = """(
   ignored INTEGER NOT NULL,
   cells BLOB NOT NULL,   -- filled cells of the confusion matrix: see the view cell
   crc INTEGER NOT NULL,  -- CRC-32 of id, pixels, ignored and cells
-  boundary BLOB,         -- what was measured at boundaries, if that was asked for
-  boundary_crc INTEGER   -- CRC-32 of id and boundary
+  measured BLOB,         -- counts at boundaries and of objects, if they were asked for
+  measured_crc INTEGER   -- CRC-32 of id and measured
 ) WITHOUT ROWID"""
 
 _RUN = """CREATE TABLE run (
@@ -400,20 +400,18 @@ class RunFile:
     def _block_size(self) -> int:
         return max(1, min(_BLOCK, _MOST_COUNTS // self.header.options.num_classes))
 
-    def blocks(self, *, files: bool = True, boundary: bool | None = None) -> Iterator[Columns]:
+    def blocks(self, *, files: bool = True, measured: bool | None = None) -> Iterator[Columns]:
         """All images, in the order of their ids, many at a time.
 
-        Boundary counts come with the files, unless it is said otherwise.
+        Counts of boundaries and objects come with the files, unless it is said otherwise.
 
         Raises
         ------
         RunFileError
             If the file is damaged, or has changed since it was opened.
         """
-        at_boundaries = self.header.boundary is not None and (
-            files if boundary is None else boundary
-        )
-        columns = [_COUNTS, "boundary, boundary_crc" if at_boundaries else "NULL, NULL"]
+        wanted = self.header.measures and (files if measured is None else measured)
+        columns = [_COUNTS, "measured, measured_crc" if wanted else "NULL, NULL"]
         query = f"SELECT {', '.join([*columns, FILE_COLUMNS] if files else columns)} FROM image"
         with open_reading(self.path) as connection:
             if read_head(connection, self.path)[1].revision != self.totals.revision:
@@ -428,8 +426,8 @@ class RunFile:
                     about = (row[_NUM_COUNTS + 2 :] for row in rows)
                     read = tuple(files_of_row(row, self.header, self.path) for row in about)
                     block = replace(block, files=read)
-                if at_boundaries:
-                    block = replace(block, boundary=self._boundaries(rows))
+                if wanted:
+                    block = replace(block, measured=self._measured(rows))
                 order = [*last, *map(id_order, block.ids)]
                 if any(a >= b for a, b in pairwise(order)):
                     raise damaged(self.path, "its ids are out of order")
@@ -454,16 +452,14 @@ class RunFile:
             raise damaged(self.path, "the cells of an image do not sum to its pixels")
         return block
 
-    def _boundaries(self, rows: list[Row]) -> tuple[bytes, ...]:
+    def _measured(self, rows: list[Row]) -> tuple[bytes, ...]:
         found = [(row[0], *row[_NUM_COUNTS : _NUM_COUNTS + 2]) for row in rows]
         for id, packed, crc in found:
             if type(packed) is not bytes or checksum(id, packed) != crc:
-                what = f"what was measured at the boundaries of {_shown(id)}"
+                what = f"what was measured of {_shown(id)} beside its pixels"
                 raise damaged(self.path, f"{what} does not match its checksum")
-        assert self.header.boundary is not None
         try:
-            length = boundary_length(self.header.options.num_classes, self.header.boundary)
-            decode_cells([packed for _, packed, _ in found], length)
+            check_packed([packed for _, packed, _ in found], self.header)
         except ValueError as error:
             raise damaged(self.path, error) from error
         return tuple(packed for _, packed, _ in found)

@@ -13,6 +13,7 @@ from segiou.metrics.protocols import Protocol, load_protocol
 
 if TYPE_CHECKING:
     from segiou.boundary.boundary_options import BoundaryOptions
+    from segiou.instances.object_files import ObjectOptions
 
 T = TypeVar("T")
 
@@ -63,6 +64,8 @@ class Header:
         Versions of everything that wrote to the file, in order.
     boundary : BoundaryOptions, optional
         What is measured at boundaries; None for nothing.
+    objects : ObjectOptions, optional
+        What objects are, and how they are scored; None where they are not.
     shards : tuple of Shard
         The parts of the data set that it holds; empty if it was never divided.
     """
@@ -78,7 +81,13 @@ class Header:
     finished: bool = True
     versions: tuple[Mapping[str, str], ...] = ()
     boundary: BoundaryOptions | None = None
+    objects: ObjectOptions | None = None
     shards: tuple[Shard, ...] = ()
+
+    @property
+    def measures(self) -> bool:
+        """Whether boundaries or objects are counted beside the pixels."""
+        return self.boundary is not None or self.objects is not None
 
     def missing_shards(self) -> str:
         """Say which parts of the data set are not in the run; empty if all are."""
@@ -101,6 +110,8 @@ class Header:
         elif mine or theirs:
             sides = ("here", "there") if mine else ("there", "here")
             found.append(f"boundaries are measured {sides[0]} and not {sides[1]}")
+        if self.objects != other.objects:
+            found.append(f"objects are {self.objects} here and {other.objects} there")
         return "; ".join(part for part in found if part)
 
     def difference(self, other: Header) -> str:
@@ -135,6 +146,7 @@ class Header:
             "finished": self.finished,
             "versions": [dict(v) for v in self.versions],
             "boundary": None if self.boundary is None else self.boundary.to_dict(),
+            "objects": None if self.objects is None else self.objects.to_dict(),
             "shards": [list(shard) for shard in self.shards],
         }
 
@@ -148,6 +160,7 @@ class Header:
             If something is missing or of the wrong kind.
         """
         boundary = _boundary(_read(data, "boundary", (dict, type(None))))
+        objects = _objects(_read(data, "objects", (dict, type(None))))
         return cls(
             ClassOptions.from_dict(_read(data, "options", dict)),
             Protocol(**_read(data, "protocol", dict)),
@@ -160,6 +173,7 @@ class Header:
             _read(data, "finished", bool),
             tuple(dict(entry) for entry in _read(data, "versions", list)),
             boundary,
+            objects,
             tuple(_shard(entry) for entry in _read(data, "shards", list)),
         )
 
@@ -202,3 +216,11 @@ def _boundary(data: Mapping[str, Any] | None) -> BoundaryOptions | None:
     from segiou.boundary.boundary_options import BoundaryOptions
 
     return None if data is None else BoundaryOptions.from_dict(data)
+
+
+def _objects(data: Mapping[str, Any] | None) -> ObjectOptions | None:
+    if data is None:
+        return None
+    from segiou.instances.object_files import ObjectOptions
+
+    return ObjectOptions.from_dict(data)

@@ -64,9 +64,9 @@ class ImageCount:
         The files, where there were any.
     truth_stamp, pred_stamp : Stamp, optional
         What the files were when they were read.
-    boundary : bytes, optional
-        Counts at boundaries, where they were measured, packed by
-        :func:`segiou.runs.cells.pack_boundary`.
+    measured : bytes, optional
+        Counts at boundaries and of objects, where there are any, packed by
+        :func:`segiou.runs.cells.pack_measured`.
     """
 
     id: str
@@ -77,7 +77,7 @@ class ImageCount:
     pred: str = ""
     truth_stamp: Stamp | None = None
     pred_stamp: Stamp | None = None
-    boundary: bytes | None = None
+    measured: bytes | None = None
 
     @classmethod
     def of(
@@ -85,11 +85,11 @@ class ImageCount:
         id: str,
         counted: Tally | Cells,
         files: ImageFiles = NO_FILES,
-        boundary: bytes | None = None,
+        measured: bytes | None = None,
     ) -> ImageCount:
         """Keep the cells that are not zero."""
         found = counted.cells if isinstance(counted, Tally) else counted
-        return cls(id, found.indices, found.values, found.ignored, *files, boundary)
+        return cls(id, found.indices, found.values, found.ignored, *files, measured)
 
     @property
     def pixels(self) -> int:
@@ -105,7 +105,7 @@ class ImageCount:
         """Whether the counts are equal, wherever they came from."""
         return (
             self.ignored == other.ignored
-            and self.boundary == other.boundary
+            and self.measured == other.measured
             and np.array_equal(self.cells, other.cells)
             and np.array_equal(self.values, other.values)
         )
@@ -136,8 +136,8 @@ class Columns:
     ignored : ndarray of int64, shape (N,)
     files : tuple of ImageFiles
         N pairs of files.
-    boundary : tuple of bytes
-        N packed counts at boundaries; empty where there are none.
+    measured : tuple of bytes
+        N packed counts at boundaries and of objects; empty where there are none.
     """
 
     #: They are in memory.
@@ -149,7 +149,7 @@ class Columns:
     values: Ints
     ignored: Ints
     files: tuple[ImageFiles, ...]
-    boundary: tuple[bytes, ...] = ()
+    measured: tuple[bytes, ...] = ()
 
     @classmethod
     def of(cls, images: Sequence[ImageCount]) -> Columns:
@@ -161,7 +161,7 @@ class Columns:
             _joined([image.values for image in images]),
             np.array([image.ignored for image in images], dtype=np.int64),
             tuple(image.files for image in images),
-            tuple(image.boundary for image in images if image.boundary is not None),
+            tuple(image.measured for image in images if image.measured is not None),
         )
 
     @classmethod
@@ -177,7 +177,7 @@ class Columns:
             _joined([part.values for part in parts]),
             _joined([part.ignored for part in parts]),
             tuple(files for part in parts for files in part.files),
-            tuple(packed for part in parts for packed in part.boundary),
+            tuple(packed for part in parts for packed in part.measured),
         )
 
     def __len__(self) -> int:
@@ -188,11 +188,11 @@ class Columns:
         for i, stop in enumerate(np.cumsum(self.sizes).tolist()):
             cells, values = self.cells[start:stop], self.values[start:stop]
             files = self.files[i] if self.files else NO_FILES
-            boundary = self.boundary[i] if self.boundary else None
-            yield ImageCount(self.ids[i], cells, values, int(self.ignored[i]), *files, boundary)
+            measured = self.measured[i] if self.measured else None
+            yield ImageCount(self.ids[i], cells, values, int(self.ignored[i]), *files, measured)
             start = stop
 
-    def blocks(self, *, files: bool = True, boundary: bool | None = None) -> Iterator[Columns]:
+    def blocks(self, *, files: bool = True, measured: bool | None = None) -> Iterator[Columns]:
         """All images at once; a run file gives them in several blocks."""
         yield self
 
@@ -225,7 +225,7 @@ class Columns:
             self.values[entries],
             self.ignored[chosen],
             tuple(self.files[i] for i in indices) if self.files else (),
-            tuple(self.boundary[i] for i in indices) if self.boundary else (),
+            tuple(self.measured[i] for i in indices) if self.measured else (),
         )
 
     def pixels(self) -> Ints:
@@ -244,12 +244,13 @@ class Columns:
         return counts_of_cells(self.sizes, self.cells, self.values, num_classes)
 
 
-def check_boundaries(columns: Columns) -> None:
-    """Refuse images that lack boundary counts."""
-    if len(columns.boundary) != len(columns):
+def check_measured(columns: Columns) -> None:
+    """Refuse images that lack what was measured beside their pixels."""
+    if len(columns.measured) != len(columns):
         msg = (
-            f"{len(columns) - len(columns.boundary)} of {len(columns)} images have no boundary "
-            "counts; score them with boundary=True (--boundary)"
+            f"{len(columns) - len(columns.measured)} of {len(columns)} images have no counts of "
+            "boundaries or objects; score them with boundary=True (--boundary), or objects=True "
+            "(--objects)"
         )
         raise ValueError(msg)
 

@@ -26,7 +26,7 @@ from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.runs.header import Header
-from segiou.runs.image_counts import Columns, ImageCount, check_boundaries
+from segiou.runs.image_counts import Columns, ImageCount, check_measured
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from segiou.analysis.units import Groups
     from segiou.boundary.boundary_options import BoundaryOptions
     from segiou.boundary.boundary_sums import BoundaryCounts
+    from segiou.instances.object_files import ObjectOptions
+    from segiou.instances.panoptic import PanopticCounts
     from segiou.report.report import Report
     from segiou.runs.database import RunFile
 
@@ -213,7 +215,7 @@ class Run:
             return None
         from segiou.runs.cells import unpack_boundaries
 
-        packed = [row for block in self._boundary_blocks() for row in block.boundary]
+        packed = [*self._packed()]
         return unpack_boundaries(packed, self.options.num_classes, self.boundary_options)
 
     @cached_property
@@ -226,8 +228,7 @@ class Run:
             return None
         from segiou.runs.cells import band_counts
 
-        packed = [row for block in self._boundary_blocks() for row in block.boundary]
-        return band_counts(packed, self.options.num_classes, self.boundary_options)
+        return band_counts(self._packed(), self.options.num_classes, self.boundary_options)
 
     @cached_property
     def _boundary_total(self) -> BoundaryCounts | None:
@@ -235,11 +236,50 @@ class Run:
             return None
         from segiou.runs.cells import sum_boundaries
 
-        packed = (row for block in self._boundary_blocks() for row in block.boundary)
-        return sum_boundaries(packed, self.options.num_classes, self.boundary_options)
+        return sum_boundaries(self._packed(), self.options.num_classes, self.boundary_options)
 
-    def _boundary_blocks(self) -> Iterator[Columns]:
-        return self._images.blocks(files=False, boundary=True)
+    def _packed(self) -> Iterator[bytes]:
+        """What was measured of each image beside its pixels."""
+        for block in self._images.blocks(files=False, measured=True):
+            yield from block.measured
+
+    @property
+    def object_options(self) -> ObjectOptions | None:
+        """What objects are, and how they are scored; None where they are not."""
+        return self._header.objects
+
+    @cached_property
+    def objects(self) -> PanopticCounts | None:
+        """Counts of the objects of all images; None where they were not scored."""
+        if self.object_options is None:
+            return None
+        total = self.object_options.empty(self.options)
+        found, matches, _ = self._objects
+        new = {"counts": found.sum(0), "overlaps": matches, "pairs": len(self)}
+        return total.load_state_dict({**total.state_dict(), **new})
+
+    @cached_property
+    def object_counts(self) -> Counts | None:
+        """Found, invented and missed objects of each image as TP, FP and FN, (N, C).
+
+        In the place of TN is the sum of the IoU of the matches in units of
+        2^-32: see :data:`segiou.instances.panoptic.OBJECT_METRICS`.
+        """
+        if self.object_options is None:
+            return None
+        from segiou.instances.panoptic import IOU_UNIT
+
+        found, matches, owner = self._objects
+        sums = np.zeros(found.shape[:2])
+        np.add.at(sums, (owner, matches[:, 0]), matches[:, 3] * matches[:, 1] / matches[:, 2])
+        tp, fp, fn = np.moveaxis(found, 2, 0)
+        return Counts(tp, fp, fn, np.rint(sums * IOU_UNIT).astype(np.int64))
+
+    @cached_property
+    def _objects(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        from segiou.runs.cells import unpack_objects
+
+        return unpack_objects([*self._packed()], self._header)
 
     def worst(self, n: int = 10, *, by: str = "mean_iou") -> list[dict[str, Any]]:
         """Rows of the images with the lowest scores, the lowest first.
@@ -518,6 +558,7 @@ def run_of(
     protocol: Protocol | str = "segiou",
     provenance: Mapping[str, Any] | None = None,
     boundary: BoundaryOptions | bool | None = None,
+    objects: ObjectOptions | None = None,
 ) -> Run:
     """Make a run of images that were counted one by one.
 
@@ -537,6 +578,8 @@ def run_of(
         Files and options that made it.
     boundary : BoundaryOptions or bool, optional
         What was measured at the boundaries of all images.
+    objects : ObjectOptions, optional
+        How the objects of all images were scored.
 
     Raises
     ------
@@ -559,13 +602,14 @@ def run_of(
         check_kind("each of images", image, ImageCount, "an ImageCount")
     columns = Columns.of(several).by_id()
     measured = BoundaryOptions.of(boundary)
-    if measured is not None:
-        check_boundaries(columns)
+    if measured is not None or objects is not None:
+        check_measured(columns)
     header = Header(
         options,
         load_protocol(protocol),
         name,
         provenance=dict(provenance or {}),
         boundary=measured,
+        objects=objects,
     )
     return Run(header, columns, left_out)

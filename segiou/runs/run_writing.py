@@ -38,7 +38,7 @@ from segiou.runs.image_counts import (
     Columns,
     ImageCount,
     ImageFiles,
-    check_boundaries,
+    check_measured,
     from_text,
     id_order,
     to_text,
@@ -320,13 +320,13 @@ def _rows(columns: Columns, header: Header) -> list[tuple[Any, ...]]:
     blobs = encode_cells(columns.sizes, columns.cells, columns.values)
     ignored = columns.ignored.tolist()
     pixels = (columns.pixels() + columns.ignored).tolist()
-    boundaries: Iterable[bytes | None] = repeat(None, len(columns))
-    if header.boundary is not None:
-        check_boundaries(columns)
-        boundaries = columns.boundary
+    beside: Iterable[bytes | None] = repeat(None, len(columns))
+    if header.measures:
+        check_measured(columns)
+        beside = columns.measured
     rows = []
-    for name, files, boundary, *counts in zip(
-        columns.ids, columns.files, boundaries, pixels, ignored, blobs, strict=True
+    for name, files, packed, *counts in zip(
+        columns.ids, columns.files, beside, pixels, ignored, blobs, strict=True
     ):
         id = to_text(name)
         about = (
@@ -335,7 +335,7 @@ def _rows(columns: Columns, header: Header) -> list[tuple[Any, ...]]:
             *(files.truth_stamp or _UNKNOWN),
             *(files.pred_stamp or _UNKNOWN),
         )
-        measured = boundary, None if boundary is None else checksum(id, boundary)
+        measured = packed, None if packed is None else checksum(id, packed)
         checks = checksum(id, *about), checksum(id, *counts)
         rows.append((id, *about, checks[0], *counts, checks[1], *measured))
     return rows

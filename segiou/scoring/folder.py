@@ -27,7 +27,7 @@ from segiou.scoring.engines import (
     open_engine,
     task_of,
 )
-from segiou.scoring.job import Job
+from segiou.scoring.job import Job, object_options
 from segiou.scoring.pair import Geometry
 from segiou.scoring.pairings import (
     DataError,
@@ -39,6 +39,7 @@ from segiou.scoring.pairings import (
 
 if TYPE_CHECKING:
     from segiou.boundary.boundary_options import BoundaryOptions
+    from segiou.instances.object_files import ObjectOptions
     from segiou.runs.run_writing import RunWriter
 
 Progress = Callable[[int, int], None]
@@ -66,6 +67,7 @@ def score_folder(
     resize_pred: Literal["nearest"] | None = None,
     geometry: Geometry = "check",
     boundary: BoundaryOptions | bool | None = None,
+    objects: ObjectOptions | str | bool | None = None,
     run: str | Path | None = None,
     shard: tuple[int, int] | None = None,
     workers: int | None = None,
@@ -109,6 +111,10 @@ def score_folder(
     boundary : BoundaryOptions or bool, optional
         What to measure at the boundaries of every pair; True: all of it, as
         :class:`segiou.boundary.BoundaryOptions` has it by default.
+    objects : ObjectOptions, str or bool, optional
+        Score objects too, by panoptic quality: the source of their ids, as
+        :class:`segiou.instances.ObjectOptions` names it; True: connected
+        components of each class.
     run : str or path, optional
         A run file to keep every finished pair in. If it exists, pairs in it
         whose files are unchanged are not read again.
@@ -175,6 +181,7 @@ def score_folder(
         resize_pred=resize_pred,
         geometry=geometry,
         boundary=_boundary_options(boundary),
+        objects=object_options(objects),
         run=run,
         shard=shard,
         workers=workers,
@@ -265,6 +272,7 @@ def _header(job: Job, pairing: Pairing, expected: int) -> Header:
             "pairing": pairing.rule,
         },
         boundary=job.boundary,
+        objects=job.objects,
         shards=shards,
     )
     if job.run is None:

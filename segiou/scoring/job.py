@@ -27,6 +27,7 @@ from segiou.scoring.pairings import DataError
 
 if TYPE_CHECKING:
     from segiou.boundary.boundary_options import BoundaryOptions
+    from segiou.instances.object_files import ObjectOptions
 
 Unpaired = Literal["error", "skip"]
 
@@ -60,6 +61,7 @@ class Job:
     resize_pred: Literal["nearest"] | None = None
     geometry: Geometry = "check"
     boundary: BoundaryOptions | None = None
+    objects: ObjectOptions | None = None
     run: str | Path | None = None
     shard: tuple[int, int] | None = None
     workers: int | None = None
@@ -126,6 +128,7 @@ class Job:
             sources[1],
             self.boundary,
             self.geometry,
+            self.objects,
         )
 
 
@@ -151,3 +154,12 @@ def _absolute(source: Source) -> Source:
     if isinstance(source, ArchiveFolder):
         return ArchiveFolder(*(str(Path(p).absolute()) for p in (source.root, source.archive)))
     return source
+
+
+def object_options(choice: ObjectOptions | str | bool | None) -> ObjectOptions | None:
+    """Read a caller's choice; the module is loaded only where objects are scored."""
+    if choice is None or choice is False:
+        return None
+    from segiou.instances.object_files import ObjectOptions
+
+    return ObjectOptions.of(choice)

@@ -27,6 +27,7 @@ from segiou.scoring.pairings import geometry_text, size_text, undeclared_text
 if TYPE_CHECKING:
     from segiou.boundary.boundary_options import BoundaryOptions
     from segiou.boundary.codes import LabelCodes
+    from segiou.instances.object_files import ObjectMask, ObjectOptions
     from segiou.masks.volumes import Volume
 
 Geometry = Literal["check", "ignore", "reorient"]
@@ -63,6 +64,8 @@ class PairScorer:
         What to measure at boundaries.
     geometry : {"check", "ignore", "reorient"}
         What is done where the volumes of a pair lie differently in space.
+    objects : ObjectOptions, optional
+        What objects are, and how they are scored.
     """
 
     options: ClassOptions
@@ -72,6 +75,7 @@ class PairScorer:
     pred_source: Source = field(default_factory=lambda: LocalFolder("."))
     boundary: BoundaryOptions | None = None
     geometry: Geometry = "check"
+    objects: ObjectOptions | None = None
 
     def __call__(self, pairs: Sequence[Pair]) -> list[Result]:
         """Score a batch; a pair that cannot be scored gives its problems."""
@@ -127,7 +131,8 @@ class PairScorer:
         """
 
         def opened() -> _OpenMask:
-            if content is None and isinstance(source, LocalFolder) and _may_be_big(path):
+            may_be_big = self.objects is None and _may_be_big(path)
+            if content is None and isinstance(source, LocalFolder) and may_be_big:
                 big = _open_windowed(stack, path, labels, self.allow_lossy)
                 if big is not None:
                     return big
@@ -136,6 +141,9 @@ class PairScorer:
                 raw = RawMask(data.values, data.mode, "PNG")
             else:
                 raw = from_bytes(data, path, scratch)
+            ids = None if self.objects is None else self.objects.read(raw, path, source.root)
+            if ids is not None:
+                return _OpenMask(ids.classes, stamp, objects=ids)
             values = to_labels(raw, path, labels, allow_lossy=self.allow_lossy)
             return _OpenMask(values, stamp, volume=raw.volume)
 
@@ -161,12 +169,12 @@ class PairScorer:
                 path, undeclared_text(error, self.options.num_classes, self.options.ignore)
             )
         try:
-            at_boundaries = self._measure_boundaries(truth, pred)
+            measured = self._measured(truth, pred)
         except ValueError as error:
             return Problem(pair.truth, str(error))
         truth.check()
         pred.check()
-        return count, at_boundaries
+        return count, measured
 
     def _aligned(self, pair: Pair, truth: _OpenMask, pred: _OpenMask) -> _OpenMask | Problem:
         """The prediction, if it is a volume in the geometry of its truth."""
@@ -189,14 +197,23 @@ class PairScorer:
         decoded = truth.decoded, pred.decoded
         return count_windows(self._encoding, truth.values, pred.values, decoded=decoded).cells
 
-    def _measure_boundaries(self, truth: _OpenMask, pred: _OpenMask) -> bytes | None:
-        if self.boundary is None:
+    def _measured(self, truth: _OpenMask, pred: _OpenMask) -> bytes | None:
+        """Counts at boundaries and of objects."""
+        if self.boundary is None and self.objects is None:
             return None
-        from segiou.boundary.image import count_labels
-        from segiou.runs.cells import pack_boundary
+        from segiou.runs.cells import pack_measured
 
-        labels = truth.whole(), pred.whole()
-        return pack_boundary(count_labels(self._codes, *labels, self.boundary))
+        at_boundaries = objects = None
+        if self.boundary is not None:
+            from segiou.boundary.image import count_labels
+
+            labels = truth.whole(), pred.whole()
+            at_boundaries = count_labels(self._codes, *labels, self.boundary)
+        if self.objects is not None:
+            empty = self.objects.empty(self.options)
+            sides = (side.objects or side.whole() for side in (truth, pred))
+            objects = self.objects.count(empty, *sides)
+        return pack_measured(at_boundaries, objects)
 
     @cached_property
     def _codes(self) -> LabelCodes:
@@ -239,6 +256,8 @@ class _OpenMask:
         Makes labels of a window of ``values``.
     check : callable
         Raises MaskError if the file has changed since.
+    objects : ObjectMask, optional
+        The same values with the ids of their objects.
     """
 
     values: BigMask
@@ -246,6 +265,7 @@ class _OpenMask:
     volume: Volume | None = None
     decoded: Callable[[Any], Any] = lambda window: window
     check: Callable[[], None] = lambda: None
+    objects: ObjectMask | None = None
 
     @property
     def is_big(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,9 +20,13 @@ from segiou.counting.scores import decide
 from segiou.labels.class_options import ClassOptions, Labels
 from segiou.masks.windows import is_lazy
 from segiou.metrics.protocols import Protocol
-from segiou.runs.cells import pack_boundary
+from segiou.runs.cells import pack_measured
 from segiou.runs.image_counts import ImageCount
 from segiou.runs.run import Run, run_of
+from segiou.scoring.job import object_options
+
+if TYPE_CHECKING:
+    from segiou.instances.object_files import ObjectOptions
 
 _END = object()
 
@@ -37,6 +41,7 @@ def score(
     threshold: float | None = None,
     mask: Any = None,
     boundary: BoundaryOptions | bool | None = None,
+    objects: ObjectOptions | bool | None = None,
     protocol: Protocol | str = "segiou",
     name: str = "",
     **options: Any,
@@ -61,6 +66,8 @@ def score(
         Valid pixels of each image.
     boundary : BoundaryOptions or bool, optional
         As :func:`score_folder`.
+    objects : ObjectOptions or bool, optional
+        As :func:`score_folder`; the objects are connected components.
     protocol, name
         As :func:`score_folder`.
     **options
@@ -91,10 +98,12 @@ def score(
     if ids is not None:
         check_several("ids", ids, "one name an image")
     measured = BoundaryOptions.of(boundary)
+    of_objects = object_options(objects)
     decided: dict[str, Any] = {"argmax": argmax, "threshold": threshold}
     codes = LabelCodes(
         Encoding.of_classes(matrix.options, pred_is_index=not argmax is threshold is None)
     )
+    first_values = np.array([entry.values[0] for entry in classes.pred_labels.classes])
     images = []
     for image, t, p, m in _together(*_as_images(truth, pred, mask), ids):
         try:
@@ -102,15 +111,27 @@ def score(
                 counted: Tally = count_windows(Encoding.of_classes(matrix.options), t, p)
             else:
                 counted = matrix.count(t, p, mask=m, **decided)
-            packed = None
-            if measured is not None:
+            at_boundaries = found = None
+            if measured or of_objects:
                 pixels = np.asarray(to_host(t)), _decided(p, **decided)
-                packed = pack_boundary(count_labels(codes, *pixels, measured, m))
+            if measured is not None:
+                at_boundaries = count_labels(codes, *pixels, measured, m)
+            if of_objects is not None:
+                values = pixels[1] if argmax is threshold is None else first_values[pixels[1]]
+                found = of_objects.count(of_objects.empty(classes), pixels[0], values, m)
         except (ValueError, TypeError) as error:
             error.add_note(f"in image {image!r}")
             raise
-        images.append(ImageCount.of(image, counted, boundary=packed))
-    return run_of(matrix.options, images, name=name, protocol=protocol, boundary=measured)
+        packed = pack_measured(at_boundaries, found)
+        images.append(ImageCount.of(image, counted, measured=packed))
+    return run_of(
+        matrix.options,
+        images,
+        name=name,
+        protocol=protocol,
+        boundary=measured,
+        objects=of_objects,
+    )
 
 
 def _decided(pred: Any, *, argmax: Any, threshold: Any) -> Any:

@@ -1,0 +1,303 @@
+"""Objects of folders of masks, in the formats that hold them: counted, kept, compared."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import segiou
+from segiou.instances import ObjectOptions, PanopticCounts, label_components
+from segiou.labels import load_labels
+from segiou.masks.read import read_mask
+from segiou.scoring import DataError
+
+STREETS = Path(__file__).parents[2] / "fixtures" / "streets"
+THINGS = ("tree", "car", "pole", "sign", "person", "bicycle")
+VOID = 255
+
+
+def write_coco(folder: Path, masks: dict[str, Path], labels, *, crowd=None, things=THINGS) -> Path:
+    """Class maps as COCO's panoptic files: the components of things, and one segment of others."""
+    folder.mkdir()
+    annotations = []
+    for name, path in masks.items():
+        values = np.asarray(Image.open(path)).astype(np.int64)
+        numbers = [labels.index(thing) for thing in things]
+        parts = label_components(np.where(np.isin(values, numbers), values + 1, 0), min_size=4)
+        ids = np.where(values == VOID, 0, np.where(parts > 0, 1000 + parts, values + 1))
+        ids[np.isin(values, numbers) & (parts == 0)] = 0
+        pixels = np.stack([ids % 256, ids // 256, ids * 0], axis=-1).astype(np.uint8)
+        Image.fromarray(pixels).save(folder / f"{name}.png")
+        segments = [
+            {
+                "id": int(number),
+                "category_id": int(values[ids == number][0]) + 1,
+                "area": int((ids == number).sum()),
+                "iscrowd": int(crowd is not None and number == 1000 + crowd),
+            }
+            for number in np.unique(ids[ids > 0])
+        ]
+        entry = {"image_id": name, "file_name": f"{name}.png", "segments_info": segments}
+        annotations.append(entry)
+    categories = [
+        {"id": i + 1, "name": name, "isthing": int(name in things)}
+        for i, name in enumerate(labels.class_names)
+    ]
+    found = {"annotations": annotations, "categories": categories}
+    folder.with_suffix(".json").write_text(json.dumps(found))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def coco(tmp_path_factory):
+    """The street scenes as COCO has them: truth with a crowd in each image, and two models."""
+    root = tmp_path_factory.mktemp("coco")
+    labels = load_labels(STREETS / "labels.toml")
+    for side, crowd in (("truth", 2), ("model_a", None), ("model_b", None)):
+        masks = {path.stem: path for path in sorted((STREETS / side).glob("*.png"))}
+        write_coco(root / side, masks, labels, crowd=crowd)
+    return root
+
+
+def coco_run(coco, model, **options):
+    return segiou.score_folder(
+        coco / "truth",
+        coco / model,
+        labels=coco / "truth.json",
+        unassigned="count",
+        objects=ObjectOptions("coco", things=THINGS),
+        **options,
+    )
+
+
+def test_the_files_of_coco_are_scored_as_panopticapi_does(coco, tmp_path, capsys):
+    if os.environ.get("SEGIOU_REQUIRE_PEERS") != "1":
+        pytest.importorskip("cityscapesscripts", reason="cityscapesScripts is not installed")
+    # It has panopticapi's evaluation, line by line.
+    script = importlib.import_module("cityscapesscripts.evaluation.evalPanopticSemanticLabeling")
+    run = coco_run(coco, "model_a", run=tmp_path / "a.sqlite")
+    truth, pred = (json.loads((coco / f"{s}.json").read_text()) for s in ("truth", "model_a"))
+    pairs = list(zip(truth["annotations"], pred["annotations"], strict=True))
+    categories = {entry["id"]: entry for entry in truth["categories"]}
+    theirs = script.pq_compute_single_core(
+        0, pairs, str(coco / "truth"), str(coco / "model_a"), categories
+    )
+    for part, is_thing in (("all", None), ("things", True), ("stuff", False)):
+        expected = theirs.pq_average(categories, is_thing)[0]
+        found = run.objects.panoptic_quality(part)
+        expected["classes"] = expected.pop("n")
+        assert found == pytest.approx(expected, rel=1e-12)
+    expected = [[theirs[c].tp, theirs[c].fp, theirs[c].fn] for c in categories]
+    assert run.objects.detections.tolist() == expected
+    assert run.objects.things.tolist() == [bool(c["isthing"]) for c in categories.values()]
+
+
+def test_objects_are_kept_merged_compared_and_given_intervals(coco, tmp_path):
+    a, b = (coco_run(coco, f"model_{x}", run=tmp_path / f"{x}.sqlite") for x in "ab")
+    again = segiou.Run.open(tmp_path / "a.sqlite")
+    assert again.objects == a.objects
+    assert again.object_options == ObjectOptions("coco", things=THINGS)
+    halves = [coco_run(coco, "model_a", shard=(i, 2)) for i in (1, 2)]
+    assert halves[0].merge(halves[1]).objects == a.objects
+    found = segiou.compare(again, b, metric="pq", resamples=50, permutations=50)
+    means = [run.objects.panoptic_quality()["pq"] for run in (a, b)]
+    overall = found.pairs[0].overall
+    assert [overall.a, overall.b] == pytest.approx(means, abs=1e-9)
+    interval = again.intervals("pq", resamples=50).overall
+    assert interval.low <= means[0] <= interval.high
+    assert again.intervals("rq", resamples=50).overall.value == pytest.approx(
+        a.objects.panoptic_quality()["rq"], abs=1e-12
+    )
+
+
+def test_objects_of_one_image_stand_with_its_boundaries(coco):
+    alone = coco_run(coco, "model_a")
+    both = coco_run(coco, "model_a", boundary=True)
+    boundaries = segiou.score_folder(
+        coco / "truth",
+        coco / "model_a",
+        labels=coco / "truth.json",
+        unassigned="count",
+        objects="coco",
+        boundary=True,
+    )
+    assert both.objects == alone.objects
+    assert (both.boundary.table == boundaries.boundary.table).all()
+    found = sum((both.select([id]).objects for id in both.ids), alone.objects.empty())
+    assert found == alone.objects
+
+
+@pytest.fixture
+def problem(tmp_path):
+    """What is said of a prediction whose annotation was changed."""
+
+    def do(change) -> str:
+        Image.fromarray(np.array([[0, 0, 1]], np.uint8)).save(tmp_path / "mask.png")
+        labels = load_labels(["a", "b"])
+        for side in ("truth", "pred"):
+            write_coco(tmp_path / side, {"x": tmp_path / "mask.png"}, labels, things=())
+        file = tmp_path / "pred.json"
+        found = json.loads(file.read_text())
+        change(found["annotations"])
+        file.write_text(json.dumps(found))
+        with pytest.raises(DataError) as caught:
+            segiou.score_folder(
+                tmp_path / "truth",
+                file.with_suffix(""),
+                labels=tmp_path / "truth.json",
+                objects="coco",
+            )
+        return str(caught.value)
+
+    return do
+
+
+def set_first(**values):
+    return lambda annotations: annotations[0]["segments_info"][0].update(values)
+
+
+def also(**values):
+    return lambda annotations: annotations[0]["segments_info"].append(values)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (set_first(area=3), "segment 1 has 2 pixels, 3 in its annotation"),
+        (set_first(id=7), "has segments that its annotation lacks: 1"),
+        (also(id=7, category_id=1), "lacks segments that its annotation has: 7"),
+        (also(id=1, category_id=2), "segment 1 has two classes, 1 and 2"),
+        (lambda annotations: annotations.clear(), "has no annotation in"),
+        (set_first(category_id=9), "9: 2 px"),
+        (lambda annotations: annotations[0].pop("file_name"), "needs COCO's annotations, but"),
+    ],
+)
+def test_annotations_that_do_not_fit_are_named(problem, change, message):
+    text = problem(change)
+    assert message in text
+    assert "pred/x.png" in text
+
+
+def test_without_annotations(coco, tmp_path):
+    with pytest.raises(DataError, match="is no file of ids as 'coco' has them: a PNG"):
+        segiou.score_folder(STREETS / "truth", STREETS / "model_a", labels=2, objects="coco")
+    Image.fromarray(np.zeros((2, 2, 3), np.uint8)).save(tmp_path / "x.png")
+    truth = coco / "truth" / "north_0001.png"
+    with pytest.raises(DataError, match=r"needs COCO's annotations in .*, which cannot be read"):
+        segiou.score_folder(truth, tmp_path / "x.png", labels=2, objects="coco")
+
+
+def test_components_of_class_maps():
+    options = ObjectOptions(things=THINGS, min_size=20, connectivity=4)
+    run = segiou.score_folder(
+        STREETS / "truth", STREETS / "model_a", labels=STREETS / "labels.toml", objects=options
+    )
+    expected = PanopticCounts(run.labels, ignore=VOID, things=THINGS, unassigned="count")
+    things = [run.labels.index(name) for name in THINGS]
+    for path in sorted((STREETS / "truth").glob("*.png")):
+        sides = []
+        for side in ("truth", "model_a"):
+            values = read_mask(STREETS / side / path.name).astype(int)
+            ids = label_components(values + 1, [t + 1 for t in things], connectivity=4)
+            small = np.bincount(ids.ravel())[ids] < 20
+            # Too small is void: ignored in the truth, no class in the prediction.
+            void = {"truth": VOID, "model_a": 99}[side]
+            sides += [np.where((ids > 0) & small, void, values), ids]
+        expected.update(*sides)
+    assert run.objects.detections.tolist() == expected.detections.tolist()
+    assert run.objects.overlaps.tolist() == expected.overlaps.tolist()
+    arrays = [
+        [read_mask(path) for path in sorted((STREETS / side).glob("*.png"))]
+        for side in ("truth", "model_a")
+    ]
+    again = segiou.score(*arrays, labels=run.labels, objects=options)
+    assert again.objects == run.objects
+
+
+def test_scores_and_masked_pixels_of_arrays():
+    truth = np.array([[[0, 1, 1, 0]]])
+    scores = np.eye(2)[[[[0, 1, 1, 1]]]]
+    run = segiou.score(truth, scores, labels=2, argmax=-1, objects=True)
+    assert run.objects.detections.tolist() == [[1, 0, 1], [1, 0, 0]]
+    mask = np.array([[[True, True, True, False]]])
+    run = segiou.score(truth, scores, labels=2, argmax=-1, objects=True, mask=mask)
+    assert run.objects.detections.tolist() == [[1, 0, 0], [1, 0, 0]]
+    assert run.objects.pq().tolist() == [1, 1]
+
+
+def test_the_instance_ids_of_cityscapes(tmp_path):
+    truth = np.array([[7, 7, 26000, 26000, 26001, 26, 26, 0]], np.uint16)
+    pred = np.array([[7, 7, 26005, 26005, 7, 26001, 26001, 7]], np.uint16)
+    for side, values in (("truth", truth), ("pred", pred)):
+        (tmp_path / side).mkdir()
+        Image.fromarray(values).save(tmp_path / side / "x.png")
+    run = segiou.score_folder(
+        tmp_path / "truth", tmp_path / "pred", labels="cityscapes", objects="cityscapes"
+    )
+    road, car = (run.labels.index(name) for name in ("road", "car"))
+    assert run.objects.things[car] and not run.objects.things[road]
+    # Car 26000 is found, 26001 is not; 26001 of the prediction lies on a group of cars.
+    assert run.objects.detections[car].tolist() == [1, 0, 1]
+    assert run.objects.overlaps.tolist() == [[road, 2, 3, 1], [car, 2, 2, 1]]
+    assert run.total().matrix[car, car] == 4
+
+
+def test_the_points_of_semantickitti(tmp_path):
+    for side, objects in (("truth", (1, 2)), ("pred", (5, 5))):
+        points = np.repeat(np.array([40, *(10 | n << 16 for n in objects), 0], "<u4"), 40)
+        (tmp_path / side).mkdir()
+        (tmp_path / side / "000000.label").write_bytes(points.tobytes())
+    labels = tmp_path / "labels.toml"
+    labels.write_text(
+        'name = "points"\nignore = [0]\n'
+        'classes = [{name = "car", values = [10]}, {name = "road", values = [40]}]\n'
+    )
+    options = ObjectOptions("kitti", things=("car",))
+    run = segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=labels, objects=options)
+    assert run.objects.detections.tolist() == [[0, 1, 2], [1, 0, 0]]
+    assert run.objects.summary()["protocol"] == "semantickitti"
+    assert run.total().matrix.tolist() == [[80, 0], [0, 40]]
+    plain = segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=labels)
+    assert plain.total() == run.total() and plain.objects is None
+    (tmp_path / "pred" / "000000.label").write_bytes(b"12345")
+    with pytest.raises(DataError, match="5 bytes are no whole number of points"):
+        segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=labels)
+
+
+def test_what_is_not_measured_is_said(coco):
+    run = segiou.score([[0, 1]], [[0, 1]], labels=2)
+    with pytest.raises(ValueError, match=r"no object counts; score it again with objects=True"):
+        run.intervals("pq")
+    other = coco_run(coco, "model_b")
+    alike = segiou.score_folder(
+        coco / "truth",
+        coco / "model_b",
+        labels=coco / "truth.json",
+        unassigned="count",
+        objects="coco",
+    )
+    with pytest.raises(ValueError, match="objects are scored by"):
+        segiou.compare(other, alike, metric="pq")
+    with pytest.raises(ValueError, match="objects are"):
+        other.merge(alike)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"objects": "voc"}, ValueError, "source must be 'components', 'coco'"),
+        ({"objects": 3}, TypeError, "objects must be ObjectOptions, a source's name"),
+        ({"objects": True, "labels": 1.5}, TypeError, "labels"),
+    ],
+)
+def test_wrong_options_are_named(options, error, message):
+    with pytest.raises(error, match=message):
+        segiou.score_folder("truth", "pred", **{"labels": 2, **options})
+    with pytest.raises(ValueError, match="protocol must be"):
+        ObjectOptions(protocol="voc")
