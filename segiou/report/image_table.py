@@ -157,7 +157,7 @@ def image_table(runs: tuple[Run, ...], models: tuple[str, ...]) -> ImageTable:
 def _taken(run: Run, indices: Ints) -> Columns:
     """Some images by index; the others are not kept, since a run may be larger than memory."""
     parts, start = [], 0
-    for block in run._images.blocks(boundary=False):
+    for block in run._images.blocks(measured=False):
         inside = indices[(indices >= start) & (indices < start + len(block))]
         parts.append(block.take((inside - start).tolist()))
         start += len(block)
