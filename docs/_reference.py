@@ -17,6 +17,7 @@ from types import GenericAlias, ModuleType
 from typing import Any
 
 import segiou
+from segiou.cli.options import COMMANDS
 from segiou.cli.parsers import build_parser
 from segiou.metrics.protocols import PROTOCOLS
 
@@ -110,9 +111,10 @@ _BASES = "Exception, ValueError, TypeError, dict, tuple, list, Mapping, Sequence
 
 def command_page() -> str:
     """Make the page of the command line from its parsers."""
-    parser = build_parser()
-    lines = ["# The command line", "", "```text", parser.format_help().rstrip(), "```", ""]
-    for name, command in _subparsers(parser).items():
+    overview = build_parser().format_help().rstrip()
+    lines = ["# The command line", "", "```text", overview, "```", ""]
+    for name in COMMANDS:
+        command = build_parser(name)
         lines += [f"## segiou {name}", "", (command.description or "").strip(), ""]
         for group in command._action_groups:
             rows = [action for action in group._group_actions if action.help != argparse.SUPPRESS]
@@ -123,14 +125,6 @@ def command_page() -> str:
             lines += [f"| {_invocation(action)} | {_help_of(command, action)} |" for action in rows]
             lines.append("")
     return "\n".join(lines)
-
-
-def _subparsers(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            return dict(action.choices)
-    msg = "the parser has no commands"
-    raise ValueError(msg)
 
 
 def _invocation(action: argparse.Action) -> str:

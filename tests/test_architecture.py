@@ -48,6 +48,7 @@ UPWARD = {
     ("analysis/comparison.py", "Comparison.plot", "plots"),
     ("report/report.py", "Report.plot", "plots"),
     ("runs/run.py", "Run.plot", "plots"),
+    ("analysis/comparison.py", "Comparison.to_text", "report"),
     ("runs/run.py", "Run.report", "report"),
     ("runs/run.py", "", "report"),
     ("scoring/inspection.py", "Inspection.to_text", "report"),

@@ -1,14 +1,12 @@
-"""What a comparison holds, in numbers, sentences and tables."""
+"""What a comparison holds, in numbers and sentences."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from segiou._support.arguments import check_integer
-from segiou._support.files import printable
 from segiou._support.text import (
     called,
     classes,
@@ -20,7 +18,6 @@ from segiou._support.text import (
     points,
     roughly,
     signed_points,
-    wrapped,
 )
 from segiou.analysis.bootstrapping import coverage_sentences, few_groups_sentence
 from segiou.analysis.dependence import Dependence
@@ -274,23 +271,19 @@ class Comparison:
             )
         return [*said, _limits_sentence(self)]
 
-    def to_text(self, width: int = 100) -> str:
-        """Write sentences and tables as plain text.
+    def to_text(self, width: int = 100, *, color: bool = False) -> str:
+        """Write sentences and tables for a terminal.
 
         Parameters
         ----------
         width : int
-            Columns of the paragraphs; tables are as wide as they must be.
+            Columns to fill; where they are few, the tables have fewer columns.
+        color : bool
+            Whether to use ANSI colours.
         """
-        width = check_integer("width", width, 1)
-        parts = ["\n".join(wrapped(line, width) for line in self.sentences())]
-        if len(self.names) > 2:
-            rows = [
-                (r.name, _cell(r.value), _range(r.low, r.high), _cell(r.best)) for r in self.ranking
-            ]
-            parts.append(_table(("model", "%", "interval", "best %"), rows))
-        parts += [table for pair in self.pairs for table in _pair_tables(pair)]
-        return "\n\n".join(parts) + "\n"
+        from segiou.report.findings_text import render_comparison
+
+        return render_comparison(self, check_integer("width", width, 1), color=color)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, unrounded; None where undefined."""
@@ -436,44 +429,4 @@ def _limits_sentence(found: Comparison) -> str:
     return (
         f"All of this is about {about}, scored with these same models. It says nothing of "
         "training them again, nor of other kinds of images."
-    )
-
-
-def _pair_tables(pair: PairComparison) -> list[str]:
-    """The score and the classes, and the images that move the difference."""
-    head = ("class", pair.a, pair.b, "difference", "interval", "p", "p Holm", "units")
-    tables = [_table(head, [_row(d) for d in (pair.overall, *pair.classes)])]
-    images = [
-        (m.id, towards, signed_points(m.effect), _cell(m.a), _cell(m.b))
-        for towards, moving in ((pair.b, pair.for_b), (pair.a, pair.for_a))
-        for m in moving
-    ]
-    if images:
-        tables.append(_table(("image", "moves it to", "by points", pair.a, pair.b), images))
-    return tables
-
-
-def _row(d: Difference) -> tuple[str, ...]:
-    scores = _cell(d.a), _cell(d.b), signed_points(d.delta), _range(d.low, d.high)
-    return (d.name, *scores, p_text(d.p), p_text(d.p_holm), f"{d.units}{' (few)' * d.few}")
-
-
-def _cell(value: float) -> str:
-    return "–" if math.isnan(value) else points(value)
-
-
-def _range(low: float, high: float) -> str:
-    return "–" if math.isnan(low) else f"{signed_points(low)} to {signed_points(high)}"
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Align the first column left and the others right, under their heads."""
-    lines = [[printable(cell) for cell in row] for row in (head, *rows)]
-    widths = [max(len(row[i]) for row in lines) for i in range(len(head))]
-    return "\n".join(
-        "  ".join(
-            cell.ljust(size) if i == 0 else cell.rjust(size)
-            for i, (cell, size) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in lines
     )

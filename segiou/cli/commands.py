@@ -22,6 +22,8 @@ from segiou.cli.console import (
     interruptible,
     note,
     progress_bar,
+    stdout_width,
+    wants_color,
     write,
 )
 from segiou.cli.inputs import groups_argument, is_run_file, job_of, open_run, score_now
@@ -110,7 +112,7 @@ def compare(parsed: argparse.Namespace) -> int:
         names=parsed.names.split(",") if parsed.names else None,
     )
     write_comparison_pages(found, runs, parsed)
-    write_findings(found.to_dict, lambda width, color: found.to_text(width), parsed)
+    write_findings(found.to_dict, found.to_text, parsed)
     return 0
 
 
@@ -193,16 +195,14 @@ def inspect(parsed: argparse.Namespace) -> int:
 def labelsets(parsed: argparse.Namespace) -> int:
     """List the presets, or print one set as TOML."""
     from segiou.labels.label_set import labelset_names, load_labels
+    from segiou.report.findings_text import render_labelsets
 
     if parsed.name:
         write(load_labels(parsed.name).to_toml())
         return 0
     sets = [load_labels(name) for name in labelset_names()]
-    width = max(len(labels.name) for labels in sets)
-    for labels in sets:
-        count = f"{labels.num_classes:>3} classes"
-        write(f"{labels.name:<{width}}  {count}  {labels.title}\n")
-    write("\nsegiou labelsets NAME prints one as TOML, to edit and give as --labels FILE.toml\n")
+    color = wants_color()
+    write(harmless(render_labelsets(sets, stdout_width(), color=color), color=color))
     return 0
 
 

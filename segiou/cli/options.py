@@ -128,12 +128,13 @@ page: explore
   -o, --output FILE  write the page to this file
   --no-open  do not open a browser
 report: score report
+  --detail  show mean accuracy, and means over images and over the images that score least, too
   --per-image FILE  write a CSV with one row an image
   --worst K  also list the K worst images (not in CSV)
   --worst-by SCORE  score that ranks the images: mean_iou, pixel_accuracy, iou:CLASS, or influence
       (mean IoU of the data set with the image minus without it) [default: mean_iou]
-  --sort {order,name,iou,dice,precision,recall,share,tp,fp,fn}  order of the classes; order is that
-      of the label set [default: order]
+  --sort {order,name,iou,dice,precision,recall,share,tp,fp,fn}  what orders the classes, order being
+      that of the label set [default: order]
   --reverse  reverse that order
   --fail-under NAME=VALUE...  threshold: exit with 1 if a score is below it, such as miou=0.7; for
       all classes: miou, pixel_accuracy, mean_accuracy, …; for one: iou:CLASS, dice:CLASS,
@@ -159,6 +160,10 @@ intervals: score compare report
   --seed NUMBER  seed [default: 0]
   --method {percentile,bca}  kind of interval [default: percentile]
 """
+
+
+#: More choices than this stand in the text of the help.
+_FEW = 3
 
 
 def arguments_of(command: str) -> Iterator[tuple[str, list[str], dict[str, Any]]]:
@@ -190,7 +195,10 @@ def _settings(names: list[str], value: str, text: str) -> dict[str, Any]:
         value = value.removesuffix("...")
         settings |= {"action": "extend", "default": []} if names else {"nargs": "+"}
     if value.startswith("{"):
-        settings["choices"] = value[1:-1].split(",")
+        choices = settings["choices"] = value[1:-1].split(",")
+        if len(choices) > _FEW:
+            settings["metavar"] = names[-1].removeprefix("--").upper()
+            settings["help"] = f"{', '.join(choices)}: {settings['help']}"
     else:
         settings["metavar"] = value
     if not names:

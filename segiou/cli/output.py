@@ -74,8 +74,9 @@ def _write_report(
     kind = report_format(parsed)
     order = {"sort": parsed.sort, "reverse": parsed.reverse}
     color = wants_color() and not parsed.output
-    if kind == "table" and not parsed.output:
-        content = report.to_text(width=stdout_width(), color=color, **order)
+    if kind == "table":
+        width = None if parsed.output else stdout_width()
+        content = report.to_text(width=width, color=color, detail=parsed.detail, **order)
     elif kind == "json" and found:
         content = to_json(report, 2, {"thresholds": [outcome.to_dict() for outcome in found]})
     else:

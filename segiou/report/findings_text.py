@@ -1,36 +1,27 @@
-"""What is found about imbalance and about masks, as text."""
+"""What is found about imbalance, masks, label sets and two models, as text."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rich import box
-from rich.table import Table
+from rich.console import Console
 from rich.text import Text
 
 from segiou._support.files import printable
-from segiou._support.text import percent, plural, points, signed_points, wrapped
-from segiou.report.terminal import console_of, simple_table, text_of
-from segiou.report.wording import cell, top_steps
+from segiou._support.text import p_text, percent, plural, points, signed_points
+from segiou.report.terminal import Column, console_of, facts, fitted, say, text_of
+from segiou.report.wording import cell, range_text, top_steps
 
 if TYPE_CHECKING:
+    from segiou.analysis.comparison import Comparison, Difference, InfluentialImage, PairComparison
     from segiou.analysis.imbalance import ClassBalance, Imbalance
     from segiou.analysis.steps import NextStep
+    from segiou.labels.label_set import LabelSet
     from segiou.scoring.inspection import Inspection
 
-__all__ = ["render_imbalance", "render_inspection"]
-
-#: Columns that give way first where the terminal is narrow: name, width needed.
-_COLUMNS = (
-    ("share", 0),
-    ("recall", 44),
-    ("IoU", 34),
-    ("costs accuracy", 70),
-    ("costs mean IoU", 60),
-    ("part of gap", 86),
-)
+__all__ = ["render_comparison", "render_imbalance", "render_inspection", "render_labelsets"]
 
 
 def render_imbalance(
@@ -39,51 +30,44 @@ def render_imbalance(
     """Render next steps, sentences, the split of the gap and the classes for ``width`` columns."""
     console = console_of(width, color=color)
     for number, step in enumerate(top_steps(steps), 1):
-        console.print(wrapped(f"{number}. {step}", console.width))
+        say(console, str(step), lead=f"{number}. ")
     if steps:
         console.print()
     for sentence in found.sentences():
-        console.print(wrapped(sentence, console.width))
+        say(console, sentence)
     console.print()
-    console.print(_split(found))
+    _print_split(console, found)
     console.print()
-    console.print(_classes(found, width))
-    console.print(Text("costs and parts of the gap are in percentage points", style="dim"))
+    rows = sorted(found.classes, key=_largest_first)
+    console.print(fitted(_balance_columns(rows), console.width)[0])
+    say(console, "costs and parts of the gap are in percentage points", "dim")
     return text_of(console)
 
 
-def _split(found: Imbalance) -> Table:
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column()
-    grid.add_column(justify="right", no_wrap=True)
-    grid.add_column(style="dim")
-    grid.add_row("pixel accuracy", cell(found.pixel_accuracy), "")
-    steps = (
+def _print_split(console: Console, found: Imbalance) -> None:
+    rows = [("pixel accuracy", cell(found.pixel_accuracy), "")]
+    for name, score, lost, why in (
         ("mean accuracy", found.mean_accuracy, found.gap_imbalance, "imbalance"),
         ("mean IoU", found.mean_iou, found.gap_false_positives, "false positives"),
-    )
-    for name, score, lost, why in steps:
-        grid.add_row(name, cell(score), f"{signed_points(-lost, '–')} points: {why}")
+    ):
+        rows.append((name, cell(score), f"{signed_points(-lost, '–')} points: {why}"))
     for name, base in (("majority baseline", found.majority), ("random by share", found.random)):
-        scores = f"accuracy {cell(base.pixel_accuracy)}, mean IoU {cell(base.mean_iou)}"
-        grid.add_row(name, "", scores)
-    return grid
+        rows.append(
+            (name, cell(base.mean_iou), f"mean IoU; pixel accuracy {cell(base.pixel_accuracy)}")
+        )
+    facts(console, rows, bold="mean IoU")
 
 
-def _classes(found: Imbalance, width: int) -> Table:
-    shown = [name for name, needed in _COLUMNS if width >= needed]
-    table = simple_table("class", shown)
-    for row in sorted(found.classes, key=_largest_first):
-        values = {
-            "share": cell(row.share),
-            "recall": cell(row.recall),
-            "IoU": cell(row.iou),
-            "costs accuracy": _points(row.accuracy_cost),
-            "costs mean IoU": _points(row.mean_iou_cost),
-            "part of gap": _points(row.gap_part),
-        }
-        table.add_row(Text(printable(row.name)), *(values[name] for name in shown))
-    return table
+def _balance_columns(rows: Sequence[ClassBalance]) -> list[Column]:
+    return [
+        Column("class", [printable(row.name) for row in rows], 9, is_text=True),
+        Column("share", [cell(row.share) for row in rows], 7),
+        Column("recall", [cell(row.recall) for row in rows], 4),
+        Column("IoU", [cell(row.iou) for row in rows], 8),
+        Column("costs accuracy", [_points(row.accuracy_cost) for row in rows], 2),
+        Column("costs mean IoU", [_points(row.mean_iou_cost) for row in rows], 3),
+        Column("part of gap", [_points(row.gap_part) for row in rows], 5),
+    ]
 
 
 def _points(value: float) -> str:
@@ -101,98 +85,197 @@ _OWN_SET = "For a set of your own, segiou labelsets NAME prints one as TOML, to 
 def render_inspection(found: Inspection, width: int, *, color: bool) -> str:
     """Render the findings for ``width`` columns."""
     console = console_of(width, color=color)
+    for name, text in _file_facts(found):
+        say(console, text, lead=f"{name:<8}")
     if found.files:
-        console.print(_facts(found))
-    if found.values:
-        console.print(_value_table(found))
-    if found.colors:
-        console.print(_color_table(found))
+        console.print()
+    for pixels, columns in ((found.values, _value_columns), (found.colors, _color_columns)):
+        if pixels:
+            console.print(fitted(columns(found), console.width)[0])
+            console.print()
     _print_fits(console, found)
     for text in found.suspicions:
-        console.print(Text(printable(f"suspicious: {text}"), style="yellow"))
+        say(console, f"suspicious: {text}", "yellow")
     for line in found.problem_lines:
-        console.print(Text(f"unreadable: {line}", style="red"))
+        say(console, f"unreadable: {line}", "red")
     return text_of(console)
 
 
-def _facts(found: Inspection) -> Table:
-    grid = Table.grid(padding=(0, 2))
-    grid.add_row("files", str(found.files))
-    for name, facts in (
-        ("format", found.kinds),
-        ("mode", found.modes),
-        ("dtype", found.dtypes),
-        ("size", found.sizes),
-    ):
-        grid.add_row(name, _listed(facts))
-    return grid
+def _file_facts(found: Inspection) -> list[tuple[str, str]]:
+    counted = {
+        "format": found.kinds,
+        "mode": found.modes,
+        "dtype": found.dtypes,
+        "size": found.sizes,
+    }
+    facts = [(name, _listed(numbers)) for name, numbers in counted.items()]
+    return [("files", str(found.files)), *facts] if found.files else []
 
 
-def _listed(facts: Mapping[str, int]) -> str:
-    shown = [f"{name} ({n})" if len(facts) > 1 else name for name, n in list(facts.items())[:6]]
-    return ", ".join(shown) + (f" and {len(facts) - 6} more" if len(facts) > 6 else "")
+def _listed(counted: Mapping[str, int]) -> str:
+    shown = [f"{name} ({n})" if len(counted) > 1 else name for name, n in list(counted.items())[:6]]
+    return ", ".join(shown) + (f" and {len(counted) - 6} more" if len(counted) > 6 else "")
 
 
-def _value_table(found: Inspection) -> Table:
-    total = sum(found.values.values())
-    rows: list[list[str | Text]] = [
-        [str(value), percent(pixels / total), str(pixels), str(found.value_files[value])]
-        for value, pixels in list(found.values.items())[:_SHOWN]
+def _value_columns(found: Inspection) -> list[Column]:
+    values = list(found.values)[:_SHOWN]
+    more = len(found.values) - len(values)
+    files = [str(found.value_files[value]) for value in values]
+    return [
+        Column("value", _and_more(map(str, values), more), 9),
+        *_share_columns(found.values, more),
+        Column("files", _and_more(files, more, ""), 5),
+        *_meaning_column(found, values, more),
     ]
-    heads = ("value", "share", "pixels", "files")
-    return _table(heads, rows, list(found.values), found)
 
 
-def _color_table(found: Inspection) -> Table:
-    total = sum(found.colors.values())
-    rows: list[list[str | Text]] = [
-        [Text("■ ", style=name) + name, percent(pixels / total), str(pixels)]
-        for name, pixels in list(found.colors.items())[:_SHOWN]
+def _color_columns(found: Inspection) -> list[Column]:
+    names = list(found.colors)[:_SHOWN]
+    more = len(found.colors) - len(names)
+    swatches = [Text(f"■ {name}", style=name) for name in names]
+    return [
+        Column("colour", _and_more(swatches, more), 9),
+        *_share_columns(found.colors, more),
+        *_meaning_column(found, names, more),
     ]
-    return _table(("colour", "share", "pixels"), rows, list(found.colors), found)
 
 
-def _table(
-    heads: Sequence[str],
-    rows: Sequence[Sequence[str | Text]],
-    values: Sequence[int | str],
-    found: Inspection,
-) -> Table:
-    """What occurs, with the names of the first label set that fits, or the only one asked for."""
-    table = Table(box=box.SIMPLE, pad_edge=False, show_edge=False)
-    for head in heads:
-        table.add_column(head, justify="right")
+def _and_more(cells: Iterable[str | Text], more: int, said: str = "…") -> list[str | Text]:
+    return [*cells, *([said] if more else [])]
+
+
+def _share_columns(pixels: Mapping[Any, int], more: int) -> list[Column]:
+    total, shown = sum(pixels.values()), list(pixels.values())[:_SHOWN]
+    return [
+        Column("share", _and_more([percent(n / total) for n in shown], more, ""), 7),
+        Column("pixels", _and_more(map(str, shown), more, f"{more} more"), 4),
+    ]
+
+
+def _meaning_column(found: Inspection, values: Sequence[int | str], more: int) -> list[Column]:
+    """Names of the first label set that fits, or of the only one that was asked for."""
     fit = next(iter(found.fitting or (found.fits if len(found.fits) == 1 else ())), None)
-    if fit is not None:
-        table.add_column(f"{'in' if fit.undeclared else 'fits'} {fit.name}", style="dim")
-    for row, value in zip(rows, values, strict=False):
-        table.add_row(*row, *([printable(fit.meanings.get(value, "–"))] if fit is not None else []))
-    if len(values) > len(rows):
-        table.add_row("…", "", f"{len(values) - len(rows)} more")
-    return table
+    if fit is None:
+        return []
+    head = f"{'in' if fit.undeclared else 'fits'} {fit.name}"
+    meanings = [printable(fit.meanings.get(value, "–")) for value in values]
+    return [Column(head, _and_more(meanings, more, ""), 8, is_text=True, style="dim")]
 
 
-def _print_fits(console: Any, found: Inspection) -> None:
+def _print_fits(console: Console, found: Inspection) -> None:
     from segiou.scoring.inspection import LISTED
 
     if found.proposal:
-        console.print(f"the values alone fit:\n  {found.proposal}")
+        say(console, "the values alone fit:")
+        say(console, found.proposal, lead="  ")
     if found.fitting:
-        console.print("label sets that declare every value, the one that fits best first:")
+        say(console, "label sets that declare every value, the one that fits best first:")
         for fit in found.fitting[:LISTED]:
-            console.print(f"  {fit}")
+            say(console, str(fit), lead="  ")
         if others := len(found.fitting[LISTED:]):
-            console.print(f"and {others} more, of which few classes occur.")
+            say(console, f"and {others} more, of which few classes occur.")
         if len(found.fitting) > 1:
-            console.print("Equal values mean other classes in each: choose the one that was used.")
-            console.print(_OWN_SET)
+            say(console, "Equal values mean other classes in each: choose the one that was used.")
+            say(console, _OWN_SET)
     elif found.fits:
         name, pixels = found.fits[0].name, plural(found.fits[0].undeclared, "pixel")
         if len(found.fits) == 1:
-            console.print(f"label set {name} does not fit: it does not declare {pixels}")
+            say(console, f"label set {name} does not fit: it does not declare {pixels}")
         else:
-            console.print(f"no label set fits; nearest is {name}, which does not declare {pixels}")
-        console.print(_OWN_SET)
+            say(console, f"no label set fits; nearest is {name}, which does not declare {pixels}")
+        say(console, _OWN_SET)
     elif found.files:
-        console.print("no label set declares any of these values")
-        console.print(_OWN_SET)
+        say(console, "no label set declares any of these values")
+        say(console, _OWN_SET)
+
+
+def render_labelsets(sets: Sequence[LabelSet], width: int, *, color: bool) -> str:
+    """Render the names, sizes and titles of label sets for ``width`` columns."""
+    console = console_of(width, color=color)
+    columns = [
+        Column("label set", [labels.name for labels in sets], 9, is_text=True),
+        Column("classes", [str(labels.num_classes) for labels in sets], 1),
+        Column("title", [labels.title for labels in sets], 2, is_text=True),
+    ]
+    console.print(fitted(columns, console.width)[0])
+    console.print()
+    hint = "segiou labelsets NAME prints one as TOML, to edit and give as --labels FILE.toml"
+    say(console, hint, "dim")
+    return text_of(console)
+
+
+def render_comparison(found: Comparison, width: int, *, color: bool) -> str:
+    """Render sentences, the classes and the images that matter for ``width`` columns."""
+    console = console_of(width, color=color)
+    for sentence in found.ranking_sentences():
+        say(console, sentence)
+    if found.ranking_sentences():
+        console.print()
+        console.print(fitted(_ranking_columns(found), console.width)[0])
+        console.print()
+    for pair in found.pairs:
+        for number, sentence in enumerate(found.pair_sentences(pair)):
+            say(console, sentence, "" if number else "bold")
+        console.print()
+        console.print(fitted(_pair_columns(found, pair), console.width)[0])
+        console.print()
+        if pair.for_a or pair.for_b:
+            console.print(fitted(_image_columns(pair), console.width)[0])
+            console.print()
+    for sentence in found.closing_sentences():
+        say(console, sentence, "dim")
+    return text_of(console)
+
+
+def _ranking_columns(found: Comparison) -> list[Column]:
+    rows = found.ranking
+    return [
+        Column("model", [printable(row.name) for row in rows], 9, is_text=True),
+        Column(found.pairs[0].overall.name, [cell(row.value) for row in rows], 8),
+        Column("interval", [range_text((row.low, row.high)) for row in rows], 7),
+        Column("best in", [cell(row.best) for row in rows], 6),
+    ]
+
+
+def _pair_columns(found: Comparison, pair: PairComparison) -> list[Column]:
+    rows = (pair.overall, *pair.classes)
+    tones = [_tone(row, found.level) for row in rows]
+    deltas = [
+        Text(signed_points(row.delta), style=tone) for row, tone in zip(rows, tones, strict=True)
+    ]
+    return [
+        Column("class", [printable(row.name) for row in rows], 9, is_text=True),
+        Column(printable(pair.a), [cell(row.a) for row in rows], 6),
+        Column(printable(pair.b), [cell(row.b) for row in rows], 5),
+        Column("difference", deltas, 8),
+        Column("interval", [_ends(row) for row in rows], 7),
+        Column("p", [p_text(row.p) for row in rows], 2),
+        Column("p Holm", [p_text(row.p_holm) for row in rows], 3),
+        Column("units", [f"{row.units}{' (few)' if row.few else ''}" for row in rows], 1),
+    ]
+
+
+def _tone(row: Difference, level: float) -> str:
+    """Colour where two models differ, whichever is ahead."""
+    return ("green" if row.delta > 0 else "red") if row.differs(level) else ""
+
+
+def _ends(row: Difference) -> str:
+    ends = f"{signed_points(row.low)} to {signed_points(row.high)}"
+    return "–" if math.isnan(row.low) else ends
+
+
+def _image_columns(pair: PairComparison) -> list[Column]:
+    rows = list(_sides(pair))
+    return [
+        Column("image", [printable(image.id) for image, _ in rows], 9, is_text=True),
+        Column("moves it to", [printable(towards) for _, towards in rows], 6, is_text=True),
+        Column("by points", [signed_points(image.effect) for image, _ in rows], 8),
+        Column(printable(pair.a), [cell(image.a) for image, _ in rows], 5),
+        Column(printable(pair.b), [cell(image.b) for image, _ in rows], 4),
+    ]
+
+
+def _sides(pair: PairComparison) -> Iterator[tuple[InfluentialImage, str]]:
+    yield from ((image, pair.b) for image in pair.for_b)
+    yield from ((image, pair.a) for image in pair.for_a)

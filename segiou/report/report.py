@@ -424,6 +424,7 @@ class Report:
         color: bool = False,
         sort: str = "order",
         reverse: bool = False,
+        detail: bool = False,
     ) -> str:
         """The report for a terminal.
 
@@ -436,12 +437,15 @@ class Report:
             Whether to use ANSI colours.
         sort, reverse
             As in :meth:`sorted_classes`.
+        detail : bool
+            Whether to add the mean accuracy, and means over images and over the
+            images that score least.
         """
         from segiou.report.terminal import render_text
 
         columns = 100 if width is None else check_integer("width", width, 1)
         rows = self.sorted_classes(sort, reverse=reverse)
-        return render_text(self, rows, columns, color=color)
+        return render_text(self, rows, columns, color=color, detail=bool(detail))
 
     def to_pandas(self) -> Any:
         """The classes as a :class:`pandas.DataFrame`, indexed by name.

@@ -1,14 +1,16 @@
-"""Reports as text for a terminal."""
+"""What every text for a terminal is made of, and reports as such text."""
 
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rich import box
-from rich.console import Console, Group, RenderableType
-from rich.padding import Padding
+from rich.cells import cell_len
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -28,55 +30,29 @@ from segiou.report.wording import (
 if TYPE_CHECKING:
     from segiou.report.report import ClassRow, Report, WorstImages
 
-__all__ = ["console_of", "render_text", "simple_table", "text_of"]
+__all__ = ["Column", "Fact", "console_of", "facts", "fitted", "render_text", "say", "text_of"]
 
 #: Narrower than this nothing can be read.
 _NARROWEST = 24
 #: Stands for a blank that is kept; rich breaks lines at no-break spaces too.
 _TIE = "\ue000"
-#: Columns that give way first where the terminal is narrow: name, width needed.
-_COLUMNS = (("IoU", 0), ("Dice", 65), ("precision", 54), ("recall", 43), ("share", 35))
-_BAR_FROM = 90
+#: From this width on, what a fact means stands beside it, else below.
 _BESIDE_FROM = 64
+#: Columns between two columns of a table.
+_GAP = 2
+#: Wider heads are broken inside a word.
+_LONGEST_HEAD = 16
 _BAR_CELLS = 16
-_NOTES_FROM = 78
-_INTERVALS_FROM = 74
-#: What an interval takes of the width, its padding included.
-_INTERVAL_CELLS = 21
 _ABSENT_SHOWN = 8
 _NAMED = 5
 #: Percentage of the images whose mean stands for the worst case.
 _WORST = 10
 
+#: Blanks at the end of a line, and colours between them.
+_END = re.compile(r"(?:\s|\x1b\[[\d;]*m)+$")
 
-def render_text(report: Report, rows: Sequence[ClassRow], width: int, *, color: bool) -> str:
-    """Render a report for ``width`` columns."""
-    console = console_of(width, color=color)
-    if report.title:
-        console.print(Text(printable(report.title), style="bold"))
-    console.print(Group(*_headline(report, width)))
-    console.print()
-    absent = [row for row in rows if row.status == "absent"]
-    if len(absent) > _ABSENT_SHOWN:
-        rows = [row for row in rows if row.status != "absent"]
-    between = report.intervals is not None and width >= _INTERVALS_FROM
-    space = width - _INTERVAL_CELLS * between
-    console.print(_class_table(report, rows, space, between=between))
-    if len(absent) > _ABSENT_SHOWN:
-        console.print(Text(f"and {len(absent)} classes that do not occur at all", style="dim"))
-    console.print()
-    if report.group_rows:
-        console.print(_class_table(report, report.group_rows, width, heading="group"))
-        console.print()
-    if report.boundary:
-        console.print(_boundary_table(report))
-        console.print()
-    if report.worst_images is not None:
-        console.print(_worst_table(report.worst_images))
-        console.print()
-    for line in _footer(report, notes=space >= _NOTES_FROM):
-        console.print(Text(tied(line), style="dim"))
-    return text_of(console)
+#: A name, its value, and what it means.
+Fact = tuple[str, str, str]
 
 
 def console_of(width: int, *, color: bool) -> Console:
@@ -96,120 +72,220 @@ def text_of(console: Console) -> str:
     """What was printed, without blanks at the ends of lines."""
     assert isinstance(console.file, io.StringIO)
     text = console.file.getvalue().replace(_TIE, " ")
-    return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
+    return "\n".join(_END.sub(_colors_only, line) for line in text.splitlines()) + "\n"
 
 
-def tied(text: str) -> str:
+def _colors_only(end: re.Match[str]) -> str:
+    return "".join(end[0].split())
+
+
+def say(console: Console, text: str, style: str = "", *, lead: str = "") -> None:
+    """Print a sentence, broken at words; what leads it stands before its lines."""
+    lines = Text(_tied(printable(text)), style=style).wrap(console, console.width - len(lead))
+    for number, line in enumerate(lines):
+        console.print(Text(" " * len(lead) if number else lead) + line)
+
+
+def _tied(text: str) -> str:
     """A text that is not broken between a number and its per cent sign."""
     return text.replace(" %", f"{_TIE}%")
 
 
-def simple_table(heading: str, heads: Iterable[str] = ()) -> Table:
-    """A table with a column of names, and columns of numbers under their heads."""
-    table = Table(box=box.SIMPLE, pad_edge=False, padding=(0, 1), show_edge=False)
-    table.add_column(heading, overflow="fold", min_width=8)
-    for head in heads:
-        table.add_column(Text(head), justify="right", overflow="fold")
-    return table
-
-
-def _headline(report: Report, width: int) -> Iterator[RenderableType]:
-    """Scores of the data set, what each is beside it, or below where it is narrow."""
-    rows = [(name, value, tied(about)) for name, value, about in _headline_rows(report)]
-    if width < _BESIDE_FROM:
-        for name, value, about in rows:
-            if name:
-                yield Text(tied(f"{name} {value}"), style="bold" if name == "mean IoU" else "")
-            yield Padding(Text(about, style="dim"), (0, 0, 0, 2))
+def facts(console: Console, rows: Iterable[Fact], *, bold: str = "") -> None:
+    """Print facts, what each means beside it, or below where the terminal is narrow."""
+    if console.width >= _BESIDE_FROM:
+        console.print(_beside(rows, bold))
         return
+    for name, value, about in rows:
+        if name:
+            say(console, f"{name} {value}", "bold" if name == bold else "")
+        say(console, about, "dim", lead="  ")
+
+
+def _beside(rows: Iterable[Fact], bold: str) -> Table:
     grid = Table.grid(padding=(0, 2))
     grid.add_column(no_wrap=True)
     grid.add_column(justify="right", no_wrap=True)
-    grid.add_column(style="dim")
+    grid.add_column()
     for name, value, about in rows:
-        style = "bold" if name == "mean IoU" else ""
-        grid.add_row(Text(name, style=style), Text(value, style=style), about)
-    yield grid
+        style = "bold" if name == bold else ""
+        grid.add_row(Text(name, style=style), Text(value, style=style), Text(_tied(about), "dim"))
+    return grid
 
 
-def _headline_rows(report: Report) -> list[tuple[str, str, str]]:
+@dataclass(frozen=True)
+class Column:
+    """A column of a table: numbers, or texts that may be broken into lines.
+
+    Where the terminal is narrow, columns of the lowest ``rank`` are left out.
+    """
+
+    head: str
+    cells: Sequence[str | Text]
+    rank: int
+    is_text: bool = False
+    style: str = ""
+
+    @property
+    def full(self) -> int:
+        """Width without any line break."""
+        return max(map(_width, (self.head, *self.cells)))
+
+    def least(self, width: int) -> int:
+        """Columns at which it can still be read, in a table of ``width`` columns."""
+        words = self.head.split()
+        halves = [(words[:i], words[i:]) for i in range(1, len(words))] or [(words, [])]
+        # A head is broken into two lines at most.
+        head = min(max(len(" ".join(half)) for half in both) for both in halves)
+        texts = [cell if isinstance(cell, str) else cell.plain for cell in self.cells]
+        parts = [word for text in texts for word in (text.split() if self.is_text else [text])]
+        longest = max(map(cell_len, parts), default=0)
+        return max(
+            min(head, _LONGEST_HEAD), min(longest, width * 3 // 5) if self.is_text else longest
+        )
+
+
+def _width(cell: str | Text) -> int:
+    return cell_len(cell if isinstance(cell, str) else cell.plain)
+
+
+def fitted(
+    columns: Sequence[Column], width: int, *, section_before: int | None = None
+) -> tuple[Table, list[str]]:
+    """A table of the columns for which there is room, and their heads."""
+    kept = [column for column in columns if column.cells and any(map(_width, column.cells))]
+    least = [column.least(width) for column in kept]
+    while len(kept) > 1 and sum(least) + _GAP * (len(kept) - 1) > width:
+        gone = min(range(len(kept)), key=lambda i: kept[i].rank)
+        del kept[gone], least[gone]
+    spare = width - sum(least) - _GAP * (len(kept) - 1)
+    table = Table(box=box.SIMPLE, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
+    for column, needed in zip(kept, least, strict=True):
+        more = max(0, min(column.full - needed, spare))
+        spare -= more
+        table.add_column(
+            Text(column.head),
+            justify="left" if column.is_text else "right",
+            overflow="fold",
+            width=min(needed + more, width),
+            style=column.style,
+        )
+    for number, cells in enumerate(zip(*(column.cells for column in kept), strict=True)):
+        if number == section_before:
+            table.add_section()
+        table.add_row(*map(_whole, cells))
+    return table, [column.head for column in kept]
+
+
+def _whole(cell: str | Text) -> Text:
+    """A cell whose numbers are not broken."""
+    cell = Text(cell) if isinstance(cell, str) else cell
+    return Text(_tied(cell.plain), style=cell.style)
+
+
+def render_text(
+    report: Report, rows: Sequence[ClassRow], width: int, *, color: bool, detail: bool
+) -> str:
+    """Render a report for ``width`` columns; ``detail`` adds means over images."""
+    console = console_of(width, color=color)
+    if report.title:
+        console.print(Text(printable(report.title), style="bold"))
+    say(console, report.verdict)
+    console.print()
+    facts(console, _headline(report, detail=detail), bold="mean IoU")
+    console.print()
+    absent = [row for row in rows if row.status == "absent"]
+    if len(absent) > _ABSENT_SHOWN:
+        rows = [row for row in rows if row.status != "absent"]
+    table, heads = fitted(list(_class_columns(report, rows, "class")), console.width)
+    console.print(table)
+    if len(absent) > _ABSENT_SHOWN:
+        console.print(Text(f"and {len(absent)} classes that do not occur at all", style="dim"))
+    console.print()
+    if report.group_rows:
+        columns = _class_columns(report, report.group_rows, "group")
+        console.print(fitted(list(columns), console.width)[0])
+        console.print()
+    if report.boundary:
+        console.print(_boundary_table(report, console.width))
+        console.print()
+    if report.worst_images is not None:
+        console.print(_worst_table(report.worst_images, console.width))
+        console.print()
+    for line in _footer(report, notes="note" in heads, detail=detail):
+        say(console, line, "dim")
+    return text_of(console)
+
+
+def _headline(report: Report, *, detail: bool) -> Iterator[Fact]:
+    """Scores of the data set, and what each is."""
     total = plural(len(report.class_names), "class", "classes")
+    yield "mean IoU", cell(report.mean_iou), f"over {report.mean_iou_classes} of {total}"
+    if report.intervals is not None:
+        yield "", "", interval_text(report)
+    yield "pixel accuracy", cell(report.pixel_accuracy), _gap_text(report)
+    if detail:
+        yield "mean accuracy", cell(report.mean_accuracy), "mean recall of the classes"
     majority = report.majority
-    answer = printable(called(str(majority["class"])))
-    accuracy = cell(majority["pixel_accuracy"])
-    return [
-        ("mean IoU", cell(report.mean_iou), f"over {report.mean_iou_classes} of {total}"),
-        *([("", "", interval_text(report))] if report.intervals is not None else []),
-        ("pixel accuracy", cell(report.pixel_accuracy), _gap_text(report.gap)),
-        ("mean accuracy", cell(report.mean_accuracy), "mean recall of the classes"),
-        (
-            "majority baseline",
-            cell(majority["mean_iou"]),
-            f"mean IoU of predicting {answer} everywhere; pixel accuracy {accuracy}",
-        ),
-        *_means_over_images(report),
-    ]
+    answer, accuracy = printable(called(str(majority["class"]))), cell(majority["pixel_accuracy"])
+    about = f"mean IoU of predicting {answer} everywhere; pixel accuracy {accuracy}"
+    yield "majority baseline", cell(majority["mean_iou"]), about
+    if detail:
+        yield from _means_over_images(report)
 
 
-def _gap_text(gap: float) -> str:
+def _gap_text(report: Report) -> str:
+    """How far pixel accuracy is from mean IoU, and by which two parts."""
+    gap = report.gap
     if gap != gap:
         return ""
-    return f"{points(abs(gap))} points {'above' if gap >= 0 else 'below'} mean IoU"
+    text = f"{points(abs(gap))} points {'above' if gap >= 0 else 'below'} mean IoU"
+    if not report.matrix.size:
+        return text
+    imbalance = report.pixel_accuracy - report.mean_accuracy
+    false_positives = report.mean_accuracy - report.mean_iou
+    return f"{text}: {points(imbalance)} by imbalance, {points(false_positives)} by false positives"
 
 
-def _means_over_images(report: Report) -> list[tuple[str, str, str]]:
+def _means_over_images(report: Report) -> Iterator[Fact]:
     found = report.fine_grained
     if found is None or found.images < 2:
-        return []
-    worst = f"worst {_WORST} % of images:"
-    return [
-        (
-            "mean over images",
-            cell(found.image),
-            f"I: mean IoU of each image, averaged; {worst} {cell(found.worst_image[_WORST])}",
-        ),
-        (
-            "mean over images per class",
-            cell(found.class_mean),
-            f"C: mean over the images that have the class, averaged; {worst} "
-            f"{cell(found.worst_class[_WORST])}",
-        ),
-    ]
+        return
+    worst = f"worst {_WORST} % of images"
+    yield (
+        "mean over images",
+        cell(found.image),
+        "I: mean IoU of each image over the classes in its truth, then the mean over images",
+    )
+    yield f"  {worst}", cell(found.worst_image[_WORST]), "the same over the images that score least"
+    yield (
+        "mean over images per class",
+        cell(found.class_mean),
+        "C: mean IoU of each class over the images that have it, then the mean over classes",
+    )
+    yield (
+        f"  {worst}",
+        cell(found.worst_class[_WORST]),
+        "the same over the images on which each class scores least",
+    )
 
 
-def _class_table(
-    report: Report,
-    rows: Sequence[ClassRow],
-    space: int,
-    *,
-    heading: str = "class",
-    between: bool = False,
-) -> Table:
-    shown = [name for name, needed in _COLUMNS if space >= needed]
-    table = simple_table(heading)
-    for name in shown:
-        table.add_column(name, justify="right", no_wrap=True)
-    if between and report.intervals is not None:
-        head = f"IoU, {100 * report.intervals.level:g} % interval"
-        table.add_column(head, justify="right", no_wrap=True)
-    bar = space >= _BAR_FROM
-    note = space >= _NOTES_FROM and any(row.status for row in rows)
-    if bar:
-        table.add_column("", no_wrap=True)
-    if note:
-        table.add_column("", style="dim")
+def _class_columns(report: Report, rows: Sequence[ClassRow], heading: str) -> Iterator[Column]:
+    tones = [_tone(row.iou) for row in rows]
+    ious = [Text(cell(row.iou), style=tone) for row, tone in zip(rows, tones, strict=True)]
+    yield Column(heading, [printable(row.name) for row in rows], 9, is_text=True)
+    yield Column("IoU", ious, 8)
+    for name, rank in (("Dice", 2), ("precision", 4), ("recall", 5), ("share", 6)):
+        yield Column(name, [cell(getattr(row, name.lower())) for row in rows], rank)
+    if report.intervals is not None and heading == "class":
+        ranges = [range_text(report.interval_of(row.name)) for row in rows]
+        yield Column(f"IoU, {100 * report.intervals.level:g} % interval", ranges, 7)
+    bars = [Text(_bar(row.iou), style=tone) for row, tone in zip(rows, tones, strict=True)]
+    yield Column("", bars, 1, is_text=True)
     excluded = {n for n, kept in zip(report.class_names, report.include, strict=True) if not kept}
-    for row in rows:
-        values = [cell(getattr(row, name.lower())) for name in shown]
-        cells = [Text(printable(row.name)), *map(Text, values)]
-        if between:
-            cells.append(Text(range_text(report.interval_of(row.name))))
-        if bar:
-            cells.append(Text(_bar(row.iou), style=_tone(row.iou)))
-        if note:
-            cells.append(Text(row.status or ("not in the mean" if row.name in excluded else "")))
-        table.add_row(*cells)
-    return table
+    notes = [row.status or ("not in the mean" if row.name in excluded else "") for row in rows]
+    whole = [note.replace(" ", _TIE) for note in notes]
+    yield Column("note", whole, 3, is_text=True, style="dim")
 
 
 def _bar(value: float) -> str:
@@ -226,28 +302,36 @@ def _tone(value: float) -> str:
     return "red" if value < 1 / 3 else "yellow" if value < 2 / 3 else "green"
 
 
-def _boundary_table(report: Report) -> Table:
-    heads, *body, means, covered = boundary_lines(report)
-    table = simple_table(heads[0], heads[1:])
-    for line in body:
-        if any(value != "–" for value in line[1:]):
-            table.add_row(*map(Text, line))
-    table.add_section()
-    table.add_row(*(Text(value, style="bold") for value in means))
-    table.add_row(*(Text(value, style="dim") for value in covered))
-    return table
+def _boundary_table(report: Report, width: int) -> Table:
+    heads, *lines, means, covered = boundary_lines(report)
+    lines = [line for line in lines if any(value != "–" for value in line[1:])]
+    columns = [
+        Column(
+            head,
+            [
+                *(line[i] for line in lines),
+                Text(means[i], style="bold"),
+                Text(covered[i], style="dim"),
+            ],
+            rank=-i,
+            is_text=i == 0,
+        )
+        for i, head in enumerate(heads)
+    ]
+    return fitted(columns, width, section_before=len(lines))[0]
 
 
-def _worst_table(worst: WorstImages) -> Table:
-    table = simple_table("worst images", [printable(worst.by)])
-    if not worst.rows:
-        table.add_row("none", "–")
-    for row in worst.rows:
-        table.add_row(Text(printable(row["id"])), score_text(row[worst.by]))
-    return table
+def _worst_table(worst: WorstImages, width: int) -> Table:
+    names = [printable(row["id"]) for row in worst.rows] or ["none"]
+    scores = [score_text(row[worst.by]) for row in worst.rows] or ["–"]
+    columns = [
+        Column("worst images", names, 1, is_text=True),
+        Column(printable(worst.by), scores, 0),
+    ]
+    return fitted(columns, width)[0]
 
 
-def _footer(report: Report, *, notes: bool) -> list[str]:
+def _footer(report: Report, *, notes: bool, detail: bool) -> list[str]:
     from segiou._support import __version__
 
     share = report.ignored / report.pixels if report.pixels else float("nan")
@@ -255,16 +339,17 @@ def _footer(report: Report, *, notes: bool) -> list[str]:
     if report.unassigned.any():
         missed = plural(int(report.unassigned.sum()), "valid pixel")
         lines.append(f"predicted as no class, so missed: {missed}")
-    never = [printable(row.name) for row in report.classes if row.status == "never predicted"]
+    never = [row.name for row in report.classes if row.status == "never predicted"]
     if never and not notes:
-        lines.append(f"never predicted: {', '.join(never)}")
+        lines.append(f"never predicted: {', '.join(map(printable, never))}")
     if report.iou_mean.skipped:
         lines.append(f"not in the mean: {skipped_text(report)}")
     if report.boundary:
         lines.append(boundary_note(report))
     if report.intervals is not None:
         lines += report.intervals.cautions()
-    lines += _not_in_their_truth(report)
+    if detail:
+        lines += _not_in_their_truth(report)
     lines.append(
         f"{pairs_text(report)}, {report.pixels} {report.unit}, "
         f"{report.ignored} ignored ({cell(share)}); segiou {__version__} ({report.backend})"

@@ -26,6 +26,7 @@ FIXTURES = Path(__file__).parents[2] / "fixtures"
 STREETS = FIXTURES / "streets"
 LABELS = ["--labels", str(STREETS / "labels.toml")]
 SCORE = ["score", str(STREETS / "truth"), str(STREETS / "model_b"), *LABELS]
+MODELS = [str(STREETS / "model_a"), str(STREETS / "model_b")]
 
 
 def segiou(*arguments: str, columns: int | None = None, **options) -> subprocess.CompletedProcess:
@@ -79,6 +80,61 @@ def test_no_line_is_wider_than_the_terminal(columns):
     done = segiou(*SCORE, columns=columns)
     assert max(map(len, done.stdout.splitlines())) <= columns
     assert "IoU" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        [*SCORE, "--detail", "--boundary", "--worst", "2", "--intervals", "--resamples", "20"],
+        ["explain", *SCORE[1:]],
+        ["compare", *MODELS, "--truth", SCORE[1], *LABELS, "--resamples", "20"],
+        ["inspect", SCORE[1]],
+        ["labelsets"],
+        ["--help"],
+        ["score", "--help-all"],
+    ],
+    ids=lambda command: " ".join(command[-2:])[-20:],
+)
+def test_every_command_fits_the_terminal_and_breaks_no_word(inside, monkeypatch, command):
+    words = {}
+    for columns in (40, 80, 120):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        done = inside(*command)
+        assert done.returncode == 0, done.stderr
+        assert max(map(len, done.stdout.splitlines())) <= columns
+        words[columns] = {word for word in done.stdout.split() if not set(word) <= set("─█▏▎▍▌▋▊▉")}
+    assert words[40] <= words[80] | words[120]
+    assert words[80] <= words[120] | {"boundary", "surface", "Boundary"}
+
+
+def test_details_are_shown_when_asked_and_explained(inside):
+    short, full = inside(*SCORE).stdout, inside(*SCORE, "--detail").stdout
+    for name in ("mean accuracy", "mean over images per class", "worst 10 % of images"):
+        assert name in full and name not in short
+    assert "I: mean IoU of each image over the classes in its truth" in full
+    report = json.loads(inside(*SCORE, "--format", "json").stdout)
+    assert f"{100 * report['fine_grained']['image']:.2f} %" in full
+    assert report["mean_accuracy"] > 0
+
+
+def test_the_gap_is_split_where_pixel_accuracy_stands(inside):
+    line = next(x for x in inside(*SCORE).stdout.splitlines() if x.startswith("pixel accuracy"))
+    gap, imbalance, false_positives = re.findall(r"(\d+\.\d\d) (?:points|by)", line)
+    assert float(gap) == pytest.approx(float(imbalance) + float(false_positives), abs=0.011)
+
+
+def test_colours_where_a_person_looks_and_nowhere_else(inside, monkeypatch):
+    explained = ["compare", *MODELS, "--truth", SCORE[1], *LABELS, "--resamples", "20"]
+    for command in (SCORE, explained, ["--help"]):
+        monkeypatch.setenv("FORCE_COLOR", "1")
+        monkeypatch.delenv("NO_COLOR", raising=False)
+        monkeypatch.setenv("TERM", "xterm")
+        colored = inside(*command).stdout
+        assert "\x1b[" in colored
+        monkeypatch.setenv("NO_COLOR", "1")
+        plain = inside(*command).stdout
+        assert "\x1b" not in plain
+        assert re.sub("\x1b\\[[0-9;]*m", "", colored) == plain
 
 
 def test_json_is_strict_and_complete():
@@ -283,7 +339,7 @@ def test_inspect_tells_what_is_there(inside):
 def test_inspect_takes_no_fitting_set_for_certain(tmp_path):
     Image.fromarray(np.uint8([[0, 1, 2]])).save(tmp_path / "a.png")
     shown = segiou("inspect", tmp_path).stdout
-    assert "   fits " in shown
+    assert "  fits " in shown
     fitting = [line.split()[1] for line in shown.splitlines() if line.startswith("  --labels ")]
     assert fitting[0] == "brats"
     assert {"camvid", "cityscapes-train"} <= set(fitting)
@@ -510,9 +566,6 @@ def test_explore_writes_its_page(tmp_path):
     assert (tmp_path / "iou.html").read_text().startswith("<!doctype html>")
 
 
-MODELS = [str(STREETS / "model_a"), str(STREETS / "model_b")]
-
-
 def test_explain_says_what_accuracy_hides():
     done = segiou("explain", str(STREETS / "truth"), MODELS[0], *LABELS)
     assert (done.returncode, done.stderr) == (0, "")
@@ -598,7 +651,7 @@ def test_no_valid_pixels_leave_dashes_and_no_nonsense(tmp_path):
     pair = [tmp_path / "t.png", tmp_path / "p.png", "--labels", "2", "--ignore", "255"]
     done = segiou("score", *pair, "--worst", "1")
     assert "pixel accuracy     –\n" in done.stdout
-    assert "none                  –" in done.stdout
+    assert "\nnone                 –\n" in done.stdout
     assert "nan" not in segiou("explain", *pair).stdout
 
 
