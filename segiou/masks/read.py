@@ -145,6 +145,10 @@ def open_mask(path: str | Path) -> RawMask:
         with path.open("rb") as file:
             if file.read(6) == b"\x93NUMPY":
                 return _from_npy(path, path)
+            if path.name.lower().endswith(".nii"):
+                from segiou.masks.volumes import read_volume
+
+                return _of_volume(read_volume(path))
             file.seek(0)
             return from_bytes(file.read(), path)
     except OSError as error:
@@ -166,8 +170,7 @@ def from_bytes(data: bytes, path: str | Path, scratch: Scratch | None = None) ->
     if str(path).lower().endswith(VOLUME_SUFFIXES):
         from segiou.masks.volumes import volume_from_bytes
 
-        volume = volume_from_bytes(data, path)
-        return RawMask(volume.values, "volume", "volume", volume=volume)
+        return _of_volume(volume_from_bytes(data, path))
     if str(path).lower().endswith(POINT_SUFFIX):
         return _from_points(data, path)
     return from_image(data, path, scratch)
@@ -224,6 +227,10 @@ def load_npy(file: Any, size: int, path: str | Path) -> NDArray[Any]:
         raise MaskError(path, problem)
     found: NDArray[Any] = array
     return found
+
+
+def _of_volume(volume: Volume) -> RawMask:
+    return RawMask(volume.values, "volume", "volume", volume=volume)
 
 
 def _from_npy(file: Any, path: str | Path) -> RawMask:

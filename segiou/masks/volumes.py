@@ -20,8 +20,11 @@ from segiou._support.arguments import check_kind, check_path
 from segiou._support.files import os_problem
 from segiou.masks.png import MAX_RATIO, inflater
 from segiou.masks.read import MaskError
+from segiou.masks.windows import FileMask
 
 _GZIP = b"\x1f\x8b"
+#: Bytes of the longest header of NIfTI.
+_HEAD = 540
 #: Voxels of the largest volume that is read.
 _MOST_VOXELS = 1 << 33
 #: Spacing and affine may differ by so much, as a part of the spacing.
@@ -36,7 +39,8 @@ class Volume:
     Attributes
     ----------
     values : ndarray of int or bool, shape (X, Y, Z) or (X, Y)
-        Labels as they lie in the file; of NIfTI, in Fortran order.
+        Labels as they lie in the file; of NIfTI, in Fortran order, and of a ``.nii``
+        file a memory map.
     spacing : tuple of float
         Size of a voxel along each axis of ``values``, in millimetres.
     affine : ndarray of float64, shape (4, 4)
@@ -85,10 +89,17 @@ def read_volume(path: str | Path) -> Volume:
     check_path("path", path)
     path = Path(path).expanduser()
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            head = file.read(_HEAD)
+            if _nifti_kind(head) is None:
+                return volume_from_bytes(head + file.read(), path)
+        size = path.stat().st_size
     except OSError as error:
         raise MaskError(path, os_problem(error)) from error
-    return volume_from_bytes(data, path)
+    header = _NiftiHeader.of(head, path)
+    header.check_size(size, path)
+    values = np.memmap(path, header.dtype, "r", header.offset, header.shape, order="F")
+    return header.volume(values, path)
 
 
 def volume_from_bytes(data: bytes, path: str | Path) -> Volume:
@@ -113,40 +124,119 @@ def volume_from_bytes(data: bytes, path: str | Path) -> Volume:
 
 def _from_nifti(data: bytes, path: str | Path) -> Volume:
     packed = data[:2] == _GZIP
-    head = _head(data, path) if packed else data[:540]
-    header = _nifti_header(head, path)
-    shape = _checked_shape([int(n) for n in header.get_data_shape()], path)
-    dtype = header.get_data_dtype()
-    offset = int(header.get_data_offset())
-    # A header alone may say offset 0; the data never begin within the header.
-    offset = max(offset, 352 if header.sizeof_hdr == 348 else 544)
-    size = offset + math.prod(shape) * dtype.itemsize
-    content = _content(data, size, packed, path)
-    values = np.frombuffer(content, dtype, math.prod(shape), offset).reshape(shape, order="F")
-    slope, intercept = header.get_slope_inter()
-    if slope is not None and (slope, intercept) != (1, 0):
-        values = values.astype(np.float64) * slope + (intercept or 0)
-    try:
-        space, _ = header.get_xyzt_units()
-    except KeyError as error:
-        raise MaskError(path, f"names a unit that NIfTI does not know: {error}") from error
-    scale = _MILLIMETRES[space]
-    affine = np.diag([scale, scale, scale, 1.0]) @ header.get_best_affine()
-    return _volume(values, affine, path, unit="unknown" if space == "unknown" else "mm")
+    header = _NiftiHeader.of(_head(data, path) if packed else data[:_HEAD], path)
+    if packed:
+        data = _unpacked(data, header.size, path)
+    header.check_size(len(data), path)
+    values = np.frombuffer(data, header.dtype, math.prod(header.shape), header.offset)
+    return header.volume(values.reshape(header.shape, order="F"), path)
+
+
+def open_nifti(path: str | Path, bound: int) -> NiftiMask | None:
+    """An unpacked NIfTI file of at least so many voxels, to be read window by window, or None.
+
+    Raises
+    ------
+    MaskError, ImportError
+        As :func:`read_volume`.
+    """
+    with Path(path).open("rb") as file:
+        head = file.read(_HEAD)
+    if _nifti_kind(head) is None:
+        return None
+    header = _NiftiHeader.of(head, path)
+    header.check_size(Path(path).stat().st_size, path)
+    return NiftiMask(path, header) if math.prod(header.shape) >= bound else None
+
+
+class NiftiMask(FileMask):
+    """A large NIfTI file that is not packed.
+
+    Attributes
+    ----------
+    volume : Volume
+        Its geometry; the values are the mask itself.
+    """
+
+    mode = "volume"
+    kind = "volume"
+
+    def __init__(self, path: str | Path, header: _NiftiHeader) -> None:
+        self._header = header
+        # The geometry is checked with one value in the place of all.
+        geometry = header.volume(np.zeros([1] * len(header.shape), np.uint8), path)
+        super().__init__(path, header.shape, header.dtype)
+        self.chunks = (*self.shape[:-1], 1)
+        self.volume = replace(geometry, values=self)  # type: ignore[arg-type]
+
+    def __getitem__(self, index: tuple[slice, ...], /) -> NDArray[Any]:
+        window = self._window(index[::-1], self.shape[::-1], self._header.offset)
+        return _whole_numbers(self._header.scaled(window.transpose()), self.path)
+
+
+@dataclass(frozen=True)
+class _NiftiHeader:
+    """What the header of a NIfTI file says of its values and of where they are."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    offset: int
+    scale: tuple[float, float]
+    affine: NDArray[np.float64]
+    unit: str
+
+    @classmethod
+    def of(cls, head: bytes, path: str | Path) -> _NiftiHeader:
+        """Read and check the first bytes of a file."""
+        header = _nifti_header(head, path)
+        shape = _checked_shape([int(n) for n in header.get_data_shape()], path)
+        # A header alone may say offset 0; the data never begin within the header.
+        offset = max(int(header.get_data_offset()), 352 if header.sizeof_hdr == 348 else 544)
+        slope, intercept = header.get_slope_inter()
+        try:
+            unit, _ = header.get_xyzt_units()
+        except KeyError as error:
+            raise MaskError(path, f"names a unit that NIfTI does not know: {error}") from error
+        millimetres = _MILLIMETRES[unit]
+        affine = np.diag([millimetres] * 3 + [1.0]) @ header.get_best_affine()
+        scale = (1, 0) if slope is None else (slope, intercept or 0)
+        return cls(shape, header.get_data_dtype(), offset, scale, affine, unit)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file, unpacked."""
+        return self.offset + math.prod(self.shape) * self.dtype.itemsize
+
+    def check_size(self, found: int, path: str | Path) -> None:
+        """Refuse a file of another size."""
+        if found != self.size:
+            raise MaskError(path, _length_text(found, self.size))
+
+    def scaled(self, values: NDArray[Any]) -> NDArray[Any]:
+        """What stored values mean."""
+        slope, intercept = self.scale
+        return values if self.scale == (1, 0) else values.astype(np.float64) * slope + intercept
+
+    def volume(self, values: NDArray[Any], path: str | Path) -> Volume:
+        """The volume of these stored values."""
+        unit = "unknown" if self.unit == "unknown" else "mm"
+        return _volume(self.scaled(values), self.affine, path, unit)
+
+
+def _nifti_kind(head: bytes) -> str | None:
+    """Which class of nibabel reads the header of an unpacked file."""
+    if head[344:348] == b"n+1\0":
+        return "Nifti1Header"
+    return "Nifti2Header" if head[4:8] == b"n+2\0" else None
 
 
 def _nifti_header(head: bytes, path: str | Path) -> Any:
     nibabel = _needed("nibabel")
-    kinds = {
-        b"n+1\0": (344, nibabel.Nifti1Header),
-        b"n+2\0": (4, nibabel.Nifti2Header),
-    }
-    for magic, (at, kind) in kinds.items():
-        if head[at : at + 4] == magic:
-            try:
-                return kind.from_fileobj(io.BytesIO(head))
-            except Exception as error:
-                raise MaskError(path, f"has a damaged NIfTI header: {error}") from error
+    if (kind := _nifti_kind(head)) is not None:
+        try:
+            return getattr(nibabel, kind).from_fileobj(io.BytesIO(head))
+        except Exception as error:
+            raise MaskError(path, f"has a damaged NIfTI header: {error}") from error
     if head[344:348] == b"ni1\0":
         raise MaskError(path, "is a NIfTI header whose data lie in another file: save it as .nii")
     raise MaskError(path, f"is no volume: it begins with {head[:12]!r}")
@@ -164,19 +254,10 @@ def _checked_shape(shape: list[int], path: str | Path) -> tuple[int, ...]:
     return tuple(shape)
 
 
-def _content(data: bytes, size: int, packed: bool, path: str | Path) -> bytes:
-    """Exactly the bytes that the header declares, refused before memory is taken."""
-    if not packed:
-        if len(data) != size:
-            raise MaskError(path, _length_text(len(data), size))
-        return data
-    return _unpacked(data, size, path)
-
-
 def _head(data: bytes, path: str | Path) -> bytes:
     """The first bytes of a gzip stream."""
     try:
-        return bytes(inflater.decompressobj(31).decompress(data[:4096], 540))
+        return bytes(inflater.decompressobj(31).decompress(data[:4096], _HEAD))
     except (inflater.error, zlib.error) as error:
         raise MaskError(path, f"is damaged: {error}") from error
 

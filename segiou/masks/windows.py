@@ -1,7 +1,7 @@
 """Masks larger than memory, read window by window.
 
 Anything with a shape, an integer dtype and slices is enough: zarr and dask
-arrays, memory maps, and the views of TIFF and ``.npy`` files that
+arrays, memory maps, and the views of TIFF, ``.npy`` and ``.nii`` files that
 :func:`open_big` gives. Counts add up, so that windows give the same integers
 as the whole.
 """
@@ -15,12 +15,15 @@ from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segiou.masks.read import MaskError, load_npy
+
+if TYPE_CHECKING:
+    from segiou.masks.volumes import Volume
 
 #: Masks of fewer pixels are read whole.
 WHOLE_PIXELS = 1 << 26
@@ -102,12 +105,14 @@ def open_big(path: str | Path, *, least: int | None = None) -> FileMask | None:
     Parameters
     ----------
     path : str or path
-        A TIFF or ``.npy`` file; any other file gives None.
+        A TIFF, ``.npy`` or ``.nii`` file; any other file gives None.
     least : int, optional
         Pixels from which on a mask is too large, 64 Mi by default.
 
     Raises
     ------
+    ImportError
+        If a volume needs the extra ``volumes``.
     MaskError
         If the file is such a mask, but damaged or of the wrong kind.
     OSError
@@ -125,6 +130,10 @@ def open_big(path: str | Path, *, least: int | None = None) -> FileMask | None:
         from segiou.masks.tiff import open_tiff
 
         return open_tiff(path, bound)
+    if str(path).lower().endswith(".nii"):
+        from segiou.masks.volumes import open_nifti
+
+        return open_nifti(path, bound)
     return None
 
 
@@ -170,11 +179,14 @@ class FileMask(ABC):
     mode, kind : str
         As :class:`segiou.masks.read.RawMask`.
     lossy : bool
+    volume : Volume, optional
+        The same with its geometry, of a format that has one.
     """
 
     mode = ""
     kind = ""
     lossy = False
+    volume: Volume | None = None
 
     def __init__(self, path: str | Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
         self.path = str(path)
@@ -207,6 +219,25 @@ class FileMask(ABC):
             data += part
         return bytes(data)
 
+    def _window(
+        self, index: tuple[slice, ...], shape: tuple[int, ...], offset: int
+    ) -> NDArray[Any]:
+        """Read a window of an array whose last axis runs fastest, and which begins at a byte."""
+        spans = [part.indices(length)[:2] for part, length in zip(index, shape, strict=True)]
+        out = np.empty([stop - start for start, stop in spans], dtype=self.dtype)
+        # From this axis on, the window lies in one piece.
+        cut = len(shape) - 1
+        while cut > 0 and spans[cut] == (0, shape[cut]):
+            cut -= 1
+        strides = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
+        for at in product(*(range(*span) for span in spans[:cut])):
+            first = sum(i * stride for i, stride in zip(at, strides, strict=False))
+            first += spans[cut][0] * strides[cut]
+            target = out[tuple(i - span[0] for i, span in zip(at, spans, strict=False))]
+            data = self._bytes(offset + first * self.dtype.itemsize, target.nbytes)
+            target[...] = np.frombuffer(data, dtype=self.dtype).reshape(target.shape)
+        return out
+
 
 class NpyMask(FileMask):
     """A large ``.npy`` file."""
@@ -223,22 +254,5 @@ class NpyMask(FileMask):
 
     def __getitem__(self, index: tuple[slice, ...], /) -> NDArray[Any]:
         if self._fortran:
-            return self._read(index[::-1], self.shape[::-1]).transpose()
-        return self._read(index, self.shape)
-
-    def _read(self, index: tuple[slice, ...], shape: tuple[int, ...]) -> NDArray[Any]:
-        """Read a window of an array whose last axis runs fastest."""
-        spans = [part.indices(length)[:2] for part, length in zip(index, shape, strict=True)]
-        out = np.empty([stop - start for start, stop in spans], dtype=self.dtype)
-        # From this axis on, the window lies in one piece.
-        cut = len(shape) - 1
-        while cut > 0 and spans[cut] == (0, shape[cut]):
-            cut -= 1
-        strides = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
-        for at in product(*(range(*span) for span in spans[:cut])):
-            first = sum(i * stride for i, stride in zip(at, strides, strict=False))
-            first += spans[cut][0] * strides[cut]
-            target = out[tuple(i - span[0] for i, span in zip(at, spans, strict=False))]
-            data = self._bytes(self._offset + first * self.dtype.itemsize, target.nbytes)
-            target[...] = np.frombuffer(data, dtype=self.dtype).reshape(target.shape)
-        return out
+            return self._window(index[::-1], self.shape[::-1], self._offset).transpose()
+        return self._window(index, self.shape, self._offset)

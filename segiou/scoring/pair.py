@@ -44,6 +44,10 @@ _AHEAD = 8
 _BIG_BYTES = 1 << 26
 _MOST_BYTES = 1 << 31
 
+_TOO_LARGE_TO_TURN = (
+    "is too large to exchange its axes; save it in the orientation of its truth, or as .nii.gz"
+)
+
 _kept = threading.local()
 
 
@@ -183,7 +187,9 @@ class PairScorer:
         from segiou.masks.volumes import geometry_difference, reoriented
 
         volume = pred.volume
-        if self.geometry == "reorient":
+        if self.geometry == "reorient" and volume.orientation != truth.volume.orientation:
+            if pred.is_big:
+                raise MaskError(pair.pred, _TOO_LARGE_TO_TURN)
             volume = reoriented(volume, truth.volume)
         if difference := geometry_difference(truth.volume, volume):
             return Problem(pair.pred, geometry_text(pair.truth, difference))
@@ -304,7 +310,7 @@ def _open_windowed(
             problem = "is being changed while it is read; score when it is complete"
             raise MaskError(path, problem)
 
-    return _OpenMask(big, stamp, None, decoded, check)
+    return _OpenMask(big, stamp, big.volume, decoded, check)
 
 
 def _pairs_ahead() -> int:
@@ -331,7 +337,7 @@ def _may_be_big(path: str) -> bool:
     if not stat.S_ISREG(found.st_mode):
         return False
     packed = _is_packed(path)
-    if found.st_size > _MOST_BYTES and not packed and not path.lower().endswith(".npy"):
+    if found.st_size > _MOST_BYTES and not path.lower().endswith((".npy", ".nii")) and not packed:
         problem = f"has {found.st_size} bytes; store masks of this size as tiled TIFF or .npy"
         raise MaskError(path, problem)
     return packed or found.st_size >= _BIG_BYTES

@@ -13,6 +13,7 @@ import pytest
 from segiou.masks.pairing import find_masks, pair_folders
 from segiou.masks.read import MaskError, read_mask
 from segiou.masks.volumes import geometry_difference, read_volume, reoriented
+from segiou.masks.windows import open_big, window_slices
 
 if os.environ.get("SEGIOU_REQUIRE_EXTRAS") != "1":
     pytest.importorskip("nibabel")
@@ -210,6 +211,44 @@ def test_axes_are_put_into_the_order_of_the_truth(tmp_path):
     np.testing.assert_array_equal(back.values, truth.values)
     np.testing.assert_allclose(back.affine, truth.affine)
     assert geometry_difference(truth, back) is None
+
+
+@pytest.mark.parametrize("kind", [nibabel.Nifti1Image, nibabel.Nifti2Image])
+@pytest.mark.parametrize("dtype", ["uint8", "<i2", ">i2", ">f8"])
+@pytest.mark.parametrize("scale", [None, (2, 1)])
+def test_large_files_are_read_by_windows(tmp_path, kind, dtype, scale):
+    header = kind.header_class(endianness=dtype[0] if dtype[0] in "<>" else "<")
+    header.set_data_dtype(dtype)
+    if scale is not None:
+        header.set_slope_inter(*scale)
+    image = kind(labels((9, 8, 7)).astype(dtype), AFFINE, header)
+    image.to_filename(tmp_path / "a.nii")
+    whole = read_volume(tmp_path / "a.nii")
+    np.testing.assert_array_equal(whole.values, nibabel.load(tmp_path / "a.nii").get_fdata())
+    with open_big(tmp_path / "a.nii", least=504) as mask:
+        assert (mask.shape, mask.volume.spacing) == ((9, 8, 7), whole.spacing)
+        assert geometry_difference(whole, mask.volume) is None
+        for window in [*window_slices(mask.shape, mask.chunks, 100), np.s_[2:5, 3:4, 1:7]]:
+            np.testing.assert_array_equal(mask[window], whole.values[window])
+            assert mask[window].dtype.kind in "iu"
+    assert open_big(tmp_path / "a.nii", least=505) is None
+
+
+def test_files_that_are_not_packed_are_mapped(tmp_path):
+    assert isinstance(read_volume(nifti(tmp_path / "a.nii", labels())).values, np.memmap)
+
+
+def test_large_files_are_checked_before_they_are_read(tmp_path):
+    path = nifti(tmp_path / "a.nii", labels())
+    path.write_bytes(path.read_bytes()[:-1])
+    for read in (read_volume, lambda path: open_big(path, least=1)):
+        with pytest.raises(MaskError, match="is cut off: its header declares 412 bytes"):
+            read(path)
+    halves = nifti(tmp_path / "b.nii", labels() + 0.5)
+    with open_big(halves, least=1) as mask, pytest.raises(MaskError, match="are no integers"):
+        mask[0:5, 0:4, 0:1]
+    (tmp_path / "c.nii").write_bytes(b"text")
+    assert open_big(tmp_path / "c.nii") is None
 
 
 def test_real_volumes():

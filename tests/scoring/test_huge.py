@@ -187,13 +187,13 @@ def test_a_large_file_that_changes_while_it_is_read_is_a_problem(tmp_path, all_b
 
     for name in ("t", "p"):
         np.save(tmp_path / f"{name}.npy", labels_of((61, 75)))
-    read = NpyMask._read
+    read = NpyMask._window
 
     def changing(self, *rest):
         np.save(tmp_path / "p.npy", labels_of((61, 75), 9))
         return read(self, *rest)
 
-    monkeypatch.setattr(NpyMask, "_read", changing)
+    monkeypatch.setattr(NpyMask, "_window", changing)
     with pytest.raises(DataError, match=r"p.npy: is being changed while it is read"):
         segiou.score_folder(tmp_path / "t.npy", tmp_path / "p.npy", labels=5)
 

@@ -12,7 +12,11 @@ import pytest
 
 import segiou
 from segiou.cli.main import main
+from segiou.counting.encoding import count_pairs
+from segiou.masks import windows
 from segiou.masks.volumes import read_volume
+from segiou.scoring import pair
+from segiou.scoring.pairings import DataError
 
 if os.environ.get("SEGIOU_REQUIRE_EXTRAS") != "1":
     pytest.importorskip("nibabel")
@@ -87,6 +91,39 @@ def test_an_unknown_geometry_is_refused(cases):
     folder, _ = cases
     with pytest.raises(ValueError, match="geometry must be 'check', 'ignore' or 'reorient'"):
         segiou.score_folder(folder / "truth", folder / "pred", labels=3, geometry="none")
+
+
+@pytest.fixture
+def all_big(monkeypatch):
+    """Take every NIfTI file that is not packed for one that does not fit into memory."""
+    monkeypatch.setattr(windows, "WHOLE_PIXELS", 1)
+    monkeypatch.setattr(pair, "_BIG_BYTES", 1)
+
+
+def test_large_volumes_score_as_small_ones(tmp_path, all_big):
+    rng = np.random.default_rng(0)
+    truth, pred = rng.integers(0, 3, (2, 9, 8, 7)).astype(np.uint8)
+    for name in ("a.nii", "b.nii.gz"):  # the second is packed, and read whole
+        save(tmp_path / "truth" / name, truth)
+        save(tmp_path / "pred" / name, pred)
+    moved = AFFINE + np.array([0, 0, 0, 1.0])
+    save(tmp_path / "moved" / "a.nii", pred, moved)
+    run = segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=3)
+    assert run.tally(0).matrix.tolist() == count_pairs(truth, pred, 3)[:, :-1].tolist()
+    assert run.images[0].same_counts(run.images[1])
+    a = tmp_path / "truth" / "a.nii"
+    with pytest.raises(DataError, match=r"a.nii: has affine .*but its truth has"):
+        segiou.score_folder(a, tmp_path / "moved" / "a.nii", labels=3)
+    one = {"labels": 3, "geometry": "ignore"}
+    assert (
+        segiou.score_folder(a, tmp_path / "moved" / "a.nii", **one)
+        .images[0]
+        .same_counts(run.images[0])
+    )
+    save(tmp_path / "turned" / "a.nii", pred, np.diag([2.0, 2, 2, 1]))
+    one["geometry"] = "reorient"
+    with pytest.raises(DataError, match="is too large to exchange its axes"):
+        segiou.score_folder(a, tmp_path / "turned" / "a.nii", **one)
 
 
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "volumes"
