@@ -83,8 +83,9 @@ def open_source(where: str | Path, storage_options: Mapping[str, Any] | None = N
     ----------
     where : str or path
         A folder; a ``.zip``, ``.tar``, ``.tar.gz`` (``.tgz``, ``.tar.bz2``,
-        ``.tar.xz``) archive or a folder in one (``masks.zip/truth``); or an
-        address that fsspec knows, such as ``s3://bucket/truth``.
+        ``.tar.xz``) archive or a folder in one (``masks.zip/truth``); a JSON
+        file of segments; or an address that fsspec knows, such as
+        ``s3://bucket/truth``.
     storage_options : mapping, optional
         Options for fsspec: keys, end points.
 
@@ -100,6 +101,10 @@ def open_source(where: str | Path, storage_options: Mapping[str, Any] | None = N
     for part in (path, *path.parents):
         if part.name.lower().endswith(ARCHIVE_SUFFIXES) and not part.is_dir():
             return ArchiveFolder(str(path), str(part))
+        if part.suffix.lower() == ".json" and part.is_file():
+            from segiou.masks.segment_files import SegmentFile
+
+            return SegmentFile(str(part))
     return LocalFolder(str(path))
 
 

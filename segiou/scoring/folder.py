@@ -86,8 +86,9 @@ def score_folder(
     ----------
     truth, pred : str or path
         Two folders, or two files; archives (``.zip``, ``.tar``, ``.tar.gz``,
-        also ``masks.zip/folder``) and addresses that fsspec knows
-        (``s3://bucket/folder``) are read in place.
+        also ``masks.zip/folder``), JSON files of segments (COCO, detectron2)
+        and addresses that fsspec knows (``s3://bucket/folder``) are read in
+        place.
     labels, pred_labels, ignore, exclude, unassigned
         As :class:`segiou.ConfusionMatrix`.
     protocol : Protocol or str

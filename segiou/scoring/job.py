@@ -20,7 +20,7 @@ from segiou._support.files import Problem
 from segiou._support.text import encodable
 from segiou.counting.encoding import Encoding
 from segiou.labels.class_options import ClassOptions
-from segiou.masks.sources import ArchiveFolder, LocalFolder, Source, open_source
+from segiou.masks.sources import LocalFolder, RemoteFolder, Source, open_source
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.scoring.pair import Geometry, PairScorer
 from segiou.scoring.pairings import DataError
@@ -149,11 +149,11 @@ def _same_file(truth: Source, pred: Source) -> bool:
 
 
 def _absolute(source: Source) -> Source:
-    if isinstance(source, LocalFolder):
-        return LocalFolder(str(Path(source.root).absolute()))
-    if isinstance(source, ArchiveFolder):
-        return ArchiveFolder(*(str(Path(p).absolute()) for p in (source.root, source.archive)))
-    return source
+    if isinstance(source, RemoteFolder):
+        return source
+    # All that other places are described by is paths.
+    paths = {name: str(Path(path).absolute()) for name, path in vars(source).items()}
+    return type(source)(**paths)
 
 
 def object_options(choice: ObjectOptions | str | bool | None) -> ObjectOptions | None:

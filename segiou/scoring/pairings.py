@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -135,7 +135,8 @@ def pair_sources(
     if all(isinstance(s, LocalFolder) and Path(s.root).is_file() for s in (truth, pred)):
         pair = Pair(Path(truth.root).stem, truth.root, pred.root)
         return Pairing((pair,), (), (), (), "two files")
-    files, problems = [], []
+    files: list[Mapping[str, str]] = []
+    problems = []
     for source in (truth, pred):
         try:
             files.append(source.find())
@@ -147,6 +148,13 @@ def pair_sources(
         advice = f"{IS_A_FILE}; give two folders, or two files"
         others = [problem for problem in problems if problem.text != IS_A_FILE]
         raise DataError(others or [Problem(p.where, advice) for p in problems])
+    if not all(isinstance(source, LocalFolder) for source in (truth, pred)):
+        from segiou.masks.segment_files import named_as_other
+
+        files = [
+            named_as_other(files[0], truth, pred, files[1]),
+            named_as_other(files[1], pred, truth, files[0]),
+        ]
     return pair_folders(*files, truth_suffix=truth_suffix, pred_suffix=pred_suffix, key=key)
 
 

@@ -1,0 +1,336 @@
+"""One JSON file with the masks of many images: COCO's annotations and results, detectron2's."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import posixpath
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou._support.files import Stamp, os_problem
+from segiou.masks.painting import Painting, check_size
+from segiou.masks.read import MaskError, open_mask
+
+#: A larger JSON file would take ten times as much memory when it is read.
+MOST_JSON_BYTES = 1 << 29
+_FORMS = (
+    "a list of results with 'segmentation' and 'image_id' (COCO) or 'file_name' (detectron2), "
+    "or an object with 'images' and 'annotations' (COCO)"
+)
+#: What pixels in no segment have, if no category has it; 0 only where a file may leave such.
+_FREE = (0, 255, 65535, (1 << 31) - 1)
+_LAST_NUMBER = re.compile(r"(\d+)\D*$")
+
+
+@dataclass(frozen=True)
+class SegmentFile:
+    """A JSON file of segments, as a place that holds a mask for each of its images.
+
+    A mask has the ``category_id`` of its segments as values. Pixels in no
+    segment are 0, or 255 where a category is 0; with detectron2's predictions,
+    which cover images, they are 255. Of segments that overlap, the one with the
+    highest score is on top; without scores, the last.
+
+    Attributes
+    ----------
+    root : str
+        The file's path.
+    """
+
+    root: str
+
+    def find(self) -> dict[str, str]:
+        """The images, by their file name or else their id.
+
+        Raises
+        ------
+        ValueError
+            If the file is not there, is no such JSON, or names no images.
+        """
+        images = self._contents().images
+        if not images:
+            msg = f"{self.root}: names no images"
+            raise ValueError(msg)
+        return {name: f"{self.root}/{name}" for name in images}
+
+    def stamp(self, path: str) -> Stamp:
+        """The stamp of the file."""
+        try:
+            found = os.stat(self.root)  # noqa: PTH116 - asked for each image
+        except OSError:
+            return Stamp(None, None)
+        return Stamp(found.st_size, found.st_mtime_ns)
+
+    def read(self, path: str) -> tuple[bytes, Stamp]:
+        """The mask of an image, as a file of NumPy.
+
+        Raises
+        ------
+        MaskError
+            If its segments cannot be drawn.
+        """
+        stamp = self.stamp(path)
+        try:
+            contents = self._contents()
+            image = contents.images[path[len(self.root) + 1 :]]
+            mask = _drawn(image, contents, Path(self.root))
+        except KeyError:
+            raise MaskError(path, "is not in its file any more") from None
+        except MaskError:
+            raise
+        except ValueError as error:
+            raise MaskError(path, str(error)) from error
+        file = io.BytesIO()
+        np.save(file, mask, allow_pickle=False)
+        return file.getvalue(), stamp
+
+    def names_of_ids(self) -> dict[str, str]:
+        """Names of the images by their ids; empty if it has only one of both."""
+        return self._contents().names
+
+    def has_only_ids(self) -> bool:
+        """Whether it knows images by their id only."""
+        return self._contents().only_ids
+
+    def _contents(self) -> _Contents:
+        try:
+            found = Path(self.root).stat()
+        except OSError as error:
+            msg = f"{self.root}: {os_problem(error)}"
+            raise ValueError(msg) from error
+        return _load(self.root, found.st_size, found.st_mtime_ns)
+
+
+@dataclass
+class _Image:
+    """What a file says of one image."""
+
+    size: tuple[int, int] | None = None
+    #: Category and segmentation, from the lowest to the highest.
+    segments: list[tuple[int, Any]] = field(default_factory=list)
+    #: Of panoptic annotations: the PNG of ids; its segments are categories and their ids.
+    png: str = ""
+
+
+class _Contents:
+    """What a file holds.
+
+    Attributes
+    ----------
+    images : dict of str to _Image
+        By name.
+    free : int
+        What pixels in no segment have.
+    names : dict of str to str
+        Names of the images by their ids; empty if it has only one of both.
+    """
+
+    def __init__(
+        self,
+        images: dict[str, _Image],
+        *,
+        others: Iterable[int] = (),
+        covered: bool = False,
+        names: dict[str, str] | None = None,
+        only_ids: bool = False,
+    ) -> None:
+        self.images, self.names, self.only_ids = images, names or {}, only_ids
+        values = {value for image in images.values() for value, _ in image.segments} | set(others)
+        self.free = next(value for value in _FREE[covered:] if value not in values)
+        self.dtype = np.uint8 if max(self.free, *values, 0) < 256 else np.int32
+
+
+def named_as_other(
+    names: Mapping[str, str], source: object, other: object, others: Mapping[str, str]
+) -> Mapping[str, str]:
+    """Images known by their id only, by the names that the other place gives them.
+
+    That is the file name of the same id in a JSON file, or the file whose name
+    ends in the id, as ``000000000139.png`` does for 139.
+    """
+    if not (isinstance(source, SegmentFile) and source.has_only_ids()):
+        return names
+    if isinstance(other, SegmentFile):
+        known = other.names_of_ids()
+    else:
+        numbers = [(_LAST_NUMBER.search(PurePosixPath(name).stem), name) for name in others]
+        known = {str(int(match[1])): name for match, name in numbers if match}
+    return {known.get(name, name): path for name, path in names.items()}
+
+
+def load_json(path: str | Path) -> Any:
+    """What a JSON file holds.
+
+    Raises
+    ------
+    ValueError
+        If it cannot be read, is no JSON, or is too large.
+    """
+    try:
+        size = Path(path).stat().st_size
+        if size > MOST_JSON_BYTES:
+            msg = f"has {size} bytes; of JSON at most {MOST_JSON_BYTES} are read: split it"
+            raise ValueError(msg)
+        return json.loads(Path(path).read_bytes())
+    except OSError as error:
+        msg = f"{path}: {os_problem(error)}"
+    except RecursionError:
+        msg = f"{path}: is nested too deep"
+    except ValueError as error:
+        text = str(error)
+        msg = f"{path}: {text if text.startswith('has ') else f'is no JSON: {text}'}"
+    raise ValueError(msg)
+
+
+@lru_cache(maxsize=4)
+def _load(path: str, size: int, time: int) -> _Contents:
+    """Read a file; another size or time is another content."""
+    data = load_json(path)
+    try:
+        if isinstance(data, dict) and isinstance(data.get("annotations"), list):
+            return _of_annotations(data)
+        if isinstance(data, list) and data:
+            return _of_results(data)
+    except ValueError as error:
+        msg = f"{path}: {error}"
+        raise ValueError(msg) from error
+    msg = f"{path}: is no file of segments; it should be {_FORMS}"
+    raise ValueError(msg)
+
+
+def _of_results(data: Sequence[Any]) -> _Contents:
+    """COCO's results, which know images by their id, or detectron2's, by their file name."""
+    by_name = isinstance(data[0], dict) and "file_name" in data[0]
+    images: dict[str, _Image] = {}
+    order = list(range(len(data)))
+    if not by_name:
+        scores = [_of(entry, "score", (int, float), i, 1.0) for i, entry in enumerate(data)]
+        order.sort(key=scores.__getitem__)
+    for i in order:
+        name = _of(data[i], "file_name", (str,), i) if by_name else _id_of(data[i], "image_id", i)
+        segment = (_category(data[i], i), _of(data[i], "segmentation", (dict, list), i))
+        images.setdefault(str(name), _Image()).segments.append(segment)
+    for image in images.values():
+        image.size = next((s.get("size") for _, s in image.segments if isinstance(s, dict)), None)
+    if by_name:
+        return _Contents(_without_common_folder(images), covered=True)
+    return _Contents(images, only_ids=True)
+
+
+def _of_annotations(data: Mapping[str, Any]) -> _Contents:
+    """COCO's annotations: segments of objects, or a PNG of ids an image."""
+    images: dict[int | str, _Image] = {}
+    names: dict[str, str] = {}
+    for i, entry in enumerate(_of(data, "images", (list,), "the file")):
+        id = _id_of(entry, "id", f"image {i}")
+        name = _of(entry, "file_name", (str,), f"image {i}", str(id))
+        if id in images or name in names:
+            msg = f"image {i}: {name!r} or its id {id} stands twice in 'images'; keep one of them"
+            raise ValueError(msg)
+        names[name] = str(id)
+        size = entry.get("height"), entry.get("width")
+        images[id] = _Image(None if size == (None, None) else check_size(size))
+    for i, entry in enumerate(data["annotations"]):
+        id = _id_of(entry, "image_id", i)
+        if id not in images:
+            msg = f"annotation {i}: there is no image with the id {id}"
+            raise ValueError(msg)
+        _annotate(images[id], entry, i)
+    categories = [_of(c, "id", (int,), "a category") for c in data.get("categories") or ()]
+    by_name = dict(zip(names, images.values(), strict=True))
+    if any(image.png for image in images.values()):
+        # An image without an annotation has no mask; that of objects is one without objects.
+        by_name = {name: image for name, image in by_name.items() if image.png}
+    names = {id: name for name, id in names.items()}
+    return _Contents(by_name, others=categories, names=names)
+
+
+def _annotate(image: _Image, entry: Any, i: int) -> None:
+    """Take the segments of an annotation to its image."""
+    if "segments_info" not in entry:
+        segment = (_category(entry, i), _of(entry, "segmentation", (dict, list), i))
+        image.segments.append(segment)
+        return
+    image.png = _of(entry, "file_name", (str,), i)
+    for part in _of(entry, "segments_info", (list,), i):
+        image.segments.append((_category(part, i), _id_of(part, "id", i)))
+
+
+def _without_common_folder(images: dict[str, _Image]) -> dict[str, _Image]:
+    """Images by their path below the folder that holds them all."""
+    names = {name: posixpath.normpath(name.replace("\\", "/")) for name in images}
+    folders = {posixpath.dirname(name) for name in names.values()}
+    same_kind = len({folder.startswith("/") for folder in folders}) == 1
+    common = posixpath.commonpath(folders) if same_kind else ""
+    short = {name: path[len(common) :].lstrip("/") for name, path in names.items()}
+    return {short[name]: image for name, image in images.items()}
+
+
+def _of(entry: Any, key: str, kinds: tuple[type, ...], where: object, default: Any = None) -> Any:
+    """What an entry has under a key; an error that names the entry if it is of another kind."""
+    value = entry.get(key, default) if isinstance(entry, dict) else None
+    if isinstance(value, kinds) and not isinstance(value, bool) and value == value:
+        return value
+    place = f"entry {where}" if isinstance(where, int) else where
+    wanted = " or ".join(kind.__name__ for kind in kinds)
+    msg = f"{place}: its {key!r} must be {wanted}, not {value!r:.60}"
+    raise ValueError(msg)
+
+
+def _id_of(entry: Any, key: str, where: object) -> Any:
+    return _of(entry, key, (int, str), where)
+
+
+def _category(entry: Any, i: int) -> int:
+    category: int = _of(entry, "category_id", (int,), i)
+    if not 0 <= category < _FREE[-1]:
+        msg = f"entry {i}: its category_id is {category}; it must be from 0 to {_FREE[-1] - 1}"
+        raise ValueError(msg)
+    return category
+
+
+def _drawn(image: _Image, contents: _Contents, file: Path) -> NDArray[Any]:
+    if image.png:
+        return _of_png(image, contents, file)
+    if image.size is None:
+        msg = "its size is not known; give it 'height' and 'width' in 'images', or run lengths"
+        raise ValueError(msg)
+    painting = Painting(check_size(image.size), contents.free, contents.dtype)
+    for number, (category, segmentation) in enumerate(image.segments, 1):
+        try:
+            painting.add(segmentation, category)
+        except ValueError as error:
+            msg = f"segment {number} of {len(image.segments)} (category {category}): {error}"
+            raise ValueError(msg) from error
+    return painting.mask
+
+
+def _of_png(image: _Image, contents: _Contents, file: Path) -> NDArray[Any]:
+    """Categories of a PNG whose colours are ids: red + 256 green + 65536 blue."""
+    relative = PurePosixPath(image.png)
+    if relative.is_absolute() or ".." in relative.parts:
+        msg = f"its file_name {image.png!r} leads out of the folder of masks"
+        raise ValueError(msg)
+    folders = (file.with_suffix(""), file.parent)
+    path = next((f / relative for f in folders if (f / relative).is_file()), folders[0] / relative)
+    raw = open_mask(path)
+    ids = raw.values.astype(np.int64)
+    if raw.is_color:
+        ids = ids @ np.array([1, 256, 65536])
+    categories = {id: category for category, id in image.segments} | {0: contents.free}
+    found, inverse = np.unique(ids, return_inverse=True)
+    if unknown := [id for id in found.tolist() if id not in categories]:
+        msg = f"{path.name} has ids that its segments_info does not list: {str(unknown[:6])[1:-1]}"
+        raise ValueError(msg)
+    values = np.array([categories[id] for id in found.tolist()], dtype=contents.dtype)
+    mask: NDArray[Any] = values[inverse].reshape(ids.shape)
+    return mask
