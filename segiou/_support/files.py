@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
@@ -10,8 +11,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+_MOST_JSON_BYTES = 1 << 29
 _STREAMS = {"stdout": 1, "stderr": 2}
 _DESCRIPTOR = re.compile(r"/dev/(stdout|stderr)|/(?:dev|proc/self)/fd/(\d+)")
 
@@ -216,3 +218,27 @@ def os_problem(error: OSError) -> str:
     if isinstance(error, PermissionError):
         return "may not be read: permission denied"
     return f"cannot be read: {error.strerror or error}"
+
+
+def read_json(path: str | Path) -> Any:
+    """What a JSON file holds; a very large one would take ten times as much memory.
+
+    Raises
+    ------
+    ValueError
+        If it cannot be read, is no JSON, or is too large.
+    """
+    try:
+        size = Path(path).stat().st_size
+        if size > _MOST_JSON_BYTES:
+            msg = f"has {size} bytes; of JSON at most {_MOST_JSON_BYTES} are read: split it"
+            raise ValueError(msg)
+        return json.loads(Path(path).read_bytes())
+    except OSError as error:
+        msg = f"{path}: {os_problem(error)}"
+    except RecursionError:
+        msg = f"{path}: is no JSON: it is nested too deep"
+    except ValueError as error:
+        text = str(error)
+        msg = f"{path}: {text if text.startswith('has ') else f'is no JSON: {text}'}"
+    raise ValueError(msg)

@@ -163,7 +163,7 @@ def _check_resampling(parsed: argparse.Namespace) -> None:
         group_by_pattern((), groups)
 
 
-_OUTPUTS = ("output", "html", "per_image", "junit", "problems", "run")
+_OUTPUTS = ("output", "propose", "html", "per_image", "junit", "problems", "run")
 _INPUTS = ("truth", "pred", "labels", "pred_labels", "run_file", "model", "path")
 
 

@@ -179,6 +179,7 @@ def explore(parsed: argparse.Namespace) -> int:
 
 def inspect(parsed: argparse.Namespace) -> int:
     """Show what is in the masks of a folder."""
+    from segiou._support.files import write_whole
     from segiou.cli.output import write_findings
     from segiou.labels.label_set import load_labels
     from segiou.scoring.inspection import inspect_folder
@@ -188,6 +189,8 @@ def inspect(parsed: argparse.Namespace) -> int:
     labels = None if parsed.labels is None else load_labels(parsed.labels)
     with progress_bar("reading", quiet=parsed.quiet) as progress:
         found = inspect_folder(parsed.dir, labels=labels, workers=parsed.workers, progress=progress)
+    if parsed.propose:
+        write_whole(parsed.propose, found.proposed_labels().to_toml())
     write_findings(found.to_dict, found.to_text, parsed)
     return EXIT_DATA if found.problems else 0
 
@@ -197,8 +200,15 @@ def labelsets(parsed: argparse.Namespace) -> int:
     from segiou.labels.label_set import labelset_names, load_labels
     from segiou.report.findings_text import render_labelsets
 
-    if parsed.name:
-        write(load_labels(parsed.name).to_toml())
+    from_file = getattr(parsed, "from")
+    if from_file and parsed.name:
+        msg = "labelsets takes the name of a set, or --from FILE, and not both"
+        raise ValueError(msg)
+    if from_file and not Path(from_file).expanduser().is_file():
+        msg = f"--from {from_file}: there is no such file"
+        raise ValueError(msg)
+    if wanted := from_file or parsed.name:
+        write(load_labels(wanted).to_toml())
         return 0
     sets = [load_labels(name) for name in labelset_names()]
     color = wants_color()

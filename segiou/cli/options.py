@@ -58,6 +58,9 @@ arguments: inspect
   DIR  folder of masks, or one mask
 arguments: labelsets
   [NAME]  print this set as TOML
+label files: labelsets
+  --from FILE  print the label set of another tool's file as TOML: COCO's categories, id2label of
+      Hugging Face, METAINFO of MMSegmentation as JSON, dataset.json, labelmap.txt, or a raster
 arguments: demo
   [DIR=segiou-demo]  folder to write into (default: segiou-demo)
 models: compare
@@ -77,6 +80,7 @@ classes: score explain compare
       pixel [default: error]
 classes: inspect
   --labels SET  compare with this label set only
+  --propose FILE  write a label set of the values and colours found to this TOML file, to be named
 pairing: score explain compare
   --truth-suffix TEXT  ending that only names of the truth have, such as _gt or _gt.png
   --pred-suffix TEXT  ending that only names of the predictions have

@@ -411,9 +411,11 @@ def load_labels(labels: LabelSet | str | Path | Sequence[str] | int) -> LabelSet
     Parameters
     ----------
     labels : LabelSet, str, path, sequence of str or int
-        A set, the name of a preset, the path of a TOML file, of nnU-Net's
-        ``dataset.json`` or of COCO's annotations, class names for the values
-        0, 1, 2, …, or the number of classes.
+        A set, the name of a preset, the path of a TOML file or of another
+        tool's label file (``dataset.json`` of nnU-Net, COCO's ``categories``,
+        ``id2label`` of Hugging Face, ``METAINFO`` of MMSegmentation as JSON,
+        ``labelmap.txt`` of CVAT, a raster with GDAL's ``.aux.xml``), class
+        names for the values 0, 1, 2, …, or the number of classes.
 
     Raises
     ------
@@ -443,77 +445,13 @@ def load_labels(labels: LabelSet | str | Path | Sequence[str] | int) -> LabelSet
         with resources.as_file(preset) as path:
             return LabelSet.from_toml(path)
     if path.is_file():
-        return _of_json(path) if path.suffix == ".json" else LabelSet.from_toml(path)
+        from segiou.labels.label_files import read_label_file
+
+        return read_label_file(path)
     presets = labelset_names()
     near = did_you_mean(name, presets)
     msg = (
         f"no label set {name!r}: it is neither a preset nor a file{near or '.'} "
-        f"Presets: {', '.join(presets)}; or give the path of a TOML file"
+        f"Presets: {', '.join(presets)}; or give the path of a label file"
     )
     raise ValueError(msg)
-
-
-def _of_json(path: Path) -> LabelSet:
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        msg = f"{path}: is no JSON: {error}"
-        raise ValueError(msg) from error
-    if isinstance(found, dict) and isinstance(found.get("categories"), list):
-        return _of_coco(found["categories"], path)
-    labels = found.get("labels") if isinstance(found, dict) else None
-    if not isinstance(labels, dict) or not labels:
-        msg = (
-            f"{path}: is no dataset.json of nnU-Net: it has no 'labels', names with their values; "
-            "nor COCO's annotations: it has no 'categories'"
-        )
-        raise ValueError(msg)
-    name = str(found.get("name") or path.resolve().parent.name)
-    try:
-        return _of_nnunet(labels, name, source=f"nnU-Net, {path.name}")
-    except ValueError as error:
-        msg = f"{path}: {error}"
-        raise ValueError(msg) from error
-
-
-def _of_coco(categories: list[Any], path: Path) -> LabelSet:
-    """Categories of COCO: their ids are the values; 0 is no category, and ignored."""
-    try:
-        classes = tuple(LabelClass(str(entry["name"]), (entry["id"],)) for entry in categories)
-        return LabelSet(path.stem, classes, ignore=(0,), source=f"COCO, {path.name}")
-    except (ValueError, TypeError, KeyError) as error:
-        msg = f"{path}: its categories are none of COCO: {error}"
-        raise ValueError(msg) from error
-
-
-def _of_nnunet(labels: Mapping[str, Any], name: str, source: str) -> LabelSet:
-    """Labels of nnU-Net: names with a value, or with several, which are regions.
-
-    Values that occur in regions only become classes named after their number.
-    """
-    values = {label: _label_values(label, given) for label, given in labels.items()}
-    ignored = values.pop("ignore", ())
-    single = {found[0]: label for label, found in values.items() if len(found) == 1}
-    every = sorted({value for found in values.values() for value in found})
-    names = {value: single.get(value, f"label {value}") for value in every}
-    has_regions = any(isinstance(given, list) for given in labels.values())
-    groups = {
-        label: tuple(names[value] for value in found)
-        for label, found in values.items()
-        if has_regions and found != (0,)
-    }
-    return LabelSet(
-        name,
-        tuple(LabelClass(names[value], (value,)) for value in every),
-        ignore=ignored,
-        groups=groups,
-        source=source,
-    )
-
-
-def _label_values(label: str, given: Any) -> tuple[int, ...]:
-    several = given if isinstance(given, list) else [given]
-    if not several or not all(isinstance(v, int) and not isinstance(v, bool) for v in several):
-        msg = f"label {label!r} must have an integer, or a list of them, not {given!r}"
-        raise ValueError(msg)
-    return tuple(several)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import posixpath
 import re
@@ -16,12 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.files import Stamp, os_problem
+from segiou._support.files import Stamp, os_problem, read_json
 from segiou.masks.painting import Painting, check_size
 from segiou.masks.read import MaskError, open_mask
 
-#: A larger JSON file would take ten times as much memory when it is read.
-MOST_JSON_BYTES = 1 << 29
 _FORMS = (
     "a list of results with 'segmentation' and 'image_id' (COCO) or 'file_name' (detectron2), "
     "or an object with 'images' and 'annotations' (COCO)"
@@ -167,34 +164,10 @@ def named_as_other(
     return {known.get(name, name): path for name, path in names.items()}
 
 
-def load_json(path: str | Path) -> Any:
-    """What a JSON file holds.
-
-    Raises
-    ------
-    ValueError
-        If it cannot be read, is no JSON, or is too large.
-    """
-    try:
-        size = Path(path).stat().st_size
-        if size > MOST_JSON_BYTES:
-            msg = f"has {size} bytes; of JSON at most {MOST_JSON_BYTES} are read: split it"
-            raise ValueError(msg)
-        return json.loads(Path(path).read_bytes())
-    except OSError as error:
-        msg = f"{path}: {os_problem(error)}"
-    except RecursionError:
-        msg = f"{path}: is nested too deep"
-    except ValueError as error:
-        text = str(error)
-        msg = f"{path}: {text if text.startswith('has ') else f'is no JSON: {text}'}"
-    raise ValueError(msg)
-
-
 @lru_cache(maxsize=4)
 def _load(path: str, size: int, time: int) -> _Contents:
     """Read a file; another size or time is another content."""
-    data = load_json(path)
+    data = read_json(path)
     try:
         if isinstance(data, dict) and isinstance(data.get("annotations"), list):
             return _of_annotations(data)

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.files import Problem, problem_lines
-from segiou.labels.label_set import LabelSet, labelset_names, load_labels
-from segiou.masks.read import MaskError, count_colors, from_bytes, open_mask
+from segiou._support.files import Problem, os_problem, problem_lines
+from segiou.labels.label_set import LabelClass, LabelSet, labelset_names, load_labels
+from segiou.masks.read import MaskError, RawMask, count_colors, from_bytes, open_mask
 from segiou.masks.sources import LocalFolder, Source, open_source
+from segiou.masks.windows import FileMask, chunks_of, open_big, window_slices
 
 _MANY_VALUES = 64
 #: Values that stand for pixels without a label, by custom.
@@ -28,6 +29,10 @@ _GOOD = 0.4
 LISTED = 6
 #: Of so many classes or more, all occur by chance in no other data set.
 _CERTAIN = 5
+#: Masks of so many pixels are not read whole if their format allows it, nor counted at once.
+_BIG_PIXELS = 1 << 22
+#: No label set that somebody is to name has more classes.
+_MOST_PROPOSED = 1024
 #: Files that tell which label set is meant.
 _SAMPLE = 40
 
@@ -125,6 +130,28 @@ class Inspection:
             return ""
         ignore = f" --ignore {','.join(map(str, ignored))}" if ignored else ""
         return f"--labels {max(classes) + 1}{ignore}"
+
+    def proposed_labels(self) -> LabelSet:
+        """A label set of every value and colour found, ready to be named.
+
+        Raises
+        ------
+        ValueError
+            If there are none, or far too many for classes.
+        """
+        ignore = tuple(v for v in self.values if v < 0 or v in _NO_DATA)
+        values = [v for v in self.values if v not in ignore]
+        taken = set(self.values)
+        free = (v for v in range(len(taken) + len(self.colors)) if v not in taken)
+        if not 0 < len(values) + len(self.colors) <= _MOST_PROPOSED:
+            found = f"{len(values)} values and {len(self.colors)} colours"
+            msg = f"{self.folder}: has {found}; a label set takes 1 to {_MOST_PROPOSED} of them"
+            raise ValueError(msg)
+        classes = [LabelClass(f"value {v}", (v,)) for v in values]
+        for color in self.colors:
+            rgb = int(color[1:3], 16), int(color[3:5], 16), int(color[5:7], 16)
+            classes.append(LabelClass(f"color {color}", (next(free),), (rgb,)))
+        return LabelSet("proposed", tuple(classes), ignore=ignore, source=self.folder)
 
     @property
     def problem_lines(self) -> list[str]:
@@ -290,19 +317,36 @@ class _FileContent:
 def _read_file(source: Source, path: str) -> _FileContent | Problem:
     try:
         # A file of this machine need not fit into memory.
-        local = isinstance(source, LocalFolder)
-        raw = open_mask(path) if local else from_bytes(source.read(path)[0], path)
+        if not isinstance(source, LocalFolder):
+            return _content(path, from_bytes(source.read(path)[0], path))
+        if (big := open_big(path, least=_BIG_PIXELS)) is None:
+            return _content(path, open_mask(path))
+        with big:
+            return _content(path, big)
     except MaskError as error:
         return Problem(error.path, error.problem)
-    values, colors, grey = {}, {}, False
-    if raw.is_color:
-        colors = count_colors(raw.values)
-        grey = all(c[1:3] == c[3:5] == c[5:7] for c in colors)
-    else:
-        values = _count_values(raw.values)
-    shape = raw.values.shape[:2] if raw.is_color else raw.values.shape
-    dtype = str(raw.values.dtype)
-    return _FileContent(path, raw.mode, raw.kind, dtype, shape, values, colors, raw.lossy, grey)
+    except OSError as error:
+        return Problem(path, os_problem(error))
+
+
+def _content(path: str, mask: RawMask | FileMask) -> _FileContent:
+    """What a mask holds, counted window by window."""
+    is_color = mask.mode in ("RGB", "RGBA")
+    pixels = mask.values if isinstance(mask, RawMask) else mask
+    shape = pixels.shape[:2] if is_color else pixels.shape
+    values: Counter[int] = Counter()
+    colors: Counter[str] = Counter()
+    for window in window_slices(shape, chunks_of(pixels), _BIG_PIXELS):
+        part = pixels[window]
+        if is_color:
+            colors.update(count_colors(part))
+        else:
+            values.update(_count_values(part))
+    grey = bool(colors) and all(c[1:3] == c[3:5] == c[5:7] for c in colors)
+    dtype = str(pixels.dtype)
+    return _FileContent(
+        path, mask.mode, mask.kind, dtype, shape, dict(values), dict(colors), mask.lossy, grey
+    )
 
 
 def _count_values(values: NDArray[Any]) -> dict[int, int]:

@@ -5,6 +5,7 @@ import json
 import pytest
 
 import segiou
+from segiou.cli.main import main
 
 
 def of(tmp_path, description):
@@ -46,8 +47,8 @@ def test_regions_of_nnunet_overlap(tmp_path):
     [
         ("{", "is no JSON"),
         ("[" * 100_000, "is no JSON"),
-        ("[1]", "has no 'labels'"),
-        ('{"labels": {}}', "has no 'labels'"),
+        ("[1]", "is no label file; a JSON file needs 'labels'"),
+        ('{"labels": {}}', "is no label file"),
         ('{"labels": {"a": "1"}}', "label 'a' must have an integer, or a list of them, not '1'"),
         ('{"labels": {"a": [true]}}', "label 'a' must have an integer"),
         ('{"labels": {"a": []}}', "label 'a' must have an integer"),
@@ -58,3 +59,136 @@ def test_other_json_is_refused(tmp_path, content, message):
     path.write_text(content)
     with pytest.raises(ValueError, match=message):
         segiou.load_labels(path)
+
+
+def named(tmp_path, name, content):
+    path = tmp_path / name
+    path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+    return path
+
+
+def load(tmp_path, name, content):
+    return segiou.load_labels(named(tmp_path, name, content))
+
+
+OBJECT = {"segmentation": []}
+SKY, SEA = {"id": 1, "name": "sky"}, {"id": 5, "name": "sea"}
+
+
+@pytest.mark.parametrize(
+    ("content", "names", "values", "ignore"),
+    [
+        # Objects leave a background; panoptic categories and stuff cover the image.
+        (
+            {"categories": [SKY, SEA], "annotations": [OBJECT]},
+            ("background", "sky", "sea"),
+            (0, 1, 5),
+            (),
+        ),
+        ({"categories": [SKY, SEA]}, ("sky", "sea"), (1, 5), (0,)),
+        ([SKY | {"isthing": 1}], ("sky",), (1,), (0,)),
+        ([{"id": 0, "name": "sky"}], ("sky",), (0,), (255,)),
+        (
+            {"categories": [{"id": 0, "name": "background"}], "annotations": [OBJECT]},
+            ("background",),
+            (0,),
+            (255,),
+        ),
+    ],
+)
+def test_categories_of_coco(tmp_path, content, names, values, ignore):
+    found = load(tmp_path, "coco.json", content)
+    assert (found.name, found.class_names, found.ignore) == ("coco", names, ignore)
+    assert found.class_values == tuple((value,) for value in values)
+
+
+def test_colors_of_panoptic_categories(tmp_path):
+    found = load(tmp_path, "coco.json", [SKY | {"color": [220, 20, 60], "isthing": 0}])
+    assert found.classes[0].colors == ((220, 20, 60),)
+
+
+def test_id2label_of_hugging_face(tmp_path):
+    names = {"10": "sea", "2": "sky"}
+    found = load(tmp_path, "config.json", {"id2label": names})
+    assert (found.class_names, found.class_values) == (("sky", "sea"), ((2,), (10,)))
+    assert found.ignore == (255,)
+    content = {"id2label": names, "semantic_loss_ignore_index": 0}
+    assert load(tmp_path, "config.json", content).ignore == (0,)
+    assert load(tmp_path, "id2label.json", names).class_names == ("sky", "sea")
+
+
+def test_metainfo_of_mmsegmentation(tmp_path):
+    found = load(tmp_path, "m.json", {"classes": ["sky", "sea"], "palette": [[1, 2, 3], [4, 5, 6]]})
+    assert [(c.name, c.values, c.colors) for c in found.classes] == [
+        ("sky", (0,), ((1, 2, 3),)),
+        ("sea", (1,), ((4, 5, 6),)),
+    ]
+    assert found.ignore == (255,)
+
+
+def test_labelmap_of_cvat(tmp_path):
+    text = "# label:color_rgb:parts:actions\nbackground:0,0,0::\ncar:red:10,0,128::\nsea:::\n"
+    found = load(tmp_path, "labelmap.txt", text)
+    assert [(c.name, c.values, c.colors) for c in found.classes] == [
+        ("background", (0,), ((0, 0, 0),)),
+        ("car:red", (1,), ((10, 0, 128),)),
+        ("sea", (2,), ()),
+    ]
+
+
+TABLE = """<PAMDataset><PAMRasterBand band="1"><GDALRasterAttributeTable tableType="thematic">
+<FieldDefn index="0"><Name>Value</Name><Type>0</Type><Usage>5</Usage></FieldDefn>
+<FieldDefn index="1"><Name>Class</Name><Type>2</Type><Usage>2</Usage></FieldDefn>
+<FieldDefn index="2"><Name>R</Name><Type>0</Type><Usage>6</Usage></FieldDefn>
+<FieldDefn index="3"><Name>G</Name><Type>0</Type><Usage>7</Usage></FieldDefn>
+<FieldDefn index="4"><Name>B</Name><Type>0</Type><Usage>8</Usage></FieldDefn>
+<Row index="0"><F>11</F><F>Water</F><F>70</F><F>107</F><F>159</F></Row>
+<Row index="1"><F>12</F><F></F><F>0</F><F>0</F><F>0</F></Row>
+</GDALRasterAttributeTable></PAMRasterBand></PAMDataset>"""
+
+
+def test_names_of_gdal(tmp_path):
+    named(tmp_path, "nlcd.tif.aux.xml", TABLE)
+    found = load(tmp_path, "nlcd.tif", "a raster that is not read")
+    assert (found.name, found.class_names) == ("nlcd", ("Water",))
+    assert (found.classes[0].values, found.classes[0].colors) == ((11,), ((70, 107, 159),))
+    names = "<P><CategoryNames><Category>sky</Category><Category/></CategoryNames></P>"
+    assert load(tmp_path, "a.aux.xml", names).class_names == ("sky",)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.json", [{"id": 1}], "category 0 must have an 'id'"),
+        ("a.json", [{"id": True, "name": "a"}], "category 0 must have an 'id'"),
+        ("a.json", [SKY, SKY], "'sky' stands for both"),
+        ("a.json", [SKY | {"color": [300, 0, 0]}], "a colour is three numbers"),
+        ("a.json", {"id2label": {"x": "sky"}}, "names by number, not 'x'"),
+        ("a.json", {"id2label": {"1": 3}}, "names by number, not '1'"),
+        ("a.json", {"classes": ["a"], "palette": []}, "a colour for each of the 1 classes"),
+        ("a.json", {"classes": ["a", 3]}, "must be text"),
+        ("a.json", {"classes": ["a"], "palette": [7]}, "must be a sequence of colours"),
+        ("a.txt", "car", "line 1 is 'car', and not name:red"),
+        ("a.txt", "car:1,2::", "line 1"),
+        ("a.txt", "car:300,0,0::", "a colour is three numbers"),
+        ("a.txt", "", "has no classes"),
+        ("a.tif", "", "a.tif.aux.xml does not exist"),
+        ("a.xml", "<a>", "is no XML"),
+        ("a.xml", "<a/>", "names no classes"),
+        ("a.xml", '<!DOCTYPE a [<!ENTITY b "c">]><a/>', "declares entities"),
+        ("a.xml", TABLE.replace("11", "1e999"), "row 0 of its attribute table"),
+    ],
+)
+def test_label_files_with_faults_are_named(tmp_path, name, content, message):
+    path = named(tmp_path, name, content)
+    with pytest.raises(ValueError, match=message) as caught:
+        segiou.load_labels(path)
+    assert str(caught.value).startswith(str(path))
+
+
+def test_command_prints_a_label_file_as_toml(tmp_path, capsys):
+    path = named(tmp_path, "coco.json", {"categories": [SKY]})
+    assert main(["labelsets", "--from", str(path)]) == 0
+    toml = named(tmp_path, "coco.toml", capsys.readouterr().out)
+    assert segiou.load_labels(toml) == segiou.load_labels(path)
+    assert main(["labelsets", "ade20k", "--from", str(path)]) == 2

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+import tifffile
 from PIL import Image
 
 import segiou
@@ -114,3 +115,41 @@ def test_few_masks_of_few_classes_are_of_any_set(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         score(tmp_path, labels="cityscapes-train")
+
+
+def test_a_proposal_declares_every_value_and_colour(tmp_path):
+    folder = tmp_path / "masks"
+    folder.mkdir()
+    Image.fromarray(np.array([[0, 3, 255]], np.uint8)).save(folder / "values.png")
+    Image.fromarray(np.array([[[1, 2, 3], [1, 2, 3], [9, 0, 0]]], np.uint8)).save(folder / "c.png")
+    file = tmp_path / "proposed.toml"
+    assert main(["inspect", str(folder), "--propose", str(file), "--quiet"]) == 0
+    labels = segiou.load_labels(file)
+    assert labels.ignore == (255,)
+    assert [(c.name, c.values, c.colors) for c in labels.classes] == [
+        ("value 0", (0,), ()),
+        ("value 3", (3,), ()),
+        ("color #010203", (1,), ((1, 2, 3),)),
+        ("color #090000", (2,), ((9, 0, 0),)),
+    ]
+
+
+def test_no_label_set_is_proposed_of_very_many_values(tmp_path):
+    np.save(tmp_path / "a.npy", (np.arange(2000) + 256).reshape(40, 50))
+    with pytest.raises(ValueError, match="has 2000 values and 0 colours; a label set takes 1 to"):
+        inspect_folder(tmp_path).proposed_labels()
+
+
+@pytest.mark.parametrize("name", ["a.npy", "a.tif"])
+def test_large_masks_are_inspected_window_by_window(tmp_path, monkeypatch, name):
+    mask = np.zeros((40, 50), np.uint16)
+    mask[:7] = 300
+    if name == "a.npy":
+        np.save(tmp_path / name, mask)
+    else:
+        tifffile.imwrite(tmp_path / name, mask, tile=(16, 16), compression="zlib")
+    whole = inspect_folder(tmp_path).to_dict()
+    monkeypatch.setattr("segiou.scoring.inspection._BIG_PIXELS", 100)
+    monkeypatch.setattr("segiou.scoring.inspection.open_mask", None)
+    assert inspect_folder(tmp_path).to_dict() == whole
+    assert whole["values"][1] == {"value": 300, "pixels": 350, "share": 0.175, "files": 1}

@@ -1,0 +1,219 @@
+"""Label sets from the files of other tools."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from segiou._support.files import os_problem, read_json
+from segiou.labels.label_set import LabelClass, LabelSet
+
+#: What MMSegmentation and Hugging Face ignore where nothing else is said.
+_IGNORED = 255
+_FORMS = (
+    "'labels' (nnU-Net's dataset.json), 'categories' (COCO), 'id2label' (Hugging Face's "
+    "config.json) or 'classes' (MMSegmentation's METAINFO)"
+)
+_RASTERS = (".tif", ".tiff", ".img", ".vrt")
+#: What a column of GDAL's attribute table is used for, by number.
+_USES = {"1": "count", "2": "name", "3": "least", "4": "most", "5": "value"}
+_USES |= {"6": "red", "7": "green", "8": "blue"}
+
+
+def read_label_file(path: Path) -> LabelSet:
+    """Read a label set from a TOML file, or from a file of another tool.
+
+    Raises
+    ------
+    ValueError
+        If it is of no form that is known, or its classes do not fit together.
+    """
+    kind = path.suffix.lower()
+    if kind not in (".json", ".txt", ".xml", *_RASTERS):
+        return LabelSet.from_toml(path)
+    try:
+        if kind == ".json":
+            return _of_json(read_json(path), path)
+        if kind == ".txt":
+            return _of_labelmap(_text_of(path), path)
+        xml = path if kind == ".xml" else Path(f"{path}.aux.xml")
+        return _of_gdal(_text_of(xml), path)
+    except (TypeError, ValueError) as error:
+        text = str(error).removeprefix(f"{path}: ")
+        msg = f"{path}: {text}"
+        raise ValueError(msg) from error
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        msg = f"{path.name} {os_problem(error)}"
+    except UnicodeDecodeError as error:
+        msg = f"{path.name} is no text in UTF-8: {error}"
+    raise ValueError(msg)
+
+
+def _of_json(found: Any, path: Path) -> LabelSet:
+    if isinstance(found, dict):
+        if found.get("labels") and isinstance(found["labels"], dict):
+            name = str(found.get("name") or path.resolve().parent.name)
+            return _of_nnunet(found["labels"], name, source=f"nnU-Net, {path.name}")
+        if isinstance(found.get("categories"), list):
+            annotations = found.get("annotations")
+            first = annotations[:1] if isinstance(annotations, list) else []
+            return _of_coco(
+                found["categories"], path, any("segmentation" in entry for entry in first)
+            )
+        if isinstance(found.get("id2label"), dict):
+            ignore = found.get("semantic_loss_ignore_index", _IGNORED)
+            return _of_id2label(found["id2label"], path, ignore)
+        if isinstance(found.get("classes"), list):
+            return _of_metainfo(found["classes"], found.get("palette"), path)
+        if found and all(key.isdecimal() for key in found):
+            return _of_id2label(found, path, _IGNORED)
+    if isinstance(found, list) and found and all(isinstance(entry, dict) for entry in found):
+        return _of_coco(found, path, False)
+    msg = f"is no label file; a JSON file needs {_FORMS}"
+    raise ValueError(msg)
+
+
+def _of_coco(categories: Sequence[Any], path: Path, of_objects: bool) -> LabelSet:
+    """COCO's categories; the background that annotations of objects leave out is a class."""
+    classes = []
+    for i, entry in enumerate(categories):
+        id, name = (entry.get(key) if isinstance(entry, dict) else None for key in ("id", "name"))
+        if type(id) is not int or not isinstance(name, str):
+            msg = f"category {i} must have an 'id', an integer, and a 'name', not {entry!r:.80}"
+            raise ValueError(msg)
+        color = entry.get("color")
+        colors: Any = (color,) if isinstance(color, list) else ()
+        classes.append(LabelClass(name, (id,), colors))
+    free = next(v for v in (0, 255, 65535, -1) if all((v,) != c.values for c in classes))
+    covers = any("isthing" in entry for entry in categories) or not of_objects
+    if covers or "background" in {c.name for c in classes}:
+        return LabelSet(path.stem, tuple(classes), ignore=(free,), source="COCO categories")
+    background = LabelClass("background", (free,))
+    return LabelSet(path.stem, (background, *classes), source="COCO categories")
+
+
+def _of_id2label(names: Mapping[str, Any], path: Path, ignore: Any) -> LabelSet:
+    for value, name in names.items():
+        if not re.fullmatch("[0-9]{1,9}", value) or not isinstance(name, str):
+            msg = f"id2label must have names by number, not {value!r:.40}: {name!r:.40}"
+            raise ValueError(msg)
+    classes = [LabelClass(name, (int(value),)) for value, name in names.items()]
+    classes.sort(key=lambda one: one.values)
+    given = (ignore,) if type(ignore) is int else ()
+    ignored = tuple(value for value in given if all((value,) != c.values for c in classes))
+    name = path.resolve().parent.name or path.stem
+    return LabelSet(name, tuple(classes), ignore=ignored, source="Hugging Face id2label")
+
+
+def _of_metainfo(names: Sequence[Any], palette: Any, path: Path) -> LabelSet:
+    if palette is not None and (not isinstance(palette, list) or len(palette) != len(names)):
+        msg = f"'palette' must have a colour for each of the {len(names)} classes"
+        raise ValueError(msg)
+    colors: list[Any] = [(color,) for color in palette] if palette else [()] * len(names)
+    classes = tuple(
+        LabelClass(n, (i,), c) for i, (n, c) in enumerate(zip(names, colors, strict=True))
+    )
+    ignore = (_IGNORED,) if len(classes) <= _IGNORED else ()
+    return LabelSet(path.stem, classes, ignore=ignore, source="MMSegmentation METAINFO")
+
+
+def _of_labelmap(text: str, path: Path) -> LabelSet:
+    """CVAT's and Datumaro's labelmap.txt: a line is ``name:red,green,blue:parts:actions``."""
+    classes: list[LabelClass] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        fields = line.strip().rsplit(":", 3)
+        parts = fields[1].split(",") if len(fields) == 4 else ["?"]
+        if parts != [""] and not (len(parts) == 3 and all(p.strip().isdecimal() for p in parts)):
+            msg = (
+                f"line {number} is {line.strip()!r:.80}, and not name:red,green,blue:parts:actions"
+            )
+            raise ValueError(msg)
+        colors: Any = (tuple(int(p[:9]) for p in parts),) if parts != [""] else ()
+        classes.append(LabelClass(fields[0], (len(classes),), colors))
+    return LabelSet(path.resolve().parent.name or path.stem, tuple(classes), source="labelmap.txt")
+
+
+def _of_gdal(text: str, path: Path) -> LabelSet:
+    """Names and colours of a raster as GDAL keeps them beside it."""
+    from xml.etree import ElementTree
+
+    if "<!" in text.replace("<!--", ""):
+        msg = "its XML declares entities, which GDAL never does"
+        raise ValueError(msg)
+    try:
+        root = ElementTree.fromstring(text)
+    except ElementTree.ParseError as error:
+        msg = f"is no XML: {error}"
+        raise ValueError(msg) from error
+    classes = list(_of_attributes(root)) or [
+        LabelClass(entry.text, (value,))
+        for value, entry in enumerate(root.iterfind(".//CategoryNames/Category"))
+        if entry.text
+    ]
+    if not classes:
+        msg = "names no classes: it has neither category names nor an attribute table with names"
+        raise ValueError(msg)
+    return LabelSet(path.name.split(".")[0], tuple(classes), source=f"GDAL, {path.name}")
+
+
+def _of_attributes(root: Any) -> Iterator[LabelClass]:
+    """Classes of a raster's attribute table; the row is the value where no column gives it."""
+    table = root.find(".//GDALRasterAttributeTable")
+    if table is None:
+        return
+    columns = [_USES.get(field.findtext("Usage", ""), "") for field in table.iterfind("FieldDefn")]
+    if "name" not in columns:
+        return
+    for row in table.iterfind("Row"):
+        cells = dict(zip(columns, [cell.text or "" for cell in row.iterfind("F")], strict=False))
+        value = cells.get("value") or cells.get("least") or row.get("index", "")
+        try:
+            rgb: Any = [int(cells[part]) for part in ("red", "green", "blue") if cells.get(part)]
+            known = LabelClass(cells["name"], (int(float(value)),), (tuple(rgb),) if rgb else ())
+        except (ValueError, KeyError, OverflowError) as error:
+            msg = f"row {row.get('index')} of its attribute table: {error}"
+            raise ValueError(msg) from error
+        if known.name:
+            yield known
+
+
+def _of_nnunet(labels: Mapping[str, Any], name: str, source: str) -> LabelSet:
+    """Labels of nnU-Net: names with a value, or with several, which are regions.
+
+    Values that occur in regions only become classes named after their number.
+    """
+    values = {label: _label_values(label, given) for label, given in labels.items()}
+    ignored = values.pop("ignore", ())
+    single = {found[0]: label for label, found in values.items() if len(found) == 1}
+    every = sorted({value for found in values.values() for value in found})
+    names = {value: single.get(value, f"label {value}") for value in every}
+    has_regions = any(isinstance(given, list) for given in labels.values())
+    groups = {
+        label: tuple(names[value] for value in found)
+        for label, found in values.items()
+        if has_regions and found != (0,)
+    }
+    return LabelSet(
+        name,
+        tuple(LabelClass(names[value], (value,)) for value in every),
+        ignore=ignored,
+        groups=groups,
+        source=source,
+    )
+
+
+def _label_values(label: str, given: Any) -> tuple[int, ...]:
+    several = given if isinstance(given, list) else [given]
+    if not several or not all(isinstance(v, int) and not isinstance(v, bool) for v in several):
+        msg = f"label {label!r} must have an integer, or a list of them, not {given!r}"
+        raise ValueError(msg)
+    return tuple(several)
