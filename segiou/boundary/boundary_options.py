@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,7 +94,9 @@ def fixed_point(distances: NDArray[np.float64], resolution: float) -> NDArray[np
 
 Border = Literal["reference", "boundary", "none"]
 Contour = Literal["pixels", "elements"]
-Unit = Literal["absolute", "diagonal"]
+Unit = Literal["absolute", "diagonal", "mm"]
+#: Units by how text that has them ends.
+_UNITS: dict[str, Unit] = {"%": "diagonal", "mm": "mm"}
 
 _BORDERS = ("reference", "boundary", "none")
 _CONTOURS = ("pixels", "elements")
@@ -102,15 +104,15 @@ _CONTOURS = ("pixels", "elements")
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """A distance, absolute or as a fraction of the image diagonal.
+    """A distance, absolute, in millimetres or as a fraction of the image diagonal.
 
     Attributes
     ----------
     value : float
         Pixels (units of the spacing, for distances between contours), or the
         fraction: 0.02 is 2 % of the diagonal.
-    unit : {"absolute", "diagonal"}
-        Which of the two.
+    unit : {"absolute", "diagonal", "mm"}
+        Which of the two; ``"mm"`` is absolute, in units of a spacing in mm.
 
     Examples
     --------
@@ -124,14 +126,14 @@ class Tolerance:
     unit: Unit = "absolute"
 
     def __post_init__(self) -> None:
-        check_choice("unit", self.unit, ("absolute", "diagonal"))
+        check_choice("unit", self.unit, get_args(Unit))
         if not (math.isfinite(check_number("tolerance", self.value)) and self.value >= 0):
             msg = f"a tolerance must be finite and at least 0, got {self.value}"
             raise ValueError(msg)
 
     @classmethod
     def of(cls, value: Tolerance | float | str) -> Tolerance:
-        """Read a number (absolute) or a string such as ``"2%"`` (of the diagonal) or ``"3"``.
+        """Read a number (absolute) or text: ``"3"``, ``"2%"`` of the diagonal, ``"2mm"``.
 
         Raises
         ------
@@ -151,22 +153,26 @@ class Tolerance:
 
     @classmethod
     def _parse(cls, text: str) -> Tolerance:
-        number = text.strip().removesuffix("%")
+        stripped = text.strip()
+        unit: Unit = next((u for end, u in _UNITS.items() if stripped.endswith(end)), "absolute")
         try:
-            parsed = float(number)
+            parsed = float(stripped.removesuffix("%").removesuffix("mm"))
         except ValueError:
             msg = (
-                f"{text!r} is no tolerance; write '3' for pixels, '2%' for a share of the diagonal"
+                f"{text!r} is no tolerance; write '3' for pixels, '2%' for a share of the "
+                "diagonal, '2mm' for millimetres"
             )
             raise ValueError(msg) from None
-        return cls(parsed / 100, "diagonal") if number != text.strip() else cls(parsed)
+        return cls(parsed / 100 if unit == "diagonal" else parsed, unit)
 
     def __str__(self) -> str:
-        return f"{self.value * 100:g}%" if self.unit == "diagonal" else f"{self.value:g}"
+        if self.unit == "diagonal":
+            return f"{self.value * 100:g}%"
+        return f"{self.value:g}{'mm' * (self.unit == 'mm')}"
 
     def distance(self, shape: tuple[int, int], spacing: tuple[float, float]) -> float:
         """Distance in units of the spacing, for an image of this shape."""
-        if self.unit == "absolute":
+        if self.unit != "diagonal":
             return self.value
         return self.value * math.hypot(shape[0] * spacing[0], shape[1] * spacing[1])
 
@@ -345,7 +351,8 @@ def _plain(tolerance: Tolerance) -> dict[str, Any]:
 def _widths(values: Any) -> tuple[Tolerance, ...]:
     widths = _tolerances(values, "widths")
     for width in widths:
-        if width.unit == "absolute" and (width.value < 1 or width.value % 1):
+        pixels = width.unit == "absolute" and width.value >= 1 and width.value % 1 == 0
+        if width.unit != "diagonal" and not pixels:
             msg = f"a width is a whole number of pixels, at least 1, got {width}"
             raise ValueError(msg)
     return widths

@@ -180,7 +180,7 @@ def _summary(label: Label, rows: list[SurfaceRow], options: SurfaceOptions) -> d
     states = [row.state for row in rows]
     counts = {name: states.count(name) for name in ("found", "missed", "invented", "absent")}
     summary: dict[str, Any] = {"label": label, "cases": len(rows) - counts["absent"], **counts}
-    values = [_flat(row.values(options)) for row in rows]
+    values = [flat_scores(row.values(options)) for row in rows]
     for name in values[0]:
         worst = 0.0 if name.startswith("surface_dice") else math.inf
         pairs = [(state, of_row[name]) for state, of_row in zip(states, values, strict=True)]
@@ -200,7 +200,7 @@ def _summary(label: Label, rows: list[SurfaceRow], options: SurfaceOptions) -> d
     return summary
 
 
-def _flat(values: Scores) -> dict[str, float]:
+def flat_scores(values: Scores) -> dict[str, float]:
     """The scores with one name each."""
     dice = {f"surface_dice_{limit:g}": share for limit, share in values["surface_dice"].items()}
     return {**{name: v for name, v in values.items() if name != "surface_dice"}, **dice}

@@ -7,7 +7,7 @@ import csv
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from segiou._support.text import csv_name
 from segiou.cli.console import note, progress_bar
@@ -49,6 +49,8 @@ def job_of(truth: str, pred: str, parsed: argparse.Namespace) -> Job:
         options=options,
         protocol=load_protocol(parsed.protocol or "segiou"),
         boundary=_boundary_options(parsed),
+        surfaces=getattr(parsed, "surface", None),
+        spacing=_spacing(parsed),
         **given,
     )
 
@@ -58,12 +60,30 @@ def _boundary_options(parsed: argparse.Namespace) -> BoundaryOptions | None:
     for_metric = getattr(parsed, "metric", None) == "boundary_iou"
     names = {"widths": "boundary", "tolerances": "boundary_tolerance"}
     given = {name: getattr(parsed, option, None) for name, option in names.items()}
-    lists = {name: text.split(",") for name, text in given.items() if text is not None}
+    lists: dict[str, Any] = {n: text.split(",") for n, text in given.items() if text is not None}
     if not (for_metric or lists):
         return None
     from segiou.boundary.boundary_options import BoundaryOptions
 
-    return BoundaryOptions(contours=()) if for_metric else BoundaryOptions(**lists)
+    if for_metric:
+        return BoundaryOptions(contours=())
+    if parsed.surface is not None and parsed.boundary is None:
+        # The tolerances are those of the surfaces, and nothing else is measured.
+        lists |= {"widths": (), "trimaps": False, "contours": ()}
+    if (spacing := _spacing(parsed)) is not None and len(spacing) == 2:
+        lists["spacing"] = spacing
+    return BoundaryOptions(**lists)
+
+
+def _spacing(parsed: argparse.Namespace) -> tuple[float, ...] | None:
+    text = getattr(parsed, "spacing", None)
+    if text is None:
+        return None
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        msg = f"--spacing {text}: give a number for each axis, such as 0.5,0.5"
+        raise ValueError(msg) from None
 
 
 def groups_argument(text: str | None) -> str | Mapping[str, str] | None:

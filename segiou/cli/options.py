@@ -105,9 +105,12 @@ reading: score explain compare inspect report merge
 boundaries: score
   --boundary [WIDTHS=2%]  measure boundaries too: Boundary IoU within these widths, F1, surface Dice
       and surface distances; widths in pixels or % of the diagonal, such as --boundary=2%,3
-      (default: 2%)
-  --boundary-tolerance PIXELS  tolerances of F1 and surface Dice, in pixels or % of the diagonal
-      (default: 1,2,4)
+      (default: 2%); of volumes, the distances between surfaces in mm
+  --boundary-tolerance LIST  tolerances of F1 and surface Dice, in pixels or % of the diagonal; of
+      volumes in mm, such as 1mm,2mm (default: 1,2,4)
+  --surface {segiou,medpy,monai,surface-distance,metricsreloaded}  measure the distances between
+      surfaces of every image or volume, as this tool defines them (default, of volumes: segiou)
+  --spacing A,B  size of a pixel along each axis (of a volume A,B,C), in place of what the files say
 running: score
   --run RUN_FILE  keep the counts of every finished pair in this run file; if it exists, continue
       where it stopped

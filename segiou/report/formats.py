@@ -22,6 +22,8 @@ from segiou.report.wording import (
     interval_text,
     pairs_text,
     score_text,
+    surface_lines,
+    surface_note,
 )
 
 if TYPE_CHECKING:
@@ -130,6 +132,9 @@ def to_dict(report: Report) -> dict[str, Any]:
         "intervals": None if report.intervals is None else report.intervals.to_dict(),
         "boundary": report.boundary or None,
         "boundary_options": report.boundary_options,
+        "surfaces": report.surfaces or None,
+        "surface_cases": report.surface_cases or None,
+        "surface_plan": report.surface_plan,
         "worst_images": report.worst_images,
         "provenance": report.provenance,
     }
@@ -207,6 +212,7 @@ def to_markdown(report: Report, rows: Sequence[ClassRow]) -> str:
         _headline(report),
         _class_table(report, rows),
         *_boundary_part(report),
+        *_surface_part(report),
         _footer(report),
         *(() if report.intervals is None else map(_escaped, report.intervals.cautions())),
         *_worst_images(report),
@@ -239,6 +245,13 @@ def _boundary_part(report: Report) -> list[str]:
         return []
     heads, *body = boundary_lines(report)
     return [_table(heads, body), boundary_note(report)]
+
+
+def _surface_part(report: Report) -> list[str]:
+    if not report.surfaces:
+        return []
+    heads, *body = surface_lines(report)
+    return [_table(heads, body), surface_note(report)]
 
 
 def _footer(report: Report) -> str:

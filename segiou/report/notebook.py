@@ -21,6 +21,8 @@ from segiou.report.wording import (
     range_text,
     score_text,
     signed,
+    surface_lines,
+    surface_note,
     with_short_names,
 )
 
@@ -119,13 +121,23 @@ def _class_cells(row: ClassRow) -> tuple[str, ...]:
 
 def _boundary(report: Report) -> str:
     """What was measured at boundaries, folded."""
-    if not report.boundary:
-        return ""
-    heads, *body = ([escape(text) for text in line] for line in boundary_lines(report))
+    parts = (
+        (report.boundary, "Boundary quality", boundary_lines, boundary_note),
+        (report.surfaces, "Distances between surfaces", surface_lines, surface_note),
+    )
+    return "".join(
+        _folded(title, lines(report), note(report))
+        for measured, title, lines, note in parts
+        if measured
+    )
+
+
+def _folded(title: str, lines: list[tuple[str, ...]], note: str) -> str:
+    heads, *body = ([escape(text) for text in line] for line in lines)
     return (
-        '<details style="margin-top:.5em"><summary>Boundary quality</summary>'
+        f'<details style="margin-top:.5em"><summary>{title}</summary>'
         f"{table(heads, body, left=(0,))}"
-        f'<div style="{MUTED}">{escape(boundary_note(report))}</div></details>'
+        f'<div style="{MUTED}">{escape(note)}</div></details>'
     )
 
 

@@ -214,12 +214,29 @@ def _class_argument(name: str, index: int) -> str:
 
 def _boundary_words(run: Run) -> list[str]:
     """What the command line can say of the boundary options; the rest is for Python."""
-    if run.boundary_options is None:
+    words = []
+    if run.boundary_options is not None:
+        chosen = run.boundary_options.chosen()
+        options = {"widths": "boundary", "tolerances": "boundary-tolerance"}
+        words = [
+            f"--{options[name]}={','.join(chosen[name])}" for name in options if chosen.get(name)
+        ] or ["--boundary"]
+    return [*words, *_surface_words(run)]
+
+
+def _surface_words(run: Run) -> list[str]:
+    plan = run.surface_plan
+    if plan is None:
         return []
-    chosen = run.boundary_options.chosen()
-    options = {"widths": "boundary", "tolerances": "boundary-tolerance"}
-    words = [f"--{options[name]}={','.join(chosen[name])}" for name in options if chosen.get(name)]
-    return words or ["--boundary"]
+    words = [f"--surface={plan.options.convention}"]
+    if run.boundary_options is None:
+        limits = ",".join(
+            f"{limit:g}{plan.unit.removesuffix('px')}" for limit in plan.options.tolerances
+        )
+        words.append(f"--boundary-tolerance={limits}")
+    if plan.spacing is not None:
+        words.append(f"--spacing={','.join(f'{size:g}' for size in plan.spacing)}")
+    return words
 
 
 def _interval_options(report: Report) -> dict[str, Any]:
@@ -249,6 +266,12 @@ def _python(asked: _Scoring, run: Run, report: Report, page: PageOptions) -> str
         imports.append("from segiou.boundary import BoundaryOptions")
         chosen = ", ".join(_keywords(run.boundary_options.chosen()))
         lines.append(f"boundary=BoundaryOptions({chosen})")
+    if (plan := run.surface_plan) is not None:
+        imports.append("from segiou.boundary import SurfaceOptions")
+        tolerances, convention = plan.options.tolerances, plan.options.convention
+        lines.append(f"surfaces=SurfaceOptions({tolerances!r}, convention={convention!r})")
+        if plan.spacing is not None:
+            lines.append(f"spacing={plan.spacing!r}")
     imports.append("from segiou.report import write_html")
     scoring = ["run = segiou.score_folder(", *(f"    {line}," for line in lines), ")"]
     return "\n".join([*imports, "", *scoring, *_python_report(report, page)])

@@ -140,6 +140,15 @@ class Report:
         empty where they were not measured.
     boundary_options : mapping, optional
         What was measured, as ``BoundaryOptions.to_dict``.
+    surfaces : tuple of mapping
+        Distances between surfaces over the cases, one for each structure, as
+        :func:`segiou.boundary.summarize_surfaces` gives them; empty where they
+        were not measured.
+    surface_cases : tuple of mapping
+        The same of each case and structure: ``case``, ``label``, ``state``
+        (found, missed, invented or absent) and each measure.
+    surface_plan : mapping, optional
+        What was measured, as ``SurfacePlan.to_dict``.
     worst_images : WorstImages, optional
         Images with the lowest scores, to be listed too.
     left_out : int
@@ -162,6 +171,9 @@ class Report:
     intervals: Intervals | None = None
     boundary: tuple[Mapping[str, Any], ...] = ()
     boundary_options: Mapping[str, Any] | None = None
+    surfaces: tuple[Mapping[str, Any], ...] = ()
+    surface_cases: tuple[Mapping[str, Any], ...] = ()
+    surface_plan: Mapping[str, Any] | None = None
     worst_images: WorstImages | None = None
     left_out: int = 0
     ids: tuple[str, ...] = ()
@@ -553,6 +565,7 @@ def report_of(
         left_out=left_out,
         steps=steps,
         **_boundary_part(run),
+        **_surface_part(run),
     )
 
 
@@ -564,6 +577,24 @@ def _boundary_part(run: Run) -> dict[str, Any]:
 
     rows = boundary_rows(total, run.class_names, include=run.include)
     return {"boundary": tuple(rows), "boundary_options": total.options.to_dict()}
+
+
+def _surface_part(run: Run) -> dict[str, Any]:
+    plan = run.surface_plan
+    if plan is None:
+        return {}
+    from segiou.boundary.surface_cases import flat_scores, summarize_surfaces
+
+    cases = (
+        {"case": row.case, "label": row.label, "state": row.state}
+        | flat_scores(row.values(plan.options))
+        for row in run.surfaces
+    )
+    return {
+        "surfaces": tuple(summarize_surfaces(run.surfaces, plan.options)),
+        "surface_cases": tuple(cases),
+        "surface_plan": plan.to_dict(),
+    }
 
 
 def _with_images(

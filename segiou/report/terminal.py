@@ -25,6 +25,8 @@ from segiou.report.wording import (
     range_text,
     score_text,
     skipped_text,
+    surface_lines,
+    surface_note,
 )
 
 if TYPE_CHECKING:
@@ -209,6 +211,9 @@ def render_text(
     if report.boundary:
         console.print(_boundary_table(report, console.width))
         console.print()
+    if report.surfaces:
+        console.print(_surface_table(report, console.width))
+        console.print()
     if report.worst_images is not None:
         console.print(_worst_table(report.worst_images, console.width))
         console.print()
@@ -321,6 +326,15 @@ def _boundary_table(report: Report, width: int) -> Table:
     return fitted(columns, width, section_before=len(lines))[0]
 
 
+def _surface_table(report: Report, width: int) -> Table:
+    heads, *lines = surface_lines(report)
+    columns = [
+        Column(head, [line[i] for line in lines], rank=-i, is_text=i == 0)
+        for i, head in enumerate(heads)
+    ]
+    return fitted(columns, width)[0]
+
+
 def _worst_table(worst: WorstImages, width: int) -> Table:
     names = [printable(row["id"]) for row in worst.rows] or ["none"]
     scores = [score_text(row[worst.by]) for row in worst.rows] or ["–"]
@@ -346,6 +360,8 @@ def _footer(report: Report, *, notes: bool, detail: bool) -> list[str]:
         lines.append(f"not in the mean: {skipped_text(report)}")
     if report.boundary:
         lines.append(boundary_note(report))
+    if report.surfaces:
+        lines.append(surface_note(report))
     if report.intervals is not None:
         lines += report.intervals.cautions()
     if detail:

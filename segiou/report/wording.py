@@ -26,6 +26,8 @@ __all__ = [
     "score_text",
     "signed",
     "skipped_text",
+    "surface_lines",
+    "surface_note",
     "top_steps",
     "verdict",
     "with_short_names",
@@ -195,6 +197,49 @@ def boundary_note(report: Report) -> str:
     if any(row["measure"] == "hausdorff_95" for row in report.boundary):
         parts.append(f"HD95 in {'pixels' if square else 'these units'}")
     return "; ".join(parts)
+
+
+def surface_lines(report: Report) -> list[tuple[str, ...]]:
+    """A table of text, a line for each structure: what was found, and its distances."""
+    plan: Mapping[str, Any] = report.surface_plan or {}
+    options = plan["options"]
+    percentile = f"hausdorff_{options['percentiles'][0]:g}" if options["percentiles"] else ""
+    unit = f" {plan['unit']}".rstrip()
+    limits = [f"{limit:g}" for limit in options["tolerances"]]
+    heads = ["structure", "found", "missed", "invented"]
+    if percentile:
+        short = f"HD{percentile.removeprefix('hausdorff_')}"
+        heads += [f"{short} median", f"{short} mean"]
+    heads += ["ASSD mean", *(f"surface Dice {limit}{unit}" for limit in limits)]
+    return [tuple(heads), *(_surface_line(row, percentile) for row in report.surfaces)]
+
+
+def _surface_line(row: Mapping[str, Any], percentile: str) -> tuple[str, ...]:
+    line = [str(row["label"]), *(str(row[state]) for state in ("found", "missed", "invented"))]
+    if percentile:
+        line += map(_distance, (row[percentile]["median"], row[percentile]["mean_of_found"]))
+    line.append(_distance(row["average_surface_distance"]["mean_of_found"]))
+    line += [cell(found["mean"]) for name, found in row.items() if name.startswith("surface_dice")]
+    return tuple(map(printable, line))
+
+
+def surface_note(report: Report) -> str:
+    """How surfaces were measured, and what missed structures count, in a line."""
+    plan: Mapping[str, Any] = report.surface_plan or {}
+    unit = {"px": "pixels", "": "units of the spacing"}.get(plan["unit"], plan["unit"])
+    return (
+        f"surfaces as {plan['options']['convention']} measures them, distances in {unit}. Medians "
+        "are over the cases: a structure that is missed or invented (only predicted) is infinitely "
+        "far. Means of distances are over found structures alone, so that missing more can improve "
+        "them. Surface Dice is a mean over the cases, where a missed or invented structure counts "
+        "as the convention has it"
+    )
+
+
+def _distance(value: float) -> str:
+    if math.isnan(value):
+        return cell(value)
+    return "∞" if math.isinf(value) else f"{value:.2f}"
 
 
 def _distances(values: list[Mapping[str, Any]]) -> str:

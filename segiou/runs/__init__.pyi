@@ -11,3 +11,4 @@ from segiou.runs.run_writing import (
     merge_files as merge_files,
     write_new as write_new,
 )
+from segiou.runs.surface_plan import SurfacePlan as SurfacePlan

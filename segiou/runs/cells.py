@@ -190,7 +190,7 @@ def unpack_objects(packed: Sequence[bytes], header: Header) -> tuple[Ints, Ints,
 
 
 def unpack_boundaries(
-    packed: Sequence[bytes], num_classes: int, options: BoundaryOptions
+    packed: Iterable[bytes], num_classes: int, options: BoundaryOptions
 ) -> BoundaryCounts:
     """Unpack the counts of images, as rows of one table (N, n).
 
@@ -199,11 +199,12 @@ def unpack_boundaries(
     ValueError
         If something is not what the counts of an image look like.
     """
+    rows = list(packed)
     length = boundary_length(num_classes, options)
-    table = np.zeros((len(packed), length), dtype=np.int64)
-    sizes, cells, values = decode_cells(list(packed), _MOST_NUMBERS)
+    table = np.zeros((len(rows), length), dtype=np.int64)
+    sizes, cells, values = decode_cells(rows, _MOST_NUMBERS)
     here = cells < length  # counts of objects follow
-    table[np.repeat(np.arange(len(packed)), sizes)[here], cells[here]] = values[here]
+    table[np.repeat(np.arange(len(rows)), sizes)[here], cells[here]] = values[here]
     return BoundaryCounts(table, num_classes, options)
 
 

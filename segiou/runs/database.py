@@ -40,7 +40,8 @@ _IMAGE_COLUMNS = """(
   cells BLOB NOT NULL,   -- filled cells of the confusion matrix: see the view cell
   crc INTEGER NOT NULL,  -- CRC-32 of id, pixels, ignored and cells
   measured BLOB,         -- counts at boundaries and of objects, if they were asked for
-  measured_crc INTEGER   -- CRC-32 of id and measured
+  surfaces TEXT,         -- distances between surfaces, if they were asked for: JSON
+  measured_crc INTEGER   -- CRC-32 of id, measured and surfaces
 ) WITHOUT ROWID"""
 
 _RUN = """CREATE TABLE run (
@@ -314,6 +315,8 @@ _FILE_KINDS: tuple[type | tuple[type, ...], ...] = (
 )
 _COUNTS = "id, pixels, ignored, cells, crc"
 _NUM_COUNTS = 5
+_MEASURED = "id, measured, surfaces, measured_crc"
+_NUM_MEASURED = 4
 #: Images decoded at once, and how many counts of classes they have together at most.
 _BLOCK = 1 << 15
 _MOST_COUNTS = 1 << 22
@@ -403,31 +406,33 @@ class RunFile:
     def blocks(self, *, files: bool = True, measured: bool | None = None) -> Iterator[Columns]:
         """All images, in the order of their ids, many at a time.
 
-        Counts of boundaries and objects come with the files, unless it is said otherwise.
+        What was measured beside the pixels comes with the files, unless it is said otherwise.
 
         Raises
         ------
         RunFileError
             If the file is damaged, or has changed since it was opened.
         """
-        wanted = self.header.measures and (files if measured is None else measured)
-        columns = [_COUNTS, "measured, measured_crc" if wanted else "NULL, NULL"]
-        query = f"SELECT {', '.join([*columns, FILE_COLUMNS] if files else columns)} FROM image"
+        measures = self.header.counts_more or self.header.surfaces is not None
+        wanted = measures and (files if measured is None else measured)
+        columns = [_COUNTS, *[_MEASURED] * wanted, *[FILE_COLUMNS] * files]
+        stop = _NUM_COUNTS + _NUM_MEASURED * wanted
+        query = f"SELECT {', '.join(columns)} FROM image ORDER BY id"
         with open_reading(self.path) as connection:
             if read_head(connection, self.path)[1].revision != self.totals.revision:
                 problem = "has changed since it was opened; open it again: segiou.Run.open"
                 raise RunFileError(self.path, problem)
             last: list[tuple[bool, bytes]] = []
             seen = 0
-            cursor = connection.execute(f"{query} ORDER BY id")
+            cursor = connection.execute(query)
             while rows := cursor.fetchmany(self._block_size):
                 block = self._decoded([row[:_NUM_COUNTS] for row in rows])
                 if files:
-                    about = (row[_NUM_COUNTS + 2 :] for row in rows)
+                    about = (row[stop:] for row in rows)
                     read = tuple(files_of_row(row, self.header, self.path) for row in about)
                     block = replace(block, files=read)
                 if wanted:
-                    block = replace(block, measured=self._measured(rows))
+                    block = self._with_measured(block, [row[_NUM_COUNTS:stop] for row in rows])
                 order = [*last, *map(id_order, block.ids)]
                 if any(a >= b for a, b in pairwise(order)):
                     raise damaged(self.path, "its ids are out of order")
@@ -452,17 +457,24 @@ class RunFile:
             raise damaged(self.path, "the cells of an image do not sum to its pixels")
         return block
 
-    def _measured(self, rows: list[Row]) -> tuple[bytes, ...]:
-        found = [(row[0], *row[_NUM_COUNTS : _NUM_COUNTS + 2]) for row in rows]
-        for id, packed, crc in found:
-            if type(packed) is not bytes or checksum(id, packed) != crc:
+    def _with_measured(self, block: Columns, rows: list[Row]) -> Columns:
+        """The block with what the columns ``_MEASURED`` hold."""
+        plan = self.header.surfaces
+        wanted = self.header.counts_more, plan is not None
+        for id, packed, text, crc in rows:
+            kinds = type(packed) is bytes, type(text) is str
+            if kinds != wanted or checksum(id, packed, text) != crc:
                 what = f"what was measured of {_shown(id)} beside its pixels"
                 raise damaged(self.path, f"{what} does not match its checksum")
+        counts = [row[1] for row in rows] if self.header.counts_more else []
+        texts = [row[2] for row in rows] if plan is not None else []
         try:
-            check_packed([packed for _, packed, _ in found], self.header)
+            check_packed(counts, self.header)
+            for text in texts:
+                plan.rows(text, "")  # type: ignore[union-attr]
         except ValueError as error:
             raise damaged(self.path, error) from error
-        return tuple(packed for _, packed, _ in found)
+        return replace(block, measured=tuple(counts), surfaces=tuple(texts))
 
 
 def _check_rows(rows: list[Row], path: Path) -> None:

@@ -14,6 +14,7 @@ from segiou.metrics.protocols import Protocol, load_protocol
 if TYPE_CHECKING:
     from segiou.boundary.boundary_options import BoundaryOptions
     from segiou.instances.object_files import ObjectOptions
+    from segiou.runs.surface_plan import SurfacePlan
 
 T = TypeVar("T")
 
@@ -66,6 +67,8 @@ class Header:
         What is measured at boundaries; None for nothing.
     objects : ObjectOptions, optional
         What objects are, and how they are scored; None where they are not.
+    surfaces : SurfacePlan, optional
+        What is measured between surfaces; None for nothing.
     shards : tuple of Shard
         The parts of the data set that it holds; empty if it was never divided.
     """
@@ -82,10 +85,11 @@ class Header:
     versions: tuple[Mapping[str, str], ...] = ()
     boundary: BoundaryOptions | None = None
     objects: ObjectOptions | None = None
+    surfaces: SurfacePlan | None = None
     shards: tuple[Shard, ...] = ()
 
     @property
-    def measures(self) -> bool:
+    def counts_more(self) -> bool:
         """Whether boundaries or objects are counted beside the pixels."""
         return self.boundary is not None or self.objects is not None
 
@@ -104,12 +108,15 @@ class Header:
     def counting_difference(self, other: Header) -> str:
         """Say how the counting of both differs; empty if it does not."""
         found = [self.options.difference(other.options)]
-        mine, theirs = self.boundary, other.boundary
-        if mine and theirs:
-            found.append(mine.difference(theirs))
-        elif mine or theirs:
-            sides = ("here", "there") if mine else ("there", "here")
-            found.append(f"boundaries are measured {sides[0]} and not {sides[1]}")
+        for what, mine, theirs in (
+            ("boundaries", self.boundary, other.boundary),
+            ("surfaces", self.surfaces, other.surfaces),
+        ):
+            if mine and theirs:
+                found.append(mine.difference(theirs))  # type: ignore[arg-type]
+            elif mine or theirs:
+                sides = ("here", "there") if mine else ("there", "here")
+                found.append(f"{what} are measured {sides[0]} and not {sides[1]}")
         if self.objects != other.objects:
             found.append(f"objects are {self.objects} here and {other.objects} there")
         return "; ".join(part for part in found if part)
@@ -147,6 +154,7 @@ class Header:
             "versions": [dict(v) for v in self.versions],
             "boundary": None if self.boundary is None else self.boundary.to_dict(),
             "objects": None if self.objects is None else self.objects.to_dict(),
+            "surfaces": None if self.surfaces is None else self.surfaces.to_dict(),
             "shards": [list(shard) for shard in self.shards],
         }
 
@@ -159,8 +167,6 @@ class Header:
         KeyError, TypeError, ValueError
             If something is missing or of the wrong kind.
         """
-        boundary = _boundary(_read(data, "boundary", (dict, type(None))))
-        objects = _objects(_read(data, "objects", (dict, type(None))))
         return cls(
             ClassOptions.from_dict(_read(data, "options", dict)),
             Protocol(**_read(data, "protocol", dict)),
@@ -172,8 +178,9 @@ class Header:
             None if data["expected"] is None else read_count(data, "expected"),
             _read(data, "finished", bool),
             tuple(dict(entry) for entry in _read(data, "versions", list)),
-            boundary,
-            objects,
+            _boundary(_read(data, "boundary", (dict, type(None)))),
+            _objects(_read(data, "objects", (dict, type(None)))),
+            _surfaces(_read(data, "surfaces", (dict, type(None)))),
             tuple(_shard(entry) for entry in _read(data, "shards", list)),
         )
 
@@ -224,3 +231,11 @@ def _objects(data: Mapping[str, Any] | None) -> ObjectOptions | None:
     from segiou.instances.object_files import ObjectOptions
 
     return ObjectOptions.from_dict(data)
+
+
+def _surfaces(data: Mapping[str, Any] | None) -> SurfacePlan | None:
+    if data is None:
+        return None
+    from segiou.runs.surface_plan import SurfacePlan
+
+    return SurfacePlan.from_dict(data)

@@ -67,6 +67,9 @@ class ImageCount:
     measured : bytes, optional
         Counts at boundaries and of objects, where there are any, packed by
         :func:`segiou.runs.cells.pack_measured`.
+    surfaces : str, optional
+        Distances between surfaces, where they were measured, as
+        :meth:`segiou.runs.surface_plan.SurfacePlan.measure` gives them.
     """
 
     id: str
@@ -78,6 +81,7 @@ class ImageCount:
     truth_stamp: Stamp | None = None
     pred_stamp: Stamp | None = None
     measured: bytes | None = None
+    surfaces: str | None = None
 
     @classmethod
     def of(
@@ -86,10 +90,11 @@ class ImageCount:
         counted: Tally | Cells,
         files: ImageFiles = NO_FILES,
         measured: bytes | None = None,
+        surfaces: str | None = None,
     ) -> ImageCount:
         """Keep the cells that are not zero."""
         found = counted.cells if isinstance(counted, Tally) else counted
-        return cls(id, found.indices, found.values, found.ignored, *files, measured)
+        return cls(id, found.indices, found.values, found.ignored, *files, measured, surfaces)
 
     @property
     def pixels(self) -> int:
@@ -105,7 +110,7 @@ class ImageCount:
         """Whether the counts are equal, wherever they came from."""
         return (
             self.ignored == other.ignored
-            and self.measured == other.measured
+            and (self.measured, self.surfaces) == (other.measured, other.surfaces)
             and np.array_equal(self.cells, other.cells)
             and np.array_equal(self.values, other.values)
         )
@@ -138,6 +143,8 @@ class Columns:
         N pairs of files.
     measured : tuple of bytes
         N packed counts at boundaries and of objects; empty where there are none.
+    surfaces : tuple of str
+        N texts of distances between surfaces; empty where there are none.
     """
 
     #: They are in memory.
@@ -150,6 +157,7 @@ class Columns:
     ignored: Ints
     files: tuple[ImageFiles, ...]
     measured: tuple[bytes, ...] = ()
+    surfaces: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, images: Sequence[ImageCount]) -> Columns:
@@ -162,6 +170,7 @@ class Columns:
             np.array([image.ignored for image in images], dtype=np.int64),
             tuple(image.files for image in images),
             tuple(image.measured for image in images if image.measured is not None),
+            tuple(image.surfaces for image in images if image.surfaces is not None),
         )
 
     @classmethod
@@ -178,6 +187,7 @@ class Columns:
             _joined([part.ignored for part in parts]),
             tuple(files for part in parts for files in part.files),
             tuple(packed for part in parts for packed in part.measured),
+            tuple(text for part in parts for text in part.surfaces),
         )
 
     def __len__(self) -> int:
@@ -188,8 +198,11 @@ class Columns:
         for i, stop in enumerate(np.cumsum(self.sizes).tolist()):
             cells, values = self.cells[start:stop], self.values[start:stop]
             files = self.files[i] if self.files else NO_FILES
-            measured = self.measured[i] if self.measured else None
-            yield ImageCount(self.ids[i], cells, values, int(self.ignored[i]), *files, measured)
+            beside = (
+                self.measured[i] if self.measured else None,
+                self.surfaces[i] if self.surfaces else None,
+            )
+            yield ImageCount(self.ids[i], cells, values, int(self.ignored[i]), *files, *beside)
             start = stop
 
     def blocks(self, *, files: bool = True, measured: bool | None = None) -> Iterator[Columns]:
@@ -226,6 +239,7 @@ class Columns:
             self.ignored[chosen],
             tuple(self.files[i] for i in indices) if self.files else (),
             tuple(self.measured[i] for i in indices) if self.measured else (),
+            tuple(self.surfaces[i] for i in indices) if self.surfaces else (),
         )
 
     def pixels(self) -> Ints:
@@ -244,15 +258,23 @@ class Columns:
         return counts_of_cells(self.sizes, self.cells, self.values, num_classes)
 
 
-def check_measured(columns: Columns) -> None:
+def check_measured(columns: Columns, *, counts: bool, surfaces: bool) -> None:
     """Refuse images that lack what was measured beside their pixels."""
-    if len(columns.measured) != len(columns):
-        msg = (
-            f"{len(columns) - len(columns.measured)} of {len(columns)} images have no counts of "
-            "boundaries or objects; score them with boundary=True (--boundary), or objects=True "
-            "(--objects)"
-        )
-        raise ValueError(msg)
+    for wanted, found, what, options in (
+        (
+            counts,
+            columns.measured,
+            "counts of boundaries or objects",
+            "boundary=True (--boundary), or objects=True (--objects)",
+        ),
+        (surfaces, columns.surfaces, "distances between surfaces", "surfaces=True (--surface)"),
+    ):
+        if wanted and len(found) != len(columns):
+            msg = (
+                f"{len(columns) - len(found)} of {len(columns)} images have no {what}; score them "
+                f"with {options}"
+            )
+            raise ValueError(msg)
 
 
 def _joined(arrays: Sequence[Ints]) -> Ints:

@@ -36,10 +36,12 @@ if TYPE_CHECKING:
     from segiou.analysis.units import Groups
     from segiou.boundary.boundary_options import BoundaryOptions
     from segiou.boundary.boundary_sums import BoundaryCounts
+    from segiou.boundary.surfaces import SurfaceRow
     from segiou.instances.object_files import ObjectOptions
     from segiou.instances.panoptic import PanopticCounts
     from segiou.report.report import Report
     from segiou.runs.database import RunFile
+    from segiou.runs.surface_plan import SurfacePlan
 
 #: Counts that are made at a time where a run is too large for all of them.
 _PART = 1 << 20
@@ -141,6 +143,21 @@ class Run:
     def boundary_options(self) -> BoundaryOptions | None:
         """What was measured at boundaries; None for nothing."""
         return self._header.boundary
+
+    @property
+    def surface_plan(self) -> SurfacePlan | None:
+        """What was measured between surfaces; None for nothing."""
+        return self._header.surfaces
+
+    @cached_property
+    def surfaces(self) -> tuple[SurfaceRow, ...]:
+        """Distances between surfaces, a row for each case and structure; () where none were."""
+        plan = self.surface_plan
+        if plan is None:
+            return ()
+        blocks = self._images.blocks(files=False, measured=True)
+        cases = (pair for block in blocks for pair in zip(block.ids, block.surfaces, strict=True))
+        return tuple(row for id, text in cases for row in plan.rows(text, id))
 
     def __len__(self) -> int:
         return len(self._images)
@@ -311,6 +328,11 @@ class Run:
         ``false_positive_classes``, how many are predicted in it and not in its
         truth, which its mean does not count; and ``iou:CLASS`` of each class, NaN
         where it is in neither truth nor prediction.
+
+        Where surfaces were measured, also for each structure ``dice:NAME``,
+        ``hausdorff_95:NAME`` and the other measures, in the unit of the run's
+        ``surface_plan``; and ``iou:NAME`` of each region. Distances to what is
+        missed are infinite, or as the convention counts them.
         """
         from segiou.runs.tables import block_rows
 
@@ -348,8 +370,9 @@ class Run:
 
         return to_parquet(Path(path).expanduser(), *self._table())
 
-    def _table(self) -> tuple[Iterator[Columns], ClassOptions, Counts]:
-        return self._images.blocks(), self.options, self._tally.counts
+    def _table(self) -> tuple[Iterator[Columns], ClassOptions, Counts, SurfacePlan | None]:
+        blocks = self._images.blocks(measured=self.surface_plan is not None)
+        return blocks, self.options, self._tally.counts, self.surface_plan
 
     def intervals(
         self,
@@ -559,6 +582,7 @@ def run_of(
     provenance: Mapping[str, Any] | None = None,
     boundary: BoundaryOptions | bool | None = None,
     objects: ObjectOptions | None = None,
+    surfaces: SurfacePlan | None = None,
 ) -> Run:
     """Make a run of images that were counted one by one.
 
@@ -580,6 +604,8 @@ def run_of(
         What was measured at the boundaries of all images.
     objects : ObjectOptions, optional
         How the objects of all images were scored.
+    surfaces : SurfacePlan, optional
+        What was measured between the surfaces of all images.
 
     Raises
     ------
@@ -602,8 +628,8 @@ def run_of(
         check_kind("each of images", image, ImageCount, "an ImageCount")
     columns = Columns.of(several).by_id()
     measured = BoundaryOptions.of(boundary)
-    if measured is not None or objects is not None:
-        check_measured(columns)
+    counts = measured is not None or objects is not None
+    check_measured(columns, counts=counts, surfaces=surfaces is not None)
     header = Header(
         options,
         load_protocol(protocol),
@@ -611,5 +637,6 @@ def run_of(
         provenance=dict(provenance or {}),
         boundary=measured,
         objects=objects,
+        surfaces=surfaces,
     )
     return Run(header, columns, left_out)

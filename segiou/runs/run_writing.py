@@ -264,7 +264,7 @@ class RunWriter:
 
     def _insert(self, columns: Columns) -> None:
         insert = self._connection.executemany
-        insert(f"INSERT INTO image VALUES ({', '.join('?' * 14)})", _rows(columns, self.header))
+        insert(f"INSERT INTO image VALUES ({', '.join('?' * 15)})", _rows(columns, self.header))
         insert("INSERT INTO skipped VALUES (?, ?, ?, ?)", self._pending_skips)
         self._totals.images += len(columns)
         self._totals.skipped += len(self._pending_skips)
@@ -306,13 +306,11 @@ class RunWriter:
             If it is another file now.
         """
         file = RunFile.open(self.path)
-        if (file.header, file.totals) != (_as_read(self.header), self._totals):
+        # As text, in which one NaN is like another.
+        headers = [json.dumps(header.to_dict()) for header in (file.header, self.header)]
+        if headers[0] != headers[1] or file.totals != self._totals:
             raise self._replaced()
         return file
-
-
-def _as_read(header: Header) -> Header:
-    return Header.from_dict(json.loads(json.dumps(header.to_dict())))
 
 
 def _rows(columns: Columns, header: Header) -> list[tuple[Any, ...]]:
@@ -320,13 +318,13 @@ def _rows(columns: Columns, header: Header) -> list[tuple[Any, ...]]:
     blobs = encode_cells(columns.sizes, columns.cells, columns.values)
     ignored = columns.ignored.tolist()
     pixels = (columns.pixels() + columns.ignored).tolist()
-    beside: Iterable[bytes | None] = repeat(None, len(columns))
-    if header.measures:
-        check_measured(columns)
-        beside = columns.measured
+    check_measured(columns, counts=header.counts_more, surfaces=header.surfaces is not None)
+    nothing = (None,) * len(columns)
+    measured = columns.measured if header.counts_more else nothing
+    surfaces = columns.surfaces if header.surfaces is not None else nothing
     rows = []
-    for name, files, packed, *counts in zip(
-        columns.ids, columns.files, beside, pixels, ignored, blobs, strict=True
+    for name, files, packed, text, *counts in zip(
+        columns.ids, columns.files, measured, surfaces, pixels, ignored, blobs, strict=True
     ):
         id = to_text(name)
         about = (
@@ -335,9 +333,8 @@ def _rows(columns: Columns, header: Header) -> list[tuple[Any, ...]]:
             *(files.truth_stamp or _UNKNOWN),
             *(files.pred_stamp or _UNKNOWN),
         )
-        measured = packed, None if packed is None else checksum(id, packed)
-        checks = checksum(id, *about), checksum(id, *counts)
-        rows.append((id, *about, checks[0], *counts, checks[1], *measured))
+        checks = [checksum(id, *part) for part in (about, counts, (packed, text))]
+        rows.append((id, *about, checks[0], *counts, checks[1], packed, text, checks[2]))
     return rows
 
 

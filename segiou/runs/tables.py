@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,20 +20,27 @@ from segiou.metrics.per_image import false_positive_classes, image_influence, im
 from segiou.metrics.ratio import Floats
 from segiou.runs.image_counts import Columns
 
+if TYPE_CHECKING:
+    from segiou.runs.surface_plan import SurfacePlan
+
 Rows = list[dict[str, Any]]
 #: Images whose rows are made at once.
 _BLOCK = 1 << 13
 _SCORES = ("mean_iou", "pixel_accuracy", "influence")
 
 
-def column_names(options: ClassOptions) -> list[str]:
+def column_names(options: ClassOptions, plan: SurfacePlan | None) -> list[str]:
     """Names of the columns."""
     files = ["id", "truth", "pred", "pixels", "ignored"]
     scores = ["mean_iou", "pixel_accuracy", "influence", "false_positive_classes"]
-    return [*files, *scores, *(f"iou:{n}" for n in options.labels.class_names)]
+    classes = options.labels.class_names
+    further = plan.column_names(classes) if plan else ()
+    return [*files, *scores, *(f"iou:{name}" for name in classes), *further]
 
 
-def block_columns(block: Columns, options: ClassOptions, whole: Counts) -> dict[str, list[Any]]:
+def block_columns(
+    block: Columns, options: ClassOptions, whole: Counts, plan: SurfacePlan | None
+) -> dict[str, list[Any]]:
     """Columns of a table of some images."""
     counts = block.counts(options.num_classes)
     iou = metrics.iou(counts)
@@ -51,15 +58,15 @@ def block_columns(block: Columns, options: ClassOptions, whole: Counts) -> dict[
     }
     for c, name in enumerate(options.labels.class_names):
         data[f"iou:{name}"] = iou[:, c].tolist()
-    return data
+    return data | (plan.columns(block, options.labels.class_names) if plan else {})
 
 
 def block_rows(
-    blocks: Iterable[Columns], options: ClassOptions, whole: Counts
+    blocks: Iterable[Columns], options: ClassOptions, whole: Counts, plan: SurfacePlan | None
 ) -> Iterator[dict[str, Any]]:
     """One row an image: id, files, pixels, its scores and the IoU of each class in it."""
     for block in _small(blocks):
-        data = block_columns(block, options, whole)
+        data = block_columns(block, options, whole, plan)
         names = list(data)
         for values in zip(*data.values(), strict=True):
             yield dict(zip(names, values, strict=True))
@@ -74,7 +81,12 @@ def _small(blocks: Iterable[Columns]) -> Iterator[Columns]:
 
 
 def worst_rows(
-    blocks: Iterable[Columns], options: ClassOptions, whole: Counts, n: int, by: str
+    blocks: Iterable[Columns],
+    options: ClassOptions,
+    whole: Counts,
+    plan: SurfacePlan | None,
+    n: int,
+    by: str,
 ) -> list[dict[str, Any]]:
     """The rows of the n lowest scores, the lowest first.
 
@@ -88,7 +100,7 @@ def worst_rows(
     for block in _small(blocks):
         values = score(block.counts(options.num_classes))
         order = np.argsort(values, kind="stable")[: int((~np.isnan(values)).sum())]
-        rows = block_rows([block.take(order[:n].tolist())], options, whole)
+        rows = block_rows([block.take(order[:n].tolist())], options, whole, plan)
         worst = sorted([*worst, *rows], key=lambda row: row[by])[:n]
     return worst
 
@@ -122,29 +134,39 @@ def _score(by: str, options: ClassOptions, whole: Counts) -> Callable[[Counts], 
     return lambda counts: metrics.iou(counts)[:, c]
 
 
-def to_csv(blocks: Iterable[Columns], options: ClassOptions, whole: Counts) -> str:
+def to_csv(
+    blocks: Iterable[Columns], options: ClassOptions, whole: Counts, plan: SurfacePlan | None
+) -> str:
     """The rows as CSV; an undefined ratio is an empty cell."""
     rows = (
         ["" if value != value else value for value in row.values()]
-        for row in block_rows(blocks, options, whole)
+        for row in block_rows(blocks, options, whole, plan)
     )
-    return csv_text(chain([column_names(options)], rows))
+    return csv_text(chain([column_names(options, plan)], rows))
 
 
-def to_pandas(blocks: Iterable[Columns], options: ClassOptions, whole: Counts) -> Any:
+def to_pandas(
+    blocks: Iterable[Columns], options: ClassOptions, whole: Counts, plan: SurfacePlan | None
+) -> Any:
     """The rows as a :class:`pandas.DataFrame`, indexed by id."""
     try:
         import pandas as pd
     except ImportError as error:
         msg = "to_pandas needs pandas: pip install 'segiou[pandas]'"
         raise ImportError(msg) from error
-    frames = [pd.DataFrame(block_columns(block, options, whole)) for block in _small(blocks)]
+    frames = [pd.DataFrame(block_columns(block, options, whole, plan)) for block in _small(blocks)]
     if not frames:
-        frames = [pd.DataFrame(columns=column_names(options))]
+        frames = [pd.DataFrame(columns=column_names(options, plan))]
     return pd.concat(frames, ignore_index=True).set_index("id")
 
 
-def to_parquet(path: Path, blocks: Iterable[Columns], options: ClassOptions, whole: Counts) -> Path:
+def to_parquet(
+    path: Path,
+    blocks: Iterable[Columns],
+    options: ClassOptions,
+    whole: Counts,
+    plan: SurfacePlan | None,
+) -> Path:
     """The rows as a Parquet file, written whole or not at all, in the place of one before it.
 
     Raises
@@ -164,9 +186,9 @@ def to_parquet(path: Path, blocks: Iterable[Columns], options: ClassOptions, who
     texts = {"id", "truth", "pred"}
     schema = pa.schema(
         (name, pa.string() if name in texts else pa.int64() if name in integers else pa.float64())
-        for name in column_names(options)
+        for name in column_names(options, plan)
     )
     with replacing(path) as draft, parquet.ParquetWriter(draft, schema) as writer:
         for block in _small(blocks):
-            writer.write_table(pa.table(block_columns(block, options, whole), schema=schema))
+            writer.write_table(pa.table(block_columns(block, options, whole, plan), schema=schema))
     return path

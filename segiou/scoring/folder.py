@@ -15,6 +15,7 @@ from segiou._support.text import encodable
 from segiou.labels.class_options import ClassOptions, Labels, Unassigned
 from segiou.labels.label_set import labelset_names
 from segiou.masks.pairing import Pair, Pairing
+from segiou.masks.read import VOLUME_SUFFIXES
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.runs.header import Header, Shard
 from segiou.runs.image_counts import Columns, ImageCount, ImageFiles
@@ -28,7 +29,7 @@ from segiou.scoring.engines import (
     task_of,
 )
 from segiou.scoring.job import Job, object_options
-from segiou.scoring.pair import Geometry
+from segiou.scoring.pair import Geometry, PairScorer
 from segiou.scoring.pairings import (
     DataError,
     ScoringStopped,
@@ -39,6 +40,7 @@ from segiou.scoring.pairings import (
 
 if TYPE_CHECKING:
     from segiou.boundary.boundary_options import BoundaryOptions
+    from segiou.boundary.surfaces import SurfaceOptions
     from segiou.instances.object_files import ObjectOptions
     from segiou.runs.run_writing import RunWriter
 
@@ -68,6 +70,8 @@ def score_folder(
     geometry: Geometry = "check",
     boundary: BoundaryOptions | bool | None = None,
     objects: ObjectOptions | str | bool | None = None,
+    surfaces: SurfaceOptions | str | bool | None = None,
+    spacing: Sequence[float] | None = None,
     run: str | Path | None = None,
     shard: tuple[int, int] | None = None,
     workers: int | None = None,
@@ -111,11 +115,19 @@ def score_folder(
         order and direction of the axes, which are then exchanged.
     boundary : BoundaryOptions or bool, optional
         What to measure at the boundaries of every pair; True: all of it, as
-        :class:`segiou.boundary.BoundaryOptions` has it by default.
+        :class:`segiou.boundary.BoundaryOptions` has it by default. Of volumes the
+        surfaces are measured, with its tolerances.
     objects : ObjectOptions, str or bool, optional
         Score objects too, by panoptic quality: the source of their ids, as
         :class:`segiou.instances.ObjectOptions` names it; True: connected
         components of each class.
+    surfaces : SurfaceOptions, str or bool, optional
+        What to measure between the surfaces of every pair, in 2-D and 3-D; a
+        convention such as ``"medpy"`` takes the tolerances of ``boundary``; True:
+        segiou's own convention.
+    spacing : sequence of float, optional
+        Size of a pixel along each axis for the surfaces, in place of what the
+        files say.
     run : str or path, optional
         A run file to keep every finished pair in. If it exists, pairs in it
         whose files are unchanged are not read again.
@@ -183,6 +195,8 @@ def score_folder(
         geometry=geometry,
         boundary=_boundary_options(boundary),
         objects=object_options(objects),
+        surfaces="segiou" if surfaces is True else surfaces or None,
+        spacing=spacing,
         run=run,
         shard=shard,
         workers=workers,
@@ -220,8 +234,9 @@ def score_job(
     pairs = _of_shard(pairing.pairs, job.shard)
     if on_paired is not None and not problems:
         on_paired(pairs)
-    work = _Work(job, pairs, executor, progress, stop or (lambda: False))
     header = _header(job, pairing, len(pairs))
+    scorer = replace(job.scorer, boundary=header.boundary, surfaces=header.surfaces)
+    work = _Work(job, scorer, pairs, executor, progress, stop or (lambda: False))
     left_out = _left_out(job, pairing)
     score = _in_memory if job.run is None else _in_file
     run = score(work, header, left_out, problems)
@@ -263,6 +278,8 @@ def _left_out(job: Job, pairing: Pairing) -> list[Problem]:
 def _header(job: Job, pairing: Pairing, expected: int) -> Header:
     roots = job.scorer.truth_source.root, job.scorer.pred_source.root
     shards = () if job.shard is None else (Shard(*job.shard, len(pairing.pairs)),)
+    volumes = any(pair.truth.lower().endswith(VOLUME_SUFFIXES) for pair in pairing.pairs)
+    boundary, surfaces = job.plans(volumes)
     header = Header(
         job.options,
         job.protocol,
@@ -272,8 +289,9 @@ def _header(job: Job, pairing: Pairing, expected: int) -> Header:
             "pred": encodable(roots[1]),
             "pairing": pairing.rule,
         },
-        boundary=job.boundary,
+        boundary=boundary,
         objects=job.objects,
+        surfaces=surfaces,
         shards=shards,
     )
     if job.run is None:
@@ -289,6 +307,7 @@ class _Work:
     """A job with its pairs, and what can be called while it is done."""
 
     job: Job
+    scorer: PairScorer
     pairs: Sequence[Pair]
     executor: ExecutorLike | None
     progress: Progress | None
@@ -301,7 +320,7 @@ class _Work:
         total = len(self.pairs)
         done = total - len(pairs)
         with open_engine(self.job, self.executor) as engine:
-            task = task_of(self.job.scorer, remote=engine.remote)
+            task = task_of(self.scorer, remote=engine.remote)
             for batch in Dispatcher(engine, task, pairs, stop=self.stop).results():
                 for scored in batch:
                     done += 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -27,7 +27,9 @@ from segiou.scoring.pairings import DataError
 
 if TYPE_CHECKING:
     from segiou.boundary.boundary_options import BoundaryOptions
+    from segiou.boundary.surfaces import SurfaceOptions
     from segiou.instances.object_files import ObjectOptions
+    from segiou.runs.surface_plan import SurfacePlan
 
 Unpaired = Literal["error", "skip"]
 
@@ -62,6 +64,8 @@ class Job:
     geometry: Geometry = "check"
     boundary: BoundaryOptions | None = None
     objects: ObjectOptions | None = None
+    surfaces: SurfaceOptions | str | None = None
+    spacing: Sequence[float] | None = None
     run: str | Path | None = None
     shard: tuple[int, int] | None = None
     workers: int | None = None
@@ -126,9 +130,24 @@ class Job:
             self.resize_pred,
             sources[0],
             sources[1],
-            self.boundary,
-            self.geometry,
-            self.objects,
+            geometry=self.geometry,
+            objects=self.objects,
+        )
+
+    def plans(self, volumes: bool) -> tuple[BoundaryOptions | None, SurfacePlan | None]:
+        """What is measured at boundaries and between surfaces of these pairs.
+
+        Raises
+        ------
+        ValueError
+            If a tolerance is none of such pairs.
+        """
+        if self.boundary is None and self.surfaces is None:
+            return None, None
+        from segiou.runs.surface_plan import plans_of
+
+        return plans_of(
+            self.options, self.boundary, self.surfaces, spacing=self.spacing, volumes=volumes
         )
 
 

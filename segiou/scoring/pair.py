@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from segiou.boundary.codes import LabelCodes
     from segiou.instances.object_files import ObjectMask, ObjectOptions
     from segiou.masks.volumes import Volume
+    from segiou.runs.surface_plan import SurfacePlan
 
 Geometry = Literal["check", "ignore", "reorient"]
 
@@ -70,6 +71,8 @@ class PairScorer:
         What is done where the volumes of a pair lie differently in space.
     objects : ObjectOptions, optional
         What objects are, and how they are scored.
+    surfaces : SurfacePlan, optional
+        What to measure between surfaces.
     """
 
     options: ClassOptions
@@ -80,6 +83,7 @@ class PairScorer:
     boundary: BoundaryOptions | None = None
     geometry: Geometry = "check"
     objects: ObjectOptions | None = None
+    surfaces: SurfacePlan | None = None
 
     def __call__(self, pairs: Sequence[Pair]) -> list[Result]:
         """Score a batch; a pair that cannot be scored gives its problems."""
@@ -118,7 +122,7 @@ class PairScorer:
         if isinstance(counted, Problem):
             return [counted]
         files = ImageFiles(pair.truth, pair.pred, truth.stamp, pred.stamp)
-        return ImageCount.of(pair.id, counted[0], files, counted[1])
+        return ImageCount.of(pair.id, counted[0], files, *counted[1:])
 
     def _open(
         self,
@@ -155,7 +159,7 @@ class PairScorer:
 
     def _count(
         self, pair: Pair, truth: _OpenMask, pred: _OpenMask
-    ) -> tuple[Cells, bytes | None] | Problem:
+    ) -> tuple[Cells, bytes | None, str | None] | Problem:
         aligned = self._aligned(pair, truth, pred)
         if isinstance(aligned, Problem):
             return aligned
@@ -173,12 +177,12 @@ class PairScorer:
                 path, undeclared_text(error, self.options.num_classes, self.options.ignore)
             )
         try:
-            measured = self._measured(truth, pred)
+            measured = self._measured(truth, pred), self._measure_surfaces(truth, pred)
         except ValueError as error:
             return Problem(pair.truth, str(error))
         truth.check()
         pred.check()
-        return count, measured
+        return count, *measured
 
     def _aligned(self, pair: Pair, truth: _OpenMask, pred: _OpenMask) -> _OpenMask | Problem:
         """The prediction, if it is a volume in the geometry of its truth."""
@@ -220,6 +224,13 @@ class PairScorer:
             sides = (side.objects or side.whole() for side in (truth, pred))
             objects = self.objects.count(empty, *sides)
         return pack_measured(at_boundaries, objects)
+
+    def _measure_surfaces(self, truth: _OpenMask, pred: _OpenMask) -> str | None:
+        if self.surfaces is None:
+            return None
+        spacing = None if truth.volume is None else truth.volume.spacing
+        labels = truth.whole(), pred.whole()
+        return self.surfaces.measure(self.options, *labels, spacing=spacing)
 
     @cached_property
     def _codes(self) -> LabelCodes:

@@ -26,7 +26,9 @@ from segiou.runs.run import Run, run_of
 from segiou.scoring.job import object_options
 
 if TYPE_CHECKING:
+    from segiou.boundary.surfaces import SurfaceOptions
     from segiou.instances.object_files import ObjectOptions
+    from segiou.runs.surface_plan import SurfacePlan
 
 _END = object()
 
@@ -42,6 +44,8 @@ def score(
     mask: Any = None,
     boundary: BoundaryOptions | bool | None = None,
     objects: ObjectOptions | bool | None = None,
+    surfaces: SurfaceOptions | str | bool | None = None,
+    spacing: Sequence[float] | None = None,
     protocol: Protocol | str = "segiou",
     name: str = "",
     **options: Any,
@@ -65,9 +69,13 @@ def score(
     mask : iterable of array_like of bool, optional
         Valid pixels of each image.
     boundary : BoundaryOptions or bool, optional
-        As :func:`score_folder`.
+        As :func:`score_folder`; volumes take ``surfaces`` only.
     objects : ObjectOptions or bool, optional
         As :func:`score_folder`; the objects are connected components.
+    surfaces : SurfaceOptions, str or bool, optional
+        As :func:`score_folder`.
+    spacing : sequence of float, optional
+        Size of a pixel or voxel along each axis, for the surfaces.
     protocol, name
         As :func:`score_folder`.
     **options
@@ -100,9 +108,9 @@ def score(
     measured = BoundaryOptions.of(boundary)
     of_objects = object_options(objects)
     decided: dict[str, Any] = {"argmax": argmax, "threshold": threshold}
-    codes = LabelCodes(
-        Encoding.of_classes(matrix.options, pred_is_index=not argmax is threshold is None)
-    )
+    is_index = not argmax is threshold is None
+    plan: SurfacePlan | None = None
+    codes = LabelCodes(Encoding.of_classes(matrix.options, pred_is_index=is_index))
     first_values = np.array([entry.values[0] for entry in classes.pred_labels.classes])
     images = []
     for image, t, p, m in _together(*_as_images(truth, pred, mask), ids):
@@ -111,19 +119,22 @@ def score(
                 counted: Tally = count_windows(Encoding.of_classes(matrix.options), t, p)
             else:
                 counted = matrix.count(t, p, mask=m, **decided)
-            at_boundaries = found = None
-            if measured or of_objects:
+            at_boundaries = found = text = None
+            if measured or of_objects or surfaces:
                 pixels = np.asarray(to_host(t)), _decided(p, **decided)
             if measured is not None:
                 at_boundaries = count_labels(codes, *pixels, measured, m)
             if of_objects is not None:
-                values = pixels[1] if argmax is threshold is None else first_values[pixels[1]]
+                values = first_values[pixels[1]] if is_index else pixels[1]
                 found = of_objects.count(of_objects.empty(classes), pixels[0], values, m)
+            if surfaces:
+                plan = plan or _plan(classes, surfaces, spacing, volumes=pixels[0].ndim == 3)
+                text = plan.measure(classes, *pixels, mask=m, pred_is_index=is_index)
         except (ValueError, TypeError) as error:
             error.add_note(f"in image {image!r}")
             raise
         packed = pack_measured(at_boundaries, found)
-        images.append(ImageCount.of(image, counted, measured=packed))
+        images.append(ImageCount.of(image, counted, measured=packed, surfaces=text))
     return run_of(
         matrix.options,
         images,
@@ -131,7 +142,20 @@ def score(
         protocol=protocol,
         boundary=measured,
         objects=of_objects,
+        surfaces=plan,
     )
+
+
+def _plan(
+    classes: ClassOptions, surfaces: SurfaceOptions | str | bool, spacing: Any, *, volumes: bool
+) -> SurfacePlan:
+    from segiou.boundary.surfaces import SurfaceOptions
+    from segiou.runs.surface_plan import SurfacePlan
+
+    if isinstance(surfaces, (str, bool)):
+        surfaces = SurfaceOptions(convention="segiou" if surfaces is True else str(surfaces))
+    unit = "px" if spacing is None else ""
+    return SurfacePlan.of(surfaces, classes, background=not volumes, unit=unit, spacing=spacing)
 
 
 def _decided(pred: Any, *, argmax: Any, threshold: Any) -> Any:

@@ -123,7 +123,7 @@ def test_runs_of_other_boundaries_do_not_merge(pairs):
         match="widths is 1, 10% here and 1 there; boundary border is reference here and none",
     ):
         run.merge(scored(other))
-    with pytest.raises(ValueError, match="6 of 6 images have no boundary counts"):
+    with pytest.raises(ValueError, match="6 of 6 images have no counts of boundaries"):
         run_of(run.options, list(scored(None)), boundary=OPTIONS)
 
 
@@ -149,9 +149,9 @@ def test_a_run_file_goes_on(folders):
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        ("UPDATE image SET boundary = x'0102' WHERE id = '2'", "boundaries of '2' does not match"),
-        ("UPDATE image SET boundary = NULL WHERE id = '2'", "boundaries of '2' does not match"),
-        ("ALTER TABLE image DROP COLUMN boundary", "its schema is not ours: image"),
+        ("UPDATE image SET measured = x'0102' WHERE id = '2'", "measured of '2' beside its pixels"),
+        ("UPDATE image SET measured = NULL WHERE id = '2'", "measured of '2' beside its pixels"),
+        ("ALTER TABLE image DROP COLUMN measured", "its schema is not ours: image"),
     ],
 )
 def test_damage_is_found(folders, damage, message):
@@ -198,7 +198,7 @@ def test_models_are_compared(pairs):
     plain = segiou.compare(*runs, resamples=100, permutations=100)
     assert pair.imbalance.to_dict() == plain.pairs[0].imbalance.to_dict()
     other = segiou.score(truths, preds, labels=LABELS, ignore=255, boundary=BoundaryOptions(2))
-    with pytest.raises(ValueError, match="measured at 1 in A and at 2 in B"):
+    with pytest.raises(ValueError, match="measured at 1 in A and 2 in B"):
         segiou.compare(runs[0], other, metric="boundary_iou")
     none = segiou.score(truths, preds, labels=LABELS, ignore=255)
     with pytest.raises(ValueError, match="B has no boundary counts"):

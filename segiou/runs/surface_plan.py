@@ -1,0 +1,243 @@
+"""Distances between surfaces in a run: what is measured in each case, and its rows as text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from segiou import metrics
+from segiou._support.arguments import check_kind, check_number, read_several
+from segiou.boundary.boundary_options import BoundaryOptions
+from segiou.boundary.surface_cases import flat_scores
+from segiou.boundary.surfaces import SurfaceOptions, SurfaceRow, measure_surfaces
+from segiou.counting.arrays import as_label_array, as_valid_mask
+from segiou.counting.counts import Cells, CellTally
+from segiou.counting.encoding import Encoding
+from segiou.labels.class_options import ClassOptions
+from segiou.runs.image_counts import Columns
+
+#: What of a row is the same in all cases, or the name of the case.
+_KNOWN = ("label", "case", "tolerances")
+
+
+@dataclass(frozen=True)
+class SurfacePlan:
+    """What is measured between the surfaces of every case of a run.
+
+    Attributes
+    ----------
+    options : SurfaceOptions
+    structures : mapping of str to tuple of int
+        Classes and regions that are measured, each as indices of classes.
+    unit : str
+        Of the distances: ``"mm"`` of volumes, ``"px"`` of images; empty where
+        only the spacing knows.
+    spacing : tuple of float, optional
+        Size of a pixel or voxel along each axis, in place of what the files say.
+    """
+
+    options: SurfaceOptions
+    structures: Mapping[str, tuple[int, ...]]
+    unit: str = "px"
+    spacing: tuple[float, ...] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        options: SurfaceOptions,
+        classes: ClassOptions,
+        *,
+        background: bool,
+        unit: str,
+        spacing: Any = None,
+    ) -> SurfacePlan:
+        """Every class that means include, and every group of classes.
+
+        Without ``background`` a class whose only value is 0 has no surface.
+        """
+        check_kind("surfaces", options, SurfaceOptions, "True, a convention or SurfaceOptions")
+        values = classes.labels.class_values
+        left_out = {c for c, v in enumerate(values) if v == (0,) and not background}
+        left_out.update(classes.exclude)
+        chosen: dict[str, tuple[int, ...]] = {
+            name: (c,) for c, name in enumerate(classes.labels.class_names) if c not in left_out
+        }
+        # A region of one class may have its name, as one of BraTS has.
+        for name, members in classes.groups:
+            chosen[name if chosen.get(name, members) == members else f"{name} (region)"] = members
+        return cls(options, chosen, unit, None if spacing is None else _checked_spacing(spacing))
+
+    def difference(self, other: SurfacePlan) -> str:
+        """Say in what other plans differ; empty if they do not."""
+        mine, theirs = ({**p.to_dict(), **p.options.to_dict()} for p in (self, other))
+        return "; ".join(
+            f"surface {name} is {mine[name]} here and {theirs[name]} there"
+            for name in mine
+            if name != "options" and mine[name] != theirs[name]
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON; :meth:`from_dict` reads them."""
+        return {
+            "options": self.options.to_dict(),
+            "structures": {name: list(members) for name, members in self.structures.items()},
+            "unit": self.unit,
+            "spacing": None if self.spacing is None else list(self.spacing),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> SurfacePlan:
+        """Read what :meth:`to_dict` gave."""
+        structures = {name: tuple(members) for name, members in data["structures"].items()}
+        spacing = None if data["spacing"] is None else _checked_spacing(data["spacing"])
+        options = SurfaceOptions.from_dict(data["options"])
+        return cls(options, structures, str(data["unit"]), spacing)
+
+    def measure(
+        self,
+        classes: ClassOptions,
+        truth: Any,
+        pred: Any,
+        *,
+        mask: Any = None,
+        spacing: Sequence[float] | None = None,
+        pred_is_index: bool = False,
+    ) -> str:
+        """The rows of one case, as text; ``spacing`` is that of its file."""
+        values, ignore = classes.labels.class_values, classes.ignore
+        if classes.pred_labels != classes.labels or pred_is_index or mask is not None:
+            encoding = Encoding.of_classes(classes, pred_is_index=pred_is_index)
+            truth = encoding.truth.codes_of(as_label_array(truth, "truth"))
+            pred = encoding.pred.codes_of(as_label_array(pred, "pred"))
+            values = tuple((c,) for c in range(classes.num_classes))
+            ignore = (classes.num_classes,)
+            if mask is not None:
+                truth = np.where(as_valid_mask(mask, truth.shape), truth, truth.dtype.type(*ignore))
+        structures: dict[int | str, list[int]] = {
+            name: [value for c in members for value in values[c]]
+            for name, members in self.structures.items()
+        }
+        rows = measure_surfaces(
+            truth,
+            pred,
+            structures,
+            ignore=ignore,
+            spacing=self.spacing or spacing,
+            options=self.options,
+        )
+        kept = [{k: v for k, v in row.to_dict().items() if k not in _KNOWN} for row in rows]
+        return json.dumps(kept, allow_nan=False, separators=(",", ":"))
+
+    def rows(self, text: str, case: str) -> list[SurfaceRow]:
+        """The rows of one case.
+
+        Raises
+        ------
+        ValueError
+            If the text is not what :meth:`measure` gave.
+        """
+        try:
+            entries = json.loads(text)
+            return [self._row(*pair, case) for pair in zip(self.structures, entries, strict=True)]
+        except (AttributeError, LookupError, TypeError, RecursionError, ValueError) as error:
+            msg = f"its surfaces are no rows: {type(error).__name__}: {error}"
+            raise ValueError(msg) from error
+
+    def column_names(self, class_names: Sequence[str]) -> list[str]:
+        """Columns of a table with a row for each case; the IoU of classes stands there already."""
+        return [
+            f"{measure}:{name}"
+            for name in self.structures
+            for measure in (*["iou"] * (name not in class_names), *self._measures(name))
+        ]
+
+    def columns(self, block: Columns, class_names: Sequence[str]) -> dict[str, list[float]]:
+        """The columns :meth:`column_names` of some cases."""
+        names = self.column_names(class_names)
+        data: dict[str, list[float]] = {name: [] for name in names}
+        members = list(self.structures.values())
+        for image in block:
+            cells = Cells(image.cells, image.values, image.ignored)
+            counts = CellTally(len(class_names), cells).group_counts(members)
+            overlap = zip(metrics.iou(counts).tolist(), metrics.dice(counts).tolist(), strict=True)
+            rows = self.rows(image.surfaces or "", image.id)
+            for row, (iou, dice) in zip(rows, overlap, strict=True):
+                found = {"iou": iou, "dice": dice, **flat_scores(row.values(self.options))}
+                for measure, value in found.items():
+                    if (name := f"{measure}:{row.label}") in data:
+                        data[name].append(value)
+        return data
+
+    def _measures(self, name: str) -> list[str]:
+        tolerances = self.options.tolerances_of.get(name, self.options.tolerances)
+        return [
+            "dice",
+            "hausdorff",
+            *(f"hausdorff_{percentile:g}" for percentile in self.options.percentiles),
+            "average_surface_distance",
+            *(f"surface_dice_{limit:g}" for limit in tolerances),
+        ]
+
+    def _row(self, label: str, entry: Mapping[str, Any], case: str) -> SurfaceRow:
+        tolerances = self.options.tolerances_of.get(label, self.options.tolerances)
+        return SurfaceRow.from_dict(
+            {**entry, "label": label, "case": case, "tolerances": tolerances}
+        )
+
+
+def _checked_spacing(given: Any) -> tuple[float, ...]:
+    wanted = "two or three positive numbers, the size of a pixel along each axis"
+    spacing = tuple(check_number("spacing", v) for v in read_several("spacing", given, wanted))
+    if len(spacing) not in (2, 3) or not all(0 < v < float("inf") for v in spacing):
+        msg = f"spacing must be {wanted}, got {given}"
+        raise ValueError(msg)
+    return spacing
+
+
+def plans_of(
+    classes: ClassOptions,
+    boundary: BoundaryOptions | None,
+    surfaces: SurfaceOptions | str | None,
+    *,
+    volumes: bool,
+    spacing: Any = None,
+) -> tuple[BoundaryOptions | None, SurfacePlan | None]:
+    """What is measured of volumes, or of images, where this is asked for.
+
+    Of volumes only surfaces are measured. A convention alone takes the tolerances of
+    ``boundary``, in mm of volumes and in pixels, or units of the spacing, of images;
+    ``boundary`` may have nothing else.
+
+    Raises
+    ------
+    ValueError
+        If a tolerance is none of such masks.
+    """
+    tolerances = () if boundary is None else boundary.tolerances
+    if boundary is not None and spacing is None and boundary.spacing != (1.0, 1.0):
+        spacing = boundary.spacing
+    in_mm = any(tolerance.unit == "mm" for tolerance in tolerances)
+    if in_mm and spacing is None and not volumes:
+        msg = "tolerances in mm need the size of a pixel in mm: spacing=(H, W) (--spacing H,W)"
+        raise ValueError(msg)
+    if surfaces is None and volumes:
+        surfaces = "segiou"
+    if isinstance(surfaces, str):
+        if shares := [str(t) for t in tolerances if t.unit == "diagonal"]:
+            msg = (
+                f"tolerance {shares[0]}: surfaces have tolerances of a fixed distance, and no "
+                "share of the diagonal; give pixels, or mm such as '2mm'"
+            )
+            raise ValueError(msg)
+        given = tuple(tolerance.value for tolerance in tolerances)
+        surfaces = SurfaceOptions(given or (1.0,), convention=surfaces)
+    plan = None
+    if surfaces is not None:
+        unit = "mm" if volumes or in_mm else "px" if spacing is None else ""
+        plan = SurfacePlan.of(surfaces, classes, background=not volumes, unit=unit, spacing=spacing)
+    measures = boundary is not None and bool(boundary.widths or boundary.contours)
+    return boundary if measures and not volumes else None, plan

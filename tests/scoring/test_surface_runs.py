@@ -1,0 +1,254 @@
+"""Distances between surfaces of folders of volumes: from the command to tables, files and pages."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import json
+import math
+import os
+import sqlite3
+
+import numpy as np
+import pytest
+
+import segiou
+from segiou.boundary import BoundaryOptions, SurfaceOptions, surface_scores
+from segiou.cli.main import main
+from segiou.runs.database import RunFileError
+
+if os.environ.get("SEGIOU_REQUIRE_EXTRAS") != "1":
+    pytest.importorskip("nibabel")
+nibabel = importlib.import_module("nibabel")
+
+CLASSES = {
+    "classes": [
+        {"name": "background", "values": [0]},
+        {"name": "edema", "values": [2]},
+        {"name": "core", "values": [1]},
+    ],
+    "groups": {"whole": ["edema", "core"]},
+}
+LABELS = segiou.load_labels
+SPACINGS = [(1.0, 1.0, 2.5), (0.5, 0.75, 3.0), (1.5, 1.0, 1.0), (2.0, 0.5, 1.0)]
+
+
+def volume(shift, core=True):
+    values = np.zeros((10, 9, 7), np.uint8)
+    values[2:7, 2:7, 1:5] = 2
+    if core:
+        values[4:7, 3:6, 2:4] = 1
+    return np.roll(values, shift, axis=(0, 1, 2))
+
+
+#: Truth and prediction of each case; the core is missed in one, invented in another.
+CASES = {
+    "a": (volume((0, 0, 0)), volume((1, 0, 0))),
+    "b": (volume((0, 0, 0)), volume((0, 1, 1))),
+    "c": (volume((0, 0, 0)), volume((0, 0, 0), core=False)),
+    "d": (volume((0, 0, 0), core=False), volume((1, 1, 0))),
+}
+
+
+def save(path, values, spacing):
+    path.parent.mkdir(exist_ok=True, parents=True)
+    image = nibabel.Nifti1Image(values, np.diag([*spacing, 1]))
+    image.header.set_xyzt_units("mm")
+    image.to_filename(path)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for (name, sides), spacing in zip(CASES.items(), SPACINGS, strict=True):
+        for side, values in zip(("truth", "pred"), sides, strict=True):
+            save(tmp_path / side / f"{name}.nii.gz", values, spacing)
+    (tmp_path / "set.toml").write_text(segiou.LabelSet.from_dict(CLASSES).to_toml())
+    return tmp_path
+
+
+def scored(folder, **options):
+    settings = {"labels": folder / "set.toml", "surfaces": "medpy"} | options
+    return segiou.score_folder(folder / "truth", folder / "pred", **settings)
+
+
+def expected(convention="medpy", tolerances=(1.0,)):
+    """What surface_scores gives for each case and structure."""
+    found = {}
+    for (name, sides), spacing in zip(CASES.items(), SPACINGS, strict=True):
+        settings = {"spacing": spacing, "convention": convention, "tolerances": tolerances}
+        of_classes = surface_scores(*sides, labels=[1, 2], **settings)
+        whole = surface_scores(*(side > 0 for side in sides), labels=[1], **settings)
+        found[name] = {"edema": of_classes[2], "core": of_classes[1], "whole": whole[1]}
+    return found
+
+
+@pytest.mark.parametrize("convention", ["segiou", "medpy", "monai", "metricsreloaded"])
+def test_each_case_and_structure_is_measured(folder, convention):
+    run = scored(folder, surfaces=SurfaceOptions((1, 2), convention=convention))
+    assert run.surface_plan.unit == "mm"
+    for row in run.surfaces:
+        values = row.values(run.surface_plan.options)
+        wanted = expected(convention, (1, 2))[row.case][row.label]
+        for name in ("hausdorff", "hausdorff_95", "average_surface_distance"):
+            assert values[name] == pytest.approx(wanted[name], nan_ok=True)
+        assert [*values["surface_dice"].values()] == pytest.approx(
+            [*wanted["surface_dice"].values()], nan_ok=True
+        )
+    assert [row.state for row in run.surfaces if row.label == "core"] == [
+        "found",
+        "found",
+        "missed",
+        "invented",
+    ]
+
+
+def test_the_run_file_keeps_every_case(folder):
+    path = folder / "r.sqlite"
+    run = scored(folder)
+    assert scored(folder, run=path).surfaces == run.surfaces
+    opened = segiou.Run.open(path)
+    assert opened.surfaces == run.surfaces
+    assert opened.surface_plan == run.surface_plan
+    assert opened.report().to_dict()["surfaces"] == run.report().to_dict()["surfaces"]
+    # One case changes, and only that one is read again.
+    save(folder / "pred" / "a.nii.gz", CASES["b"][1], SPACINGS[0])
+    again = scored(folder, run=path)
+    assert again.surfaces[:3] != run.surfaces[:3]
+    assert again.surfaces[3:] == run.surfaces[3:]
+    with pytest.raises(ValueError, match="surface convention is segiou here and medpy there"):
+        scored(folder, run=path, surfaces="segiou")
+    with pytest.raises(ValueError, match="surfaces are measured there and not here"):
+        scored(folder, run=path, surfaces=None)
+
+
+def test_parts_are_merged(folder):
+    whole = scored(folder)
+    runs = [scored(folder, shard=(i, 2), run=folder / f"{i}.sqlite") for i in (1, 2)]
+    assert runs[0].merge(runs[1]).surfaces == whole.surfaces
+    paths = [str(folder / f"{i}.sqlite") for i in (1, 2)]
+    assert main(["merge", *paths, "-o", str(folder / "all.sqlite"), "--quiet"]) == 0
+    merged = segiou.Run.open(folder / "all.sqlite")
+    assert merged.surfaces == whole.surfaces
+    assert merged.select(["a", "c"]).surfaces == tuple(
+        row for row in whole.surfaces if row.case in ("a", "c")
+    )
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        ("UPDATE image SET surfaces = '[]' WHERE id = 'b'", "does not match its checksum"),
+        ("UPDATE image SET surfaces = NULL WHERE id = 'b'", "does not match its checksum"),
+        (
+            "UPDATE image SET surfaces = '[]', measured_crc = 3473098023 WHERE id = 'b'",
+            "does not match its checksum|surfaces are no rows",
+        ),
+    ],
+)
+def test_damage_is_found(folder, damage, message):
+    scored(folder, run=folder / "r.sqlite")
+    connection = sqlite3.connect(folder / "r.sqlite")
+    connection.execute(damage)
+    connection.commit()
+    connection.close()
+    with pytest.raises(RunFileError, match=message):
+        _ = segiou.Run.open(folder / "r.sqlite").surfaces
+
+
+def test_the_command_from_table_to_json(folder, capsys):
+    command = ["score", str(folder / "truth"), str(folder / "pred"), "--quiet", "--labels"]
+    command += [str(folder / "set.toml"), "--boundary", "--boundary-tolerance", "1mm,2mm"]
+    command += ["--surface", "medpy", "--per-image", str(folder / "cases.csv")]
+    assert main([*command, "--run", str(folder / "r.sqlite")]) == 0
+    table = capsys.readouterr().out
+    assert "surfaces as medpy measures them, distances in mm" in " ".join(table.split())
+    core = next(line for line in table.splitlines() if line.startswith("core ") and "∞" in line)
+    assert core.split()[1:4] == ["2", "1", "1"]
+    with (folder / "cases.csv").open(newline="") as file:
+        rows = {row["id"]: row for row in csv.DictReader(file)}
+    wanted = expected(tolerances=(1, 2))
+    for case, structures in wanted.items():
+        for name, scores in structures.items():
+            value = float(rows[case][f"hausdorff_95:{name}"])
+            assert value == pytest.approx(scores["hausdorff_95"])
+            dice = float(rows[case][f"surface_dice_2:{name}"])
+            assert dice == pytest.approx(scores["surface_dice"][2])
+    truth, pred = (side > 0 for side in CASES["a"])
+    overlap = (truth & pred).sum() / (truth | pred).sum()
+    assert float(rows["a"]["iou:whole"]) == overlap
+    assert float(rows["a"]["dice:whole"]) == 2 * (truth & pred).sum() / (truth.sum() + pred.sum())
+
+    assert main(["report", str(folder / "r.sqlite"), "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["surface_plan"]["unit"] == "mm"
+    core = next(row for row in found["surfaces"] if row["label"] == "core")
+    assert (core["found"], core["missed"], core["invented"], core["cases"]) == (2, 1, 1, 4)
+    both = [wanted[case]["core"]["hausdorff_95"] for case in "ab"]
+    assert core["hausdorff_95"]["mean_of_found"] == pytest.approx(np.mean(both))
+    # Neither a mean nor a median over all cases is finite: two of four are infinitely far.
+    assert core["hausdorff_95"]["mean"] is core["hausdorff_95"]["median"] is None
+    assert len(found["surface_cases"]) == 12
+    assert found["boundary"] is None
+
+    for format in ("markdown", "html", "csv"):
+        assert main(["report", str(folder / "r.sqlite"), "--format", format]) == 0
+    assert "surfaces as medpy" in capsys.readouterr().out
+
+
+def test_boundary_alone_measures_the_surfaces_of_volumes(folder):
+    run = scored(folder, surfaces=None, boundary=True)
+    assert run.boundary_options is None
+    options = run.surface_plan.options
+    assert (options.convention, options.tolerances) == ("segiou", (1.0, 2.0, 4.0))
+    with pytest.raises(ValueError, match="2%: surfaces have tolerances of a fixed distance"):
+        scored(folder, boundary=BoundaryOptions(tolerances="2%"))
+
+
+def test_what_missed_ones_count_is_data(folder):
+    options = SurfaceOptions(empty={"hausdorff": (math.nan, "diagonal", 100.0)})
+    run = scored(folder, surfaces=options, run=folder / "r.sqlite")
+    rows = {row["id"]: row for row in segiou.Run.open(run.path).rows()}
+    assert rows["c"]["hausdorff:core"] == 100
+    size = np.multiply(CASES["d"][0].shape, SPACINGS[3])
+    assert rows["d"]["hausdorff:core"] == pytest.approx(np.sqrt((size**2).sum()))
+    assert rows["d"]["hausdorff_95:core"] == math.inf
+
+
+def test_other_values_in_predictions_and_ignored_voxels(folder):
+    given = {"name": "other", **CLASSES}
+    given["classes"] = [{**c, "values": [c["values"][0] + 10]} for c in CLASSES["classes"]]
+    (folder / "other.toml").write_text(segiou.LabelSet.from_dict(given).to_toml())
+    plain = scored(folder)
+    for name, (_, pred) in CASES.items():
+        spacing = SPACINGS["abcd".index(name)]
+        save(folder / "pred" / f"{name}.nii.gz", pred + 10, spacing)
+    assert scored(folder, pred_labels=folder / "other.toml").surfaces == plain.surfaces
+
+
+def test_images_are_measured_in_pixels_or_with_a_spacing():
+    truth, pred = CASES["a"][0][:, :, 3], CASES["a"][1][:, :, 3]
+    labels = segiou.LabelSet.from_dict(CLASSES)
+    run = segiou.score([truth], [pred], labels=labels, surfaces="medpy")
+    assert (run.surface_plan.unit, [*run.surface_plan.structures]) == (
+        "px",
+        ["background", "edema", "core", "whole"],
+    )
+    wide = segiou.score([truth], [pred], labels=labels, surfaces="medpy", spacing=(2, 2))
+    near, far = (r.surfaces[1].hausdorff for r in (run, wide))
+    assert (near, far) == (1.0, 2.0)
+
+
+def test_millimetres_of_images_need_a_spacing(tmp_path, capsys):
+    Image = pytest.importorskip("PIL.Image")
+    for side, values in zip(("truth", "pred"), CASES["a"], strict=True):
+        (tmp_path / side).mkdir()
+        Image.fromarray(values[:, :, 3]).save(tmp_path / side / "a.png")
+    command = ["score", str(tmp_path / "truth"), str(tmp_path / "pred"), "--labels", "3"]
+    command += ["--surface", "segiou", "--boundary-tolerance", "1mm", "--format", "json"]
+    assert main(command) == 2
+    assert "tolerances in mm need the size of a pixel in mm" in capsys.readouterr().err
+    assert main([*command, "--spacing", "0.5,0.5"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["surface_plan"]["spacing"] == [0.5, 0.5]
+    assert found["surfaces"][1]["hausdorff"]["mean"] == 0.5
+    assert found["boundary"] is None
