@@ -3,7 +3,11 @@ from segiou.report.comparison_page import (
     render_comparison as render_comparison,
     write_comparison_html as write_comparison_html,
 )
-from segiou.report.explorer import explorer_page as explorer_page
+from segiou.report.explorer import (
+    Explorer as Explorer,
+    explore as explore,
+    explorer_page as explorer_page,
+)
 from segiou.report.pictures import ImageMatch as ImageMatch, match_images as match_images
 from segiou.report.report import (
     ClassRow as ClassRow,

@@ -1,10 +1,28 @@
-"""Assemble the explorer: one HTML page with its styles and its script inside."""
+"""The explorer: one HTML page with its styles, its script and its masks inside."""
 
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from html import escape
 from importlib import resources
+from pathlib import Path
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou._support.arguments import check_integer, check_path
+from segiou._support.files import write_whole
 from segiou._support.html import content_policy, script_of
+from segiou.counting.arrays import as_label_array
+from segiou.counting.encoding import Encoding
+from segiou.labels.class_options import ClassOptions, Labels
+from segiou.labels.label_set import LabelClass, LabelSet
+from segiou.masks.read import read_mask
+from segiou.report.page import class_colors, hex_color
 
-STYLES = ("theme.css", "layout.css", "parts.css")
+STYLES = ("theme.css", "layout.css", "parts.css", "brush.css")
 
 # The order matters: each file uses names that those before it declare.
 SCRIPTS = (
@@ -16,19 +34,163 @@ SCRIPTS = (
     "readout.js",
     "shrink.js",
     "challenges.js",
+    "masks.js",
+    "rarer.js",
+    "brush.js",
     "theme.js",
     "main.js",
 )
+#: Pixels of a mask that a browser still paints smoothly.
+_MOST_PIXELS = 4_000_000
+#: Values that are taken for classes where no labels are given.
+_MOST_VALUES = 40
 
 
-def explorer_page() -> str:
+class Explorer:
+    """An explorer that a notebook shows inline, and that can be saved as one file."""
+
+    def __init__(self, page: str, height: int) -> None:
+        self._page = page
+        self._height = height
+
+    def to_html(self) -> str:
+        """Give the page: one file that needs no network."""
+        return self._page
+
+    def save(self, path: str | Path) -> Path:
+        """Write the page to a file; open that in a browser."""
+        check_path("path", path)
+        return write_whole(Path(path).expanduser(), self._page)
+
+    def __repr__(self) -> str:
+        return "<Explorer: a notebook shows it, and save(path) writes it as a page>"
+
+    def _repr_html_(self) -> str:
+        # In a frame of its own, so that neither its styles nor its keys reach the notebook.
+        return (
+            f'<iframe srcdoc="{escape(self._page)}" title="segiou explorer" '
+            f'style="width:100%;height:{self._height}px;border:1px solid rgba(128,128,128,.35)">'
+            "</iframe>"
+        )
+
+
+def explore(
+    truth: Any = None,
+    pred: Any = None,
+    *,
+    labels: Labels | None = None,
+    ignore: int | str | Iterable[int | str] = (),
+    exclude: int | str | Iterable[int | str] = (),
+    height: int = 900,
+) -> Explorer:
+    """Explore how scores move: drag rectangles, or paint a truth and a prediction.
+
+    A notebook shows the explorer inline. It is one page that needs no network,
+    and nothing that is painted leaves it.
+
+    Parameters
+    ----------
+    truth, pred : array_like of int, shape (H, W), or path, optional
+        A pair of masks to paint on, at most 4 million pixels. Without them the
+        explorer has a drawn street.
+    labels : int, sequence of str, LabelSet, name of a preset or path, optional
+        The classes, as for :class:`segiou.ConfusionMatrix`. Without them every
+        value of the masks is a class, 40 at most.
+    ignore, exclude
+        As for :class:`segiou.ConfusionMatrix`. Ignored pixels cannot be painted.
+    height : int
+        Of the frame in a notebook, in CSS pixels.
+
+    Returns
+    -------
+    Explorer
+
+    Raises
+    ------
+    TypeError
+        If a mask does not hold integers, or only one of the two is given.
+    ValueError
+        If the masks differ in shape, are no images, are too large, or have values
+        that are no class.
+
+    Examples
+    --------
+    >>> explorer = explore([[0, 0, 1, 1]], [[0, 1, 1, 1]], labels=["road", "car"])
+    >>> explorer.to_html()[:15]
+    '<!doctype html>'
+    """
+    check_integer("height", height, 200)
+    if truth is None and pred is None:
+        return Explorer(explorer_page(), height)
+    if truth is None or pred is None:
+        msg = "explore takes a truth and a prediction, or neither of them"
+        raise TypeError(msg)
+    truth, pred = _mask("truth", truth), _mask("pred", pred)
+    if truth.size > _MOST_PIXELS:
+        msg = f"masks of {truth.size} pixels are too large to paint; crop them to {_MOST_PIXELS}"
+        raise ValueError(msg)
+    if labels is None:
+        labels = _values(truth, pred, ignore)
+    options = ClassOptions.of(labels, ignore=ignore, exclude=exclude, unassigned="count")
+    return Explorer(explorer_page(_encoded(truth, pred, options)), height)
+
+
+def _mask(name: str, given: Any) -> NDArray[Any]:
+    labels = read_mask(given) if isinstance(given, (str, Path)) else given
+    found = as_label_array(labels, name)
+    if found.ndim != 2 or not found.size:
+        msg = f"{name} must be an image of labels, shape (H, W), got shape {found.shape}"
+        raise ValueError(msg)
+    return found
+
+
+def _values(truth: NDArray[Any], pred: NDArray[Any], ignore: Any) -> LabelSet:
+    """A label set of the values that occur and are not ignored."""
+    ignored = set(ignore) if isinstance(ignore, Iterable) else {ignore}
+    found = sorted({*np.unique(truth).tolist(), *np.unique(pred).tolist()} - ignored)
+    if not 0 < len(found) <= _MOST_VALUES:
+        msg = f"the masks have {len(found)} values; say which are classes: labels=..."
+        raise ValueError(msg)
+    return LabelSet("values", tuple(LabelClass(str(int(v)), (int(v),)) for v in found))
+
+
+def _encoded(truth: NDArray[Any], pred: NDArray[Any], options: ClassOptions) -> dict[str, Any]:
+    encoding = Encoding.of_classes(options)
+    encoding.count(truth, pred)  # refuses shapes that differ and values that are no class
+    colors = class_colors(options.labels)
+    return {
+        "names": options.labels.class_names,
+        "colors": [hex_color(color) for color in colors[: options.num_classes]],
+        "include": options.include.tolist(),
+        "size": truth.shape[::-1],
+        "truth": _runs(encoding.truth.codes_of(truth)),
+        "pred": _runs(encoding.pred.codes_of(pred)),
+    }
+
+
+def _runs(codes: NDArray[np.uint16]) -> list[int]:
+    """Runs of equal codes, row after row: each a code and its length."""
+    flat = codes.ravel()
+    starts = np.concatenate([[0], np.flatnonzero(np.diff(flat)) + 1])
+    lengths = np.diff([*starts, flat.size])
+    found: list[int] = np.stack([flat[starts], lengths], axis=1).ravel().tolist()
+    return found
+
+
+def explorer_page(masks: dict[str, Any] | None = None) -> str:
     """Give the explorer as one self-contained HTML page.
 
-    The page draws a truth and a predicted rectangle on a grid of pixels, to be dragged and
-    resized by mouse, touch or keyboard, and shows TP, FP, FN, TN, IoU, Dice, pixel accuracy,
-    precision, recall and generalised IoU of the two as they move. It asks for nothing outside
-    itself: its content security policy allows only the style sheet and the script within it,
-    each named by its SHA-256.
+    The page has two views. One draws a truth and a predicted rectangle on a grid of pixels, to be
+    dragged and resized by mouse, touch or keyboard, and shows TP, FP, FN, TN, IoU, Dice, pixel
+    accuracy, precision, recall and generalised IoU of the two as they move. In the other a truth
+    and a prediction of several classes are painted with a brush. It asks for nothing outside
+    itself: its content security policy allows only the style sheet and the script within it, each
+    named by its SHA-256.
+
+    Parameters
+    ----------
+    masks : dict, optional
+        What :func:`segiou.explore` makes of a pair of masks; a drawn street by default.
 
     Returns
     -------
@@ -37,10 +199,10 @@ def explorer_page() -> str:
 
     Notes
     -----
-    The state of the page is in its fragment, so that a link can carry an example:
+    The state of the rectangles is in the fragment, so that a link can carry an example:
     ``#t=6,4,15,10&p=9,6,15,9&size=32x18`` is a truth of 15 × 10 pixels whose top left pixel is
     in column 6 and row 4 (counted from 0), a prediction likewise, and a frame 32 pixels wide
-    and 18 high.
+    and 18 high. ``#brush`` is the view with the brush.
 
     Examples
     --------
@@ -51,10 +213,15 @@ def explorer_page() -> str:
     """
     style = "\n".join(_read(name) for name in STYLES)
     script = script_of(_read("script", name) for name in SCRIPTS)
-    policy = content_policy(style, script)
+    data = ""
+    if masks is not None:
+        # No "<" within, which could end the element.
+        text = json.dumps(masks, separators=(",", ":")).replace("<", "\\u003c")
+        data = f'<script type="application/json" id="masks">{text}</script>'
+    parts = {"policy": content_policy(style, script), "style": style, "script": script}
     page = _read("page.html")
-    for mark, text in (("{{policy}}", policy), ("{{style}}", style), ("{{script}}", script)):
-        page = page.replace(mark, text)
+    for name, text in {**parts, "masks": data}.items():
+        page = page.replace(f"{{{{{name}}}}}", text)
     return page
 
 

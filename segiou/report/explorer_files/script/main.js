@@ -65,6 +65,10 @@ shrink.build();
 challenges.build();
 tools.build();
 gestures.build();
+masks.build();
+rarer.build();
+rarer.start();
+brush.build();
 store.listeners.push(
   () => stage.draw(),
   (settled) => readout.draw(settled),
@@ -79,4 +83,11 @@ addEventListener("hashchange", () => {
 });
 // Not settled: what a link shows is not yet what the reader did.
 store.notify(false);
-window.segiou = Object.freeze({ state: publicState });
+views.build();
+window.segiou = Object.freeze({
+  state: publicState,
+  painted: () => ({
+    truth: Array.from(masks.truth), pred: Array.from(masks.pred), size: [masks.width, masks.height],
+    scores: masks.scores(), rarer: rarer.shown,
+  }),
+});

@@ -1,0 +1,126 @@
+// "Make one class rarer": the same model on a truth in which a class has another share.
+
+const LINES = [
+  { key: "accuracy", name: "pixel accuracy", class: "accuracy" },
+  { key: "iou", name: "IoU of the class", class: "iou" },
+  { key: "mean", name: "mean IoU", class: "nothing" },
+];
+// Steps of the slider; the last is a ten-thousandth of the share.
+const DECADES = 4;
+// As PLOT, with room for "100 %".
+const SHARES = { ...PLOT, left: 46 };
+
+const rarer = {
+  build() {
+    this.svg = byId("rarer-chart");
+    this.slider = byId("rarer-share");
+    this.axes = svgNode("g", { "aria-hidden": "true" }, this.svg);
+    this.cursor = svgNode("line", { class: "cursor" }, this.svg);
+    this.paths = LINES.map((line) => svgNode("path", { class: `curve ${line.class}` }, this.svg));
+    this.values = LINES.map((line) => {
+      const item = htmlNode("span", {}, "", byId("rarer-key"));
+      const sample = svgNode("svg", { "aria-hidden": "true", viewBox: "0 0 30 14" }, item);
+      svgNode("path", { class: `curve ${line.class}`, d: "M1 7H29" }, sample);
+      item.append(line.name);
+      return htmlNode("b", { id: `rarer-${line.key}` }, "", item);
+    });
+    this.select = byId("rarer-class");
+    masks.names.forEach((name, c) => htmlNode("option", { value: c }, name, this.select));
+    this.select.addEventListener("change", () => this.draw());
+    this.slider.addEventListener("input", () => this.draw());
+    new ResizeObserver(() => this.draw()).observe(this.svg);
+  },
+
+  start() {
+    // The rarest class of which something is found: the IoU of another is 0 at any share.
+    const { share, recall } = masks.scores();
+    const found = share.map((s, c) => [s, c]).filter(([, c]) => recall[c] > 0).sort((a, b) => a[0] - b[0])[0];
+    this.select.value = found ? found[1] : 0;
+  },
+
+  at(index, share) {
+    const scores = masks.scores(masks.rows(index, share));
+    return { share, accuracy: scores.accuracy, iou: scores.iou[index], mean: scores.meanIou.value };
+  },
+
+  draw() {
+    const index = Number(this.select.value);
+    const now = masks.scores().share[index];
+    const possible = now > 0 && now < 1;
+    byId("rarer-remark").textContent = "";
+    this.slider.disabled = !possible;
+    if (!possible) {
+      for (const value of this.values) value.textContent = "";
+      for (const path of this.paths) path.setAttribute("d", "");
+      byId("rarer-remark").textContent = `The truth has ${now > 0 ? "nothing but" : "no pixel of"} ${masks.names[index]}: paint some.`;
+      return;
+    }
+    const share = (step) => now * 10 ** (-DECADES * (1 - step / 100));
+    const shown = this.at(index, share(Number(this.slider.value)));
+    this.shown = shown;
+    this.drawChart(Array.from({ length: 51 }, (_, i) => this.at(index, share(2 * i))));
+    LINES.forEach((line, k) => (this.values[k].textContent = percentText(shown[line.key])));
+    const name = masks.names[index];
+    byId("rarer-text").textContent = `${name} is ${percentText(shown.share)} of the truth`;
+    this.slider.setAttribute("aria-valuetext", `${percentText(shown.share)} of the truth, IoU ${percentText(shown.iou)}`);
+    const there = this.at(index, now);
+    byId("rarer-remark").textContent = shown.share === now
+      ? `Move the slider: the model stays the same, ${name} becomes rare.`
+      : `The model does the same to every pixel of ${name} as before. Its IoU goes from ${percentText(there.iou)} to ` +
+        `${percentText(shown.iou)}, because false positives weigh more; pixel accuracy from ` +
+        `${percentText(there.accuracy)} to ${percentText(shown.accuracy)}.`;
+  },
+
+  drawChart(samples) {
+    const width = this.svg.clientWidth || 320;
+    this.svg.setAttribute("viewBox", `0 0 ${width} ${SHARES.height}`);
+    this.svg.style.height = `${SHARES.height}px`;
+    const x = (step) => SHARES.left + (step / 100) * (width - SHARES.left - SHARES.right);
+    const y = (value) => SHARES.top + (1 - value) * (SHARES.height - SHARES.top - SHARES.bottom);
+    this.axes.replaceChildren();
+    for (const value of [0, 0.25, 0.5, 0.75, 1]) {
+      const side = value === 0 ? "axis base" : "axis";
+      svgNode("line", { class: side, x1: x(0), x2: x(100), y1: y(value), y2: y(value) }, this.axes);
+      if (value % 0.5) continue;
+      const text = svgNode("text", { class: "axis-text", x: x(0) - 5, y: y(value) + 4, "text-anchor": "end" }, this.axes);
+      text.textContent = `${100 * value} %`;
+    }
+    LINES.forEach((line, k) => {
+      const corners = samples.map((sample, i) => `${x(2 * i).toFixed(1)} ${y(sample[line.key]).toFixed(1)}`);
+      this.paths[k].setAttribute("d", `M${corners.join("L")}`);
+    });
+    const at = x(Number(this.slider.value));
+    for (const [name, value] of [["x1", at], ["x2", at], ["y1", y(1)], ["y2", y(0)]]) this.cursor.setAttribute(name, value);
+  },
+};
+
+const views = {
+  build() {
+    this.buttons = { rectangles: byId("to-rectangles"), brush: byId("to-brush") };
+    for (const [view, button] of Object.entries(this.buttons)) {
+      button.addEventListener("click", () => {
+        this.show(view);
+        try {
+          history.replaceState(null, "", view === "brush" ? "#brush" : toFragment(store.state));
+        } catch {
+          // A page without an address of its own.
+        }
+      });
+    }
+    addEventListener("hashchange", () => this.follow());
+    this.follow();
+  },
+
+  follow() {
+    this.show(location.hash === "#brush" || (masks.given && !location.hash) ? "brush" : "rectangles");
+  },
+
+  show(view) {
+    for (const [name, button] of Object.entries(this.buttons)) {
+      byId(`view-${name}`).hidden = name !== view;
+      button.setAttribute("aria-pressed", String(name === view));
+    }
+    if (view === "brush") brush.draw();
+    else store.notify(false);
+  },
+};
