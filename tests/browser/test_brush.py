@@ -45,9 +45,8 @@ def at(page, which, x, y):
     canvas = page.locator(f"#paint-{which}")
     canvas.scroll_into_view_if_needed()
     box, (width, _) = canvas.bounding_box(), painted(page)["size"]
-    return box["x"] + (x + 0.5) * box["width"] / width, box["y"] + (y + 0.5) * box[
-        "height"
-    ] / height
+    cell = box["width"] / width
+    return box["x"] + (x + 0.5) * cell, box["y"] + (y + 0.5) * cell
 
 
 @pytest.fixture

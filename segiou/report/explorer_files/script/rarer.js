@@ -32,10 +32,10 @@ const rarer = {
   },
 
   start() {
-    // The rarest class of which something is found: the IoU of another is 0 at any share.
-    const { share, recall } = masks.scores();
-    const found = share.map((s, c) => [s, c]).filter(([, c]) => recall[c] > 0).sort((a, b) => a[0] - b[0])[0];
-    this.select.value = found ? found[1] : 0;
+    // The rarest class that is found and has false positives: the IoU of others stays as it is.
+    const { share, recall, iou } = masks.scores();
+    const falling = share.map((s, c) => [s, c]).filter(([, c]) => iou[c] > 0 && iou[c] < recall[c]);
+    this.select.value = falling.length ? falling.sort((a, b) => a[0] - b[0])[0][1] : 0;
   },
 
   at(index, share) {
@@ -67,8 +67,8 @@ const rarer = {
     byId("rarer-remark").textContent = shown.share === now
       ? `Move the slider: the model stays the same, ${name} becomes rare.`
       : `The model does the same to every pixel of ${name} as before. Its IoU goes from ${percentText(there.iou)} to ` +
-        `${percentText(shown.iou)}, because false positives weigh more; pixel accuracy from ` +
-        `${percentText(there.accuracy)} to ${percentText(shown.accuracy)}.`;
+        `${percentText(shown.iou)}${shown.iou < there.iou ? ", because false positives weigh more" : ""}; pixel ` +
+        `accuracy goes from ${percentText(there.accuracy)} to ${percentText(shown.accuracy)}.`;
   },
 
   drawChart(samples) {
