@@ -211,13 +211,14 @@ class FileMask(ABC):
         """A window."""
 
     def _bytes(self, offset: int, count: int) -> bytes:
-        data = bytearray()
-        while len(data) < count:
-            part = os.pread(self._file, count - len(data), offset + len(data))
-            if not part:
+        parts: list[bytes] = []
+        found = 0
+        while found < count:
+            parts.append(os.pread(self._file, count - found, offset + found))
+            if not parts[-1]:
                 raise MaskError(self.path, f"is cut off: it should reach byte {offset + count}")
-            data += part
-        return bytes(data)
+            found += len(parts[-1])
+        return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def _window(
         self, index: tuple[slice, ...], shape: tuple[int, ...], offset: int

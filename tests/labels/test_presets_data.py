@@ -14,6 +14,7 @@ COUNTS = {
     "ade20k-index": 150,
     "binary": 2,
     "brats": 4,
+    "brats2023": 4,
     "camvid": 11,
     "camvid-32": 31,
     "cityscapes": 19,
@@ -29,6 +30,8 @@ COUNTS = {
     "pascal-context": 59,
     "pascal-context-official": 59,
     "scannet20": 20,
+    "totalsegmentator": 118,
+    "totalsegmentator-mr": 51,
     "voc2012": 21,
 }
 
@@ -37,6 +40,7 @@ IGNORED = {
     "ade20k-index": [255],
     "binary": [],
     "brats": [],
+    "brats2023": [],
     "camvid": [11],
     "camvid-32": [30],
     "cityscapes": [-1, 0, 1, 2, 3, 4, 5, 6, 9, 10, 14, 15, 16, 18, 29, 30],
@@ -52,6 +56,8 @@ IGNORED = {
     "pascal-context": [0],
     "pascal-context-official": [0],
     "scannet20": [0, 13, 15, *range(17, 24), 25, 26, 27, *range(29, 33), 35, 37, 38, 40],
+    "totalsegmentator": [],
+    "totalsegmentator-mr": [],
     "voc2012": [255],
 }
 
@@ -67,6 +73,7 @@ VALUES: dict[str, dict[str, list[int]]] = {
     "ade20k-index": {"wall": [0], "person": [12], "bed": [7], "bicycle": [127], "flag": [149]},
     "binary": {"background": [0], "foreground": [1, 255]},
     "brats": {"background": [0], "peritumoral edema": [2], "enhancing tumor": [4]},
+    "brats2023": {"background": [0], "peritumoral edema": [2], "enhancing tumor": [3]},
     "camvid": {"sky": [0], "road": [3], "sign": [6], "car": [8], "bicyclist": [10]},
     "camvid-32": {"Animal": [0], "Car": [5], "Road": [17], "Sky": [21], "Wall": [31]},
     "cityscapes": {"road": [7], "pole": [17], "sky": [23], "bus": [28], "bicycle": [33]},
@@ -112,6 +119,18 @@ VALUES: dict[str, dict[str, list[int]]] = {
         "wood": [59],
     },
     "scannet20": {"wall": [1], "desk": [14], "curtain": [16], "toilet": [33], "bathtub": [36]},
+    "totalsegmentator": {
+        "spleen": [1],
+        "kidney_cyst_right": [24],
+        "vertebrae_S1": [26],
+        "vertebrae_C1": [50],
+        "aorta": [52],
+        "skull": [91],
+        "rib_left_1": [92],
+        "rib_right_12": [115],
+        "costal_cartilages": [117],
+    },
+    "totalsegmentator-mr": {"spleen": [1], "lung_left": [10], "aorta": [23], "brain": [50]},
     "voc2012": {"background": [0], "aeroplane": [1], "person": [15], "tvmonitor": [20]},
 }
 

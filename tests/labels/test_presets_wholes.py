@@ -27,6 +27,18 @@ def members_of(name: str) -> list[str]:
     return sorted(chain.from_iterable(groups_of(name).values()))
 
 
+def test_the_regions_of_brats_are_the_same_in_both_encodings() -> None:
+    assert groups_of("brats") == groups_of("brats2023")
+    assert (values_of("brats"), values_of("brats2023")) == ([0, 1, 2, 4], [0, 1, 2, 3])
+
+
+def test_structures_of_totalsegmentator_are_numbered_without_gaps() -> None:
+    for name in ("totalsegmentator", "totalsegmentator-mr"):
+        assert values_of(name) == list(range(len(values_of(name))))
+    ribs = [name for name in names_of("totalsegmentator") if name.startswith("rib_")]
+    assert ribs == [f"rib_{side}_{n}" for side in ("left", "right") for n in range(1, 13)]
+
+
 def test_camvid_classes_in_order() -> None:
     order = "sky building pole road pavement tree sign fence car pedestrian bicyclist"
     assert names_of("camvid") == order.split()
