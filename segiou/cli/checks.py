@@ -201,6 +201,9 @@ def _input_files(parsed: argparse.Namespace) -> Iterator[Path]:
 
 def _check_file(option: str, text: str) -> None:
     path = Path(text).expanduser()
+    if option == "--html" and text.endswith("/"):
+        _check_output_folder(f"{option} {text}", path)
+        return
     if path.is_dir():
         msg = f"{option} {text}: is a folder; name a file to write"
         raise ValueError(msg)
@@ -227,9 +230,12 @@ def _check_plots(text: str) -> None:
     if find_spec("matplotlib") is None:
         msg = "--plots needs matplotlib: pip install 'segiou[plot]'"
         raise ImportError(msg)
-    folder = Path(text).expanduser()
+    _check_output_folder(f"--plots {text}", Path(text).expanduser())
+
+
+def _check_output_folder(what: str, folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
-        msg = f"--plots {text}: is a file; name a folder"
+        msg = f"{what}: is a file; name a folder"
         raise ValueError(msg)
     existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
-    _check_folder(f"--plots {text}", existing)
+    _check_folder(what, existing)

@@ -148,10 +148,12 @@ report: score report
       precision:CLASS, recall:CLASS (repeat the option for more)
   --junit FILE  write the outcome of every threshold as JUnit XML, for continuous integration
 page: score compare report
-  --html FILE  write an HTML page with scores and images
+  --html FILE  write an HTML page with scores and images; DIR/ (with the slash) writes
+      DIR/index.html and beside it the pictures of all images, for thousands
   --images DIR  folder of the images that the masks belong to, found by the masks' names, for the
       page
-  --examples NUMBER  show at most this many images in the page [default: 24]
+  --examples NUMBER  hold the pictures of at most this many images in a page that is one file
+      [default: 100]
   --plots DIR  write figures to this folder, as PNG, SVG and PDF
 intervals: score report
   --intervals  add bootstrap intervals over images, over groups with --group-by, or over blocks of

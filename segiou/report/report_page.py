@@ -190,7 +190,7 @@ def write_page(path: str | Path, render: Callable[..., str]) -> Path:
     folder = Path(path).expanduser()
     if not str(path).endswith(("/", os.sep)) and not folder.is_dir():
         return write_whole(path, render(folder=None))
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     return write_whole(folder / "index.html", render(folder=folder))
 
 

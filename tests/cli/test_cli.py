@@ -662,6 +662,16 @@ def test_numbers_out_of_reason_are_refused_at_once(inside, option, tmp_path):
     assert "at most 65536" in done.stderr or "is not a number of at least 0" in done.stderr
 
 
+def test_a_slash_asks_for_a_folder_with_all_pictures(inside, tmp_path):
+    assert inside(*SCORE, "--html", f"{tmp_path}/new/page/").returncode == 0
+    assert (tmp_path / "new" / "page" / "index.html").is_file()
+    assert len(list((tmp_path / "new" / "page" / "pictures").iterdir())) == 6
+    (tmp_path / "file").touch()
+    done = inside(*SCORE, "--html", f"{tmp_path}/file/")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"--html {tmp_path}/file/: is a file; name a folder" in done.stderr
+
+
 def test_images_that_are_not_found_are_said(tmp_path):
     (tmp_path / "images").mkdir()
     Image.new("RGB", (8, 8)).save(tmp_path / "images" / "elsewhere.png")
