@@ -22,6 +22,8 @@ _STEPS = 20
 _CANDIDATES = 1000
 #: Numbers that are computed with at once.
 _AT_ONCE = 1 << 22
+#: A class in so few of at least so many images is a problem of the labels.
+_FEW_IMAGES, _MANY_IMAGES = 2, 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +32,12 @@ class NextStep:
 
     Attributes
     ----------
-    kind : {"confusion", "missed_class", "false_class"}
+    kind : {"confusion", "missed_class", "false_class", "swapped_classes", "few_images"}
         Pixels of ``truth`` predicted as ``pred`` (None: as no class); all pixels
         of a class that is never predicted; all pixels predicted as a class that
-        is nowhere in the truth.
+        is nowhere in the truth; pixels of two classes predicted as each other,
+        more than are correct; all missed pixels of a class that is in one or two
+        of ten images or more.
     truth, pred : str or None
     gain : float
         Exact difference of mean IoU, as a fraction.
@@ -45,7 +49,7 @@ class NextStep:
         hold half of them, ten at most. Empty where no images are known.
     """
 
-    kind: Literal["confusion", "missed_class", "false_class"]
+    kind: Literal["confusion", "missed_class", "false_class", "swapped_classes", "few_images"]
     truth: str | None
     pred: str | None
     gain: float
@@ -67,6 +71,16 @@ class NextStep:
                 f"{called(str(self.pred))} is predicted on {plural(self.pixels, 'pixel')} and "
                 f"nowhere in the truth; to correct that is {worth}"
             )
+        elif self.kind == "swapped_classes":
+            said = (
+                f"{called(str(self.truth))} and {called(str(self.pred))} are predicted as each "
+                f"other: check whether their labels are swapped; to correct that is {worth}"
+            )
+        elif self.kind == "few_images":
+            said = (
+                f"{called(str(self.truth))} is in one or two images only: check their truth, or "
+                f"add images; to find all of it is {worth}"
+            )
         else:
             answer = "no class" if self.pred is None else called(self.pred)
             said = (
@@ -79,7 +93,11 @@ class NextStep:
 
 
 def next_steps(
-    tally: Tally, class_names: Sequence[str], protocol: Protocol, include: NDArray[np.bool_]
+    tally: Tally,
+    class_names: Sequence[str],
+    protocol: Protocol,
+    include: NDArray[np.bool_],
+    per_image: Counts | None = None,
 ) -> tuple[NextStep, ...]:
     """The errors that cost most mean IoU, the largest gain first.
 
@@ -93,6 +111,8 @@ def next_steps(
         not tell, is replaced by ``"segiou"``.
     include : ndarray of bool, shape (C,)
         Classes that take part in the mean.
+    per_image : Counts of shape (N, C), optional
+        Counts of each image, which tell what classes are in few of them.
 
     Returns
     -------
@@ -121,8 +141,23 @@ def next_steps(
         gain, pixels = moves.gain_of_column(c), int(counts.fp[c])
         share = pixels / int(tally.valid)
         steps.append(NextStep("false_class", None, names[c], gain, pixels, share))
+    for a, b, pixels, gain in moves.swapped():
+        share = pixels / int(counts.truth[a] + counts.truth[b])
+        steps.append(NextStep("swapped_classes", names[a], names[b], gain, pixels, share))
+    for c in _in_few_images(per_image):
+        gain, pixels = moves.gain_of_row(c), int(counts.fn[c])
+        share = pixels / int(counts.truth[c])
+        steps.append(NextStep("few_images", names[c], None, gain, pixels, share))
     useful = [step for step in steps if step.gain > 0]
     return tuple(sorted(useful, key=lambda step: -step.gain)[:_STEPS])
+
+
+def _in_few_images(per_image: Counts | None) -> list[int]:
+    if per_image is None or len(per_image.tp) < _MANY_IMAGES:
+        return []
+    images = (per_image.truth > 0).sum(0)
+    few: list[int] = np.flatnonzero((images > 0) & (images <= _FEW_IMAGES)).tolist()
+    return few
 
 
 class _Moves:
@@ -178,6 +213,20 @@ class _Moves:
         found[0, truth[wrong]] = pixels[wrong]
         lost[0, c] = found.sum()
         return float(self._means(found, lost)[0] - self._mean)
+
+    def swapped(self) -> list[tuple[int, int, int, float]]:
+        """Pairs of classes that are predicted as each other, with their pixels and the gain."""
+        truth, pred, pixels = self._cells
+        most = (truth != pred) & (pred < len(self._include)) & (pixels > self._counts.tp[truth])
+        wrong = {(t, p): n for t, p, n in self._cells[:, most].T.tolist()}
+        pairs = []
+        for (a, b), n in wrong.items():
+            back = wrong.get((b, a), 0)
+            if a < b and back:
+                found, lost = self._shifts(1), self._shifts(1)
+                found[0, [a, b]], lost[0, [b, a]] = (n, back), (n, back)
+                pairs.append((a, b, n + back, float(self._means(found, lost)[0] - self._mean)))
+        return pairs
 
     def _shifts(self, rows: int) -> Ints:
         return np.zeros((rows, len(self._include)), np.int64)

@@ -6,7 +6,7 @@ import colorsys
 import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -252,6 +252,8 @@ def images_link(**state: str | None) -> str:
 
 
 def _step_link(step: NextStep) -> str:
+    if step.kind in ("few_images", "swapped_classes"):
+        return images_link(c=step.truth)
     pred = "no class" if step.kind == "confusion" and step.pred is None else step.pred
     return images_link(t=step.truth, p=pred)
 
@@ -284,6 +286,7 @@ def _environment() -> Environment:
         "class_link": lambda name: images_link(c=name),
         "image_link": lambda id: images_link(image=id),
         "step_link": _step_link,
+        "step_text": lambda step: str(replace(step, images=())),
     }
     return environment
 

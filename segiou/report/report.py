@@ -546,7 +546,8 @@ def report_of(
     few = len(run) * run.options.num_classes <= _MANY_COUNTS
     listed = WorstImages(worst_by, tuple(run.worst(worst, by=worst_by))) if worst else None
     tally, include = run._tally, protocol.include_of(run)
-    steps = next_steps(tally, run.class_names, protocol, include)
+    per_image = run.counts if few or protocol.needs_images else None
+    steps = next_steps(tally, run.class_names, protocol, include, per_image)
     if few:
         steps = _with_images(steps, run.class_names, run._images.blocks(files=False))
     return Report(
@@ -555,7 +556,7 @@ def report_of(
         pairs=len(run),
         protocol=protocol,
         include=include,
-        per_image=run.counts if few or protocol.needs_images else None,
+        per_image=per_image,
         ids=run.ids if few or protocol.needs_images else (),
         groups=run.options.groups,
         title=title or run.name,
@@ -610,8 +611,7 @@ def _with_images(
             sums = np.bincount(owner[chosen], block.values[chosen], minlength=len(block))
             images += [(int(sums[i]), block.ids[i]) for i in np.flatnonzero(sums).tolist()]
     return tuple(
-        replace(step, images=_most(images, step.pixels))
-        for step, images in zip(steps, held, strict=True)
+        replace(step, images=_most(images)) for step, images in zip(steps, held, strict=True)
     )
 
 
@@ -623,12 +623,16 @@ def _cells_of(
     if step.kind == "confusion":
         cell = index[step.truth] * columns + index[step.pred]
         return np.equal(cells, cell)
-    if step.kind == "missed_class":
+    if step.kind == "swapped_classes":
+        a, b = index[step.truth], index[step.pred]
+        return np.isin(cells, (a * columns + b, b * columns + a))
+    if step.truth is not None:
         return np.equal(cells // columns, index[step.truth])
     return np.equal(cells % columns, index[step.pred])
 
 
-def _most(images: list[tuple[int, str]], pixels: int) -> tuple[str, ...]:
+def _most(images: list[tuple[int, str]]) -> tuple[str, ...]:
+    pixels = sum(n for n, _ in images)
     images = sorted(images, key=lambda image: -image[0])[:_STEP_IMAGES]
     sums = np.cumsum([n for n, _ in images])
     enough = int(np.searchsorted(2 * sums, pixels)) + 1

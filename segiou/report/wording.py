@@ -92,7 +92,7 @@ def verdict(report: Report) -> str:
     total = plural(len(report.class_names), "class", "classes")
     mean = f"Mean IoU over {report.mean_iou_classes} of {total} is {percent(report.mean_iou)}"
     interval = f", {interval_text(report)}" if report.intervals is not None else ""
-    steps = report.next_steps
+    steps = [step for step in report.next_steps if step.kind != "few_images"]
     return f"{mean}{interval}{f'; {_held_back(steps)}' if steps else ''}."
 
 
@@ -108,6 +108,8 @@ def _held_back(steps: Sequence[NextStep]) -> str:
     elif first.kind == "false_class":
         pixels = plural(first.pixels, "pixel")
         what = f"{called(str(first.pred))} is predicted on {pixels} and nowhere in the truth"
+    elif first.kind == "swapped_classes":
+        what = f"{called(str(first.truth))} and {called(str(first.pred))} are taken for each other"
     else:
         answer = "no class" if first.pred is None else called(first.pred)
         what = f"{percent(first.share)} of {called(str(first.truth))} is predicted as {answer}"

@@ -67,9 +67,15 @@ const images = {
     if (go && address.read() && location.hash !== "#images") this.arrive(changed);
   },
 
+  // Whether the viewer stands beside the table, and not below it.
+  get beside() {
+    return viewer.dialog.offsetLeft > this.scroller.offsetLeft + this.scroller.offsetWidth / 2;
+  },
+
   arrive(changed) {
     const box = byId("image-list").getBoundingClientRect();
-    if (box.top < 0 || box.top > innerHeight / 2) byId("image-list").scrollIntoView();
+    if (!changed && !this.beside) viewer.dialog.scrollIntoView({ block: "nearest" });
+    else if (box.top < 0 || box.top > innerHeight / 2) byId("image-list").scrollIntoView();
     if (changed && !viewer.large) this.scroller.focus({ preventScroll: true });
   },
 

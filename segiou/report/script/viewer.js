@@ -102,7 +102,12 @@ const viewer = {
     const [gap, caption] = [10, 24];
     const others = [...this.dialog.children].filter((node) => node !== this.holder);
     const taken = others.reduce((sum, node) => sum + node.offsetHeight + gap, 0);
-    const [wide, high] = [this.holder.clientWidth, Math.max(innerHeight - taken - (this.large ? 50 : 90), 260)];
+    const wide = this.holder.clientWidth;
+    const besides = this.large ? 50 : 90;
+    // In a narrow window the pictures lie below the table, and there is no need to see all at once.
+    const below = wide > 500 ? 0.75 * wide : Infinity;
+    const room = this.large || images.beside ? innerHeight - taken - besides : below;
+    const high = Math.max(room, 260);
     const aspect = Math.max(...this.planes.map((plane) => plane.width / plane.height));
     const widthOf = (columns) => {
       const rows = Math.ceil(number / columns);
