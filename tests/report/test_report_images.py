@@ -41,7 +41,7 @@ def test_averages_by_hand(run):
 
 
 def test_the_text_says_them_and_what_they_do_not_see(run):
-    text = run.report().to_text(width=140)
+    text = run.report().to_text(width=140, detail=True)
     assert (
         "mean over images            61.48 %  I: mean IoU of each image, averaged; "
         "worst 10 % of images: 25.00 %\n" in text
@@ -64,9 +64,13 @@ def test_no_word_is_broken_where_it_is_narrow(run, width):
 
 def test_many_false_positive_classes_are_not_all_named():
     run = segiou.score([[[0] * 6], [[0]]], [[[0, 1, 2, 3, 4, 5]], [[2]]], labels=6)
-    assert "2 in 2, 1 in 1, 3 in 1, 4 in 1 and 5 in 1\n" in run.report().to_text(width=120)
+    assert "2 in 2, 1 in 1, 3 in 1, 4 in 1 and 5 in 1\n" in run.report().to_text(
+        width=120, detail=True
+    )
     run = segiou.score([[[0] * 7], [[0]]], [[[0, 1, 2, 3, 4, 5, 6]], [[2]]], labels=7)
-    assert "2 in 2, 1 in 1, 3 in 1, 4 in 1, 5 in 1 and 1 more" in run.report().to_text(width=120)
+    assert "2 in 2, 1 in 1, 3 in 1, 4 in 1, 5 in 1 and 1 more" in run.report().to_text(
+        width=120, detail=True
+    )
 
 
 def test_one_image_or_none_has_no_averages_to_show(run):
