@@ -42,14 +42,10 @@ def test_averages_by_hand(run):
 
 def test_the_text_says_them_and_what_they_do_not_see(run):
     text = run.report().to_text(width=140, detail=True)
-    assert (
-        "mean over images            61.48 %  I: mean IoU of each image, averaged; "
-        "worst 10 % of images: 25.00 %\n" in text
-    )
-    assert (
-        "mean over images per class  50.65 %  C: mean over the images that have the class, "
-        "averaged; worst 10 % of images: 25.00 %\n" in text
-    )
+    rows = [re.split(r"  +", line.strip())[:2] for line in text.splitlines()]
+    assert ["mean over images", "61.48 %"] in rows
+    assert ["mean over images per class", "50.65 %"] in rows
+    assert rows.count(["worst 10 % of images", "25.00 %"]) == 2
     assert "predicted in images whose truth has none, which I and C do not count: b in 1\n" in text
 
 
