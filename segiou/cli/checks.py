@@ -35,16 +35,19 @@ def check_report(
     classes: ClassOptions,
     *,
     boundary: bool,
+    objects: object,
 ) -> None:
     """Refuse options of a report that do not fit its classes, or one another."""
     report_format(parsed)
     _check_needs(parsed)
-    check_thresholds(thresholds, classes.labels.class_names, boundary=boundary)
+    check_thresholds(
+        thresholds, classes.labels.class_names, boundary=boundary, objects=objects is not None
+    )
     _check_protocol(parsed)
     if parsed.worst:
         from segiou.runs.tables import check_score_name
 
-        check_score_name(parsed.worst_by, classes)
+        check_score_name(parsed.worst_by, classes, objects)
     if wants_intervals(parsed):
         _check_resampling(parsed)
 
@@ -113,6 +116,8 @@ _NEEDS = {
     "examples": ("html",),
     "worst_by": ("worst",),
     "junit": ("fail_under",),
+    "things": ("objects",),
+    "min_size": ("objects",),
     "level": ("intervals", "group_by", "blocks"),
     "resamples": ("intervals", "group_by", "blocks"),
     "seed": ("intervals", "group_by", "blocks"),
@@ -132,7 +137,7 @@ def _check_needs(parsed: argparse.Namespace) -> None:
 
 
 def _check_metric(metric: str) -> None:
-    if metric != "boundary_iou":
+    if metric not in ("boundary_iou", "pq", "sq", "rq"):
         import numpy as np
 
         from segiou.analysis.statistics import statistic

@@ -46,7 +46,9 @@ def score(parsed: argparse.Namespace) -> int:
     check_paths(parsed)
     try:
         job = job_of(parsed.truth, parsed.pred, parsed)
-        check_report(parsed, thresholds, job.options, boundary=job.boundary is not None)
+        check_report(
+            parsed, thresholds, job.options, boundary=job.boundary is not None, objects=job.objects
+        )
         run = _score(job, parsed)
     except DataError as error:
         if parsed.problems:
@@ -242,7 +244,13 @@ def report(parsed: argparse.Namespace) -> int:
         msg = f"{parsed.run_file} is a folder, not a run file; to score it: segiou score"
         raise ValueError(msg)
     run = Run.open(parsed.run_file)
-    check_report(parsed, thresholds, run.options, boundary=run.boundary_options is not None)
+    check_report(
+        parsed,
+        thresholds,
+        run.options,
+        boundary=run.boundary_options is not None,
+        objects=run.object_options,
+    )
     if wants_intervals(parsed):
         check_images(run.ids, parsed)
     return show_run(run, parsed, thresholds)

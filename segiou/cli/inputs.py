@@ -20,6 +20,7 @@ from segiou.scoring.job import Job
 
 if TYPE_CHECKING:
     from segiou.boundary.boundary_options import BoundaryOptions
+    from segiou.instances.object_files import ObjectOptions
 
 __all__ = ["groups_argument", "is_run_file", "job_of", "open_run", "score_now"]
 
@@ -51,8 +52,24 @@ def job_of(truth: str, pred: str, parsed: argparse.Namespace) -> Job:
         boundary=_boundary_options(parsed),
         surfaces=getattr(parsed, "surface", None),
         spacing=_spacing(parsed),
+        objects=_object_options(parsed, options),
         **given,
     )
+
+
+def _object_options(parsed: argparse.Namespace, classes: ClassOptions) -> ObjectOptions | None:
+    """What objects are, if they are to be scored."""
+    source = getattr(parsed, "objects", None)
+    source = "components" if getattr(parsed, "metric", None) in ("pq", "sq", "rq") else source
+    if source is None:
+        return None
+    from segiou.instances.object_files import ObjectOptions
+
+    things = None
+    if given := getattr(parsed, "things", []):
+        chosen = ClassOptions.of(classes.labels, exclude=given).exclude
+        things = tuple(classes.labels.class_names[index] for index in chosen)
+    return ObjectOptions(source, things, min_size=getattr(parsed, "min_size", None) or 0)
 
 
 def _boundary_options(parsed: argparse.Namespace) -> BoundaryOptions | None:

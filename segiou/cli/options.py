@@ -66,7 +66,7 @@ arguments: demo
 models: compare
   --truth DIR  folder of true masks, where the models are folders
   --names A,B  names of the models (default: those of their folders)
-  --metric NAME  what to compare: iou, dice, boundary_iou, …; an unknown name lists all
+  --metric NAME  what to compare: iou, dice, boundary_iou, pq, …; an unknown name lists all
       [default: iou]
 classes: score explain compare
   --labels SET  the classes, needed for masks: a preset (segiou labelsets lists them), a TOML file,
@@ -111,6 +111,12 @@ boundaries: score
   --surface {segiou,medpy,monai,surface-distance,metricsreloaded}  measure the distances between
       surfaces of every image or volume, as this tool defines them (default, of volumes: segiou)
   --spacing A,B  size of a pixel along each axis (of a volume A,B,C), in place of what the files say
+objects: score
+  --objects [SOURCE=components]  score objects too, by panoptic quality: connected components of
+      each class, or the ids in files of coco, cityscapes or kitti (default: components)
+  --things CLASS...  only these classes have objects, of each of the others all pixels of an image
+      are one (repeat the option, or write a,b,c)
+  --min-size NUMBER  components of fewer pixels are no objects
 running: score
   --run RUN_FILE  keep the counts of every finished pair in this run file; if it exists, continue
       where it stopped
@@ -138,8 +144,9 @@ report: score report
   --detail  show mean accuracy, and means over images and over the images that score least, too
   --per-image FILE  write a CSV with one row an image
   --worst K  also list the K worst images (not in CSV)
-  --worst-by SCORE  score that ranks the images: mean_iou, pixel_accuracy, iou:CLASS, or influence
-      (mean IoU of the data set with the image minus without it) [default: mean_iou]
+  --worst-by SCORE  score that ranks the images: mean_iou, pixel_accuracy, iou:CLASS, influence
+      (mean IoU of the data set with the image minus without it), objects_missed or
+      objects_invented [default: mean_iou]
   --sort {order,name,iou,dice,precision,recall,share,tp,fp,fn}  what orders the classes, order being
       that of the label set [default: order]
   --reverse  reverse that order

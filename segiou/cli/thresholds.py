@@ -22,6 +22,7 @@ _SCORES = (
     "frequency_weighted_iou",
     "cohen_kappa",
     "boundary_iou",
+    "pq",
 )
 _CLASS_SCORES = ("iou", "dice", "precision", "recall")
 
@@ -73,12 +74,19 @@ def _least(text: str, value: str) -> float:
 
 
 def check_thresholds(
-    thresholds: Sequence[Threshold], class_names: Sequence[str], *, boundary: bool
+    thresholds: Sequence[Threshold],
+    class_names: Sequence[str],
+    *,
+    boundary: bool,
+    objects: bool,
 ) -> None:
     """Refuse thresholds of scores that a report will not have."""
     for threshold in thresholds:
-        if threshold.score == "boundary_iou" and not boundary:
-            why = "boundaries are not measured; score with --boundary"
+        measured = {"boundary_iou": ("boundaries", boundary), "pq": ("objects", objects)}
+        what, is_there = measured.get(threshold.score, ("", True))
+        if not is_there:
+            option = "--objects" if what == "objects" else "--boundary"
+            why = f"{what} are not measured; score with {option}"
             msg = f"--fail-under {threshold.name}: {why}"
             raise ValueError(msg)
         if threshold.class_name is not None and threshold.class_name not in class_names:

@@ -16,14 +16,11 @@ from segiou._support.compiled import compiled_parts
 from segiou._support.files import printable, write_whole
 from segiou._support.text import called, csv_text, percent, plain, plural
 from segiou.report.wording import (
-    boundary_lines,
-    boundary_note,
     cell,
     interval_text,
+    measured_tables,
     pairs_text,
     score_text,
-    surface_lines,
-    surface_note,
 )
 
 if TYPE_CHECKING:
@@ -135,6 +132,7 @@ def to_dict(report: Report) -> dict[str, Any]:
         "surfaces": report.surfaces or None,
         "surface_cases": report.surface_cases or None,
         "surface_plan": report.surface_plan,
+        "objects": report.objects,
         "worst_images": report.worst_images,
         "provenance": report.provenance,
     }
@@ -172,7 +170,7 @@ def to_json(
 def to_csv(report: Report, rows: Sequence[ClassRow]) -> str:
     """One row a class; an undefined ratio is an empty cell."""
     lines = [
-        asdict(row) | _interval_cells(report, row.name) | _boundary_cells(report, row.name)
+        asdict(row) | _interval_cells(report, row.name) | _measured_cells(report, row.name)
         for row in rows
     ]
     return csv_text([list(lines[0]), *(plain(list(line.values())) for line in lines)])
@@ -185,14 +183,22 @@ def _interval_cells(report: Report, name: str) -> dict[str, Any]:
     return {"iou_low": low, "iou_high": high}
 
 
-def _boundary_cells(report: Report, name: str) -> dict[str, Any]:
+def _measured_cells(report: Report, class_name: str) -> dict[str, Any]:
     """Columns of a class; infinite distances are written so."""
-    cells = {}
+    cells: dict[str, Any] = {}
     for row in report.boundary:
         if row["classes"]:
             parts = (row["measure"], row["tolerance"], row["contour"])
-            value = row["classes"][name]
+            value = row["classes"][class_name]
             cells[":".join(filter(None, parts))] = "inf" if math.isinf(value) else value
+    rows = [] if report.objects is None else report.objects["classes"]
+    cells |= {
+        name if name.endswith("q") else f"objects_{name}": value
+        for row in rows
+        if row["name"] == class_name
+        for name, value in row.items()
+        if name not in ("name", "thing")
+    }
     return cells
 
 
@@ -211,8 +217,11 @@ def to_markdown(report: Report, rows: Sequence[ClassRow]) -> str:
     parts = [
         _headline(report),
         _class_table(report, rows),
-        *_boundary_part(report),
-        *_surface_part(report),
+        *(
+            part
+            for found in measured_tables(report)
+            for part in (_table(found.heads, [*found.rows, *found.summary]), found.note)
+        ),
         _footer(report),
         *(() if report.intervals is None else map(_escaped, report.intervals.cautions())),
         *_worst_images(report),
@@ -238,20 +247,6 @@ def _class_table(report: Report, rows: Sequence[ClassRow]) -> str:
         for name, row in named
     ]
     return _table(("class", "IoU", "Dice", "precision", "recall", "share"), body)
-
-
-def _boundary_part(report: Report) -> list[str]:
-    if not report.boundary:
-        return []
-    heads, *body = boundary_lines(report)
-    return [_table(heads, body), boundary_note(report)]
-
-
-def _surface_part(report: Report) -> list[str]:
-    if not report.surfaces:
-        return []
-    heads, *body = surface_lines(report)
-    return [_table(heads, body), surface_note(report)]
 
 
 def _footer(report: Report) -> str:

@@ -13,16 +13,13 @@ from segiou._support.text import called, p_text, plural
 from segiou.metrics.per_image import image_means
 from segiou.metrics.ratio import ratio
 from segiou.report.wording import (
-    boundary_lines,
-    boundary_note,
     cell,
     interval_text,
+    measured_tables,
     pairs_text,
     range_text,
     score_text,
     signed,
-    surface_lines,
-    surface_note,
     with_short_names,
 )
 
@@ -58,7 +55,7 @@ def render_notebook(report: Report) -> str:
     return (
         f'<div class="segiou-report">{title}{_headline(report)}'
         f"{table(heads, classes, groups, left=(0, 2))}{left_out}{_worst_images(report)}"
-        f"{_boundary(report)}{_matrix(report)}{_footer(report)}</div>"
+        f"{_measured(report)}{_matrix(report)}{_footer(report)}</div>"
     )
 
 
@@ -119,26 +116,17 @@ def _class_cells(row: ClassRow) -> tuple[str, ...]:
     )
 
 
-def _boundary(report: Report) -> str:
-    """What was measured at boundaries, folded."""
-    parts = (
-        (report.boundary, "Boundary quality", boundary_lines, boundary_note),
-        (report.surfaces, "Distances between surfaces", surface_lines, surface_note),
-    )
-    return "".join(
-        _folded(title, lines(report), note(report))
-        for measured, title, lines, note in parts
-        if measured
-    )
-
-
-def _folded(title: str, lines: list[tuple[str, ...]], note: str) -> str:
-    heads, *body = ([escape(text) for text in line] for line in lines)
-    return (
-        f'<details style="margin-top:.5em"><summary>{title}</summary>'
-        f"{table(heads, body, left=(0,))}"
-        f'<div style="{MUTED}">{escape(note)}</div></details>'
-    )
+def _measured(report: Report) -> str:
+    """What was measured at boundaries and of objects, folded."""
+    parts = []
+    for found in measured_tables(report):
+        body = [[escape(text) for text in line] for line in (*found.rows, *found.summary)]
+        parts.append(
+            f'<details style="margin-top:.5em"><summary>{found.title}</summary>'
+            f"{table([*map(escape, found.heads)], body, left=(0,))}"
+            f'<div style="{MUTED}">{escape(found.note)}</div></details>'
+        )
+    return "".join(parts)
 
 
 def _bar(value: float) -> str:

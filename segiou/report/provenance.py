@@ -201,7 +201,7 @@ def _command(asked: _Scoring, run: Run, report: Report, page: PageOptions) -> st
         if name == "exclude":
             values = [_class_argument(v, run.class_names.index(v)) for v in values]
         words += [f"{flag}={v}" for v in values]
-    words += [*_boundary_words(run), *_interval_words(report)]
+    words += [*_boundary_words(run), *_object_words(run), *_interval_words(report)]
     words += [f"--{name}={value}" for name, value in page.own()]
     return shlex.join([*words, "--html=report.html"])
 
@@ -239,6 +239,15 @@ def _surface_words(run: Run) -> list[str]:
     return words
 
 
+def _object_words(run: Run) -> list[str]:
+    found = run.object_options
+    if found is None:
+        return []
+    words = [f"--objects={found.source}"]
+    words += [f"--things={_class_argument(n, run.labels.index(n))}" for n in found.things or ()]
+    return words + [f"--min-size={found.min_size:g}"] * bool(found.min_size)
+
+
 def _interval_options(report: Report) -> dict[str, Any]:
     found = report.intervals
     usual = {"level": 0.95, "resamples": 10_000, "seed": 0, "method": "percentile"}
@@ -272,6 +281,9 @@ def _python(asked: _Scoring, run: Run, report: Report, page: PageOptions) -> str
         lines.append(f"surfaces=SurfaceOptions({tolerances!r}, convention={convention!r})")
         if plan.spacing is not None:
             lines.append(f"spacing={plan.spacing!r}")
+    if run.object_options is not None:
+        imports.append("from segiou.instances import ObjectOptions")
+        lines.append(f"objects={run.object_options!r}")
     imports.append("from segiou.report import write_html")
     scoring = ["run = segiou.score_folder(", *(f"    {line}," for line in lines), ")"]
     return "\n".join([*imports, "", *scoring, *_python_report(report, page)])

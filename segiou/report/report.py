@@ -149,6 +149,9 @@ class Report:
         (found, missed, invented or absent) and each measure.
     surface_plan : mapping, optional
         What was measured, as ``SurfacePlan.to_dict``.
+    objects : mapping, optional
+        ``PanopticCounts.summary`` and the ``options`` by which objects were
+        scored; None where they were not.
     worst_images : WorstImages, optional
         Images with the lowest scores, to be listed too.
     left_out : int
@@ -174,6 +177,7 @@ class Report:
     surfaces: tuple[Mapping[str, Any], ...] = ()
     surface_cases: tuple[Mapping[str, Any], ...] = ()
     surface_plan: Mapping[str, Any] | None = None
+    objects: Mapping[str, Any] | None = None
     worst_images: WorstImages | None = None
     left_out: int = 0
     ids: tuple[str, ...] = ()
@@ -289,6 +293,11 @@ class Report:
         """Mean Boundary IoU at the first width; NaN where it was not measured."""
         means = (row["mean"] for row in self.boundary if row["measure"] == "boundary_iou")
         return float(next(means, np.nan))
+
+    @property
+    def pq(self) -> float:
+        """Mean panoptic quality; NaN where objects were not scored."""
+        return float("nan") if self.objects is None else float(self.objects["all"]["pq"])
 
     @property
     def gap(self) -> float:
@@ -565,9 +574,16 @@ def report_of(
         worst_images=listed,
         left_out=left_out,
         steps=steps,
+        objects=_objects_of(run),
         **_boundary_part(run),
         **_surface_part(run),
     )
+
+
+def _objects_of(run: Run) -> dict[str, Any] | None:
+    if run.objects is None or run.object_options is None:
+        return None
+    return {**run.objects.summary(), "options": run.object_options.to_dict()}
 
 
 def _boundary_part(run: Run) -> dict[str, Any]:

@@ -36,10 +36,9 @@ from segiou.report.pictures import Reader, match_images
 from segiou.report.provenance import Making, PageOptions, making
 from segiou.report.report import ClassRow, Report
 from segiou.report.wording import (
-    boundary_lines,
-    boundary_note,
     cell,
     coefficient,
+    measured_tables,
     signed,
     skipped_text,
     top_steps,
@@ -159,7 +158,7 @@ def render_report(
         **images_context(table, source, chosen),
         **making_context([("", making(report, run, PageOptions(str(images or ""), examples)))]),
         "steps": steps,
-        "boundaries": _boundaries(report),
+        "measured": measured_tables(report),
         "sentences": _explained(report) if imbalance is None else imbalance.sentences(),
     }
     data = {
@@ -470,19 +469,6 @@ def _confusion_data(report: Report) -> dict[str, Any] | None:
         "lens": min(ious)[1] if ious else None,
         "matrix": report.matrix.tolist(),
         "unassigned": unassigned.tolist() if unassigned.any() else None,
-    }
-
-
-def _boundaries(report: Report) -> dict[str, Any] | None:
-    """Heads, rows of the classes that have a value, summary and note; None without any."""
-    if not report.boundary:
-        return None
-    heads, *rows, means, covered = boundary_lines(report)
-    return {
-        "heads": heads[1:],
-        "rows": [row for row in rows if any(cell != "–" for cell in row[1:])],
-        "summary": [means, covered],
-        "note": boundary_note(report),
     }
 
 

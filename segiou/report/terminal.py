@@ -17,16 +17,14 @@ from rich.text import Text
 from segiou._support.files import printable
 from segiou._support.text import called, listed, plural, points
 from segiou.report.wording import (
-    boundary_lines,
-    boundary_note,
+    MeasuredTable,
     cell,
     interval_text,
+    measured_tables,
     pairs_text,
     range_text,
     score_text,
     skipped_text,
-    surface_lines,
-    surface_note,
 )
 
 if TYPE_CHECKING:
@@ -208,11 +206,8 @@ def render_text(
         columns = _class_columns(report, report.group_rows, "group")
         console.print(fitted(list(columns), console.width)[0])
         console.print()
-    if report.boundary:
-        console.print(_boundary_table(report, console.width))
-        console.print()
-    if report.surfaces:
-        console.print(_surface_table(report, console.width))
+    for measured in measured_tables(report):
+        console.print(_measured_table(measured, console.width))
         console.print()
     if report.worst_images is not None:
         console.print(_worst_table(report.worst_images, console.width))
@@ -307,32 +302,24 @@ def _tone(value: float) -> str:
     return "red" if value < 1 / 3 else "yellow" if value < 2 / 3 else "green"
 
 
-def _boundary_table(report: Report, width: int) -> Table:
-    heads, *lines, means, covered = boundary_lines(report)
-    lines = [line for line in lines if any(value != "–" for value in line[1:])]
+def _measured_table(measured: MeasuredTable, width: int) -> Table:
+    lines, styles = measured.filled, ("bold", "dim", "dim")
     columns = [
         Column(
             head,
             [
                 *(line[i] for line in lines),
-                Text(means[i], style="bold"),
-                Text(covered[i], style="dim"),
+                *(
+                    Text(row[i], style)
+                    for row, style in zip(measured.summary, styles, strict=False)
+                ),
             ],
             rank=-i,
             is_text=i == 0,
         )
-        for i, head in enumerate(heads)
+        for i, head in enumerate(measured.heads)
     ]
-    return fitted(columns, width, section_before=len(lines))[0]
-
-
-def _surface_table(report: Report, width: int) -> Table:
-    heads, *lines = surface_lines(report)
-    columns = [
-        Column(head, [line[i] for line in lines], rank=-i, is_text=i == 0)
-        for i, head in enumerate(heads)
-    ]
-    return fitted(columns, width)[0]
+    return fitted(columns, width, section_before=len(lines) if measured.summary else None)[0]
 
 
 def _worst_table(worst: WorstImages, width: int) -> Table:
@@ -358,10 +345,7 @@ def _footer(report: Report, *, notes: bool, detail: bool) -> list[str]:
         lines.append(f"never predicted: {', '.join(map(printable, never))}")
     if report.iou_mean.skipped:
         lines.append(f"not in the mean: {skipped_text(report)}")
-    if report.boundary:
-        lines.append(boundary_note(report))
-    if report.surfaces:
-        lines.append(surface_note(report))
+    lines += [table.note for table in measured_tables(report)]
     if report.intervals is not None:
         lines += report.intervals.cautions()
     if detail:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from segiou._support.files import printable
 from segiou._support.text import called, listed, percent, plural, points, signed_points
@@ -16,18 +16,16 @@ if TYPE_CHECKING:
     from segiou.report.report import Report
 
 __all__ = [
-    "boundary_lines",
-    "boundary_note",
+    "MeasuredTable",
     "cell",
     "coefficient",
     "interval_text",
+    "measured_tables",
     "pairs_text",
     "range_text",
     "score_text",
     "signed",
     "skipped_text",
-    "surface_lines",
-    "surface_note",
     "top_steps",
     "verdict",
     "with_short_names",
@@ -48,7 +46,12 @@ def coefficient(value: float) -> str:
 
 
 def score_text(value: float) -> str:
-    """A score or a difference of scores in a table: two digits at least where it is tiny."""
+    """A score or a difference of scores in a table: two digits at least where it is tiny.
+
+    What is an integer is a number of objects.
+    """
+    if isinstance(value, int):
+        return str(value)
     return f"{100 * value:.2g} %" if 0 < abs(value) < 0.0001 else cell(value)
 
 
@@ -145,8 +148,65 @@ _TITLES = {
 }
 
 
-def boundary_lines(report: Report) -> list[tuple[str, ...]]:
-    """A table of text: heads, a line a class, the means, and how many classes they cover."""
+class MeasuredTable(NamedTuple):
+    """What is measured beside the pixels, as a table of text."""
+
+    name: str
+    title: str
+    about: str
+    heads: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+    summary: list[tuple[str, ...]]
+    note: str
+
+    @property
+    def filled(self) -> list[tuple[str, ...]]:
+        """The rows of the classes that have a value."""
+        return [row for row in self.rows if any(value != "–" for value in row[1:])]
+
+
+def measured_tables(report: Report) -> list[MeasuredTable]:
+    """Boundaries, surfaces and objects, where they were measured."""
+    tables = [_boundary_table(report)] if report.boundary else []
+    tables += [_surface_table(report)] if report.surfaces else []
+    return tables + ([_object_table(report.objects)] if report.objects else [])
+
+
+def _object_table(objects: Mapping[str, Any]) -> MeasuredTable:
+    scores, numbers = ("pq", "sq", "rq"), ("found", "missed", "invented")
+
+    def line(name: str, row: Mapping[str, Any], counts: Mapping[str, int]) -> tuple[str, ...]:
+        texts = (str(counts[key]) if any(counts.values()) else "–" for key in numbers)
+        return (name, *(cell(row[key]) for key in scores), *texts)
+
+    rows = [
+        line(printable(row["name"]), row, {key: row[key] for key in numbers})
+        for row in objects["classes"]
+    ]
+    parts = {"all": "mean", "things": "mean of things", "stuff": "mean of stuff"}
+    summary = []
+    for part, name in parts.items():
+        chosen = [
+            row for row in objects["classes"] if part == "all" or row["thing"] == (part == "things")
+        ]
+        if part == "all" or 0 < len(chosen) < len(rows):
+            sums = {key: sum(row[key] for row in chosen) for key in numbers}
+            summary.append(line(name, objects[part], sums))
+    options = objects["options"]
+    covered = plural(objects["all"]["classes"], "class", "classes")
+    note = f"objects: {options['source']}, protocol {objects['protocol']}; mean over {covered}"
+    if options["min_size"]:
+        note += f"; components below {options['min_size']:g} pixels are void"
+    about = (
+        "How many objects of the truth were found, how many were missed, and how many were "
+        "invented. An object is found where a predicted one of its class has an IoU above one half "
+        "with it. PQ is SQ, the mean IoU of the found ones, times RQ, the F1 score of the objects."
+    )
+    heads = ("class", "PQ", "SQ", "RQ", *numbers)
+    return MeasuredTable("objects", "Objects", about, heads, rows, summary, note)
+
+
+def _boundary_table(report: Report) -> MeasuredTable:
     rows = _compact(report)
     heads = ("class", *(_head(report, row) for row in rows))
     classes = [
@@ -155,7 +215,13 @@ def boundary_lines(report: Report) -> list[tuple[str, ...]]:
     ]
     means = ("mean", *(_value(row, row["mean"]) for row in rows))
     covered = ("classes", *(str(row["mean_classes"]) for row in rows))
-    return [heads, *classes, means, covered]
+    about = (
+        "How well the edges of each class fit: overlap within a band along the outlines (Boundary "
+        "IoU), outlines that meet within a tolerance (F1, surface Dice), and the distance within "
+        "which 95 % of them lie (HD95; ∞ where an outline has no counterpart in some image)."
+    )
+    note = _boundary_note(report)
+    return MeasuredTable("boundaries", "Boundaries", about, heads, classes, [means, covered], note)
 
 
 def _compact(report: Report) -> list[Mapping[str, Any]]:
@@ -181,7 +247,7 @@ def _value(row: Mapping[str, Any], value: float) -> str:
     return "∞" if math.isinf(value) else f"{value:.1f}"
 
 
-def boundary_note(report: Report) -> str:
+def _boundary_note(report: Report) -> str:
     """What was measured at boundaries, in a line."""
     options: Mapping[str, Any] = report.boundary_options or {}
     parts = [f"boundaries: widths {_distances(options['widths'])}"]
@@ -201,8 +267,8 @@ def boundary_note(report: Report) -> str:
     return "; ".join(parts)
 
 
-def surface_lines(report: Report) -> list[tuple[str, ...]]:
-    """A table of text, a line for each structure: what was found, and its distances."""
+def _surface_table(report: Report) -> MeasuredTable:
+    """A line for each structure: what was found, and its distances."""
     plan: Mapping[str, Any] = report.surface_plan or {}
     options = plan["options"]
     percentile = f"hausdorff_{options['percentiles'][0]:g}" if options["percentiles"] else ""
@@ -213,7 +279,13 @@ def surface_lines(report: Report) -> list[tuple[str, ...]]:
         short = f"HD{percentile.removeprefix('hausdorff_')}"
         heads += [f"{short} median", f"{short} mean"]
     heads += ["ASSD mean", *(f"surface Dice {limit}{unit}" for limit in limits)]
-    return [tuple(heads), *(_surface_line(row, percentile) for row in report.surfaces)]
+    rows = [_surface_line(row, percentile) for row in report.surfaces]
+    about = (
+        "In how many cases each structure was found, missed or only predicted, and how far its "
+        "surface then lies from the true one."
+    )
+    title, note = "Distances between surfaces", _surface_note(report)
+    return MeasuredTable("surfaces", title, about, tuple(heads), rows, [], note)
 
 
 def _surface_line(row: Mapping[str, Any], percentile: str) -> tuple[str, ...]:
@@ -225,7 +297,7 @@ def _surface_line(row: Mapping[str, Any], percentile: str) -> tuple[str, ...]:
     return tuple(map(printable, line))
 
 
-def surface_note(report: Report) -> str:
+def _surface_note(report: Report) -> str:
     """How surfaces were measured, and what missed structures count, in a line."""
     plan: Mapping[str, Any] = report.surface_plan or {}
     unit = {"px": "pixels", "": "units of the spacing"}.get(plan["unit"], plan["unit"])

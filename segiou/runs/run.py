@@ -307,7 +307,8 @@ class Run:
             How many.
         by : str
             A column of :meth:`rows` that is a score: ``"mean_iou"``,
-            ``"pixel_accuracy"``, ``"iou:CLASS"``, or ``"influence"``. Images
+            ``"pixel_accuracy"``, ``"iou:CLASS"``, or ``"influence"``; or, the
+            most first, ``"objects_missed"`` or ``"objects_invented"``. Images
             where it is undefined are left out.
 
         Raises
@@ -327,7 +328,8 @@ class Run:
         data set (by the protocol ``segiou``) is for having the image;
         ``false_positive_classes``, how many are predicted in it and not in its
         truth, which its mean does not count; and ``iou:CLASS`` of each class, NaN
-        where it is in neither truth nor prediction.
+        where it is in neither truth nor prediction. Where objects are scored,
+        ``objects_found``, ``objects_invented`` and ``objects_missed``.
 
         Where surfaces were measured, also for each structure ``dice:NAME``,
         ``hausdorff_95:NAME`` and the other measures, in the unit of the run's
@@ -370,9 +372,9 @@ class Run:
 
         return to_parquet(Path(path).expanduser(), *self._table())
 
-    def _table(self) -> tuple[Iterator[Columns], ClassOptions, Counts, SurfacePlan | None]:
-        blocks = self._images.blocks(measured=self.surface_plan is not None)
-        return blocks, self.options, self._tally.counts, self.surface_plan
+    def _table(self) -> tuple[Iterator[Columns], Header, Counts]:
+        measured = not (self.surface_plan is None and self.object_options is None)
+        return self._images.blocks(measured=measured), self._header, self._tally.counts
 
     def intervals(
         self,

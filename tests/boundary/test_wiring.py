@@ -223,7 +223,7 @@ def test_reports_show_them(pairs):
         assert part in text
     assert percent(report.boundary_iou) in text
     assert "| class | Boundary IoU 1 px |" in report.to_markdown()
-    assert "Boundary quality" in report._repr_html_()
+    assert "<summary>Boundaries</summary>" in report._repr_html_()
     head, *lines = report.to_csv().splitlines()
     assert "boundary_iou:10%" in head
     assert "surface_dice:3:pixels" in head
