@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from coco_files import VOID, write_coco
 from PIL import Image
 
 import segiou
@@ -19,39 +20,6 @@ from segiou.scoring import DataError
 
 STREETS = Path(__file__).parents[2] / "fixtures" / "streets"
 THINGS = ("tree", "car", "pole", "sign", "person", "bicycle")
-VOID = 255
-
-
-def write_coco(folder: Path, masks: dict[str, Path], labels, *, crowd=None, things=THINGS) -> Path:
-    """Class maps as COCO's panoptic files: the components of things, and one segment of others."""
-    folder.mkdir()
-    annotations = []
-    for name, path in masks.items():
-        values = np.asarray(Image.open(path)).astype(np.int64)
-        numbers = [labels.index(thing) for thing in things]
-        parts = label_components(np.where(np.isin(values, numbers), values + 1, 0), min_size=4)
-        ids = np.where(values == VOID, 0, np.where(parts > 0, 1000 + parts, values + 1))
-        ids[np.isin(values, numbers) & (parts == 0)] = 0
-        pixels = np.stack([ids % 256, ids // 256, ids * 0], axis=-1).astype(np.uint8)
-        Image.fromarray(pixels).save(folder / f"{name}.png")
-        segments = [
-            {
-                "id": int(number),
-                "category_id": int(values[ids == number][0]) + 1,
-                "area": int((ids == number).sum()),
-                "iscrowd": int(crowd is not None and number == 1000 + crowd),
-            }
-            for number in np.unique(ids[ids > 0])
-        ]
-        entry = {"image_id": name, "file_name": f"{name}.png", "segments_info": segments}
-        annotations.append(entry)
-    categories = [
-        {"id": i + 1, "name": name, "isthing": int(name in things)}
-        for i, name in enumerate(labels.class_names)
-    ]
-    found = {"annotations": annotations, "categories": categories}
-    folder.with_suffix(".json").write_text(json.dumps(found))
-    return folder
 
 
 @pytest.fixture(scope="session")
@@ -61,7 +29,7 @@ def coco(tmp_path_factory):
     labels = load_labels(STREETS / "labels.toml")
     for side, crowd in (("truth", 2), ("model_a", None), ("model_b", None)):
         masks = {path.stem: path for path in sorted((STREETS / side).glob("*.png"))}
-        write_coco(root / side, masks, labels, crowd=crowd)
+        write_coco(root / side, masks, labels, things=THINGS, crowd=crowd)
     return root
 
 

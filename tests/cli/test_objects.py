@@ -1,0 +1,110 @@
+"""``segiou score --objects``: from files as COCO has them to a page."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from coco_files import write_coco
+
+import segiou
+from segiou.cli.main import main
+from segiou.labels import load_labels
+
+STREETS = Path(__file__).parents[2] / "fixtures" / "streets"
+THINGS = ("tree", "car", "pole", "sign", "person", "bicycle")
+OBJECTS = ["--objects", "coco", "--things", ",".join(THINGS), "--unassigned", "count"]
+
+
+@pytest.fixture(scope="module")
+def coco(tmp_path_factory):
+    root = tmp_path_factory.mktemp("coco")
+    labels = load_labels(STREETS / "labels.toml")
+    for side in ("truth", "model_a", "model_b"):
+        masks = {path.stem: path for path in sorted((STREETS / side).glob("*.png"))}
+        write_coco(root / side, masks, labels, things=THINGS)
+    return root
+
+
+def score(coco, *more, model="model_a", code=0):
+    folders = [str(coco / "truth"), str(coco / model)]
+    labels = ["--labels", str(coco / "truth.json")]
+    assert main(["score", *folders, *labels, *OBJECTS, "--quiet", *map(str, more)]) == code
+
+
+def test_coco_end_to_end_into_a_page(coco, tmp_path, capsys):
+    files = {name: tmp_path / f"a.{name}" for name in ("html", "sqlite", "csv")}
+    outputs = ["--html", files["html"], "--run", files["sqlite"], "--per-image", files["csv"]]
+    score(coco, "--format", "json", *outputs)
+    found = json.loads(capsys.readouterr().out)["objects"]
+    run = segiou.Run.open(files["sqlite"])
+    assert found["all"] == run.objects.panoptic_quality()
+    assert found["things"]["classes"] == len(THINGS)
+    car = next(row for row in found["classes"] if row["name"] == "car")
+    index = run.class_names.index("car")
+    assert [car["found"], car["invented"], car["missed"]] == run.objects.detections[index].tolist()
+    assert found["options"]["source"] == "coco"
+    page = files["html"].read_text()
+    assert '<section id="objects"' in page and ">invented<" in page
+    assert f"{100 * found['things']['pq']:.2f} %" in page
+    assert "--objects=coco" in page
+    rows = list(csv.DictReader(io.StringIO(files["csv"].read_text())))
+    missed = sum(int(row["objects_missed"]) for row in rows)
+    assert missed == sum(row["missed"] for row in found["classes"]) > 0
+
+
+@pytest.mark.parametrize("format", ["table", "markdown", "csv"])
+def test_every_form_has_the_objects(coco, capsys, format):
+    score(coco, "--format", format)
+    printed = capsys.readouterr().out
+    words = ("pq", "objects_missed") if format == "csv" else ("PQ", "missed", "mean of things")
+    assert all(word in printed for word in words)
+
+
+def test_images_with_most_missed_objects(coco, capsys):
+    score(coco, "--format", "json", "--worst", "2", "--worst-by", "objects_missed")
+    worst = json.loads(capsys.readouterr().out)["worst_images"]["rows"]
+    numbers = [row["objects_missed"] for row in worst]
+    run = segiou.score_folder(
+        coco / "truth",
+        coco / "model_a",
+        labels=coco / "truth.json",
+        unassigned="count",
+        objects=segiou.instances.ObjectOptions("coco", things=THINGS),
+    )
+    every = sorted((row["objects_missed"] for row in run.rows()), reverse=True)
+    assert numbers == every[:2]
+    assert run.to_pandas()["objects_missed"].tolist() == [r["objects_missed"] for r in run.rows()]
+    score(coco, "--worst", "1", "--worst-by", "objects_missed")
+    assert f"  {every[0]}\n" in capsys.readouterr().out
+
+
+def test_thresholds_and_intervals(coco, tmp_path, capsys):
+    score(coco, "--fail-under", "pq=0.99", code=1)
+    assert "threshold failed: pq is" in capsys.readouterr().err
+    score(coco, "--fail-under", "pq=0.01")
+    plain = ["score", *(str(STREETS / s) for s in ("truth", "model_a"))]
+    plain += ["--labels", str(STREETS / "labels.toml"), "--quiet"]
+    assert main([*plain, "--fail-under", "pq=0.5"]) == 2
+    assert "objects are not measured; score with --objects" in capsys.readouterr().err
+    assert main([*plain, "--worst", "1", "--worst-by", "objects_missed"]) == 2
+    assert "score objects too: --objects" in capsys.readouterr().err
+    assert main([*plain, "--things", "car"]) == 2
+    assert "--things has no effect without --objects" in capsys.readouterr().err
+
+
+def test_two_models_are_compared_by_their_objects(coco, tmp_path, capsys):
+    runs = [tmp_path / f"{model}.sqlite" for model in ("model_a", "model_b")]
+    for run in runs:
+        score(coco, "--run", run, model=run.stem)
+    capsys.readouterr()
+    command = ["compare", *map(str, runs), "--metric", "pq", "--resamples", "100"]
+    assert main([*command, "--format", "json", "--group-by", "none"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["metric"] == "pq"
+    means = [segiou.Run.open(run).objects.panoptic_quality()["pq"] for run in runs]
+    overall = found["pairs"][0]["overall"]
+    assert [overall["a"], overall["b"]] == pytest.approx(means, abs=1e-9)
