@@ -21,6 +21,13 @@ MASK_SUFFIXES = frozenset(
 )
 #: What is wrong with a file in the place of a folder.
 IS_A_FILE = "is a file, not a folder"
+#: What is wrong with a pickle, and what to do.
+IS_A_PICKLE = (
+    "is a pickle, which runs any program that it holds when it is opened; if you trust it, convert "
+    "it: python -c \"import pickle, numpy; numpy.savez('masks.npz', **pickle.load(open('FILE', "
+    "'rb')))\" for a dictionary of masks by name"
+)
+_PICKLES = (".pkl", ".pickle", ".pt", ".pth")
 
 
 def find_masks(folder: str | os.PathLike[str]) -> dict[str, str]:
@@ -36,7 +43,8 @@ def find_masks(folder: str | os.PathLike[str]) -> dict[str, str]:
     """
     root = Path(folder).expanduser()
     if not root.is_dir():
-        what = IS_A_FILE if root.exists() else "does not exist"
+        is_what = IS_A_PICKLE if root.suffix.lower() in _PICKLES else IS_A_FILE
+        what = is_what if root.exists() else "does not exist"
         msg = f"{root}: {what}"
         raise ValueError(msg)
     found = {}

@@ -22,6 +22,7 @@ from PIL import Image, UnidentifiedImageError
 from segiou._support.arguments import check_flag, check_kind, check_path
 from segiou._support.files import os_problem
 from segiou.labels.label_set import LabelSet
+from segiou.masks.pairing import IS_A_PICKLE
 from segiou.masks.png import SIGNATURE, Scratch, read_png
 
 if TYPE_CHECKING:
@@ -161,6 +162,8 @@ def from_bytes(data: bytes, path: str | Path, scratch: Scratch | None = None) ->
         raise MaskError(path, "is empty (0 bytes)")
     if data[:6] == b"\x93NUMPY":
         return _from_npy(io.BytesIO(data), path)
+    if data[:1] == b"\x80" and data[-1:] == b".":
+        raise MaskError(path, IS_A_PICKLE)
     if data[:4] == b"PK\x03\x04":
         return _from_npz(data, path)
     if data[:4] in _TIFF_MAGIC:

@@ -45,6 +45,7 @@ _files = load_part("segiou.masks._files")
 _read_small = _files.read_small if _files else fallback("segiou.masks._files", _read_none)
 
 ARCHIVE_SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
+_FILES_OF_MASKS = (*ARCHIVE_SUFFIXES, ".npz", ".json", ".parquet")
 _TRIES = 4
 #: Pixels of masks that are decoded at once: as many as stay in the processor's cache.
 PIXELS_AHEAD = 1 << 20
@@ -83,9 +84,11 @@ def open_source(where: str | Path, storage_options: Mapping[str, Any] | None = N
     ----------
     where : str or path
         A folder; a ``.zip``, ``.tar``, ``.tar.gz`` (``.tgz``, ``.tar.bz2``,
-        ``.tar.xz``) archive or a folder in one (``masks.zip/truth``); a JSON
-        file of segments; or an address that fsspec knows, such as
-        ``s3://bucket/truth``.
+        ``.tar.xz``) archive or a folder in one (``masks.zip/truth``); an
+        ``.npz`` file of several arrays; a JSON file of segments; a Parquet
+        file, and after it the column (``val.parquet/mask``); a pattern of
+        several of these (``val-*.tar``, ``val-{000..009}.tar``); or an address
+        that fsspec knows, such as ``s3://bucket/truth``.
     storage_options : mapping, optional
         Options for fsspec: keys, end points.
 
@@ -99,13 +102,38 @@ def open_source(where: str | Path, storage_options: Mapping[str, Any] | None = N
         return RemoteFolder(text.rstrip("/"), dict(storage_options or {}))
     path = Path(where).expanduser()
     for part in (path, *path.parents):
-        if part.name.lower().endswith(ARCHIVE_SUFFIXES) and not part.is_dir():
-            return ArchiveFolder(str(path), str(part))
-        if part.suffix.lower() == ".json" and part.is_file():
-            from segiou.masks.segment_files import SegmentFile
-
-            return SegmentFile(str(part))
+        if part.name.lower().endswith(_FILES_OF_MASKS) and not part.is_dir():
+            return _file_of_masks(path, part)
     return LocalFolder(str(path))
+
+
+def _file_of_masks(path: Path, file: Path) -> Source:
+    """A file that holds several masks, a part of it, or a pattern of such files."""
+    kind = file.suffix.lower()
+    if any(sign in file.name for sign in "*?[{") and not file.exists():
+        from segiou.masks.record_files import Shards
+
+        return Shards(str(path))
+    if kind == ".json":
+        from segiou.masks.segment_files import SegmentFile
+
+        return SegmentFile(str(file))
+    if kind == ".parquet":
+        from segiou.masks.record_files import ParquetFile
+
+        return ParquetFile(str(path), str(file))
+    if kind == ".npz" and path == file and _is_one_mask(file):
+        return LocalFolder(str(file))
+    return ArchiveFolder(str(path), str(file))
+
+
+def _is_one_mask(file: Path) -> bool:
+    """Whether an .npz file is a mask itself, and not several by name."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            return len(archive.infolist()) < 2
+    except _DAMAGE:
+        return True
 
 
 @dataclass(frozen=True)

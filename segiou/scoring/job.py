@@ -118,8 +118,11 @@ class Job:
             If truth and prediction are one place.
         """
         sources = [open_source(place, self.storage_options) for place in (self.truth, self.pred)]
-        if sources[0] == sources[1] or _same_file(*sources):
-            text = "truth and prediction are the same; give two different folders"
+        if self._same(*sources):
+            text = (
+                "truth and prediction are the same; give two different folders, or say which "
+                "files are which: truth_suffix, pred_suffix (--truth-suffix, --pred-suffix)"
+            )
             raise DataError([Problem(str(self.truth), text)])
         if self.run is not None:
             # A run file names full paths, which mean the same wherever it is read.
@@ -149,6 +152,12 @@ class Job:
         return plans_of(
             self.options, self.boundary, self.surfaces, spacing=self.spacing, volumes=volumes
         )
+
+    def _same(self, truth: Source, pred: Source) -> bool:
+        """Whether both are one place, and no suffixes tell their files apart."""
+        is_folder = not (isinstance(truth, LocalFolder) and Path(truth.root).is_file())
+        told_apart = is_folder and self.truth_suffix != self.pred_suffix
+        return not told_apart and (truth == pred or _same_file(truth, pred))
 
 
 def _check_shard(shard: object) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Iterable, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from PIL import Image
 
 import segiou
@@ -46,3 +48,10 @@ def write_masks(folder: Path, masks: Any) -> None:
 def score_pairs(root: Path, **options: Any) -> segiou.Run:
     """Score the folders that :func:`write_pairs` has written."""
     return segiou.score_folder(root / "truth", root / "pred", **options)
+
+
+def required(name: str, variable: str = "SEGIOU_REQUIRE_PEERS") -> Any:
+    """Import an optional package, or skip the test; with the variable at 1, or fail."""
+    if os.environ.get(variable) == "1":
+        return import_module(name)
+    return pytest.importorskip(name, reason=f"{name} is not installed")

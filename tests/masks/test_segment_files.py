@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+from mask_files import required
 from PIL import Image
 
 import segiou
@@ -76,7 +77,7 @@ def test_packed_run_lengths():
 
 @pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
 def test_segments_are_those_of_pycocotools():
-    coco = pytest.importorskip("pycocotools.mask")
+    coco = required("pycocotools.mask")
     rng = np.random.default_rng(0)
     for case in range(200):
         height, width = (int(n) for n in rng.integers(1, 40, 2))
