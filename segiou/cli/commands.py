@@ -190,11 +190,17 @@ def inspect(parsed: argparse.Namespace) -> int:
     check_findings(parsed)
     labels = None if parsed.labels is None else load_labels(parsed.labels)
     with progress_bar("reading", quiet=parsed.quiet) as progress:
-        found = inspect_folder(parsed.dir, labels=labels, workers=parsed.workers, progress=progress)
+        found = inspect_folder(
+            parsed.dir,
+            pred=parsed.pred,
+            labels=labels,
+            workers=parsed.workers,
+            progress=progress,
+        )
     if parsed.propose:
         write_whole(parsed.propose, found.proposed_labels().to_toml())
     write_findings(found.to_dict, found.to_text, parsed)
-    return EXIT_DATA if found.problems else 0
+    return EXIT_DATA if found.problems or found.disagreements else 0
 
 
 def labelsets(parsed: argparse.Namespace) -> int:

@@ -78,6 +78,9 @@ classes: score explain compare
       a,b,c)
   --unassigned {error,count}  a predicted value that is no class is an error, or counted as a missed
       pixel [default: error]
+pairs: inspect
+  --pred DIR  folder of predictions for these masks: list the pairs that differ in size or, of
+      volumes, in spacing, affine or orientation
 classes: inspect
   --labels SET  compare with this label set only
   --propose FILE  write a label set of the values and colours found to this TOML file, to be named

@@ -472,7 +472,8 @@ def geometry_difference(truth: Volume, pred: Volume) -> str | None:
         return f"shape {pred.values.shape}, but its truth has {truth.values.shape}"
     bound = _TOLERANCE * np.array(truth.spacing)
     if (np.abs(np.subtract(truth.spacing, pred.spacing)) > bound).any():
-        return f"spacing {_shown(pred.spacing)} mm, but its truth has {_shown(truth.spacing)} mm"
+        found, wanted = spacing_text(pred.spacing), spacing_text(truth.spacing)
+        return f"spacing {found} mm, but its truth has {wanted} mm"
     # An affine moves the far corner by its error times the number of voxels.
     bounds = np.append(_TOLERANCE * np.sqrt((truth.affine[:3, :3] ** 2).sum(0)), bound.max())
     if (np.abs(truth.affine - pred.affine)[:3] > bounds).any():
@@ -480,7 +481,8 @@ def geometry_difference(truth: Volume, pred: Volume) -> str | None:
     return None
 
 
-def _shown(spacing: tuple[float, ...]) -> str:
+def spacing_text(spacing: tuple[float, ...]) -> str:
+    """Sizes of a voxel, in words."""
     return " × ".join(f"{size:.6g}" for size in spacing)
 
 

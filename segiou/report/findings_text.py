@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.text import Text
 
-from segiou._support.files import printable
+from segiou._support.files import printable, problem_lines
 from segiou._support.text import p_text, percent, plural, points, signed_points
 from segiou.report.terminal import Column, console_of, facts, fitted, say, text_of
 from segiou.report.wording import cell, range_text, top_steps
@@ -85,8 +85,10 @@ _OWN_SET = "For a set of your own, segiou labelsets NAME prints one as TOML, to 
 def render_inspection(found: Inspection, width: int, *, color: bool) -> str:
     """Render the findings for ``width`` columns."""
     console = console_of(width, color=color)
-    for name, text in _file_facts(found):
-        say(console, text, lead=f"{name:<8}")
+    facts = _file_facts(found)
+    width = 1 + max((len(name) for name, _ in facts), default=0)
+    for name, text in facts:
+        say(console, text, lead=f"{name:<{max(8, width)}}")
     if found.files:
         console.print()
     for pixels, columns in ((found.values, _value_columns), (found.colors, _color_columns)):
@@ -98,6 +100,8 @@ def render_inspection(found: Inspection, width: int, *, color: bool) -> str:
         say(console, f"suspicious: {text}", "yellow")
     for line in found.problem_lines:
         say(console, f"unreadable: {line}", "red")
+    for line in problem_lines(found.disagreements):
+        say(console, f"disagrees: {line}", "red")
     return text_of(console)
 
 
@@ -107,8 +111,10 @@ def _file_facts(found: Inspection) -> list[tuple[str, str]]:
         "mode": found.modes,
         "dtype": found.dtypes,
         "size": found.sizes,
+        "spacing": found.spacings,
+        "orientation": found.orientations,
     }
-    facts = [(name, _listed(numbers)) for name, numbers in counted.items()]
+    facts = [(name, _listed(numbers)) for name, numbers in counted.items() if numbers]
     return [("files", str(found.files)), *facts] if found.files else []
 
 

@@ -6,21 +6,33 @@ import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.files import Problem, os_problem, problem_lines
 from segiou.labels.label_set import LabelClass, LabelSet, labelset_names, load_labels
+from segiou.masks.pairing import Pairing
 from segiou.masks.read import MaskError, RawMask, count_colors, from_bytes, open_mask
 from segiou.masks.sources import LocalFolder, Source, open_source
 from segiou.masks.windows import FileMask, chunks_of, open_big, window_slices
+from segiou.scoring.pairings import (
+    DataError,
+    geometry_text,
+    pair_sources,
+    pairing_problems,
+    size_text,
+)
+
+if TYPE_CHECKING:
+    from segiou.masks.volumes import Volume
 
 _MANY_VALUES = 64
+#: So many values in a row are counted in a table.
+_FEW = 1 << 20
 #: Values that stand for pixels without a label, by custom.
 _NO_DATA = {255, 65535, 2**31 - 1, 2**32 - 1}
 #: A label set of at least this quality fits well.
@@ -98,6 +110,11 @@ class Inspection:
         What looks wrong.
     problems : tuple of Problem
         Files that cannot be read as masks.
+    spacings, orientations : mapping of str to int
+        How many volumes have each; empty of images.
+    disagreements : tuple of Problem
+        Pairs that differ in size, spacing, affine or orientation, and files without a
+        counterpart, where predictions were given.
     """
 
     folder: str
@@ -112,6 +129,9 @@ class Inspection:
     fits: tuple[Fit, ...] = ()
     suspicions: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = field(default=())
+    spacings: dict[str, int] = field(default_factory=dict)
+    orientations: dict[str, int] = field(default_factory=dict)
+    disagreements: tuple[Problem, ...] = ()
 
     @property
     def fitting(self) -> tuple[Fit, ...]:
@@ -185,6 +205,9 @@ class Inspection:
             ],
             "suspicions": list(self.suspicions),
             "problems": [{"file": p.where, "problem": p.text} for p in self.problems],
+            "spacings": self.spacings,
+            "orientations": self.orientations,
+            "disagreements": [{"file": p.where, "problem": p.text} for p in self.disagreements],
         }
 
     def to_text(self, *, width: int = 100, color: bool = False) -> str:
@@ -200,6 +223,7 @@ class Inspection:
 def inspect_folder(
     folder: str | Path,
     *,
+    pred: str | Path | None = None,
     labels: LabelSet | None = None,
     workers: int | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -212,6 +236,8 @@ def inspect_folder(
     folder : str or path
         A folder, or one file; an archive, or an address, as for
         :func:`segiou.score_folder`.
+    pred : str or path, optional
+        Predictions for these masks: what pairs of both disagree in is listed too.
     labels : LabelSet, optional
         The only set to compare with; all presets by default.
     workers : int, optional
@@ -226,8 +252,6 @@ def inspect_folder(
     DataError
         If there is no such folder or it holds no masks.
     """
-    from segiou.scoring.pairings import DataError
-
     source = open_source(folder)
     single = isinstance(source, LocalFolder) and Path(source.root).is_file()
     try:
@@ -237,14 +261,39 @@ def inspect_folder(
         raise DataError([Problem(source.root, text)]) from error
     if most is not None:
         paths = paths[:: max(1, -(-len(paths) // most))]
-    files: list[_FileContent] = []
-    problems: list[Problem] = []
+    pairing = None if pred is None else pair_sources(source, pred_source := open_source(pred))
+    tasks = [(source, path) for path in paths]
+    if pairing is not None:
+        tasks += [(pred_source, pair.pred) for pair in pairing.pairs]
+    read: list[_FileContent | Problem] = []
     with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
-        for done, result in enumerate(pool.map(partial(_read_file, source), paths), 1):
-            (problems if isinstance(result, Problem) else files).append(result)  # type: ignore[arg-type]
+        for result in pool.map(_read_file, *zip(*tasks, strict=True)):
+            read.append(result)
             if progress is not None:
-                progress(done, len(paths))
-    return _summary(str(folder), files, problems, labels)
+                progress(len(read), len(tasks))
+    problems = [result for result in read if isinstance(result, Problem)]
+    files = [result for result in read[: len(paths)] if isinstance(result, _FileContent)]
+    found = _summary(str(folder), files, problems, labels)
+    if pairing is None:
+        return found
+    by_path = {result.path: result for result in read if isinstance(result, _FileContent)}
+    return replace(found, disagreements=_disagreements(pairing, by_path))
+
+
+def _disagreements(pairing: Pairing, files: Mapping[str, _FileContent]) -> tuple[Problem, ...]:
+    """Pairs that cannot be compared pixel by pixel, and files that have no counterpart."""
+    found = pairing_problems(pairing, "error", "error")
+    for pair in pairing.pairs:
+        if pair.truth in files and pair.pred in files:
+            truth, pred = files[pair.truth], files[pair.pred]
+            if truth.volume is not None and pred.volume is not None:
+                from segiou.masks.volumes import geometry_difference
+
+                if difference := geometry_difference(truth.volume, pred.volume):
+                    found.append(Problem(pair.pred, geometry_text(pair.truth, difference)))
+            elif truth.shape != pred.shape:
+                found.append(Problem(pair.pred, size_text(pair.truth, (truth.shape, pred.shape))))
+    return tuple(found)
 
 
 def label_set_question(truth: str | Path, command: str) -> str:
@@ -312,6 +361,8 @@ class _FileContent:
     colors: dict[str, int]
     lossy: bool
     grey_as_color: bool
+    volume: Volume | None = None
+    """Its geometry, without the values."""
 
 
 def _read_file(source: Source, path: str) -> _FileContent | Problem:
@@ -343,16 +394,21 @@ def _content(path: str, mask: RawMask | FileMask) -> _FileContent:
         else:
             values.update(_count_values(part))
     grey = bool(colors) and all(c[1:3] == c[3:5] == c[5:7] for c in colors)
-    dtype = str(pixels.dtype)
-    return _FileContent(
-        path, mask.mode, mask.kind, dtype, shape, dict(values), dict(colors), mask.lossy, grey
-    )
+    volume = mask.volume
+    if volume is not None:
+        volume = replace(volume, values=np.broadcast_to(np.uint8(0), shape))
+    counted = dict(values), dict(colors), mask.lossy, grey
+    return _FileContent(path, mask.mode, mask.kind, str(pixels.dtype), shape, *counted, volume)
 
 
 def _count_values(values: NDArray[Any]) -> dict[int, int]:
-    if values.dtype == np.uint8:
-        counts = np.bincount(values.ravel(), minlength=256)
-        return {int(v): int(counts[v]) for v in np.flatnonzero(counts)}
+    low, high = (int(values.min()), int(values.max())) if values.size else (0, 0)
+    if values.dtype != np.bool_ and high - low < _FEW:
+        # In the order of memory, and much faster than sorting.
+        wide = values.ravel(order="K")
+        wide = wide if wide.itemsize == 8 else wide.astype(np.int64)
+        counts = np.bincount((wide - low).astype(np.int64, copy=False))
+        return {low + int(v): int(counts[v]) for v in np.flatnonzero(counts)}
     found, counts = np.unique(values, return_counts=True)
     return dict(zip((int(v) for v in found), counts.tolist(), strict=True))
 
@@ -382,7 +438,16 @@ def _summary(
         fits=fits,
         suspicions=tuple(_suspicions(files, values, fits)),
         problems=tuple(problems),
+        spacings=_frequencies(_spacing(file.volume) for file in files if file.volume),
+        orientations=_frequencies(file.volume.orientation for file in files if file.volume),
     )
+
+
+def _spacing(volume: Volume) -> str:
+    from segiou.masks.volumes import spacing_text
+
+    unit = "mm" if volume.unit == "mm" else "(no unit given)"
+    return f"{spacing_text(volume.spacing)} {unit}"
 
 
 def _size(shape: tuple[int, ...]) -> str:

@@ -153,3 +153,25 @@ def test_large_masks_are_inspected_window_by_window(tmp_path, monkeypatch, name)
     monkeypatch.setattr("segiou.scoring.inspection.open_mask", None)
     assert inspect_folder(tmp_path).to_dict() == whole
     assert whole["values"][1] == {"value": 300, "pixels": 350, "share": 0.175, "files": 1}
+
+
+def test_pairs_of_other_sizes_are_listed(tmp_path):
+    for name, size in {"a": 3, "b": 4}.items():
+        save(tmp_path / "truth" / f"{name}.png", np.zeros((3, 3)))
+        save(tmp_path / "pred" / f"{name}.png", np.zeros((3, size)))
+    found = inspect_folder(tmp_path / "truth", pred=tmp_path / "pred")
+    (problem,) = found.disagreements
+    assert problem.where.endswith("b.png")
+    assert problem.text.startswith("is 4 × 3 pixels, but its truth is 3 × 3")
+    assert (found.spacings, found.orientations) == ({}, {})
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u1", ">i2", "i8", "u8", "?"])
+def test_values_of_all_types_are_counted(tmp_path, dtype):
+    info = (0, 1) if dtype == "?" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    cases = {"both": [info[0], info[1], info[1]], "high": [info[1] - 1, info[1]]}
+    for name, values in cases.items():
+        (tmp_path / name).mkdir()
+        np.save(tmp_path / name / "a.npy", np.array([values], dtype))
+        found = inspect_folder(tmp_path / name)
+        assert found.values == {v: values.count(v) for v in sorted(values)}

@@ -16,6 +16,7 @@ from segiou.counting.encoding import count_pairs
 from segiou.masks import windows
 from segiou.masks.volumes import read_volume
 from segiou.scoring import pair
+from segiou.scoring.inspection import inspect_folder
 from segiou.scoring.pairings import DataError
 
 if os.environ.get("SEGIOU_REQUIRE_EXTRAS") != "1":
@@ -149,3 +150,31 @@ def test_ten_patients_are_counted_as_by_hand(model):
     assert {"matrix": total.matrix.tolist(), "ignored": total.ignored} == (
         expected["preds"][model]["total"]
     )
+
+
+def test_inspect_says_where_voxels_are_and_which_pairs_disagree(tmp_path, capsys):
+    found = inspect_folder(FIXTURE / "truth", pred=FIXTURE / "model_a")
+    assert found.spacings["0.8 × 0.8 × 2.5 mm"] == 2
+    assert sum(found.spacings.values()) == 10
+    assert found.orientations == {"RAS": 6, "LPS": 2, "PIR": 1, "LAS": 1}
+    assert list(found.values) == [0, 1, 2, 3, 4]
+    assert found.disagreements == ()
+    assert "disagrees" not in found.to_text()
+    assert "orientation RAS (6), LPS (2), PIR (1), LAS (1)" in found.to_text()
+    values = np.zeros((4, 4, 4), np.uint8)
+    thick = AFFINE * np.array([1, 1, 1.5, 1])
+    for name, affine in {"same": AFFINE, "thick": thick, "turned": np.eye(4)}.items():
+        save(tmp_path / "truth" / f"{name}.nii.gz", values)
+        save(tmp_path / "pred" / f"{name}.nii.gz", values, affine)
+    save(tmp_path / "truth" / "alone.nii.gz", values)
+    folders = [str(tmp_path / name) for name in ("truth", "pred")]
+    assert main(["inspect", folders[0], "--pred", folders[1], "--format", "json"]) == 3
+    data = json.loads(capsys.readouterr().out)
+    assert data["orientations"] == {"PIR": 4}
+    found = {Path(entry["file"]).name: entry["problem"] for entry in data["disagreements"]}
+    assert sorted(found) == ["alone.nii.gz", "thick.nii.gz", "turned.nii.gz"]
+    assert (
+        "has spacing 0.5 × 0.75 × 3 mm, but its truth has 0.5 × 0.75 × 2" in (found["thick.nii.gz"])
+    )
+    assert found["turned.nii.gz"].startswith("has orientation RAS, but its truth has PIR")
+    assert "has no prediction" in found["alone.nii.gz"]
