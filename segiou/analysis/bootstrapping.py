@@ -223,7 +223,8 @@ def bootstrap(
         none: it is the sum of them.
     metric : str or callable
         See :func:`segiou.analysis.statistics.statistic`; of a run also
-        ``"boundary_iou"``, at the first width that was measured.
+        ``"boundary_iou"``, at the first width that was measured, and
+        ``"surface_dice"``, at the first tolerance, of each structure.
     ids : sequence of str, length N, optional
         Names of the images of bare counts; a run and a report have their own.
     groups : str, mapping, callable or sequence, optional

@@ -8,6 +8,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from segiou._support.arguments import check_integer, read_several
 from segiou.analysis.bootstrapping import (
@@ -30,6 +31,7 @@ from segiou.analysis.significance import holm, permutation_p, power
 from segiou.analysis.statistics import (
     MEASURED,
     Aggregate,
+    Named,
     ScoredImages,
     Statistic,
     measured_counts,
@@ -97,8 +99,9 @@ def compare(
         On the same images, in any order.
     metric, aggregate
         See :func:`segiou.analysis.statistics.statistic`; or ``"boundary_iou"``, at the
-        first width that was measured. A larger score is taken to be
-        the better one.
+        first width that was measured; or ``"surface_dice"``, at the first
+        tolerance, the mean over the cases. A larger score is taken to be the
+        better one.
     protocol : Protocol or str, optional
         Protocol of the mean; that of the runs by default.
     groups : str, mapping, callable or sequence, optional
@@ -163,7 +166,9 @@ def compare(
     values = resampled(alone if design.blocks else scores, resamples, seed, design.blocks)
     columns = zip(same.names, same.counts, scores, alone, values, strict=True)
     models = [_Model(*column) for column in columns]
-    test = _Test(same.scored[0], level, method, permutations, seed, influential)
+    test = _Test(
+        same.scored[0].include, same.pixels, level, method, permutations, seed, influential
+    )
     pairs = [test.pair(a, b) for a, b in combinations(models, 2)]
     adjusted = holm(np.array([pair.overall.p for pair in pairs])).tolist()
     return Comparison(
@@ -194,9 +199,10 @@ class _SameImages:
 
     names: tuple[str, ...]
     ids: tuple[str, ...]
+    pixels: Named
     counts: tuple[Counts, ...]
     scored: list[ScoredImages]
-    """What the metric is of: the counts, or those of boundaries."""
+    """What the metric is of: the counts, or those of boundaries, objects or surfaces."""
 
     def differences(self) -> list[Floats]:
         """How the models of every pair differ on each image, (N,)."""
@@ -233,7 +239,8 @@ def _ranking(models: Sequence[_Model], level: float) -> tuple[Ranked, ...]:
 class _Test:
     """How every pair is compared."""
 
-    images: ScoredImages
+    include: NDArray[np.bool_]
+    pixels: Named
     level: float
     method: Method
     permutations: int
@@ -247,7 +254,7 @@ class _Test:
         overall, *classes = self._differences(model_a, model_b, permuted.p)
         for_a, for_b = _influential_images(model_a.alone, model_b.alone, self.influential)
         undefined = np.isnan([a.values[1:], b.values[1:]])
-        one_sided = (undefined[0] != undefined[1]) & self.images.include[: undefined.shape[1]]
+        one_sided = (undefined[0] != undefined[1]) & self.include[: undefined.shape[1]]
         return PairComparison(
             *names,
             overall=overall,
@@ -261,10 +268,10 @@ class _Test:
             imbalance=explain_difference(
                 model_a.counts,
                 model_b.counts,
-                self.images.class_names or (),
+                self.pixels.class_names,
                 names=names,
-                include=self.images.include,
-                protocol=self.images.protocol,
+                include=self.pixels.include,
+                protocol=self.pixels.protocol,
             ),
         )
 
@@ -335,21 +342,25 @@ def _same_images(
             raise ValueError(msg)
     _check_images(runs, called)
     counts = scored = _same_order(runs, called, [run.counts for run in runs])
+    ids = tuple(first.ids)
+    named = pixels = Named(tuple(first.class_names), chosen.include_of(first), chosen)
     if metric in MEASURED:
-        found = [measured_counts(run, metric, name) for run, name in zip(runs, called, strict=True)]
-        _check_measured(runs, called, metric == "boundary_iou")
-        metric, scored = found[0][1], _same_order(runs, called, [own for own, _ in found])
-    ids, classes, include = tuple(first.ids), tuple(first.class_names), chosen.include_of(first)
-    images = [
-        ScoredImages(CountParts.of(own), metric, ids, classes, include, chosen) for own in scored
-    ]
-    return _SameImages(called, ids, counts, images)
+        pairs = zip(runs, called, strict=True)
+        found = [measured_counts(run, metric, name, pixels) for run, name in pairs]
+        _check_measured(runs, called, str(metric))
+        _, metric, named = found[0]
+        scored = _same_order(runs, called, [own for own, *_ in found])
+    images = [ScoredImages(CountParts.of(own), metric, ids, *named) for own in scored]
+    return _SameImages(called, ids, pixels, counts, images)
 
 
-def _check_measured(runs: Sequence[Any], names: Sequence[str], boundary: bool) -> None:
-    """Refuse runs whose boundaries or objects were measured in different ways."""
-    ways = [_band(run) if boundary else run.object_options for run in runs]
-    what = "Boundary IoU is measured at" if boundary else "objects are scored by"
+def _check_measured(runs: Sequence[Any], names: Sequence[str], metric: str) -> None:
+    """Refuse runs whose boundaries, objects or surfaces were measured in different ways."""
+    what, way_of = {
+        "boundary_iou": ("Boundary IoU is measured at", _band),
+        "surface_dice": ("surfaces are measured by", lambda run: run.surface_plan.to_dict()),
+    }.get(metric, ("objects are scored by", lambda run: run.object_options))
+    ways = [way_of(run) for run in runs]
     for way, name in zip(ways, names, strict=True):
         if way != ways[0]:
             msg = f"{what} {ways[0]} in {names[0]} and {way} in {name}; score both alike"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,7 @@ _MEANS = {"mean_iou": "iou", "mean_dice": "dice", "mean_accuracy": "recall"}
 _LABELS = {
     "iou": "IoU",
     "boundary_iou": "Boundary IoU",
+    "surface_dice": "surface Dice",
     "pq": "PQ",
     "sq": "SQ",
     "rq": "RQ",
@@ -402,11 +403,12 @@ def scored_images(
     if counts is None:
         msg = "the report has no counts of its images; give the run that it was made of"
         raise ValueError(msg)
+    protocol = load_protocol(protocol or run.protocol)
+    named = Named(run.class_names, protocol.include_of(run), protocol)
     if metric in MEASURED:
-        counts, metric = measured_counts(run, metric, "the report" if is_report else "the run")
-    protocol, named = load_protocol(protocol or run.protocol), tuple(run.ids) or None
-    parts, include = CountParts.of(counts), protocol.include_of(run)
-    return ScoredImages(parts, metric, named, run.class_names, include, protocol)
+        name = "the report" if is_report else "the run"
+        counts, metric, named = measured_counts(run, metric, name, named)
+    return ScoredImages(CountParts.of(counts), metric, tuple(run.ids) or None, *named)
 
 
 def _run_counts(run: Any) -> Counts | CountParts:
@@ -433,22 +435,45 @@ def _no_images(source: Any) -> TypeError:
 MEASURED = {
     "boundary_iou": ("band_counts", "boundary"),
     **dict.fromkeys(("pq", "sq", "rq"), ("object_counts", "objects")),
+    "surface_dice": ("surface_dice", "surfaces"),
 }
 
 
-def measured_counts(run: Any, metric: Metric, name: str) -> tuple[Counts, Metric]:
-    """Counts of boundaries at the first width, or of objects, (N, C); and the metric of them."""
+class Named(NamedTuple):
+    """What the columns of counts are, which of them means include, and how means are made."""
+
+    class_names: Sequence[str]
+    include: Any
+    protocol: Protocol
+
+
+#: How surfaces are averaged: a case is what is drawn, and structures overlap.
+_CASES = Protocol(
+    "cases", "mean over the cases of each structure, then over the structures", unit="class"
+)
+
+
+def measured_counts(
+    run: Any, metric: Metric, name: str, named: Named
+) -> tuple[Counts, Metric, Named]:
+    """Counts of boundaries, objects or surfaces, (N, C); the metric of them, and what C are."""
     attribute, option = MEASURED[str(metric)]
     found: Counts | None = getattr(run, attribute, None)
     if found is None:
-        what = {"boundary": "boundary", "objects": "object"}[option]
-        msg = f"{name} has no {what} counts; score it again with {option}=True (--{option})"
+        what = {"boundary": "boundary", "objects": "object", "surfaces": "surface"}[option]
+        flag = option.removesuffix("s") if option == "surfaces" else option
+        msg = f"{name} has no {what} counts; score it again with {option}=True (--{flag})"
         raise ValueError(msg)
     if option == "boundary":
-        return found, band_iou
+        return found, band_iou, named
+    if option == "surfaces":
+        from segiou.boundary.surface_cases import mean_of_cases
+
+        names = tuple(run.surface_plan.structures)
+        return found, mean_of_cases, Named(names, np.ones(len(names), dtype=bool), _CASES)
     from segiou.instances.panoptic import OBJECT_METRICS
 
-    return found, OBJECT_METRICS[str(metric)]
+    return found, OBJECT_METRICS[str(metric)], named
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -137,10 +137,11 @@ def _check_needs(parsed: argparse.Namespace) -> None:
 
 
 def _check_metric(metric: str) -> None:
-    if metric not in ("boundary_iou", "pq", "sq", "rq"):
+    from segiou.analysis.statistics import MEASURED, statistic
+
+    if metric not in MEASURED:
         import numpy as np
 
-        from segiou.analysis.statistics import statistic
         from segiou.analysis.units import units_of
         from segiou.counting.counts import Counts
 

@@ -50,7 +50,7 @@ def job_of(truth: str, pred: str, parsed: argparse.Namespace) -> Job:
         options=options,
         protocol=load_protocol(parsed.protocol or "segiou"),
         boundary=_boundary_options(parsed),
-        surfaces=getattr(parsed, "surface", None),
+        surfaces=_convention(parsed),
         spacing=_spacing(parsed),
         objects=_object_options(parsed, options),
         **given,
@@ -70,6 +70,11 @@ def _object_options(parsed: argparse.Namespace, classes: ClassOptions) -> Object
         chosen = ClassOptions.of(classes.labels, exclude=given).exclude
         things = tuple(classes.labels.class_names[index] for index in chosen)
     return ObjectOptions(source, things, min_size=getattr(parsed, "min_size", None) or 0)
+
+
+def _convention(parsed: argparse.Namespace) -> str | None:
+    for_metric = getattr(parsed, "metric", None) == "surface_dice"
+    return "segiou" if for_metric else getattr(parsed, "surface", None)
 
 
 def _boundary_options(parsed: argparse.Namespace) -> BoundaryOptions | None:

@@ -66,7 +66,8 @@ arguments: demo
 models: compare
   --truth DIR  folder of true masks, where the models are folders
   --names A,B  names of the models (default: those of their folders)
-  --metric NAME  what to compare: iou, dice, boundary_iou, pq, …; an unknown name lists all
+  --metric NAME  what to compare: iou, dice, boundary_iou, surface_dice, pq, …; an unknown name
+      lists all
       [default: iou]
 classes: score explain compare
   --labels SET  the classes, needed for masks: a preset (segiou labelsets lists them), a TOML file,

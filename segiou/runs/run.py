@@ -159,6 +159,22 @@ class Run:
         cases = (pair for block in blocks for pair in zip(block.ids, block.surfaces, strict=True))
         return tuple(row for id, text in cases for row in plan.rows(text, id))
 
+    @cached_property
+    def surface_dice(self) -> Counts | None:
+        """Surface Dice at the first tolerance of each case and structure, (N, R); or None.
+
+        As :func:`segiou.boundary.surface_cases.mean_of_cases` reads it.
+        """
+        plan = self.surface_plan
+        if plan is None:
+            return None
+        from segiou.boundary.surface_cases import case_counts
+
+        shape = len(self), len(plan.structures)
+        dice = [next(iter(r.values(plan.options)["surface_dice"].values())) for r in self.surfaces]
+        in_truth = [row.state in ("found", "missed") for row in self.surfaces]
+        return case_counts(np.reshape(dice, shape), np.reshape(in_truth, shape))
+
     def __len__(self) -> int:
         return len(self._images)
 

@@ -8,6 +8,10 @@ import json
 import math
 import os
 import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -252,3 +256,79 @@ def test_millimetres_of_images_need_a_spacing(tmp_path, capsys):
     assert found["surface_plan"]["spacing"] == [0.5, 0.5]
     assert found["surfaces"][1]["hausdorff"]["mean"] == 0.5
     assert found["boundary"] is None
+
+
+FIXTURE = Path(segiou.__file__).parents[1] / "fixtures" / "volumes"
+
+
+def patients(model, **options):
+    settings = {"labels": FIXTURE / "dataset.json", "boundary": True} | options
+    return segiou.score_folder(FIXTURE / "truth", FIXTURE / model, **settings)
+
+
+def test_intervals_are_over_cases():
+    run = patients("model_a")
+    rows = run.report().surfaces
+    found = run.intervals("surface_dice", resamples=500)
+    assert (found.units, found.aggregate) == (10, "class")
+    assert [c.name for c in found.classes] == [*run.surface_plan.structures]
+    means = [row["surface_dice_1"]["mean"] for row in rows]
+    assert [c.value for c in found.classes] == pytest.approx(means, nan_ok=True)
+    assert found.overall.value == pytest.approx(np.nanmean(means))
+    assert found.overall.low < found.overall.value < found.overall.high
+
+
+def test_models_are_compared_on_the_same_cases():
+    runs = [patients(model) for model in ("model_a", "model_b")]
+    compared = segiou.compare(*runs, metric="surface_dice", resamples=200, permutations=200)
+    pair = compared.pairs[0]
+    intervals = [run.intervals("surface_dice", resamples=200) for run in runs]
+    assert pair.overall.a == pytest.approx(intervals[0].overall.value)
+    assert pair.overall.b == pytest.approx(intervals[1].overall.value)
+    assert "surface Dice" in str(compared)
+    other = patients("model_b", boundary=None, surfaces="monai")
+    with pytest.raises(ValueError, match=r"surfaces are measured by .*; score both alike"):
+        segiou.compare(runs[0], other, metric="surface_dice")
+    plain = patients("model_b", boundary=None)
+    with pytest.raises(ValueError, match=r"has no surface counts; .* surfaces=True \(--surface\)"):
+        segiou.compare(runs[0], plain, metric="surface_dice")
+
+
+def test_the_command_compares_runs(tmp_path, capsys):
+    for model in ("model_a", "model_b"):
+        patients(model, run=tmp_path / model)
+    command = ["compare", str(tmp_path / "model_a"), str(tmp_path / "model_b"), "--quiet"]
+    assert main([*command, "--metric", "surface_dice", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["metric"] == "surface_dice"
+
+
+def test_what_was_killed_goes_on(tmp_path):
+    """SIGKILL at any moment: committed cases are kept, and the totals are the same."""
+    command = [sys.executable, "-m", "segiou", "score", str(FIXTURE / "truth")]
+    command += [str(FIXTURE / "model_a"), "--labels", str(FIXTURE / "regions.json"), "--quiet"]
+    command += ["--boundary", "--surface", "medpy", "--format", "json", "--run"]
+    whole = patients("model_a", labels=FIXTURE / "regions.json", surfaces="medpy")
+    partial = 0
+    for delay in (0.2, 0.5, 0.8, 1.1):
+        path = tmp_path / f"{delay}.sqlite"
+        with subprocess.Popen([*command, str(path)], stdout=subprocess.DEVNULL) as process:
+            time.sleep(delay)
+            process.kill()
+        done = subprocess.run([*command, str(path)], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        partial += path.exists()
+        assert segiou.Run.open(path).surfaces == whole.surfaces
+        assert json.loads(done.stdout)["surfaces"] == whole.report().to_dict()["surfaces"]
+    assert partial == 4
+
+
+def test_the_page_has_the_distances(tmp_path):
+    from segiou.report import write_html
+
+    run = patients("model_a", run=tmp_path / "r.sqlite")
+    page = write_html(tmp_path / "page.html", run.report(), run=run).read_text()
+    section = page[page.index('<section id="surfaces"') :]
+    section = section[: section.index("</section>")]
+    for row in run.report().surfaces:
+        assert f'<span class="name">{row["label"]}</span>' in section
+    assert "Surfaces as segiou measures them, distances in mm." in section
