@@ -18,12 +18,40 @@ _CELL = "padding:.15em .8em;text-align:right;white-space:nowrap;font-variant-num
 NAME = "padding:.15em .8em;text-align:left"
 
 
+#: Sorts the rows of a table by the column whose head was clicked, undefined numbers last.
+_SORT = """
+const head = event.target.closest('th'), mark = head && head.querySelector('span');
+if (!mark) return;
+const up = head.getAttribute('aria-sort') !== 'ascending';
+for (const other of this.querySelectorAll('th[aria-sort]')) {
+  other.removeAttribute('aria-sort');
+  other.querySelector('span').textContent = '';
+}
+head.setAttribute('aria-sort', up ? 'ascending' : 'descending');
+mark.textContent = up ? ' ▲' : ' ▼';
+const words = 'words' in head.dataset;
+const key = (row) => {
+  const text = row.cells[head.cellIndex].innerText.replace('−', '-');
+  return words ? text : parseFloat((text.match(/-?[0-9.]+/) || [])[0]);
+};
+const order = (a, b) => (words ? a.localeCompare(b, undefined, { numeric: true }) : a - b);
+const body = [...this.parentNode.tBodies].reduce((a, b) => (b.rows.length > a.rows.length ? b : a));
+body.append(...[...body.rows].map((row) => [key(row), row]).sort(([a], [b]) =>
+  Number.isNaN(a) - Number.isNaN(b) || (up ? order(a, b) : order(b, a))).map(([, row]) => row));
+"""
+_BUTTON = "background:none;border:0;padding:0;margin:0;font:inherit;color:inherit;cursor:pointer"
+#: From this many rows on a table can be sorted.
+_SORTED = 3
+
+
 def table(
     heads: Iterable[str],
     *parts: Iterable[Sequence[str]],
     left: Sequence[int] = (0,),
 ) -> str:
     """A table of cells that are HTML already, a line between its parts; long ones scroll.
+
+    A click on a head sorts the largest part by this column, where scripts may run.
 
     Parameters
     ----------
@@ -32,28 +60,52 @@ def table(
     *parts : iterable of sequence of str
         Rows.
     left : sequence of int
-        Columns that are aligned left.
+        Columns that are aligned left, and sorted as words.
     """
-    first, *others = ("".join(_row(cells, "td", left) for cells in part) for part in parts)
+    bodies = [list(part) for part in parts]
+    first, *others = ("".join(_row(cells, "td", left) for cells in part) for part in bodies)
     more = "".join(f'<tbody style="{LINE}">{rows}</tbody>' for rows in others if rows)
+    sortable = max(map(len, bodies)) >= _SORTED
+    script = f' onclick="{escape(_SORT)}"' if sortable else ""
+    titles = [_sorting(head) if sortable and head else escape(head) for head in heads]
     return (
         '<div style="max-height:34em;overflow:auto"><table style="border-collapse:collapse">'
-        f"<thead>{_row(map(escape, heads), 'th', left)}</thead><tbody>{first}</tbody>{more}"
+        f"<thead{script}>{_row(titles, 'th', left)}</thead><tbody>{first}</tbody>{more}"
         "</table></div>"
     )
 
 
-def _row(cells: Iterable[str], tag: str, left: Sequence[int]) -> str:
-    styled = (
-        f'<{tag} style="{NAME if i in left else _CELL}">{cell}</{tag}>'
-        for i, cell in enumerate(cells)
+def _sorting(head: str) -> str:
+    return (
+        f'<button type="button" title="sort" style="{_BUTTON}">{escape(head)}'
+        '<span aria-hidden="true"></span></button>'
     )
+
+
+def _row(cells: Iterable[str], tag: str, left: Sequence[int]) -> str:
+    styled = []
+    for i, cell in enumerate(cells):
+        own = tag if cell else "td"  # a head without words is none
+        words = " data-words" if i in left else ""
+        styled.append(f'<{own} style="{NAME if i in left else _CELL}"{words}>{cell}</{own}>')
     return f"<tr>{''.join(styled)}</tr>"
 
 
+def section(title: str, body: str, *, shown: bool = False) -> str:
+    """A part that is folded until its title is clicked; nothing where there is none."""
+    if not body:
+        return ""
+    opened = " open" if shown else ""
+    return (
+        f'<details style="margin-top:.5em"{opened}><summary style="cursor:pointer">'
+        f"{escape(title)}</summary>{body}</details>"
+    )
+
+
 def sentence_list(sentences: Iterable[str]) -> str:
-    """Sentences as a list."""
-    return f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in sentences)}</ul>"
+    """Sentences as a list; nothing where there are none."""
+    items = "".join(f"<li>{escape(text)}</li>" for text in sentences)
+    return f"<ul>{items}</ul>" if items else ""
 
 
 def script_of(parts: Iterable[str]) -> str:

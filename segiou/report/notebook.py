@@ -8,34 +8,67 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from segiou._support.html import LINE, MUTED, NAME, sentence_list, table
+from segiou._support.html import MUTED, NAME, section, sentence_list, table
 from segiou._support.text import called, p_text, plural
+from segiou.metrics.overall import pixel_accuracy
 from segiou.metrics.per_image import image_means
 from segiou.metrics.ratio import ratio
 from segiou.report.wording import (
     cell,
-    interval_text,
     measured_tables,
     pairs_text,
     range_text,
     score_text,
     signed,
+    top_steps,
     with_short_names,
 )
 
 if TYPE_CHECKING:
-    from segiou.analysis.comparison import Comparison, PairComparison
+    from segiou.analysis.comparison import Comparison, Difference, PairComparison
     from segiou.report.report import ClassRow, Report
 
 # Middling tones, which show on white and on black.
-_RIGHT = "38,148,128"
-_WRONG = "214,122,36"
+_BAR = "38,148,128"
+_CELL = "66,133,200"
 _ABSENT_SHOWN = 8
 _MATRIX_SHOWN = 32
+_IMAGES_SHOWN = 100
 
 
 def render_notebook(report: Report) -> str:
-    """Headline, classes with bars, the confusion matrix to be unfolded, and the protocol."""
+    """What counts most, the classes, and all else folded."""
+    title = f"<div><b>{escape(report.title)}</b></div>" if report.title else ""
+    classes = plural(len(report.class_names), "class", "classes")
+    steps = sentence_list(map(str, top_steps(report.next_steps)))
+    return (
+        f'<div class="segiou-report">{title}{_headline(report)}'
+        f"{section('Next steps, by the points of mean IoU at stake', steps)}"
+        f"{section(classes, _classes(report), shown=True)}"
+        f"{_images(report)}{_worst_images(report)}"
+        f"{_measured(report)}{_matrix(report)}{_footer(report)}</div>"
+    )
+
+
+def _percent(value: float) -> str:
+    return escape(cell(value))
+
+
+def _headline(report: Report) -> str:
+    majority = report.majority
+    accuracy, iou = _percent(majority["pixel_accuracy"]), _percent(majority["mean_iou"])
+    cautions = sentence_list(report.intervals.cautions() if report.intervals is not None else ())
+    return (
+        f"<div><b>{escape(report.verdict)}</b></div>"
+        f"<div>Pixel accuracy {_percent(report.pixel_accuracy)} · "
+        f"mean accuracy {_percent(report.mean_accuracy)}</div>"
+        f'<div style="{MUTED}">Majority baseline, {escape(called(majority["class"]))} everywhere: '
+        f"pixel accuracy {accuracy}, mean IoU {iou}</div>"
+        f"{section('How far the interval can be relied on', cautions)}"
+    )
+
+
+def _classes(report: Report) -> str:
     rows = list(report.classes)
     absent = [row for row in rows if row.status == "absent"]
     left_out = ""
@@ -51,36 +84,7 @@ def render_notebook(report: Report) -> str:
             for cells, row in zip(classes, rows, strict=True)
         ]
         groups = [(*cells, "") for cells in groups]
-    title = f"<div><b>{escape(report.title)}</b></div>" if report.title else ""
-    return (
-        f'<div class="segiou-report">{title}{_headline(report)}'
-        f"{table(heads, classes, groups, left=(0, 2))}{left_out}{_worst_images(report)}"
-        f"{_measured(report)}{_matrix(report)}{_footer(report)}</div>"
-    )
-
-
-def _percent(value: float) -> str:
-    return escape(cell(value))
-
-
-def _headline(report: Report) -> str:
-    majority = report.majority
-    accuracy, iou = _percent(majority["pixel_accuracy"]), _percent(majority["mean_iou"])
-    return (
-        f"<div><b>Mean IoU {_percent(report.mean_iou)}</b> over {report.mean_iou_classes} of "
-        f"{plural(len(report.class_names), 'class', 'classes')} · "
-        f"pixel accuracy {_percent(report.pixel_accuracy)} · "
-        f"mean accuracy {_percent(report.mean_accuracy)}</div>{_interval(report)}"
-        f'<div style="{MUTED}">Majority baseline, {escape(called(majority["class"]))} everywhere: '
-        f"pixel accuracy {accuracy}, mean IoU {iou}{_images(report)}</div>"
-    )
-
-
-def _interval(report: Report) -> str:
-    if report.intervals is None:
-        return ""
-    cautions = sentence_list(report.intervals.cautions()) if report.intervals.cautions() else ""
-    return f"<div>{escape(interval_text(report))}</div>{cautions}"
+    return f"{table(heads, classes, groups, left=(0, 2))}{left_out}"
 
 
 def _worst_images(report: Report) -> str:
@@ -88,20 +92,31 @@ def _worst_images(report: Report) -> str:
     if found is None:
         return ""
     rows = [(escape(row["id"]), escape(score_text(row[found.by]))) for row in found.rows]
-    return table(("worst images", found.by), rows)
+    return section(f"Worst images by {found.by}", table(("image", found.by), rows))
 
 
 def _images(report: Report) -> str:
-    if report.per_image is None:
+    """The images with the lowest means; nothing where their counts were not kept."""
+    if report.per_image is None or not report.ids:
         return ""
     scores = image_means(report.per_image, include=report.include)
+    accuracies = pixel_accuracy(report.per_image)
     defined = scores[~np.isnan(scores)]
     if not defined.size:
         return ""
-    return (
-        f". Mean IoU of single images: {_percent(float(defined.min()))} to "
-        f"{_percent(float(defined.max()))}, median {_percent(float(np.median(defined)))}"
+    lowest = np.argsort(scores, kind="stable")[:_IMAGES_SHOWN].tolist()
+    rows = [
+        (escape(report.ids[i]), f"<b>{_percent(scores[i])}</b>", _percent(accuracies[i]))
+        for i in lowest
+    ]
+    number = len(scores)
+    title = (
+        f"{plural(number, 'image')}: mean IoU from {cell(float(defined.min()))} to "
+        f"{cell(float(defined.max()))}, median {cell(float(np.median(defined)))}"
     )
+    more = f"the {len(rows)} lowest of {number} images" if len(rows) < number else ""
+    note = f'<div style="{MUTED}">{more}</div>'
+    return section(title, table(("image", "mean IoU", "pixel accuracy"), rows) + note * bool(more))
 
 
 def _class_cells(row: ClassRow) -> tuple[str, ...]:
@@ -117,15 +132,15 @@ def _class_cells(row: ClassRow) -> tuple[str, ...]:
 
 
 def _measured(report: Report) -> str:
-    """What was measured at boundaries and of objects, folded."""
+    """What was measured at boundaries, of surfaces and of objects, folded."""
     parts = []
     for found in measured_tables(report):
-        body = [[escape(text) for text in line] for line in (*found.rows, *found.summary)]
-        parts.append(
-            f'<details style="margin-top:.5em"><summary>{found.title}</summary>'
-            f"{table([*map(escape, found.heads)], body, left=(0,))}"
-            f'<div style="{MUTED}">{escape(found.note)}</div></details>'
+        rows, summary = (
+            [[escape(text) for text in line] for line in part]
+            for part in (found.rows, found.summary)
         )
+        note = f'<div style="{MUTED}">{escape(found.note)}</div>'
+        parts.append(section(found.title, table(found.heads, rows, summary) + note))
     return "".join(parts)
 
 
@@ -133,7 +148,7 @@ def _bar(value: float) -> str:
     filled = 0.0 if math.isnan(value) else 100 * value
     return (
         '<div style="width:8em;height:.7em;background:rgba(128,128,128,.2)">'
-        f'<div style="width:{filled:.1f}%;height:100%;background:rgb({_RIGHT})"></div></div>'
+        f'<div style="width:{filled:.1f}%;height:100%;background:rgb({_BAR})"></div></div>'
     )
 
 
@@ -147,24 +162,21 @@ def _matrix(report: Report) -> str:
     upright = 'style="writing-mode:vertical-rl;transform:rotate(180deg);text-align:left"'
     heads = "".join(f"<th><span {upright}>{name}</span></th>" for name in names)
     rows = "".join(
-        f'<tr><th style="{NAME}">{name}</th>'
-        + "".join(_share(share, right=t == p) for p, share in enumerate(row))
-        + "</tr>"
-        for t, (name, row) in enumerate(zip(names, shares.tolist(), strict=True))
+        f'<tr><th style="{NAME}">{name}</th>' + "".join(map(_share, row)) + "</tr>"
+        for name, row in zip(names, shares.tolist(), strict=True)
     )
-    return (
-        f'<details style="margin-top:.5em"><summary>Confusion matrix: rows are truth, per cent '
-        'of the row</summary><div style="overflow:auto"><table style="border-collapse:collapse">'
-        f"<thead><tr><th></th>{heads}</tr></thead><tbody>{rows}</tbody></table></div></details>"
+    return section(
+        "Confusion matrix: rows are truth, per cent of the row",
+        '<div style="overflow:auto"><table style="border-collapse:collapse">'
+        f"<thead><tr><td></td>{heads}</tr></thead><tbody>{rows}</tbody></table></div>",
     )
 
 
-def _share(share: float, *, right: bool) -> str:
+def _share(share: float) -> str:
     text = "" if share == 0 else "<1" if share < 0.005 else f"{100 * share:.0f}"
-    color = f"rgba({_RIGHT if right else _WRONG},{0.85 * math.sqrt(share):.2f})"
     return (
-        f'<td style="text-align:right;padding:.1em .4em;min-width:2.2em;background:{color}">'
-        f"{escape(text)}</td>"
+        '<td style="text-align:right;padding:.1em .4em;min-width:2.2em;'
+        f'background:rgba({_CELL},{0.6 * math.sqrt(share):.2f})">{escape(text)}</td>'
     )
 
 
@@ -177,26 +189,46 @@ def _footer(report: Report) -> str:
 
 
 def render_comparison_notebook(comparison: Comparison) -> str:
-    """What the comparison says, and a table of every pair of models."""
+    """Who is ahead, the classes of every pair of models, and all else folded."""
     comparison = with_short_names(comparison)
-    said = sentence_list(comparison.sentences())
     pairs = "".join(_pair(comparison, pair) for pair in comparison.pairs)
-    return f'<div class="segiou-comparison">{said}{pairs}</div>'
+    closing = sentence_list(comparison.closing_sentences())
+    ranking = "".join(f"<div>{escape(said)}</div>" for said in comparison.ranking_sentences())
+    return (
+        f'<div class="segiou-comparison">{ranking}{pairs}'
+        f"{section('How far all of it can be relied on', closing)}</div>"
+    )
 
 
 def _pair(comparison: Comparison, pair: PairComparison) -> str:
+    lead, *others = comparison.pair_sentences(pair)
+    verdict = f"<div>{escape(others.pop(0))}</div>" if others else ""
     heads = ("", pair.a, pair.b, "difference, points", "interval", "p, adjusted")
-    rows = []
-    for place, row in enumerate((pair.overall, *pair.classes)):
-        sure = row.differs(comparison.level)
-        cells = (
-            escape(row.name),
-            _percent(row.a),
-            _percent(row.b),
-            signed(row.delta),
-            "–" if math.isnan(row.low) else f"{signed(row.low)} to {signed(row.high)}",
-            escape(p_text(row.p_holm)),
-        )
-        # In bold: the score itself, and the classes that differ.
-        rows.append([f"<b>{cell}</b>" if sure or place == 0 else cell for cell in cells])
-    return f'<div style="{LINE};margin-top:.5em">{table(heads, rows, left=(0,))}</div>'
+    score, *classes = (_difference(comparison, row) for row in (pair.overall, *pair.classes))
+    images = [
+        (escape(m.id), escape(towards), signed(m.effect), _percent(m.a), _percent(m.b))
+        for towards, found in ((pair.b, pair.for_b), (pair.a, pair.for_a))
+        for m in found
+    ]
+    moved = ("image", "moves it towards", "by points", pair.a, pair.b)
+    moving = table(moved, images, left=(0, 1)) if images else ""
+    alone = len(comparison.pairs) == 1
+    return (
+        f'<div style="margin-top:.5em"><b>{escape(lead)}</b></div>{verdict}'
+        f"{section('More in words', sentence_list(others))}"
+        f"{section('The classes', table(heads, [score], classes), shown=alone)}"
+        f"{section('Images that matter most', moving)}"
+    )
+
+
+def _difference(comparison: Comparison, row: Difference) -> list[str]:
+    """The cells of a row, in bold where the two differ."""
+    cells = (
+        escape(row.name),
+        _percent(row.a),
+        _percent(row.b),
+        signed(row.delta),
+        "–" if math.isnan(row.low) else f"{signed(row.low)} to {signed(row.high)}",
+        escape(p_text(row.p_holm)),
+    )
+    return [f"<b>{cell}</b>" if row.differs(comparison.level) else cell for cell in cells]
