@@ -76,7 +76,7 @@ def test_what_clang_builds_passes_the_tests(tmp_path):
     if not shutil.which("clang"):
         skip_unless_required("there is no clang here", REQUIRE)
     names = ["boundary/test_kernel.py", "counting/test_kernel.py", "counting/test_scores.py"]
-    names += ["masks/test_png_rows.py", "test_threads.py"]
+    names += ["boundary/test_surface_kernel.py", "masks/test_png_rows.py", "test_threads.py"]
     run_rebuilt("clang", tmp_path, SOURCES, map(TESTS.joinpath, names))
 
 

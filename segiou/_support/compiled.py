@@ -30,6 +30,9 @@ PARTS = {
     "segiou.boundary._kernel": Part(
         "boundary", "counting along boundaries", "about 5 times slower"
     ),
+    "segiou.boundary._surfaces": Part(
+        "surfaces", "measuring of surfaces", "about 100 times slower"
+    ),
     "segiou.masks._png": Part("png", "reading of PNG masks", "about 10 times slower"),
     "segiou.masks._files": Part("files", "reading of small files", "a little slower"),
 }

@@ -17,7 +17,7 @@ from segiou._support.compiled import load_part
 from segiou.counting.arrays import as_label_array, as_valid_mask
 from segiou.counting.encoding import Encoding, ValueCodes
 
-__all__ = ["Codes", "LabelCodes", "code_dtype", "ignored_code", "unassigned_code"]
+__all__ = ["Codes", "LabelCodes", "as_bytes", "code_dtype", "ignored_code", "unassigned_code"]
 
 
 Codes = NDArray[np.uint8] | NDArray[np.uint16]
@@ -93,7 +93,7 @@ class LabelCodes:
                 "images of a batch one by one, or to BoundaryAccumulator.update with batch=True"
             )
             raise ValueError(msg)
-        truth, pred = _as_bytes(truth), _as_bytes(pred)
+        truth, pred = as_bytes(truth), as_bytes(pred)
         if mask is None and (fast := self._encode_bytes(truth, pred)):
             return fast
         t, p = self._truth_table.apply(truth), self._pred_table.apply(pred)
@@ -197,7 +197,8 @@ class _Table:
         return tuple(np.flatnonzero(self.of_bytes == 255).tolist())
 
 
-def _as_bytes(labels: NDArray[Any]) -> NDArray[Any]:
+def as_bytes(labels: NDArray[Any]) -> NDArray[Any]:
+    """The labels as bytes, where all of them are from 0 to 255."""
     if labels.dtype == np.bool_:
         return labels.view(np.uint8)
     if labels.dtype != np.uint8 and labels.size and labels.min() >= 0 and labels.max() <= 255:

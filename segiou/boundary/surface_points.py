@@ -4,14 +4,29 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Final, Literal
+from functools import cached_property, lru_cache
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Distances", "Kind", "reference_distances"]
+from segiou._support.compiled import load_part, warn_missing
+from segiou.boundary.codes import as_bytes
+
+__all__ = ["Both", "Distances", "Kind", "SurfacePair"]
+
+_MODULE = "segiou.boundary._surfaces"
+_kernel = load_part(_MODULE)
+
+#: Longest axis, and largest number of labels beside the outside and the ignored, of the kernel.
+_LONGEST, _MOST_LABELS = 65535, 254
+_IGNORED = 255
+#: So many points of a side are held at once, or a twelfth of the voxels; more only of one label.
+_FEWEST_POINTS = 1 << 18
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -42,8 +57,247 @@ class Distances:
     size: float
     each: bool
 
+    @classmethod
+    def to_nothing(cls, size: float = 0.0) -> Distances:
+        """Of a surface of this size, where there is no other."""
+        return cls(np.empty(0), np.empty(0, np.int64), np.empty(0), size, True)
+
 
 Both = tuple[Distances, Distances]
+Label = int | str
+
+
+@dataclass(frozen=True, eq=False)
+class SurfacePair:
+    """The surfaces of a pair of label arrays, and the distances between them.
+
+    Attributes
+    ----------
+    truth, pred : ndarray of int or bool, equal shapes of two or three axes
+    spacing : tuple of float
+    kind : {"voxels", "elements"}
+    ignore : frozenset of int
+        Truth values whose voxels are left out.
+    threads : int
+        How many labels, or directions, are measured at once.
+    """
+
+    truth: NDArray[Any]
+    pred: NDArray[Any]
+    spacing: tuple[float, ...]
+    kind: Kind
+    ignore: frozenset[int] = frozenset()
+    threads: int = 1
+
+    def distances(
+        self, structures: Mapping[Label, tuple[int, ...]] | None
+    ) -> Iterator[tuple[Label, Both]]:
+        """Each structure, by default each label but 0, and both directions; in no order."""
+        if _kernel is None:
+            warn_missing(_MODULE)
+        if _kernel is None or self.truth.size == 0 or max(self.truth.shape) > _LONGEST:
+            if structures is None:
+                structures = {v: (v,) for v in self._occurring}
+            yield from ((label, self.reference(v)) for label, v in structures.items())
+            return
+        for layer in self._layers(structures):
+            yield from self._measured(layer)
+
+    def reference(self, values: tuple[int, ...]) -> Both:
+        """Both directions of one structure by SciPy: what the kernel must equal."""
+        ignored = np.isin(self.truth, [*self.ignore]) if self.ignore else None
+        masks = (np.isin(side, values) for side in (self.truth, self.pred))
+        truth, pred = (mask if ignored is None else mask & ~ignored for mask in masks)
+        return reference_distances(truth, pred, ignored, self.spacing, self.kind)
+
+    @cached_property
+    def _occurring(self) -> list[int]:
+        found = {*np.unique(self.truth).tolist(), *np.unique(self.pred).tolist()}
+        return sorted({int(value) for value in found} - {0} - self.ignore)
+
+    @cached_property
+    def _is_reversed(self) -> bool:
+        """Whether the arrays are read from the last axis to the first, as they lie."""
+        flags = self.truth.flags, self.pred.flags
+        return all(f.f_contiguous for f in flags) and not all(f.c_contiguous for f in flags)
+
+    @cached_property
+    def _sides(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Both arrays in C order, as bytes where their values are."""
+        truth, pred = (as_bytes(x.T if self._is_reversed else x) for x in (self.truth, self.pred))
+        return np.ascontiguousarray(truth), np.ascontiguousarray(pred)
+
+    @cached_property
+    def _steps(self) -> tuple[float, ...]:
+        steps = self.spacing[::-1] if self._is_reversed else self.spacing
+        # Nothing lies before or behind an image: so far away that no row there is searched.
+        return steps if len(steps) == 3 else (1000 * max(steps), *steps)
+
+    @cached_property
+    def _areas(self) -> Floats | None:
+        """Area by code of the kernel, of whose eight bits an image has the same four twice."""
+        if self.kind == "voxels":
+            return None
+        if len(self.spacing) == 3:
+            return element_areas(self._steps)
+        areas = np.zeros(256)
+        areas[::17] = element_areas(self._steps[1:])
+        return areas
+
+    def _layers(self, structures: Mapping[Label, tuple[int, ...]] | None) -> Iterator[_Layer]:
+        """Structures that do not overlap, under one code each."""
+        are_bytes = not self.ignore and all(side.dtype == np.uint8 for side in self._sides)
+        if structures is None and are_bytes:
+            yield _Layer({code: code for code in range(1, 256)}, *self._sides, -1)
+            return
+        if structures is None:
+            structures = {value: (value,) for value in self._occurring}
+        for names in _disjoint(structures):
+            single = all(len(structures[name]) == 1 for name in names)
+            if are_bytes and single and all(0 < structures[n][0] < 256 for n in names):
+                codes = {structures[name][0]: name for name in names}
+                yield _Layer(codes, *self._sides, -1)
+                continue
+            codes = dict(enumerate(names, 1))
+            table = {v: code for code, name in codes.items() for v in structures[name]}
+            left_out = dict.fromkeys(self.ignore, _IGNORED)
+            truth = _recoded(self._sides[0], table | left_out)
+            pred = _recoded(self._sides[1], table)
+            pred[truth == _IGNORED] = _IGNORED
+            yield _Layer(codes, truth, pred, _IGNORED if self.ignore else -1)
+
+    def _measured(self, layer: _Layer) -> Iterator[tuple[Label, Both]]:
+        limit = max(_FEWEST_POINTS, layer.truth.size // 12)
+        found = self._found(layer, list(layer.names), limit)
+        numbers = [side for side in found if any(isinstance(n, int) for n in side.values())]
+        if not numbers:
+            yield from self._between(layer, found)
+            return
+        # Too many points at once, in noise: few labels at a time.
+        for codes in _batches(found, limit):
+            yield from self._between(layer, self._found(layer, codes, sys.maxsize))
+
+    def _found(self, layer: _Layer, codes: list[int], limit: int) -> list[dict[int, Any]]:
+        """The points of each label of either side, or their numbers."""
+        wanted = np.zeros(256, np.uint8)
+        wanted[codes] = 1
+        flat = layer.truth.ndim == 2
+        shape = (1, *layer.truth.shape) if flat else layer.truth.shape
+        rest = (*shape, flat, wanted, layer.ignored, self.kind == "elements", limit)
+        return list(self._map(lambda side: _kernel.find(side, *rest), (layer.truth, layer.pred)))
+
+    def _between(
+        self, layer: _Layer, found: list[dict[int, bytes]]
+    ) -> Iterator[tuple[Label, Both]]:
+        truth, pred = found
+        codes = sorted({*truth, *pred})
+        tasks = [(a.get(c, b""), b.get(c, b"")) for c in codes for a, b in (found, found[::-1])]
+        table, areas = _table(self._steps, self._is_reversed), self._areas
+        sides = list(self._map(lambda task: _distances(table, task[0], task[1], areas), tasks))
+        for i, code in enumerate(codes):
+            yield layer.names[code], (sides[2 * i], sides[2 * i + 1])
+
+    def _map(self, function: Any, tasks: Any) -> Any:
+        if self.threads == 1:
+            return map(function, tasks)
+        with ThreadPoolExecutor(self.threads) as pool:
+            return pool.map(function, tasks)
+
+
+@dataclass(frozen=True, eq=False)
+class _Layer:
+    """Labels by their codes, which are bytes; 0 is none of them."""
+
+    names: dict[int, Label]
+    truth: NDArray[np.uint8]
+    pred: NDArray[np.uint8]
+    ignored: int
+
+
+def _disjoint(structures: Mapping[Label, tuple[int, ...]]) -> list[list[Label]]:
+    """Groups of structures without a value in common, none larger than codes allow."""
+    groups: list[tuple[list[Label], set[int]]] = []
+    for name, values in structures.items():
+        for names, taken in groups:
+            if len(names) < _MOST_LABELS and taken.isdisjoint(values):
+                break
+        else:
+            groups.append((names := [], taken := set()))
+        names.append(name)
+        taken.update(values)
+    return [names for names, _ in groups]
+
+
+def _recoded(labels: NDArray[Any], codes: Mapping[int, int]) -> NDArray[np.uint8]:
+    """The code of each label, 0 by default; plane by plane, since places take much memory."""
+    found = np.zeros(labels.shape, np.uint8)
+    info = np.iinfo(np.uint8 if labels.dtype == np.bool_ else labels.dtype)
+    possible = sorted(value for value in codes if info.min <= value <= info.max)
+    if not possible:
+        return found
+    low, high = possible[0], possible[-1]
+    if high - low < 1 << 20:
+        table = np.zeros(high - low + 1, np.uint8)
+        table[[value - low for value in possible]] = [codes[value] for value in possible]
+        for plane, out in zip(labels, found, strict=True):
+            inside = (plane >= low) & (plane <= high)
+            out[inside] = table[plane[inside].astype(np.int64) - low]
+        return found
+    keys = np.array(possible, labels.dtype)
+    values = np.array([codes[value] for value in possible], np.uint8)
+    for plane, out in zip(labels, found, strict=True):
+        at = np.minimum(np.searchsorted(keys, plane), len(keys) - 1)
+        out[...] = np.where(keys[at] == plane, values[at], 0)
+    return found
+
+
+def _batches(found: list[dict[int, Any]], limit: int) -> Iterator[list[int]]:
+    """Labels whose points are at most so many, or a single one."""
+    batch: list[int] = []
+    held = 0
+    for code in sorted({*found[0], *found[1]}):
+        sizes = (side.get(code, 0) for side in found)
+        number = sum(size if isinstance(size, int) else len(size) // 8 for size in sizes)
+        if batch and held + number > 2 * limit:
+            yield batch
+            batch, held = [], 0
+        batch.append(code)
+        held += number
+    yield batch
+
+
+@lru_cache(maxsize=8)
+def _table(steps: tuple[float, ...], is_reversed: bool) -> Any:
+    return _kernel.table(*steps, is_reversed)
+
+
+def _distances(table: Any, query: bytes, target: bytes, areas: Floats | None) -> Distances:
+    """From each point to the nearest of the other surface, by the kernel."""
+    if not (query and target):
+        codes = np.frombuffer(query, np.uint64) >> np.uint64(48)
+        size = len(codes) if areas is None else areas[codes.astype(np.uint8)].sum()
+        return Distances.to_nothing(float(size))
+    given = _kernel.distances(table, query, target, areas)
+    kinds = np.float64, np.int64, np.float64, np.float64, np.float64
+    parts: list[Any] = [np.frombuffer(x, k) for x, k in zip(given, kinds, strict=True)]
+    values, points, weights, far, far_weights = parts
+    near = np.flatnonzero(points)
+    values, points = values[near], points[near]
+    ones = np.ones(len(far), np.int64)
+    if areas is None:
+        weights, far, far_weights = points.astype(np.float64), np.sort(far), ones
+    else:
+        order = np.argsort(far)
+        weights, far, far_weights = weights[near], far[order], far_weights[order]
+    # What lies far lies farther than anything near.
+    weights = np.concatenate([weights, far_weights])
+    return Distances(
+        np.concatenate([values, far]),
+        np.concatenate([points, ones]),
+        weights,
+        float(weights.sum()),
+        False,
+    )
 
 
 def reference_distances(
@@ -58,8 +312,7 @@ def reference_distances(
     found = []
     for (points, weights), (others, _) in zip(sides, sides[::-1], strict=True):
         if not (points.any() and others.any()):
-            none = np.empty(0)
-            found.append(Distances(none, none.astype(np.int64), none, float(weights.sum()), True))
+            found.append(Distances.to_nothing(float(weights.sum())))
             continue
         values = distance_transform_edt(~others, sampling=spacing)[points]
         order = np.lexsort((weights, values))

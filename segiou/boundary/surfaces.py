@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice, check_number, read_several
-from segiou.boundary.surface_points import Both, Distances, Kind, reference_distances
+from segiou.boundary.surface_points import Both, Distances, Kind, SurfacePair
 from segiou.counting.arrays import as_label_array
 
 __all__ = [
@@ -32,6 +32,8 @@ State = Literal["found", "missed", "invented", "absent"]
 Scores = dict[str, Any]
 
 _NAN, _INF = float("nan"), float("inf")
+#: Shares of sums of areas are not more exact than this.
+_ROUNDING = 1e-9
 _FARTHEST: Fillings = (_NAN, _INF, _INF)
 _NOTHING: Fillings = (_NAN, 0.0, 0.0)
 
@@ -295,6 +297,7 @@ def measure_surfaces(
     spacing: float | Sequence[float] | None = None,
     options: SurfaceOptions | None = None,
     case: str = "",
+    threads: int = 1,
 ) -> list[SurfaceRow]:
     """Measure how far the surfaces of the structures of one case lie apart.
 
@@ -314,6 +317,8 @@ def measure_surfaces(
         What to measure.
     case : str
         The name of the case, for its rows.
+    threads : int
+        How many surfaces are measured at once.
 
     Returns
     -------
@@ -338,18 +343,19 @@ def measure_surfaces(
     sides = as_label_array(truth, "truth"), as_label_array(pred, "pred")
     steps = _checked(*sides, spacing)
     left_out = {ignore} if isinstance(ignore, int) else {int(value) for value in ignore}
-    ignored = _mask_of(sides[0], left_out) if left_out else None
-    if structures is None:
-        structures = sorted(({*_values(sides[0]), *_values(sides[1])} - left_out) - {0})
-    rows = []
-    for label, values in _named_values(structures).items():
-        in_truth, in_pred = (_mask_of(side, values) for side in sides)
-        if ignored is not None:
-            in_truth, in_pred = in_truth & ~ignored, in_pred & ~ignored
-        kind = CONVENTIONS[options.convention].surface
-        both = reference_distances(in_truth, in_pred, ignored, steps, kind)
-        rows.append(_row(label, case, both, _diagonal(sides[0].shape, steps), options))
-    return rows
+    convention = CONVENTIONS[options.convention]
+    pair = SurfacePair(*sides, steps, convention.surface, frozenset(left_out), threads)
+    named = None if structures is None else _named_values(structures)
+    diagonal = math.hypot(*(n * step for n, step in zip(sides[0].shape, steps, strict=True)))
+    rows = {}
+    for label, both in pair.distances(named):
+        if convention.percentile == "summed" and _has_tie(both, options.percentiles):
+            both = pair.reference((int(label),) if named is None else named[label])
+        rows[label] = _row(label, case, both, diagonal, options)
+    if named is None:
+        return [rows[label] for label in sorted(rows)]
+    nothing = Distances.to_nothing(), Distances.to_nothing()
+    return [rows.get(label) or _row(label, case, nothing, diagonal, options) for label in named]
 
 
 def surface_scores(
@@ -360,6 +366,7 @@ def surface_scores(
     spacing: float | Sequence[float] | None = None,
     tolerances: Iterable[float] = (1.0,),
     convention: str = "segiou",
+    threads: int = 1,
 ) -> dict[int, Scores]:
     """Measure how far the surfaces of labels lie apart.
 
@@ -379,6 +386,8 @@ def surface_scores(
         Distances within which surface Dice takes two surfaces for one.
     convention : {"segiou", "medpy", "monai", "surface-distance", "metricsreloaded"}
         Which tool's results; see the notes.
+    threads : int
+        How many surfaces are measured at once.
 
     Returns
     -------
@@ -423,7 +432,7 @@ def surface_scores(
     (3.0, 1.0)
     """
     options = SurfaceOptions(tuple(tolerances), convention=convention)
-    rows = measure_surfaces(truth, pred, labels, spacing=spacing, options=options)
+    rows = measure_surfaces(truth, pred, labels, spacing=spacing, options=options, threads=threads)
     return {int(row.label): row.values(options) for row in rows}
 
 
@@ -454,29 +463,6 @@ def _named_values(
         name: tuple(map(int, given)) if isinstance(given, Iterable) else (int(given),)
         for name, given in structures.items()
     }
-
-
-def _mask_of(array: NDArray[Any], values: Iterable[int]) -> NDArray[np.bool_]:
-    first, *others = values
-    mask: NDArray[np.bool_] = array == first
-    for value in others:
-        mask |= array == value
-    return mask
-
-
-def _values(array: NDArray[Any]) -> list[int]:
-    """The values that occur; without a sort, where few are possible."""
-    if array.itemsize > 2:
-        return [int(value) for value in np.unique(array)]
-    native = array.astype(array.dtype.newbyteorder("="), copy=False)
-    seen = np.zeros(1 << 8 * array.itemsize, np.bool_)
-    seen[native.view(f"u{array.itemsize}")] = True
-    bits = np.flatnonzero(seen).astype(f"u{array.itemsize}")
-    return [int(value) for value in bits.view(native.dtype)]
-
-
-def _diagonal(shape: tuple[int, ...], spacing: tuple[float, ...]) -> float:
-    return math.hypot(*(n * step for n, step in zip(shape, spacing, strict=True)))
 
 
 def _row(
@@ -547,9 +533,18 @@ def _summed(side: Distances, share: float) -> float:
     return float(side.values[place])
 
 
+def _has_tie(both: Both, percentiles: tuple[float, ...]) -> bool:
+    """Whether the order of sums may decide; then each point must be an entry of its own."""
+    shares = [np.cumsum(side.weights) / side.size for side in both if len(side.values)]
+    return any(
+        not side.each and (np.abs(sums - percentile / 100) < _ROUNDING).any()
+        for side, sums in zip(both, shares, strict=False)
+        for percentile in percentiles
+    )
+
+
 def _weighted(side: Distances, share: float) -> float:
     """The smallest distance within which such a share of the area lies."""
     within = np.cumsum(side.weights)
-    # Sums of areas are rounded: what falls short by less than that does not.
-    place = np.searchsorted(within, share * within[-1] * (1 - 1e-9))
+    place = np.searchsorted(within, share * within[-1] * (1 - _ROUNDING))
     return float(side.values[place])

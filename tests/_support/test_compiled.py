@@ -24,6 +24,7 @@ for name in sys.argv[2:]:
 import numpy as np
 from PIL import Image
 import segiou
+from segiou.boundary import surface_scores
 from segiou.counting.id_pairs import count_id_pairs
 from segiou.counting.scores import decide
 
@@ -44,6 +45,8 @@ channels = segiou.ChannelCounts(2)
 channels.update(noise.random((2, 9)) > 0.5, noise.random((2, 9)) > 0.5, axis=0)
 print(channels.counts)
 print(count_id_pairs(noise.integers(0, 3, (5, 7)), noise.integers(0, 3, (5, 7))))
+surfaces = surface_scores(*noise.integers(0, 3, (2, 5, 6, 7)))
+print([(found["hausdorff"], found["hausdorff_95"]) for found in surfaces.values()])
 print(decide(noise.random((3, 5)), argmax=0), decide(noise.random(5), threshold=0.5))
 """
 

@@ -1,0 +1,219 @@
+"""The compiled search of surface distances equals SciPy, and refuses what does not fit."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from segiou.boundary import surface_points
+from segiou.boundary.surface_points import SurfacePair
+from segiou.boundary.surfaces import CONVENTIONS, SurfaceOptions, measure_surfaces
+
+kernel = pytest.importorskip("segiou.boundary._surfaces", reason="the kernel is not built here")
+
+#: Cases of each kind: six kinds of volumes, and all conventions for each.
+ROUNDS = 100
+STEPS = (0.5, 1.0, 0.7, 3.0, 0.586, 1.37)
+
+
+def smooth(rng, shape):
+    """Two volumes of a few labels in patches, much alike."""
+    from scipy.ndimage import gaussian_filter
+
+    noise = rng.random((2, *shape))
+    noise[1] = 0.6 * noise[0] + 0.4 * noise[1]
+    patches = np.stack([gaussian_filter(side, rng.choice([1.0, 2.0])) for side in noise])
+    cuts = np.quantile(patches, np.sort(rng.random(rng.integers(1, 5))))
+    return np.searchsorted(cuts, patches).astype(np.uint8)
+
+
+def noisy(rng, shape):
+    return rng.integers(0, rng.integers(2, 6), (2, *shape)).astype(np.uint8)
+
+
+def sparse(rng, shape):
+    """Few voxels, far apart; sometimes none on one side."""
+    pair = np.zeros((2, *shape), np.uint8)
+    for side in pair:
+        for _ in range(rng.integers(0, 4)):
+            side[tuple(rng.integers(shape))] = rng.integers(1, 3)
+    return pair
+
+
+def shifted(rng, shape):
+    truth = smooth(rng, shape)[0]
+    return np.stack([truth, np.roll(truth, rng.integers(shape), range(len(shape)))])
+
+
+def at_borders(rng, shape):
+    """Slabs and bars that end where the volume does."""
+    pair = np.zeros((2, *shape), np.uint8)
+    for side in pair:
+        axis = rng.integers(len(shape))
+        np.moveaxis(side, axis, 0)[: rng.integers(1, shape[axis] + 1)] = 1
+    return pair
+
+
+def long_rows(rng, shape):
+    """Rows of several vectors of 64 voxels, and objects farther apart than a word of bits."""
+    longer = list(shape)
+    longer[rng.integers(len(shape))] = int(rng.integers(60, 200))
+    return (sparse, shifted, at_borders)[rng.integers(3)](rng, tuple(longer))
+
+
+KINDS = (smooth, noisy, sparse, shifted, at_borders, long_rows)
+
+
+def by_scipy(monkeypatch, *arguments, **settings):
+    with monkeypatch.context() as patch:
+        patch.setattr(surface_points, "_kernel", None)
+        return measure_surfaces(*arguments, **settings)
+
+
+def assert_same(found, expected, what):
+    assert [row.label for row in found] == [row.label for row in expected], what
+    for ours, theirs in zip(found, expected, strict=True):
+        assert ours.state == theirs.state, what
+        np.testing.assert_allclose(ours.sizes, theirs.sizes, rtol=1e-12, err_msg=what)
+        np.testing.assert_allclose(
+            ours.within, theirs.within, rtol=1e-12, atol=1e-12 * max(ours.sizes), err_msg=what
+        )
+        np.testing.assert_allclose(ours.average, theirs.average, rtol=1e-12, err_msg=what)
+        np.testing.assert_equal(ours.hausdorff, theirs.hausdorff, what)
+        assert ours.percentiles == theirs.percentiles, what
+
+
+@pytest.mark.parametrize("make", KINDS)
+def test_random_volumes_equal_scipy(monkeypatch, make):
+    for i in range(ROUNDS):
+        rng = np.random.default_rng(i)
+        shape = tuple(rng.integers(1, 18, 2 if i % 5 == 0 else 3).tolist())
+        pair = make(rng, shape)
+        if i % 4 == 0:
+            pair = [np.asfortranarray(side) for side in pair]
+        spacing = tuple(rng.choice(STEPS, len(shape)).tolist())
+        ignore = [1] if i % 6 == 0 else []
+        regions = {"a": (1, 2), "b": (2, 3), "outside": 0, "never": 9} if i % 7 == 0 else None
+        name = list(CONVENTIONS)[i % len(CONVENTIONS)]
+        options = SurfaceOptions((0, 1, 2.5), (95, 50), name)
+        settings = {"ignore": ignore, "spacing": spacing, "options": options}
+        found = measure_surfaces(*pair, regions, **settings)
+        expected = by_scipy(monkeypatch, *pair, regions, **settings)
+        if regions is None:  # a label without a surface has no row by itself
+            expected = [row for row in expected if row.state != "absent"]
+        assert_same(found, expected, f"{make.__name__} {i}")
+
+
+@pytest.mark.parametrize("kind", ["voxels", "elements"])
+def test_noise_is_measured_few_labels_at_a_time(monkeypatch, kind):
+    truth, pred = np.random.default_rng(0).integers(0, 40, (2, 20, 30, 40)).astype(np.uint8)
+    pair = SurfacePair(truth, pred, (1.0, 1.0, 2.0), kind)
+    at_once = dict(pair.distances(None))
+    calls = []
+    monkeypatch.setattr(surface_points, "_FEWEST_POINTS", 1000)
+    monkeypatch.setattr(SurfacePair, "_found", recorded(SurfacePair._found, calls))
+    one_by_one = dict(pair.distances(None))
+    assert len(calls) > 5
+    assert list(one_by_one) == list(at_once)
+    for label, both in at_once.items():
+        for ours, theirs in zip(one_by_one[label], both, strict=True):
+            np.testing.assert_array_equal(ours.values, theirs.values)
+            np.testing.assert_array_equal(ours.points, theirs.points)
+
+
+def recorded(function, calls):
+    def call(self, layer, codes, limit):
+        calls.append(codes)
+        return function(self, layer, codes, limit)
+
+    return call
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16", ">u2", "int32", "uint64"])
+def test_many_labels_of_any_type(monkeypatch, dtype):
+    rng = np.random.default_rng(1)
+    values = rng.permutation(256 if dtype == "uint8" else 30000)[:300].astype(dtype)
+    if dtype == "int32":
+        values[:2] = -(1 << 30), 1 << 30
+    truth = values[rng.integers(0, len(values), (9, 10, 11))]
+    pred = np.where(rng.random(truth.shape) < 0.7, truth, values[0])
+    for pair in ((truth, pred), (np.asfortranarray(truth), pred[::-1][::-1])):
+        found = measure_surfaces(*pair, spacing=(1, 2, 1))
+        assert len(found) > 250
+        assert_same(found, by_scipy(monkeypatch, *pair, spacing=(1, 2, 1)), dtype)
+
+
+def test_threads_find_the_same():
+    pair = smooth(np.random.default_rng(3), (30, 31, 32))
+    assert measure_surfaces(*pair, threads=4) == measure_surfaces(*pair)
+
+
+def test_parts_of_larger_arrays_are_measured_as_they_are():
+    whole = smooth(np.random.default_rng(4), (20, 40, 30))
+    part = whole[:, 3:17, ::2, 5:]
+    assert measure_surfaces(*part) == measure_surfaces(*(side.copy() for side in part))
+
+
+def test_axes_too_long_for_the_kernel_are_measured_by_scipy():
+    row = np.zeros((1, 70000), np.uint8)
+    row[0, 5:9] = 1
+    (found,) = measure_surfaces(row, np.roll(row, 69000, axis=1))
+    assert found.hausdorff == 69000.0
+
+
+WANTED = np.ones(256, np.uint8)
+
+
+def find(labels=b"\1" * 24, size=(2, 3, 4), flat=False, wanted=WANTED, ignored=-1, limit=999):
+    return kernel.find(labels, *size, flat, wanted, ignored, False, limit)
+
+
+def test_points_are_voxels_in_order():
+    points = np.frombuffer(find()[1], np.uint64)
+    places = np.stack([points >> np.uint64(bits) & np.uint64(65535) for bits in (32, 16, 0)], -1)
+    assert [tuple(map(int, p)) for p in places] == [
+        *itertools.product(range(2), range(3), range(4))
+    ]
+    assert find(limit=0) == {1: 24}
+    assert find(wanted=WANTED * 0) == {}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"labels": b"\1" * 23},
+        {"size": (2, 3, 5)},
+        {"size": (0, 3, 4)},
+        {"size": (-2, -3, 4)},
+        {"size": (1 << 40, 1 << 40, 1 << 40)},
+        {"flat": True},
+        {"wanted": WANTED[1:]},
+        {"ignored": 256},
+        {"ignored": -2},
+        {"limit": -1},
+    ],
+)
+def test_volumes_that_do_not_fit_are_refused(wrong):
+    with pytest.raises(ValueError, match="do not suit"):
+        find(**wrong)
+
+
+@pytest.mark.parametrize("step", [0.0, -1.0, float("nan"), float("inf"), 1e-300, 1e300])
+def test_spacings_that_do_not_fit_are_refused(step):
+    with pytest.raises(ValueError, match="spacing must lie"):
+        kernel.table(1.0, step, 1.0, False)
+
+
+def test_points_that_do_not_fit_are_refused():
+    table = kernel.table(1.0, 1.0, 1.0, False)
+    good = np.array([1, 1 << 20, 1 << 40], np.uint64)
+    for bad in (good[:0], good[::-1].copy(), good.view(np.uint8)[:-1], np.repeat(good, 2)):
+        for query, target in ((good, bad), (bad, good)):
+            with pytest.raises(ValueError, match="points must follow"):
+                kernel.distances(table, query, target, None)
+    with pytest.raises(ValueError, match="areas be 256"):
+        kernel.distances(table, good, good, np.zeros(255))
+    with pytest.raises(ValueError):
+        kernel.distances(object(), good, good, None)
