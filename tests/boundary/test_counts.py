@@ -138,7 +138,7 @@ def test_sums_past_64_bits_are_refused_and_change_nothing(masks):
 def exact_percentile(elements, distances, spacing, percentile):
     """The smallest distance within which that share of the length lies, to sixty digits."""
     with localcontext(Context(prec=60)):
-        height, width = map(Decimal, spacing)
+        height, width = (Decimal(str(length)) for length in spacing)
         diagonal = (height * height + width * width).sqrt() / 2
         lengths = [sum(map(operator.mul, row, (width, height, diagonal))) for row in elements]
         needed, reached = sum(lengths) * Decimal(percentile) / 100, Decimal(0)
@@ -305,7 +305,7 @@ def test_tolerances_are_read(text, expected):
         (lambda: Tolerance(-1.0), ValueError, "at least 0"),
         (lambda: Tolerance(math.nan), ValueError, "must be a number, got NaN"),
         (lambda: Tolerance(math.inf), ValueError, "finite"),
-        (lambda: Tolerance(1.0, "percent"), ValueError, "'absolute' or 'diagonal'"),
+        (lambda: Tolerance(1.0, "percent"), ValueError, "'absolute', 'diagonal' or 'mm'"),
         (lambda: BoundaryOptions(0), ValueError, "whole number of pixels"),
         (lambda: BoundaryOptions(1.5), ValueError, "whole number of pixels"),
         (lambda: BoundaryOptions((1, 1)), ValueError, "widths has a value twice"),
