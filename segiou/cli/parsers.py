@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+import textwrap
 
 from segiou.cli.console import EXIT_USAGE, say, stdout_width, wants_color, write
 from segiou.cli.options import COMMANDS, arguments_of, option_of
@@ -155,6 +156,10 @@ class _Formatter(argparse.HelpFormatter):
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         parts = text.split("\n\n")
         return "\n\n".join(super(_Formatter, self)._fill_text(p, width, indent) for p in parts)
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        # Names of options and of tools have hyphens.
+        return textwrap.wrap(" ".join(text.split()), width, break_on_hyphens=False)
 
 
 def _colored(text: str) -> str:
