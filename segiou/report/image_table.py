@@ -32,7 +32,7 @@ EXAMPLES = 100
 #: Images that a page lists, and cells of their confusion matrices that it holds, at most.
 LISTED = 10_000
 _CELLS = 750_000
-#: Characters of all pictures in a page of one file, and of those of one image.
+#: Characters of all pictures in a page of one file, and of those of one image that is no volume.
 _ALL_PICTURES = 4_800_000
 _ONE_IMAGE = 48_000
 #: Pixels across of pictures that are in the page, and of those in files of their own.
@@ -94,7 +94,7 @@ class ImageTable:
         """What the script needs; pictures of ``examples``, or all in files beside the page."""
         within: dict[str, Any] = {}
         if source.folder is None:
-            room = min(_ONE_IMAGE, _ALL_PICTURES // max(1, len(examples)))
+            room = _ALL_PICTURES // max(1, len(examples))
             pictures = self._pictures(source, examples, room, _WIDTH_WITHIN)
             within = {str(i): picture for i, picture in zip(examples, pictures, strict=True)}
         else:
@@ -136,6 +136,8 @@ class ImageTable:
             masks = read_indices(files[0].truth, preds, source.read, width)
         except PictureError as error:
             return {"problem": f"No pictures: {error}"}
+        if room is not None and len(masks.full) == 2:
+            room = min(room, _ONE_IMAGE)
         pictures, problem = fitted(masks, source.colors, image, room)
         return {**plain(pictures), "problem": problem}
 

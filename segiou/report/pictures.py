@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 import io
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from segiou._support.text import listed
 from segiou.counting.encoding import Encoding, ValueCodes
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
-from segiou.masks.read import MaskError, from_bytes, read_mask, to_labels
+from segiou.masks.read import MaskError, from_bytes, open_mask, to_labels
 from segiou.report.page import Color
 
 __all__ = [
@@ -33,12 +34,17 @@ __all__ = [
     "match_images",
     "read_image",
     "read_indices",
-    "reduced_size",
+    "reduced",
     "resized",
 ]
 
+Indices = NDArray[np.uint16]
+Shape = tuple[int, ...]
+
+#: Voxels along each axis of a volume, at most.
+_VOXELS = 160
 #: Widths tried one after the other, until the pictures of an image fit its part of the page.
-_WIDTHS = (400, 320, 256, 208, 160, 128, 96)
+_WIDTHS = (400, 320, 256, 208, 160, 128, 96, 64)
 _QUALITY = 80
 
 
@@ -49,20 +55,27 @@ class Pictures:
     Attributes
     ----------
     width, height : int
-        Pixels as embedded.
-    full_width, full_height : int
-        Pixels of the masks.
+        Pixels as embedded; of a volume those of one axial plane.
+    full : tuple of int
+        Shape of the masks themselves.
     masks : tuple of str
-        Truth, then predictions.
+        Truth, then predictions; the planes of a volume side by side and below
+        each other.
     image : str or None
+    depth, columns : int
+        Planes of a volume, and how many are side by side; 1 of an image.
+    spacing : tuple of float
+        Of a plane's columns, of its rows, and between planes.
     """
 
     width: int
     height: int
-    full_width: int
-    full_height: int
+    full: tuple[int, ...]
     masks: tuple[str, ...]
     image: str | None
+    depth: int = 1
+    columns: int = 1
+    spacing: tuple[float, ...] = (1.0, 1.0, 1.0)
 
     @property
     def size(self) -> int:
@@ -74,26 +87,45 @@ def fitted(
     masks: Masks, colors: Sequence[Color], image: Path | None, room: int | None
 ) -> tuple[Pictures, str]:
     """Encode pictures in ``room`` characters, or the smallest; and why the image is not shown."""
-    width = masks.arrays[0].shape[1]
-    sizes = [reduced_size(masks.full_size, w) for w in (width, *_WIDTHS) if w <= width]
-    for size in dict.fromkeys(sizes):
-        pictures, problem = _encoded(masks, colors, image, size)
+    largest = max(masks.arrays[0].shape)
+    shapes = [reduced(masks.arrays[0].shape, width) for width in (largest, *_WIDTHS)]
+    for shape in dict.fromkeys(shapes):
+        pictures, problem = _encoded(masks, colors, image, shape)
         if room is None or pictures.size <= room:
             break
     return pictures, problem
 
 
 def _encoded(
-    masks: Masks, colors: Sequence[Color], image: Path | None, size: tuple[int, int]
+    masks: Masks, colors: Sequence[Color], image: Path | None, shape: Shape
 ) -> tuple[Pictures, str]:
-    shown = tuple(mask_png(resized(mask, size), colors) for mask in masks.arrays)
+    arrays = [resized(mask, shape) for mask in masks.arrays]
+    height, width = shape[-2:]
+    if len(shape) == 3:
+        columns = math.ceil(math.sqrt(shape[0]))
+        shown = tuple(mask_png(_montage(array, columns), colors) for array in arrays)
+        # As a volume shrinks, its voxels grow.
+        spacing = [s * n / m for s, n, m in zip(masks.spacing, masks.full, shape, strict=True)]
+        layout = shape[0], columns, tuple(spacing[::-1])
+        return Pictures(width, height, masks.full, shown, None, *layout), ""
+    shown = tuple(mask_png(array, colors) for array in arrays)
     below, problem = None, ""
     if image is not None:
         try:
-            below = _jpeg(read_image(image, size))
+            below = _jpeg(read_image(image, (width, height)))
         except PictureError as error:
             problem = str(error)
-    return Pictures(*size, *masks.full_size, shown, below), problem
+    return Pictures(width, height, masks.full, shown, below), problem
+
+
+def _montage(volume: Indices, columns: int) -> Indices:
+    """The planes of a volume in rows of so many."""
+    depth, height, width = volume.shape
+    rows = -(-depth // columns)
+    sheet = np.zeros((rows * columns, height, width), volume.dtype)
+    sheet[:depth] = volume
+    planes = sheet.reshape(rows, columns, height, width).swapaxes(1, 2)
+    return planes.reshape(rows * height, columns * width)
 
 
 def mask_png(indices: NDArray[np.uint16], colors: Sequence[Color]) -> str:
@@ -124,8 +156,6 @@ def _jpeg(image: Image.Image) -> str:
     return f"data:image/jpeg;base64,{base64.b64encode(out.getvalue()).decode()}"
 
 
-Indices = NDArray[np.uint16]
-Size = tuple[int, int]
 Reader = Callable[[str], bytes]
 
 _IMAGE_ENDINGS = frozenset(
@@ -143,15 +173,18 @@ class Masks:
 
     Attributes
     ----------
-    arrays : tuple of ndarray of uint16, shape (H, W)
+    arrays : tuple of ndarray of uint16, shape (H, W) or (D, H, W)
         Truth, then predictions: class indices; C where the truth is ignored,
         C + 1 where a value names no class.
-    full_size : (int, int)
-        Width and height of the truth itself.
+    full : tuple of int
+        Shape of the truth itself.
+    spacing : tuple of float
+        Of a volume: between planes, rows and columns.
     """
 
     arrays: tuple[Indices, ...]
-    full_size: Size
+    full: Shape
+    spacing: tuple[float, ...] = (1.0, 1.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,61 +217,72 @@ def read_indices(
     Raises
     ------
     PictureError
-        If a file was not kept, is gone, or is no picture of two dimensions.
+        If a file was not kept, is gone, or has neither two nor three dimensions.
     """
     first = preds[0][1]
     sides = [_Side(truth, first.labels, Encoding.of_classes(first).truth)]
     sides += [_Side(path, own.pred_labels, Encoding.of_classes(own).pred) for path, own in preds]
     # One after the other, each reduced at once: the masks may be huge.
     arrays: list[Indices] = []
-    full_size = size = (0, 0)
+    full: Shape = ()
+    spacing: tuple[float, ...] = ()
     for side in sides:
-        values = _values(side, read)
+        values, size = _values(side, read)
         if not arrays:
-            full_size = (values.shape[1], values.shape[0])
-            size = reduced_size(full_size, largest)
-        arrays.append(_coded(resized(values, size), side.codes, first.num_classes))
-    return Masks(tuple(arrays), full_size)
+            full, spacing = values.shape, size
+            shape = reduced(full, largest if len(full) == 2 else _VOXELS)
+        if values.ndim != len(shape):
+            msg = f"{side.path} has shape {values.shape}, and the truth {full}"
+            raise PictureError(msg)
+        arrays.append(_coded(resized(values, shape), side.codes, first.num_classes))
+    return Masks(tuple(arrays), full, spacing)
 
 
-def reduced_size(size: Size, largest: int) -> Size:
-    """Reduce a size to a width, and to a height of half as much again.
+def reduced(shape: Shape, largest: int) -> Shape:
+    """Reduce a shape to a width, and a height of half as much again; each axis of a volume.
 
     Examples
     --------
-    >>> reduced_size((2048, 1024), 480), reduced_size((100, 3000), 480)
-    ((480, 240), (24, 720))
+    >>> reduced((1024, 2048), 480), reduced((3000, 100), 480), reduced((17, 512, 512), 160)
+    ((240, 480), (720, 24), (17, 160, 160))
     """
-    scale = min(1.0, largest / size[0], 1.5 * largest / size[1])
-    return max(1, round(size[0] * scale)), max(1, round(size[1] * scale))
+    if len(shape) == 3:
+        return tuple(min(n, largest) for n in shape)
+    scale = min(1.0, largest / shape[1], 1.5 * largest / shape[0])
+    return tuple(max(1, round(n * scale)) for n in shape)
 
 
-def resized(array: NDArray[Any], size: Size) -> NDArray[Any]:
-    """Bring an array to a size (width, height) by the nearest pixel."""
-    if array.shape == size[::-1]:
+def resized(array: NDArray[Any], shape: Shape) -> NDArray[Any]:
+    """Bring an array to a shape by the nearest pixel."""
+    if array.shape == shape:
         return array
-    return array[np.ix_(*map(_nearest, array.shape, size[::-1]))]
+    return array[np.ix_(*map(_nearest, array.shape, shape))]
 
 
 def _nearest(old: int, new: int) -> NDArray[np.intp]:
     return ((2 * np.arange(new) + 1) * old) // (2 * new)
 
 
-def _values(side: _Side, read: Reader | None) -> NDArray[Any]:
+def _values(side: _Side, read: Reader | None) -> tuple[NDArray[Any], tuple[float, ...]]:
+    """Labels of a file and the spacing of a volume, whose planes are axial, from top to bottom."""
     if not side.path:
         raise PictureError("it was scored from arrays, not from files")
     try:
-        if read is None:
-            values = read_mask(side.path, side.labels, allow_lossy=True)
-        else:
-            raw = from_bytes(read(side.path), side.path)
-            values = to_labels(raw, side.path, side.labels, allow_lossy=True)
+        raw = open_mask(side.path) if read is None else from_bytes(read(side.path), side.path)
+        values = to_labels(raw, side.path, side.labels, allow_lossy=True)
     except (MaskError, OSError) as error:
         raise PictureError(str(error)) from error
-    if values.ndim != 2 or not values.size:
+    spacing: tuple[float, ...] = (1.0, 1.0, 1.0)
+    if raw.volume is not None and values.ndim == 3:
+        from segiou.masks.volumes import reoriented
+
+        # To the right, to the front, to the top; then seen as a reader of scans does.
+        turned = reoriented(raw.volume, replace(raw.volume, affine=np.eye(4)))
+        values, spacing = turned.values.T[::-1, ::-1, ::-1], turned.spacing[::-1]
+    if values.ndim not in (2, 3) or not values.size:
         msg = f"{side.path} has shape {values.shape}, which cannot be drawn as a picture"
         raise PictureError(msg)
-    return values
+    return values, spacing
 
 
 def _coded(values: NDArray[Any], codes: ValueCodes, num_classes: int) -> Indices:

@@ -92,7 +92,14 @@ def test_images_that_differ_most_come_first(comparison):
     assert differences == sorted(differences, reverse=True)
     heads = comparison.locator("#image-table thead button").all_inner_texts()
     assert heads == [
-        *("Image", "first", "second", "Difference", "first: wrong pixels", "second: wrong pixels")
+        *(
+            "Image",
+            "first",
+            "second",
+            "Difference",
+            "wrong pixels of first",
+            "wrong pixels of second",
+        )
     ]
 
 

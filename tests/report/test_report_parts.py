@@ -52,10 +52,10 @@ def test_pictures_shrink_until_they_fit():
     rng = np.random.default_rng(0)
     mask = rng.integers(0, 5, (300, 600)).astype(np.uint16)
     colors = class_colors(segiou.LabelSet.numbered(5))
-    masks = Masks((mask[::2, ::2], mask[::2, ::2]), (600, 300))
+    masks = Masks((mask[::2, ::2], mask[::2, ::2]), (300, 600))
     large, _ = fitted(masks, colors, None, 10_000_000)
     small, _ = fitted(masks, colors, None, 20_000)
-    assert (large.width, large.full_width) == (300, 600)
+    assert (large.width, large.full) == (300, (300, 600))
     assert small.size <= 20_000 < large.size
     assert small.height == small.width // 2
 
@@ -82,10 +82,45 @@ def test_indices_of_missing_files_are_refused(tmp_path):
         read_indices("", [("", options)])
     with pytest.raises(PictureError, match="does not exist"):
         read_indices(str(tmp_path / "gone.png"), [(str(tmp_path / "gone.png"), options)])
-    np.save(tmp_path / "volume.npy", np.zeros((2, 2, 2), np.uint8))
-    path = str(tmp_path / "volume.npy")
-    with pytest.raises(PictureError, match=r"shape \(2, 2, 2\), which cannot be drawn"):
+    np.save(tmp_path / "film.npy", np.zeros((2, 2, 2, 2), np.uint8))
+    path = str(tmp_path / "film.npy")
+    with pytest.raises(PictureError, match=r"shape \(2, 2, 2, 2\), which cannot be drawn"):
         read_indices(path, [(path, options)])
+
+
+def test_volumes_are_seen_from_the_front_and_the_top(tmp_path):
+    nibabel = pytest.importorskip("nibabel")
+    values = np.zeros((2, 3, 4), np.uint8)
+    values[1, 2, 3] = 1  # right, front, top
+    affine = np.diag([0.5, 1.0, 3.0, 1.0])
+    nibabel.save(nibabel.Nifti1Image(values, affine), tmp_path / "ras.nii.gz")
+    # The same with its axes to the left, the back and the top.
+    turned = np.diag([-0.5, -1.0, 3.0, 1.0])
+    nibabel.save(nibabel.Nifti1Image(values[::-1, ::-1], turned), tmp_path / "lps.nii.gz")
+    path, other = str(tmp_path / "ras.nii.gz"), str(tmp_path / "lps.nii.gz")
+    masks = read_indices(path, [(other, ClassOptions.of(2))])
+    truth, pred = masks.arrays
+    assert (masks.full, masks.spacing) == ((4, 3, 2), (3.0, 1.0, 0.5))
+    # The top plane comes first, its front row above, the right of the patient on the left.
+    assert np.argwhere(truth).tolist() == [[0, 0, 0]]
+    assert pred.tolist() == truth.tolist()
+    colors = class_colors(segiou.LabelSet.numbered(2))
+    pictures, _ = fitted(masks, colors, None, None)
+    assert (pictures.depth, pictures.columns, pictures.spacing) == (4, 2, (0.5, 1.0, 3.0))
+    sheet = np.asarray(decoded(pictures.masks[0]))
+    assert sheet.shape == (6, 4)
+    assert np.argwhere(sheet).tolist() == [[0, 0]]
+
+
+def test_planes_of_a_volume_are_reduced_and_their_pixels_grow():
+    volume = np.zeros((3, 200, 200), np.uint16)
+    pictures, _ = fitted(
+        Masks((volume[:, ::2, ::2],), (3, 200, 200), (5.0, 1.0, 1.0)),
+        class_colors(segiou.LabelSet.numbered(2)),
+        None,
+        None,
+    )
+    assert (pictures.width, pictures.depth, pictures.spacing) == (100, 3, (2.0, 2.0, 5.0))
 
 
 def files_of(folder, *names):
@@ -233,7 +268,7 @@ def test_huge_masks_are_reduced_by_the_nearest_pixel(tmp_path):
     np.save(tmp_path / "small.npy", np.array([[0, 0, 1, 1]], np.uint8))
     options = ClassOptions.of(2)
     masks = read_indices(str(tmp_path / "large.npy"), [(str(tmp_path / "small.npy"), options)])
-    assert masks.full_size == (6000, 3000)
+    assert masks.full == (3000, 6000)
     for array in masks.arrays:
         assert array.shape == (240, 480)
         assert not array[:, :240].any()

@@ -110,7 +110,7 @@ const images = {
   get columns() {
     const { models, scores, concerned, ious } = this;
     const two = models.length > 1;
-    const named = (text, m) => (two ? `${models[m]}: ${text}` : text);
+    const named = (text, m) => (two ? `${text} of ${models[m]}` : text);
     const columns = [{ key: "image", title: "Image", first: 1, value: (i) => this.ids[i] }];
     scores.forEach((values, m) =>
       columns.push({ key: `score${m}`, title: two ? models[m] : "Mean IoU", first: 1, value: (i) => values[i], text: percent }),
@@ -119,10 +119,11 @@ const images = {
       const value = (i) => this.differenceOf(i);
       columns.push({ key: "difference", title: "Difference", first: 1, value, text: signedPoints });
     }
-    ious?.forEach((values, m) => {
-      const title = named(`IoU of ${className(this.question.about)}`, m);
-      columns.push({ key: `iou${m}`, title, first: 1, value: (i) => values[i], text: percent });
-    });
+    // Of two models the viewer gives it, in the key of the colours.
+    if (ious && !two) {
+      const title = `IoU of ${className(this.question.about)}`;
+      columns.push({ key: "iou", title, first: 1, value: (i) => ious[0][i], text: percent });
+    }
     concerned.forEach((values, m) => {
       const title = named(this.filtered ? "pixels" : "wrong pixels", m);
       columns.push({ key: `pixels${m}`, title, first: -1, value: (i) => values[i], text: grouped });
@@ -219,7 +220,7 @@ const images = {
 
   draw() {
     const { order, height, scroller } = this;
-    const seen = Math.ceil((scroller.clientHeight || 600) / height);
+    const seen = Math.ceil(innerHeight / height);
     const from = Math.max(Math.floor(scroller.scrollTop / height) - 4, 0);
     const to = Math.min(from + seen + 8, order.length);
     if (this.fresh) this.rows.clear();
@@ -277,9 +278,10 @@ const images = {
       if (question !== this.question) return;
       if (!picture.truth) continue;
       const whole = document.createElement("canvas");
-      paint(whole, picture, "difference", question, 0.75);
-      const scale = Math.min(144 / whole.width, 96 / whole.height);
-      [canvas.width, canvas.height] = [whole.width, whole.height].map((n) => Math.max(1, Math.round(n * scale)));
+      const [plane] = planesOf(picture, picture.depth > 1 ? largestError(picture, question) : null);
+      paint(whole, plane, "difference", question, 0.75);
+      const width = Math.min(144, 96 * plane.aspect);
+      [canvas.width, canvas.height] = [width, width / plane.aspect].map((n) => Math.max(1, Math.round(n)));
       canvas.getContext("2d").drawImage(whole, 0, 0, canvas.width, canvas.height);
     }
   },
@@ -327,6 +329,21 @@ const images = {
   factsOf(i) {
     const own = this.columns.slice(1).map(({ title, value, text }) => [title, value(i), text]);
     return own.map(([title, known, text]) => `${title} ${known === null ? "–" : text(known)}`).join(" · ");
+  },
+
+  // The IoU of a class in an image, of each model, as text; nothing where it is not in it.
+  classIous(i) {
+    const all = this.cells.map(({ starts, truth, pred, pixels }) => {
+      const [both, any] = [new Map(), new Map()];
+      const add = (sums, key, n) => sums.set(key, (sums.get(key) ?? 0) + n);
+      for (let k = starts[i]; k < starts[i + 1]; k += 1) {
+        add(any, truth[k], pixels[k]);
+        if (truth[k] === pred[k]) add(both, truth[k], pixels[k]);
+        else add(any, pred[k], pixels[k]);
+      }
+      return (c) => (any.has(c) ? percent((both.get(c) ?? 0) / any.get(c)) : "–");
+    });
+    return (c) => (c < data.names.length ? all.map((iou) => iou(c)).join(" / ") : "");
   },
 
   // Classes in the truth or the predictions of an image.

@@ -137,7 +137,8 @@ const pictures = {
 async function decoded(found) {
   if (!found.masks) return { problem: found.problem };
   const [truth, ...preds] = await Promise.all(found.masks.map(indicesOf));
-  const picture = { ...found, truth, preds, photo: null, grey: null };
+  const picture = { ...found, truth, preds, photo: null, grey: null, name: "", aspect: found.width / found.height };
+  if (found.depth > 1) return stacked(picture);
   if (found.image) {
     picture.photo = await pixelsOf(found.image);
     picture.grey = new Uint8ClampedArray(truth.length);
@@ -147,6 +148,73 @@ async function decoded(found) {
     }
   }
   return picture;
+}
+
+// A volume whose planes lie side by side in its picture: voxels in the order of planes, rows, columns.
+function stacked(picture) {
+  const { width, height, depth, columns } = picture;
+  const unmounted = (sheet) => {
+    const voxels = new Uint16Array(depth * height * width);
+    for (let z = 0; z < depth; z += 1) {
+      const corner = Math.floor(z / columns) * height * columns * width + (z % columns) * width;
+      for (let y = 0; y < height; y += 1) {
+        const start = corner + y * columns * width;
+        voxels.set(sheet.subarray(start, start + width), (z * height + y) * width);
+      }
+    }
+    return voxels;
+  };
+  return { ...picture, truth: unmounted(picture.truth), preds: picture.preds.map(unmounted) };
+}
+
+// Where most voxels are asked for: the plane that has most of them, and its row and its column.
+function largestError({ truth, preds, width, height, depth }, question) {
+  const holds = (i) => truth[i] !== pictures.ignored && preds.some((pred) => question.holds(truth[i], named(pred[i])));
+  const fullest = (length, sum) => {
+    let [best, most] = [Math.floor(length / 2), 0];
+    for (let place = 0; place < length; place += 1) {
+      const found = sum(place);
+      if (found > most) [best, most] = [place, found];
+    }
+    return best;
+  };
+  const count = (number, at) => {
+    let found = 0;
+    for (let k = 0; k < number; k += 1) found += holds(at(k));
+    return found;
+  };
+  const z = fullest(depth, (place) => count(height * width, (k) => place * height * width + k));
+  const y = fullest(height, (place) => count(width, (k) => (z * height + place) * width + k));
+  const x = fullest(width, (place) => count(height, (k) => (z * height + k) * width + place));
+  return [z, y, x];
+}
+
+const PLANES = ["axial", "coronal", "sagittal"];
+
+// The planes to be drawn: an image is one, a volume has three through a place.
+function planesOf(picture, place) {
+  if (!picture.truth) return [];
+  if (!(picture.depth > 1)) return [picture];
+  const { width, height, depth, spacing } = picture;
+  const [z, y, x] = place;
+  const [dx, dy, dz] = spacing;
+  const at = [
+    [width, height, dx / dy, (r, c) => (z * height + r) * width + c],
+    [width, depth, dx / dz, (r, c) => (r * height + y) * width + c],
+    [height, depth, dy / dz, (r, c) => (r * height + c) * width + x],
+  ];
+  return at.map(([columns, rows, pixel, index], plane) => {
+    const cut = (voxels) => {
+      const values = new Uint16Array(rows * columns);
+      for (let r = 0; r < rows; r += 1) {
+        for (let c = 0; c < columns; c += 1) values[r * columns + c] = voxels[index(r, c)];
+      }
+      return values;
+    };
+    const [truth, ...preds] = [picture.truth, ...picture.preds].map(cut);
+    const aspect = (columns * pixel) / rows;
+    return { name: PLANES[plane], width: columns, height: rows, aspect, truth, preds, photo: null, grey: null };
+  });
 }
 
 // Draws one reading of a plane: "image", "truth", the number of a model, or "difference".
@@ -170,17 +238,18 @@ function paint(canvas, plane, content, question, opacity) {
   context.putImageData(image, 0, 0);
 }
 
+// A prediction of no class has the index of unassigned pixels in pictures, and C in questions.
+const named = (index) => Math.min(index, pictures.ignored);
+
 // Which colour lies on a pixel, if any.
 function colorsOf({ truth, preds }, content, question) {
   const { colors, ignored } = pictures;
   if (content === "image") return () => null;
   if (content === "truth") return (i) => colors[truth[i]];
   if (content !== "difference") return (i) => colors[preds[content][i]];
-  // A prediction of no class has the index of unassigned pixels in pictures, and C in questions.
-  const known = (index) => (index > ignored ? ignored : index);
   return (i) => {
     if (truth[i] === ignored) return OVERLAY.ignored;
-    const [a, b] = preds.map((pred) => known(pred[i]));
+    const [a, b] = preds.map((pred) => named(pred[i]));
     const kind = b === undefined ? kindOfOne(truth[i], a, question) : kindOfTwo(truth[i], a, b, question);
     return OVERLAY[kind];
   };

@@ -53,8 +53,40 @@ const viewer = {
     this.picture = picture;
     byId("viewer-problem").textContent = picture.problem;
     byId("opacity-field").hidden = !picture.grey;
-    this.planes = picture.truth ? [picture] : [];
+    this.place = picture.depth > 1 ? largestError(picture, question) : null;
+    byId("viewer-size").textContent = this.sizeOf(picture);
+    this.slide();
     this.fill();
+  },
+
+  sizeOf({ full, depth, height, width }) {
+    if (!full) return "";
+    const shown = (depth > 1 ? [depth, height, width] : [height, width]).reverse().join(" × ");
+    const whole = [...full].reverse().join(" × ");
+    const patient = depth > 1 ? " The right of a patient is on the left." : "";
+    return `${shown === whole ? shown : `${whole}, shown as ${shown}`}.${patient}`;
+  },
+
+  // A slider for each direction of a volume.
+  slide() {
+    const holder = byId("viewer-slices");
+    holder.replaceChildren();
+    this.planes = planesOf(this.picture, this.place);
+    if (!this.place) return;
+    const { depth, height, width } = this.picture;
+    [depth, height, width].forEach((length, axis) => {
+      const label = html("label", { class: "field" }, PLANES[axis]);
+      const slider = html("input", { type: "range", min: 1, max: length });
+      slider.value = this.place[axis] + 1;
+      slider.addEventListener("input", () => {
+        this.place[axis] = slider.value - 1;
+        const planes = planesOf(this.picture, this.place);
+        for (const frame of this.frames) frame.plane = planes.find(({ name }) => name === frame.plane.name);
+        this.draw();
+      });
+      label.append(slider);
+      holder.append(label);
+    });
   },
 
   get contents() {
@@ -63,15 +95,18 @@ const viewer = {
   },
 
   fill() {
+    this.front = Math.min(this.front, this.planes.length ? this.contents.length - 1 : 0);
     this.holder.replaceChildren();
     this.frames = [];
-    for (const plane of this.planes) {
-      for (const [content, name] of this.contents) {
+    for (const [content, name] of this.contents) {
+      for (const plane of this.planes) {
+        const title = plane.name ? `${plane.name}: ${name}` : name;
         const figure = html("figure");
         const frame = html("div", { class: "frame" });
-        const canvas = html("canvas", { role: "img", "aria-label": `${name} of ${images.ids[this.number]}` });
+        const canvas = html("canvas", { role: "img", "aria-label": `${title} of ${images.ids[this.number]}` });
+        canvas.style.aspectRatio = plane.aspect;
         frame.append(canvas);
-        figure.append(frame, html("figcaption", {}, name));
+        figure.append(frame, html("figcaption", {}, title));
         this.holder.append(figure);
         this.frames.push({ figure, canvas, plane, content });
       }
@@ -90,40 +125,54 @@ const viewer = {
     panels.apply();
   },
 
-  // As many in a row as makes them largest in the room that there is.
   arrange() {
+    if (!this.frames.length) return;
     const one = this.flipping;
-    const number = one ? 1 : this.frames.length;
-    this.front %= Math.max(this.frames.length, 1);
+    const planes = this.planes.length;
     this.frames.forEach(({ figure }, place) => {
-      figure.hidden = one && place !== this.front;
+      figure.hidden = one && Math.floor(place / planes) !== this.front;
     });
-    if (!number) return;
+    const number = one ? 1 : this.contents.length;
+    const widths = planes > 1 ? this.widthsOfPlanes(number) : this.widthsOfImages(number);
+    this.holder.style.gridTemplateColumns = widths.map((width) => `${Math.floor(Math.max(width, 24))}px`).join(" ");
+  },
+
+  // Width and height that there are for so many rows of pictures, without gaps and captions.
+  room(columns, rows) {
     const [gap, caption] = [10, 24];
-    const others = [...this.dialog.children].filter((node) => node !== this.holder);
-    const taken = others.reduce((sum, node) => sum + node.offsetHeight + gap, 0);
     const wide = this.holder.clientWidth;
-    const besides = this.large ? 50 : 90;
+    const others = [...this.dialog.children].filter((node) => node !== this.holder);
+    const taken = others.reduce((sum, node) => sum + node.offsetHeight + gap, this.large ? 50 : 90);
     // In a narrow window the pictures lie below the table, and there is no need to see all at once.
     const below = wide > 500 ? 0.75 * wide : Infinity;
-    const room = this.large || images.beside ? innerHeight - taken - besides : below;
-    const high = Math.max(room, 260);
-    const aspect = Math.max(...this.planes.map((plane) => plane.width / plane.height));
+    const high = Math.max(this.large || images.beside ? innerHeight - taken : below, 260);
+    return [(wide - (columns - 1) * gap) / columns, (high - (rows - 1) * gap) / rows - caption];
+  },
+
+  // As many images in a row as makes them largest.
+  widthsOfImages(number) {
     const widthOf = (columns) => {
-      const rows = Math.ceil(number / columns);
-      const free = (high - (rows - 1) * gap) / rows - caption;
-      return Math.min((wide - (columns - 1) * gap) / columns, free * aspect);
+      const [wide, high] = this.room(columns, Math.ceil(number / columns));
+      return Math.min(wide, high * this.planes[0].aspect);
     };
     const columns = Array.from({ length: number }, (_, k) => k + 1);
     const best = columns.reduce((a, b) => (widthOf(b) > widthOf(a) ? b : a));
-    this.holder.style.gridTemplateColumns = `repeat(${best}, ${Math.floor(Math.max(widthOf(best), 80))}px)`;
+    return Array(best).fill(widthOf(best));
+  },
+
+  // The planes of a volume stand in one row, as high as each other.
+  widthsOfPlanes(rows) {
+    const aspects = this.planes.map(({ aspect }) => aspect);
+    const [wide, high] = this.room(aspects.length, rows);
+    const widest = (wide * aspects.length) / aspects.reduce((sum, aspect) => sum + aspect);
+    return aspects.map((aspect) => Math.min(high, widest) * aspect);
   },
 
   flip(place) {
     if (!this.flipping) this.dialog.querySelector("[value=one]").checked = true;
-    this.front = place < this.frames.length ? place : 0;
+    this.front = place < this.contents.length ? place : 0;
     this.arrange();
-    say(this.frames[this.front].figure.textContent);
+    say(this.contents[this.front][1]);
   },
 
   key(event) {
@@ -147,12 +196,13 @@ const viewer = {
     }
     const classes = byId("class-key");
     classes.replaceChildren();
+    const ious = images.classIous(this.number);
     for (const index of images.classesOf(this.number)) {
       const link = html("a", { href: address.of({ c: className(index), image: images.ids[this.number] }) });
       const color = data.images.colors[index < data.names.length ? index : index + 1];
       link.append(...keyEntry(color, className(index)).childNodes);
       const entry = html("li");
-      entry.append(link);
+      entry.append(link, ` ${ious(index)}`);
       classes.append(entry);
     }
   },

@@ -1,0 +1,82 @@
+"""Volumes in the viewer of a page: three planes through the largest error, and sliders."""
+
+import numpy as np
+import pytest
+
+import segiou
+from segiou.report.report_page import write_html
+
+nibabel = pytest.importorskip("nibabel")
+
+#: Voxels to the right, to the front and to the top, 1 x 1 x 4 mm; one error is larger.
+SHAPE = (8, 6, 4)
+
+
+@pytest.fixture(scope="module")
+def volume_url(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("volumes")
+    truth = np.zeros(SHAPE, np.uint8)
+    truth[2:6, 1:5, 1:3] = 1
+    pred = truth.copy()
+    pred[2:4, 1:4, 2] = 0  # six voxels of the upper plane
+    pred[5, 1, 1] = 0  # one of the lower
+    for name, values in (("truth", truth), ("pred", pred)):
+        (folder / name).mkdir()
+        image = nibabel.Nifti1Image(values, np.diag([1.0, 1.0, 4.0, 1.0]))
+        nibabel.save(image, folder / name / "patient.nii.gz")
+    labels = segiou.LabelSet.from_names(["air", "organ"])
+    run = segiou.score_folder(folder / "truth", folder / "pred", labels=labels)
+    return write_html(folder / "report.html", run.report(), run=run).as_uri()
+
+
+def differing(page, plane):
+    """Pixels of a plane's difference that are not paper: rows and columns."""
+    return page.evaluate(
+        """(title) => {
+            const canvas = [...document.querySelectorAll("#viewer-panels figure")]
+                .find((node) => node.textContent === title).querySelector("canvas");
+            const { width, height } = canvas;
+            const { data } = canvas.getContext("2d").getImageData(0, 0, width, height);
+            return [...Array(width * height).keys()]
+                .filter((i) => data[4 * i] !== 238)
+                .map((i) => [Math.floor(i / width), i % width]);
+        }""",
+        f"{plane}: difference",
+    )
+
+
+def test_planes_go_through_the_largest_error(page, volume_url, until):
+    page.goto(f"{volume_url}#t=organ&p=air")
+    until(page, "document.querySelectorAll('#viewer-panels canvas').length === 9")
+    # From the top the second plane of four; the front row is above and the right on the left.
+    sliders = page.locator("#viewer-slices input")
+    places = [int(slider.input_value()) for slider in sliders.all()]
+    assert places[0] == 2
+    assert differing(page, "axial") == [[y, x] for y in (2, 3, 4) for x in (4, 5)]
+    assert differing(page, "coronal") == [[1, 4], [1, 5]]
+    assert differing(page, "sagittal") == [[1, 2], [1, 3], [1, 4]]
+    sliders.first.fill("3")
+    assert differing(page, "axial") == [[4, 2]]
+    sliders.first.press("ArrowRight")
+    assert differing(page, "axial") == []
+    # A voxel is four times as high as it is wide, so four planes are as high as 16 columns.
+    ratio = page.evaluate(
+        "[1, 0].map((k) => document.querySelectorAll('#viewer-panels canvas')[k])"
+        ".map((canvas) => canvas.clientWidth / canvas.clientHeight)"
+    )
+    assert ratio == pytest.approx([8 / 16, 8 / 6], rel=0.03)
+
+
+def test_planes_are_flipped_together_and_axe_finds_nothing(
+    page, volume_url, until, accessibility_faults
+):
+    page.goto(volume_url)
+    until(page, "document.querySelectorAll('#viewer-panels canvas').length === 9")
+    page.locator("#viewer-panels").focus()
+    shown = page.locator("#viewer-panels figure:visible figcaption")
+    page.keyboard.press("f")
+    assert shown.all_inner_texts() == [f"{p}: truth" for p in ("axial", "coronal", "sagittal")]
+    page.keyboard.press("f")
+    assert shown.first.inner_text() == "axial: prediction"
+    assert "IoU" in page.locator("#viewer-facts").inner_text()
+    assert accessibility_faults(page) == []
