@@ -11,7 +11,7 @@ from pathlib import Path
 
 from segiou._support.arguments import check_integer
 from segiou._support.files import is_device
-from segiou.cli.inputs import groups_argument
+from segiou.cli.inputs import groups_argument, open_baseline
 from segiou.cli.options import option_of
 from segiou.cli.thresholds import Threshold, check_thresholds
 from segiou.labels.class_options import ClassOptions
@@ -48,8 +48,10 @@ def check_report(
         from segiou.runs.tables import check_score_name
 
         check_score_name(parsed.worst_by, classes, objects)
-    if wants_intervals(parsed):
+    if wants_intervals(parsed) or parsed.baseline:
         _check_resampling(parsed)
+    if parsed.baseline:
+        open_baseline(parsed.baseline)
 
 
 def check_findings(parsed: argparse.Namespace) -> None:
@@ -115,13 +117,13 @@ _NEEDS = {
     "images": ("html",),
     "examples": ("html",),
     "worst_by": ("worst",),
-    "junit": ("fail_under",),
     "things": ("objects",),
     "min_size": ("objects",),
-    "level": ("intervals", "group_by", "blocks"),
-    "resamples": ("intervals", "group_by", "blocks"),
-    "seed": ("intervals", "group_by", "blocks"),
-    "method": ("intervals", "group_by", "blocks"),
+    "junit": ("fail_under", "fail_if_worse"),
+    "fail_if_worse": ("baseline",),
+    **dict.fromkeys(
+        ("level", "resamples", "seed", "method"), ("intervals", "group_by", "blocks", "baseline")
+    ),
 }
 
 
@@ -170,7 +172,7 @@ def _check_resampling(parsed: argparse.Namespace) -> None:
 
 
 _OUTPUTS = ("output", "propose", "html", "per_image", "junit", "problems", "run")
-_INPUTS = ("truth", "pred", "labels", "pred_labels", "run_file", "model", "path")
+_INPUTS = ("truth", "pred", "labels", "pred_labels", "run_file", "model", "path", "baseline")
 
 
 def check_paths(parsed: argparse.Namespace) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from segiou.boundary.boundary_options import BoundaryOptions
     from segiou.instances.object_files import ObjectOptions
 
-__all__ = ["groups_argument", "is_run_file", "job_of", "open_run", "score_now"]
+__all__ = ["groups_argument", "is_run_file", "job_of", "open_baseline", "open_run", "score_now"]
 
 _CLASSES = ("labels", "pred_labels", "ignore", "exclude", "unassigned")
 _PAIRING = ("truth_suffix", "pred_suffix", "key", "missing", "extra")
@@ -167,6 +167,14 @@ def open_run(path: str, parsed: argparse.Namespace, *, or_folders: str) -> Run:
     if "partial" in run.provenance and not parsed.quiet:
         note(f"{path}: the run is not complete: {run.provenance['partial']}")
     return run
+
+
+def open_baseline(path: str) -> Run:
+    """Open the run that another is compared with."""
+    if Path(path).expanduser().is_dir():
+        msg = f"--baseline {path}: is a folder; name a run file, as segiou score --run writes it"
+        raise ValueError(msg)
+    return Run.open(path)
 
 
 def score_now(truth: str, pred: str, parsed: argparse.Namespace) -> Run:

@@ -19,10 +19,10 @@ from segiou.cli.console import (
     wants_color,
     write,
 )
-from segiou.cli.inputs import groups_argument
-from segiou.cli.thresholds import Outcome, Threshold, outcomes, to_junit
+from segiou.cli.inputs import groups_argument, open_baseline
+from segiou.cli.thresholds import Outcome, Threshold, not_worse, outcomes, to_junit
 from segiou.masks.sources import open_source
-from segiou.report.formats import render, to_json
+from segiou.report.formats import render, to_json, to_markdown
 from segiou.report.report import Report
 from segiou.runs.run import Run
 
@@ -49,12 +49,15 @@ def show_run(run: Run, parsed: argparse.Namespace, thresholds: Sequence[Threshol
         worst_by=parsed.worst_by,
     )
     found = outcomes(report, thresholds)
+    change = _compared(run, parsed) if parsed.baseline else None
+    if change is not None and parsed.fail_if_worse:
+        found.append(not_worse(change))
     if report_format(parsed) == "nnunet":
         from segiou.report.nnunet_summary import nnunet_summary
 
         _write_text(parsed.output, nnunet_summary(run))
     else:
-        _write_report(report, parsed, found)
+        _write_report(report, parsed, found, change)
     _write_pages(run, report, parsed)
     if parsed.per_image:
         _write_text(parsed.per_image, run.to_csv())
@@ -62,23 +65,54 @@ def show_run(run: Run, parsed: argparse.Namespace, thresholds: Sequence[Threshol
         _write_text(parsed.junit, to_junit(found, run.name))
     failed = [outcome for outcome in found if not outcome.passed]
     for outcome in failed:
-        note(outcome.text)
+        note(f"threshold failed: {outcome.text}")
     if failed:
         return EXIT_THRESHOLD
     return 0 if run.finished else EXIT_DATA
 
 
+def _compared(run: Run, parsed: argparse.Namespace) -> Comparison:
+    """How the run differs from its baseline, on the same images."""
+    from segiou.analysis.comparing import compare
+
+    return compare(
+        open_baseline(parsed.baseline),
+        run,
+        protocol=parsed.protocol or run.protocol,
+        groups=groups_argument(parsed.group_by),
+        blocks=parsed.blocks,
+        resamples=parsed.resamples,
+        seed=parsed.seed,
+        level=parsed.level,
+        method=parsed.method,
+        names=("the baseline", "this run"),
+    )
+
+
 def _write_report(
-    report: Report, parsed: argparse.Namespace, found: Sequence[Outcome] = ()
+    report: Report, parsed: argparse.Namespace, found: Sequence[Outcome], change: Comparison | None
 ) -> None:
     kind = report_format(parsed)
     order = {"sort": parsed.sort, "reverse": parsed.reverse}
     color = wants_color() and not parsed.output
     if kind == "table":
-        width = None if parsed.output else stdout_width()
+        width = 100 if parsed.output else stdout_width()
         content = report.to_text(width=width, color=color, detail=parsed.detail, **order)
-    elif kind == "json" and found:
-        content = to_json(report, 2, {"thresholds": [outcome.to_dict() for outcome in found]})
+        if change is not None:
+            from segiou.report.findings_text import render_baseline
+
+            content = f"{content}\n{render_baseline(change, width, color=color)}"
+    elif kind == "json":
+        also: dict[str, Any] = {}
+        if found:
+            also["thresholds"] = [outcome.to_dict() for outcome in found]
+        if change is not None:
+            also["baseline"] = {"run": parsed.baseline, **change.to_dict()}
+        content = to_json(report, 2, also)
+    elif kind == "markdown":
+        rows = report.sorted_classes(parsed.sort, reverse=parsed.reverse)
+        said = [(outcome.text, outcome.passed) for outcome in found]
+        content = to_markdown(report, rows, outcomes=said, change=change)
     else:
         content = render(report, kind, **order)
     if kind in ("table", "markdown"):

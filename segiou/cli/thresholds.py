@@ -1,17 +1,28 @@
-"""Thresholds of scores (``--fail-under``): read, checked against the classes, compared."""
+"""Thresholds (``--fail-under``, ``--fail-if-worse``): read, checked, compared."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.etree import ElementTree
 
 from segiou._support.files import printable
-from segiou._support.text import did_you_mean
-from segiou.report.report import Report
+from segiou._support.text import did_you_mean, percent, plural, signed_points
 
-__all__ = ["Outcome", "Threshold", "check_thresholds", "outcomes", "read_thresholds", "to_junit"]
+if TYPE_CHECKING:
+    from segiou.analysis.comparison import Comparison
+    from segiou.report.report import Report
+
+__all__ = [
+    "Outcome",
+    "Threshold",
+    "check_thresholds",
+    "not_worse",
+    "outcomes",
+    "read_thresholds",
+    "to_junit",
+]
 
 _ALIASES = {"miou": "mean_iou"}
 _SCORES = (
@@ -96,27 +107,42 @@ def check_thresholds(
 
 
 class Outcome(NamedTuple):
-    """What came of a threshold; an undefined score fails it."""
+    """What came of a threshold; an undefined value fails it."""
 
     name: str
     value: float
     at_least: float
+    #: The outcome in words, where it is not that of a score.
+    words: str = ""
 
     @property
     def passed(self) -> bool:
-        """Whether the score is as high as asked."""
+        """Whether the value is as high as asked."""
         return self.value >= self.at_least
 
     @property
     def text(self) -> str:
-        """The outcome in words."""
-        shown = "undefined" if math.isnan(self.value) else repr(self.value)
-        if self.passed:
-            return f"{self.name} is {shown}, at least {self.at_least}"
-        return f"threshold failed: {self.name} is {shown}, below {self.at_least}"
+        """The outcome in words, with as many digits as show the difference."""
+        if self.words:
+            return self.words
+        if math.isnan(self.value):
+            return f"{self.name} is undefined, and so not at least {percent(self.at_least)}"
+        value, least = self.numbers
+        return f"{self.name} is {value}, {'at least' if self.passed else 'below'} {least}"
+
+    @property
+    def numbers(self) -> tuple[str, str]:
+        """The value and the least value; kappa, which is no ratio of pixels, as a number."""
+        factor, unit = (1, "") if self.name == "cohen_kappa" else (100, " %")
+        pair = (factor * self.value, factor * self.at_least)
+        for digits in range(2, 16):
+            shown = [f"{number:.{digits}f}{unit}" for number in pair]
+            if pair[0] == pair[1] or shown[0] != shown[1]:
+                break
+        return shown[0], shown[1]
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON has it; null where the score is undefined."""
+        """As JSON has it; null where the value is undefined."""
         value = None if math.isnan(self.value) else self.value
         return {
             "name": self.name,
@@ -129,6 +155,21 @@ class Outcome(NamedTuple):
 def outcomes(report: Report, thresholds: Sequence[Threshold]) -> list[Outcome]:
     """Compare the scores of a report with thresholds."""
     return [Outcome(t.name, _value(report, t), t.least) for t in thresholds]
+
+
+def not_worse(found: Comparison) -> Outcome:
+    """Whether the second of two models may be as good as the first: the interval reaches 0."""
+    change = found.pairs[0].overall
+    ends = f"{signed_points(change.low)} to {signed_points(change.high)}"
+    said = f"{signed_points(change.delta)} points, {100 * found.level:g} % interval {ends}"
+    if math.isnan(change.high):
+        units = plural(found.units, found.unit)
+        words = f"the change of mean IoU has no interval over {units}, so nothing is decided"
+    elif change.high < 0:
+        words = f"mean IoU is worse than the baseline's: {said}"
+    else:
+        words = f"mean IoU is not shown to be worse than the baseline's: {said}"
+    return Outcome("mean_iou:change", change.high, 0.0, words)
 
 
 def to_junit(found: Sequence[Outcome], name: str) -> str:

@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.text import Text
 
 from segiou._support.files import printable, problem_lines
-from segiou._support.text import p_text, percent, plural, points, signed_points
+from segiou._support.text import p_text, percent, plural, points
 from segiou.report.terminal import Column, console_of, facts, fitted, say, text_of
-from segiou.report.wording import cell, range_text, top_steps
+from segiou.report.wording import cell, range_text, signed, signed_range, top_steps
 
 if TYPE_CHECKING:
     from segiou.analysis.comparison import Comparison, Difference, InfluentialImage, PairComparison
@@ -21,7 +21,13 @@ if TYPE_CHECKING:
     from segiou.labels.label_set import LabelSet
     from segiou.scoring.inspection import Inspection
 
-__all__ = ["render_comparison", "render_imbalance", "render_inspection", "render_labelsets"]
+__all__ = [
+    "render_baseline",
+    "render_comparison",
+    "render_imbalance",
+    "render_inspection",
+    "render_labelsets",
+]
 
 
 def render_imbalance(
@@ -50,7 +56,7 @@ def _print_split(console: Console, found: Imbalance) -> None:
         ("mean accuracy", found.mean_accuracy, found.gap_imbalance, "imbalance"),
         ("mean IoU", found.mean_iou, found.gap_false_positives, "false positives"),
     ):
-        rows.append((name, cell(score), f"{signed_points(-lost, '–')} points: {why}"))
+        rows.append((name, cell(score), f"{signed(-lost)} points: {why}"))
     for name, base in (("majority baseline", found.majority), ("random by share", found.random)):
         rows.append(
             (name, cell(base.mean_iou), f"mean IoU; pixel accuracy {cell(base.pixel_accuracy)}")
@@ -233,6 +239,14 @@ def render_comparison(found: Comparison, width: int, *, color: bool) -> str:
     return text_of(console)
 
 
+def render_baseline(found: Comparison, width: int, *, color: bool) -> str:
+    """Render how a run stands against its baseline, the first of two models."""
+    console = console_of(width, color=color)
+    for number, sentence in enumerate(found.pair_sentences(found.pairs[0])):
+        say(console, sentence, "" if number else "bold")
+    return text_of(console)
+
+
 def _ranking_columns(found: Comparison) -> list[Column]:
     rows = found.ranking
     return [
@@ -246,15 +260,13 @@ def _ranking_columns(found: Comparison) -> list[Column]:
 def _pair_columns(found: Comparison, pair: PairComparison) -> list[Column]:
     rows = (pair.overall, *pair.classes)
     tones = [_tone(row, found.level) for row in rows]
-    deltas = [
-        Text(signed_points(row.delta), style=tone) for row, tone in zip(rows, tones, strict=True)
-    ]
+    deltas = [Text(signed(row.delta), style=tone) for row, tone in zip(rows, tones, strict=True)]
     return [
         Column("class", [printable(row.name) for row in rows], 9, is_text=True),
         Column(printable(pair.a), [cell(row.a) for row in rows], 6),
         Column(printable(pair.b), [cell(row.b) for row in rows], 5),
         Column("difference", deltas, 8),
-        Column("interval", [_ends(row) for row in rows], 7),
+        Column("interval", [signed_range(row.low, row.high) for row in rows], 7),
         Column("p", [p_text(row.p) for row in rows], 2),
         Column("p Holm", [p_text(row.p_holm) for row in rows], 3),
         Column("units", [f"{row.units}{' (few)' if row.few else ''}" for row in rows], 1),
@@ -266,17 +278,12 @@ def _tone(row: Difference, level: float) -> str:
     return ("green" if row.delta > 0 else "red") if row.differs(level) else ""
 
 
-def _ends(row: Difference) -> str:
-    ends = f"{signed_points(row.low)} to {signed_points(row.high)}"
-    return "–" if math.isnan(row.low) else ends
-
-
 def _image_columns(pair: PairComparison) -> list[Column]:
     rows = list(_sides(pair))
     return [
         Column("image", [printable(image.id) for image, _ in rows], 9, is_text=True),
         Column("moves it to", [printable(towards) for _, towards in rows], 6, is_text=True),
-        Column("by points", [signed_points(image.effect) for image, _ in rows], 8),
+        Column("by points", [signed(image.effect) for image, _ in rows], 8),
         Column(printable(pair.a), [cell(image.a) for image, _ in rows], 5),
         Column(printable(pair.b), [cell(image.b) for image, _ in rows], 4),
     ]

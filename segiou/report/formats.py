@@ -17,13 +17,15 @@ from segiou._support.files import printable, write_whole
 from segiou._support.text import called, csv_text, percent, plain, plural
 from segiou.report.wording import (
     cell,
-    interval_text,
     measured_tables,
     pairs_text,
     score_text,
+    signed,
+    signed_range,
 )
 
 if TYPE_CHECKING:
+    from segiou.analysis.comparison import Comparison
     from segiou.report.report import ClassRow, Report
 
 __all__ = [
@@ -41,6 +43,8 @@ __all__ = [
 #: Of more classes than this, plain data hold only the cells of the matrix that are not zero.
 _DENSE = 2000
 
+#: Classes of a comparison that Markdown shows.
+_CHANGES = 10
 #: Formats by name, with the file endings that mean them.
 FORMATS = {
     "table": (".txt", ""),
@@ -212,16 +216,33 @@ def to_pandas(report: Report) -> Any:
     return pd.DataFrame([asdict(row) for row in report.classes]).set_index("name")
 
 
-def to_markdown(report: Report, rows: Sequence[ClassRow]) -> str:
-    """Headline, table of the classes and the protocol, as GitHub renders them."""
-    parts = [
-        _headline(report),
+def to_markdown(
+    report: Report,
+    rows: Sequence[ClassRow],
+    *,
+    outcomes: Sequence[tuple[str, bool]] = (),
+    change: Comparison | None = None,
+) -> str:
+    """Verdict, classes and protocol, as GitHub renders them.
+
+    ``outcomes`` are those of thresholds, and whether each passed. With a ``change`` against a
+    baseline the scores of the classes are folded away.
+    """
+    classes = [
         _class_table(report, rows),
         *(
             part
             for found in measured_tables(report)
             for part in (_table(found.heads, [*found.rows, *found.summary]), found.note)
         ),
+    ]
+    if change is not None:
+        classes = _folded("All scores of the classes", classes)
+    parts = [
+        *_headline(report),
+        *_outcome_part(outcomes),
+        *(() if change is None else _change_part(change)),
+        *classes,
         _footer(report),
         *(() if report.intervals is None else map(_escaped, report.intervals.cautions())),
         *_worst_images(report),
@@ -229,14 +250,45 @@ def to_markdown(report: Report, rows: Sequence[ClassRow]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _headline(report: Report) -> str:
-    interval = f", {interval_text(report)}" if report.intervals is not None else ""
-    return (
-        f"**Mean IoU {percent(report.mean_iou)}** over {report.mean_iou_classes} of "
-        f"{plural(len(report.class_names), 'class', 'classes')}{interval} · "
-        f"pixel accuracy {percent(report.pixel_accuracy)} · "
-        f"mean accuracy {percent(report.mean_accuracy)}"
+def _headline(report: Report) -> list[str]:
+    return [
+        f"**{_escaped(report.verdict)}**",
+        f"Pixel accuracy {percent(report.pixel_accuracy)} · "
+        f"mean accuracy {percent(report.mean_accuracy)}",
+    ]
+
+
+def _outcome_part(outcomes: Sequence[tuple[str, bool]]) -> list[str]:
+    rows = [(text, "passed" if passed else "**failed**") for text, passed in outcomes]
+    return [_table(("threshold", "outcome"), rows, left=2)] if rows else []
+
+
+def _change_part(change: Comparison) -> list[str]:
+    """What changed against the baseline: the mean, and the classes that changed most."""
+    pair = change.pairs[0]
+    moved = sorted((row for row in pair.classes if row.delta), key=lambda row: -abs(row.delta))
+    rows = [
+        (
+            row.name,
+            cell(row.a),
+            cell(row.b),
+            signed(row.delta),
+            signed_range(row.low, row.high),
+            "yes" if row.differs(change.level) else "",
+        )
+        for row in (pair.overall, *moved[:_CHANGES])
+    ]
+    heads = ("", "baseline", "this run", "change", f"{100 * change.level:g} % interval", "clear")
+    same = plural(len(pair.classes) - len(rows) + 1, "class", "classes")
+    note = (
+        "Changes are in percentage points; clear: the interval and the test, by Holm's correction, "
+        f"both speak for a change. {same} changed less, or not at all."
     )
+    return [*map(_escaped, change.pair_sentences(pair)[:2]), _table(heads, rows), note]
+
+
+def _folded(title: str, parts: Sequence[str]) -> list[str]:
+    return [f"<details><summary>{title}</summary>", *parts, "</details>"]
 
 
 def _class_table(report: Report, rows: Sequence[ClassRow]) -> str:
@@ -268,8 +320,8 @@ def _worst_images(report: Report) -> list[str]:
     return [_table(("worst images", found.by), rows)]
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [heads, (":--", *["--:"] * (len(heads) - 1)), *rows]
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> str:
+    lines = [heads, [":--" if i < left else "--:" for i in range(len(heads))], *rows]
     return "\n".join(f"| {' | '.join(map(_escaped, line))} |" for line in lines)
 
 

@@ -25,6 +25,7 @@ __all__ = [
     "range_text",
     "score_text",
     "signed",
+    "signed_range",
     "skipped_text",
     "top_steps",
     "verdict",
@@ -60,6 +61,11 @@ def range_text(limits: tuple[float, float] | None) -> str:
     if limits is None or math.isnan(limits[0]):
         return "–"
     return f"{points(limits[0])} to {percent(limits[1])}"
+
+
+def signed_range(low: float, high: float) -> str:
+    """Two limits of a difference, in points."""
+    return "–" if math.isnan(low) else f"{signed(low)} to {signed(high)}"
 
 
 def signed(value: float) -> str:
