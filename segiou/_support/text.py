@@ -189,17 +189,23 @@ def unbroken(text: str) -> str:
     return text.replace(" %", "\N{NO-BREAK SPACE}%")
 
 
-def wrapped(text: str, width: int) -> str:
-    r"""Break a text into lines, never between a number and its per cent sign.
-
-    What no terminal shows, such as control characters in a name, becomes an escape.
+def wrapped(line: str, width: int) -> str:
+    r"""Break a line at blanks, never inside a word; what follows is indented as the line is.
 
     Examples
     --------
-    >>> wrapped("a worst 10 % of them", 10)
-    'a worst\n10 % of\nthem'
+    >>> wrapped("  a worst 10 % of them/all", 12)
+    '  a worst\n  10 % of\n  them/all'
     """
-    return textwrap.fill(unbroken(printable(text)), width).replace("\N{NO-BREAK SPACE}%", " %")
+    indent = " " * (len(line) - len(line.lstrip(" ")))
+    lines = textwrap.wrap(
+        unbroken(line),
+        width,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return "\n".join(lines).replace("\N{NO-BREAK SPACE}%", " %")
 
 
 def plain(value: Any) -> Any:

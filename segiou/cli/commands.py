@@ -70,11 +70,13 @@ def _score(job: Job, parsed: argparse.Namespace) -> Run:
         interruptible(kept=bool(parsed.run)) as stop,
         progress_bar("scoring", quiet=parsed.quiet) as progress,
     ):
+
+        def begin(pairs: Sequence[Pair]) -> None:
+            _check_pairs(pairs, parsed)
+            progress.begin(pairs)
+
         return score_job(
-            job,
-            progress=progress,
-            stop=stop,
-            on_paired=lambda pairs: _check_pairs(pairs, parsed),
+            job, progress=progress.update, stop=stop, on_paired=begin, on_problem=progress.problem
         )
 
 
@@ -189,13 +191,13 @@ def inspect(parsed: argparse.Namespace) -> int:
     check_paths(parsed)
     check_findings(parsed)
     labels = None if parsed.labels is None else load_labels(parsed.labels)
-    with progress_bar("reading", quiet=parsed.quiet) as progress:
+    with progress_bar("reading", quiet=parsed.quiet, unit="files") as progress:
         found = inspect_folder(
             parsed.dir,
             pred=parsed.pred,
             labels=labels,
             workers=parsed.workers,
-            progress=progress,
+            progress=progress.update,
         )
     if parsed.propose:
         write_whole(parsed.propose, found.proposed_labels().to_toml())

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from types import FrameType
     from typing import Any, TextIO
 
@@ -20,11 +20,13 @@ __all__ = [
     "EXIT_INTERRUPTED",
     "EXIT_THRESHOLD",
     "EXIT_USAGE",
+    "Progress",
     "harmless",
     "interruptible",
     "note",
     "noted_warnings",
     "progress_bar",
+    "progress_text",
     "say",
     "stdout_width",
     "wants_color",
@@ -35,6 +37,8 @@ EXIT_THRESHOLD = 1
 EXIT_USAGE = 2
 EXIT_DATA = 3
 EXIT_INTERRUPTED = 130
+#: From this width on, progress has a bar beside its words.
+_WITH_BAR = 90
 
 
 @contextmanager
@@ -101,6 +105,18 @@ def note(text: str) -> None:
     say(harmless(f"segiou: {text}\n", color=False))
 
 
+def _at_words(text: str) -> str:
+    """Text for stderr: on a terminal its lines are broken at words, and indented alike."""
+    try:
+        width = os.get_terminal_size(sys.stderr.fileno()).columns
+    except (OSError, ValueError):
+        return text
+    from segiou._support.text import wrapped
+
+    lines = text.split("\n")
+    return "\n".join(line if len(line) <= width else wrapped(line, width) for line in lines)
+
+
 _COLOR = re.compile(r"(\x1b\[[0-9;]*m)")
 
 
@@ -120,7 +136,7 @@ def say(text: str) -> None:
     if sys.stderr is None:
         return
     try:
-        sys.stderr.write(text)
+        sys.stderr.write(_at_words(text))
         sys.stderr.flush()
     except OSError:
         _silence(sys.stderr)
@@ -178,27 +194,61 @@ def noted_warnings(*, quiet: bool) -> Iterator[None]:
         yield
 
 
+class Progress:
+    """What is shown while files are read: how many, how fast, how long still, problems so far."""
+
+    def __init__(self, bar: Any = None, what: str = "") -> None:
+        self._bar = bar
+        self._task = None if bar is None else bar.add_task(what, total=None, problems=0)
+        self._problems = 0
+
+    def begin(self, files: Sequence[Any]) -> None:
+        """Say how many there will be."""
+        if self._bar is not None:
+            self._bar.update(self._task, total=len(files))
+
+    def update(self, done: int, total: int) -> None:
+        """Say how many are done."""
+        if self._bar is not None:
+            self._bar.update(self._task, completed=done, total=total)
+
+    def problem(self, problem: object) -> None:
+        """Count a problem."""
+        self._problems += 1
+        if self._bar is not None:
+            self._bar.update(self._task, problems=self._problems)
+
+
 @contextmanager
-def progress_bar(what: str, *, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
-    """A progress bar on stderr, where that is a terminal."""
+def progress_bar(what: str, *, quiet: bool, unit: str = "pairs") -> Iterator[Progress]:
+    """Progress on stderr, where that is a terminal."""
     if quiet or sys.stderr is None or not sys.stderr.isatty():
-        yield None
+        yield Progress()
         return
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
+    from rich.progress import BarColumn, Progress as Bar, ProgressColumn, Task
+    from rich.text import Text
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+    class Facts(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            return Text(progress_text(task, unit))
+
+    console = Console(stderr=True)
+    bar = [BarColumn(bar_width=20)] if console.width >= _WITH_BAR else []
+    with Bar("{task.description}", *bar, Facts(), console=console, transient=True) as shown:
+        yield Progress(shown, what)
+
+
+def progress_text(task: Any, unit: str) -> str:
+    """How far a task is, in words: ``12 of 174 pairs, 35 a second, 5 s left, 1 problem``."""
+    parts = [f"{task.completed:.0f} of {'?' if task.total is None else int(task.total)} {unit}"]
+    if task.speed:
+        parts.append(f"{task.speed:.{0 if task.speed >= 10 else 1}f} a second")
+    if task.time_remaining is not None and not task.finished:
+        minutes, seconds = divmod(int(task.time_remaining), 60)
+        hours, minutes = divmod(minutes, 60)
+        left = f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s"
+        parts.append(f"{left if hours or minutes else f'{seconds} s'} left")
+    if problems := task.fields["problems"]:
+        parts.append("1 problem" if problems == 1 else f"{problems} problems")
+    return ", ".join(parts)

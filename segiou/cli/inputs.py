@@ -185,4 +185,6 @@ def score_now(truth: str, pred: str, parsed: argparse.Namespace) -> Run:
             raise ValueError(msg)
     job = job_of(truth, pred, parsed)
     with progress_bar(f"scoring {pred}", quiet=parsed.quiet) as progress:
-        return score_job(job, progress=progress)
+        return score_job(
+            job, progress=progress.update, on_paired=progress.begin, on_problem=progress.problem
+        )

@@ -279,11 +279,12 @@ def _change_part(change: Comparison) -> list[str]:
         for row in (pair.overall, *moved[:_CHANGES])
     ]
     heads = ("", "baseline", "this run", "change", f"{100 * change.level:g} % interval", "clear")
-    same = plural(len(pair.classes) - len(rows) + 1, "class", "classes")
     note = (
         "Changes are in percentage points; clear: the interval and the test, by Holm's correction, "
-        f"both speak for a change. {same} changed less, or not at all."
+        "both speak for a change."
     )
+    if more := len(pair.classes) - len(rows) + 1:
+        note += f" {plural(more, 'class', 'classes')} changed less, or not at all."
     return [*map(_escaped, change.pair_sentences(pair)[:2]), _table(heads, rows), note]
 
 

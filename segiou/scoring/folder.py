@@ -223,8 +223,9 @@ def score_job(
     progress: Progress | None = None,
     stop: Callable[[], bool] | None = None,
     on_paired: Callable[[Sequence[Pair]], None] | None = None,
+    on_problem: Callable[[Problem], None] | None = None,
 ) -> Run:
-    """Do a job; arguments and errors as of :func:`score_folder`."""
+    """Do a job; arguments as of :func:`score_folder`, and what is called with each problem."""
     check_engine(job, executor)
     if progress is not None:
         check_callable("progress", progress, "a function of pairs done and total")
@@ -236,7 +237,7 @@ def score_job(
         on_paired(pairs)
     header = _header(job, pairing, len(pairs))
     scorer = replace(job.scorer, boundary=header.boundary, surfaces=header.surfaces)
-    work = _Work(job, scorer, pairs, executor, progress, stop or (lambda: False))
+    work = _Work(job, scorer, pairs, executor, progress, on_problem, stop or (lambda: False))
     left_out = _left_out(job, pairing)
     score = _in_memory if job.run is None else _in_file
     run = score(work, header, left_out, problems)
@@ -311,6 +312,7 @@ class _Work:
     pairs: Sequence[Pair]
     executor: ExecutorLike | None
     progress: Progress | None
+    on_problem: Callable[[Problem], None] | None
     stop: Callable[[], bool]
 
     def results(
@@ -324,6 +326,9 @@ class _Work:
             for batch in Dispatcher(engine, task, pairs, stop=self.stop).results():
                 for scored in batch:
                     done += 1
+                    if self.on_problem is not None and not isinstance(scored[1], ImageCount):
+                        for problem in scored[1]:
+                            self.on_problem(problem)
                     if self.progress is not None:
                         self.progress(done, total)
                     yield scored

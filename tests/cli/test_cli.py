@@ -12,6 +12,8 @@ import shlex
 import shutil
 import subprocess
 import sys
+import termios
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 from xml.etree import ElementTree
@@ -21,6 +23,7 @@ import pytest
 from PIL import Image
 
 from segiou.analysis.comparing import compare
+from segiou.cli.console import Progress, progress_text
 from segiou.cli.main import main
 from segiou.runs.run import Run
 
@@ -499,31 +502,80 @@ def test_demo_writes_scores_and_shows_its_commands(tmp_path):
     assert "Traceback" not in refused.stderr
 
 
-def test_colours_and_progress_only_where_a_person_looks():
-    """A real terminal on stderr and stdout: a bar while it works, colours in the table."""
+def on_terminal(*arguments, columns: int) -> str:
+    """What a command shows on a terminal, stdout and stderr together."""
     leader, follower = pty.openpty()
-    environment = os.environ | {
-        "TERM": "xterm-256color",
-        "COLUMNS": "90",
-    }
-    environment.pop("NO_COLOR", None)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "segiou", *SCORE], stdout=follower, stderr=follower, env=environment
-    )
-    os.close(follower)
-    output = b""
-    while True:
-        try:
-            chunk = os.read(leader, 65536)
-        except OSError:
-            break
-        if not chunk:
-            break
-        output += chunk
-    assert process.wait() == 0
+    termios.tcsetwinsize(follower, (24, columns))
+    environment = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "NO_COLOR")}
+    command = [sys.executable, "-m", "segiou", *map(str, arguments)]
+    with subprocess.Popen(
+        command, stdout=follower, stderr=follower, env=environment | {"TERM": "xterm-256color"}
+    ):
+        os.close(follower)
+        output = b""
+        # The end of a terminal is an error or empty, by system.
+        with suppress(OSError):
+            while chunk := os.read(leader, 65536):
+                output += chunk
     os.close(leader)
-    assert b"scoring" in output
-    assert b"\x1b[3" in output
+    return output.decode().replace("\r\n", "\n")
+
+
+def test_colours_and_progress_only_where_a_person_looks():
+    """A real terminal on stderr and stdout: progress while it works, colours in the table."""
+    shown = on_terminal(*SCORE, columns=90)
+    assert "scoring" in shown
+    assert "of 6 pairs" in shown
+    assert "\x1b[3" in shown
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["socre"],
+        ["score", "a", "b", "--labels", "voc"],
+        ["score", "a", "b", "--lables", "3"],
+        ["labelsets", "a-folder-of-a-very-long-name/and-another-one-of-a-very-long-name.toml"],
+    ],
+    ids=lambda command: command[-1],
+)
+def test_errors_are_broken_at_words(command):
+    shown = on_terminal(*command, columns=40)
+    plain = segiou(*command).stderr
+    assert shown.split() == plain.split()
+    lines = shown.splitlines()
+    assert all(len(line) <= 40 or " " not in line.strip() for line in lines)
+    assert len(lines) > len(plain.splitlines())
+
+
+def test_progress_says_how_fast_how_long_still_and_how_many_problems():
+    def shown(**facts):
+        task = {"completed": 12, "total": 174, "speed": None, "time_remaining": None}
+        rest = {"finished": False, "fields": {"problems": 0}}
+        return progress_text(SimpleNamespace(**(task | rest | facts)), "pairs")
+
+    assert shown() == "12 of 174 pairs"
+    assert shown(total=None, completed=0) == "0 of ? pairs"
+    assert shown(speed=35.4, time_remaining=5.0) == "12 of 174 pairs, 35 a second, 5 s left"
+    assert shown(speed=1.26, time_remaining=128) == (
+        "12 of 174 pairs, 1.3 a second, 2 min 8 s left"
+    )
+    assert shown(time_remaining=7500).endswith(", 2 h 5 min left")
+    assert shown(fields={"problems": 1}).endswith(", 1 problem")
+    assert shown(fields={"problems": 3}, finished=True, time_remaining=0).endswith("3 problems")
+
+
+def test_problems_are_counted_while_they_come(tmp_path, monkeypatch, inside):
+    for side in ("truth", "pred"):
+        (tmp_path / side).mkdir()
+        for name in "abc":
+            Image.fromarray(np.uint8([[0, 1]])).save(tmp_path / side / f"{name}.png")
+    (tmp_path / "pred" / "b.png").write_bytes(b"not an image")
+    found = []
+    monkeypatch.setattr(Progress, "begin", lambda self, pairs: found.append(len(pairs)))
+    monkeypatch.setattr(Progress, "problem", lambda self, problem: found.append(problem.where))
+    inside("score", tmp_path / "truth", tmp_path / "pred", "--labels", "2", "--on-error", "skip")
+    assert found == [3, str(tmp_path / "pred" / "b.png")]
 
 
 def options_of(text: str) -> set[str]:
