@@ -153,9 +153,14 @@ class _Formatter(argparse.HelpFormatter):
     def __init__(self, prog: str) -> None:
         super().__init__(prog, width=min(stdout_width(), 100), max_help_position=26)
 
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        import textwrap  # not before help is asked for
+
+        return textwrap.wrap(" ".join(text.split()), width, break_on_hyphens=False)
+
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         parts = text.split("\n\n")
-        return "\n\n".join(super(_Formatter, self)._fill_text(p, width, indent) for p in parts)
+        return "\n\n".join("\n".join(self._split_lines(part, width)) for part in parts)
 
     def _split_lines(self, text: str, width: int) -> list[str]:
         # Names of options and of tools have hyphens.
