@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-import textwrap
 
 from segiou.cli.console import EXIT_USAGE, say, stdout_width, wants_color, write
 from segiou.cli.options import COMMANDS, arguments_of, option_of
@@ -154,17 +153,14 @@ class _Formatter(argparse.HelpFormatter):
         super().__init__(prog, width=min(stdout_width(), 100), max_help_position=26)
 
     def _split_lines(self, text: str, width: int) -> list[str]:
-        import textwrap  # not before help is asked for
+        import textwrap
 
+        # Names of options and of tools have hyphens.
         return textwrap.wrap(" ".join(text.split()), width, break_on_hyphens=False)
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         parts = text.split("\n\n")
         return "\n\n".join("\n".join(self._split_lines(part, width)) for part in parts)
-
-    def _split_lines(self, text: str, width: int) -> list[str]:
-        # Names of options and of tools have hyphens.
-        return textwrap.wrap(" ".join(text.split()), width, break_on_hyphens=False)
 
 
 def _colored(text: str) -> str:
