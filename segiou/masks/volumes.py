@@ -225,9 +225,11 @@ class _NiftiHeader:
 
 def _nifti_kind(head: bytes) -> str | None:
     """Which class of nibabel reads the header of an unpacked file."""
-    if head[344:348] == b"n+1\0":
+    # The size of the header comes first, in either byte order.
+    size = {int.from_bytes(head[:4], order) for order in ("little", "big")}
+    if 348 in size and head[344:348] == b"n+1\0":
         return "Nifti1Header"
-    return "Nifti2Header" if head[4:8] == b"n+2\0" else None
+    return "Nifti2Header" if 540 in size and head[4:8] == b"n+2\0" else None
 
 
 def _nifti_header(head: bytes, path: str | Path) -> Any:
@@ -328,6 +330,12 @@ def _from_metaimage(data: bytes, path: str | Path) -> Volume:
     msb = fields.get("BinaryDataByteOrderMSB", fields.get("ElementByteOrderMSB", "False"))
     size = math.prod(shape) * dtype.itemsize
     if fields.get("CompressedData", "False").lower() == "true":
+        packed = fields.get("CompressedDataSize", "")
+        if packed not in ("", str(len(content))):
+            problem = (
+                f"declares {packed[:20]} packed bytes, and holds {len(content)}: it is damaged"
+            )
+            raise MaskError(path, problem)
         content = _unpacked(content, size, path, wbits=47)
     if len(content) != size:
         raise MaskError(path, _length_text(len(content), size))
@@ -359,7 +367,10 @@ def _metaimage_fields(data: bytes, path: str | Path) -> tuple[dict[str, str], in
         end = data.find(b"\n", at, at + 4096)
         if end < 0:
             raise MaskError(path, "is damaged: its header does not say where the data are")
-        name, _, value = data[at:end].decode("latin-1").partition("=")
+        line = data[at:end].decode("latin-1")
+        name, equals, value = line.partition("=")
+        if line.strip() and not equals:
+            raise MaskError(path, f"is damaged: its header has a line without '=': {line[:40]!r}")
         fields[name.strip()] = value.strip()
         at = end + 1
     return fields, at

@@ -34,6 +34,20 @@ def test_mutated_files_are_refused_or_scored_as_what_they_hold():
     assert not Path("/tmp/segiou-was-here").exists()
 
 
+def test_mutated_volumes_are_refused_or_read_as_their_library_reads_them():
+    if os.environ.get("SEGIOU_REQUIRE_EXTRAS") != "1":
+        pytest.importorskip("nibabel")
+        pytest.importorskip("SimpleITK")
+    script = Path(__file__).parent / "volume_campaign.py"
+    command = [sys.executable, str(script), "--cases", "6000" if SLOW else "500", "--seed", "1"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+    summary = json.loads(result.stdout.splitlines()[-1])
+    assert summary["wrong"] == []
+    assert result.returncode == 0
+    assert min(summary["read"], summary["refused"]) > summary["cases"] / 4
+    assert summary["peak_mb"] < 600
+
+
 def test_a_second_opinion_that_cannot_fail_would_be_none():
     sys.path.insert(0, str(Path(__file__).parent))
     try:
