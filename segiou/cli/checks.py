@@ -172,7 +172,7 @@ def _check_resampling(parsed: argparse.Namespace) -> None:
 
 
 _OUTPUTS = ("output", "propose", "html", "per_image", "junit", "problems", "run")
-_INPUTS = ("truth", "pred", "labels", "pred_labels", "run_file", "model", "path", "baseline")
+_INPUTS = ("truth", "pred", "ids", "labels", "pred_labels", "run_file", "model", "path", "baseline")
 
 
 def check_paths(parsed: argparse.Namespace) -> None:

@@ -17,6 +17,7 @@ from segiou.metrics.protocols import load_protocol
 from segiou.runs.run import Run
 from segiou.scoring.folder import score_job
 from segiou.scoring.job import Job
+from segiou.scoring.pairings import ids_of
 
 if TYPE_CHECKING:
     from segiou.boundary.boundary_options import BoundaryOptions
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["groups_argument", "is_run_file", "job_of", "open_baseline", "open_run", "score_now"]
 
 _CLASSES = ("labels", "pred_labels", "ignore", "exclude", "unassigned")
-_PAIRING = ("truth_suffix", "pred_suffix", "key", "missing", "extra")
+_PAIRING = ("truth_suffix", "pred_suffix", "key", "ids", "missing", "extra")
 _READING = ("allow_lossy", "resize_pred", "geometry", "on_error")
 _RUNNING = ("workers", "run", "shard", "processes", "dask")
 _SQLITE = b"SQLite format 3\0"
@@ -44,6 +45,8 @@ def job_of(truth: str, pred: str, parsed: argparse.Namespace) -> Job:
     options.warn_of_ignored_classes(stacklevel=2)
     given = {name: getattr(parsed, name) for name in (*_PAIRING, *_READING)}
     given |= {name: getattr(parsed, name, None) for name in _RUNNING}
+    if parsed.ids is not None:
+        given["ids"] = ids_of(parsed.ids)
     return Job(
         truth=truth,
         pred=pred,

@@ -89,6 +89,8 @@ pairing: score explain compare
   --truth-suffix TEXT  ending that only names of the truth have, such as _gt or _gt.png
   --pred-suffix TEXT  ending that only names of the predictions have
   --key REGEX  regular expression with a group named 'key': files with the same key are a pair
+  --ids LIST  score only the images in this file: one id a line, as Pascal VOC's ImageSets have
+      them, or FILE.csv:COLUMN
   --missing {error,skip}  true masks without a prediction are an error, or skipped and listed
       [default: error]
   --extra {error,skip}  predictions without a true mask are an error, or skipped and listed

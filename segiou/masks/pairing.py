@@ -9,6 +9,7 @@ from bisect import bisect
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from posixpath import splitext
@@ -17,7 +18,7 @@ from posixpath import splitext
 MASK_SUFFIXES = frozenset(
     {".png", ".tif", ".tiff", ".npy", ".npz", ".bmp", ".gif", ".pgm", ".ppm", ".pbm", ".pnm"}
     | {".jpg", ".jpeg", ".jp2", ".webp", ".avif"}
-    | {".nii", ".nii.gz", ".nrrd", ".mha", ".mhd", ".label"}
+    | {".nii", ".nii.gz", ".nrrd", ".mha", ".mhd", ".label", "_lidarseg.bin"}
 )
 #: What is wrong with a file in the place of a folder.
 IS_A_FILE = "is a file, not a folder"
@@ -68,6 +69,9 @@ def _raise_unreadable(error: OSError) -> None:
 def split_ending(name: str) -> tuple[str, str]:
     """A name and its ending; that of a packed volume is ``.nii.gz``."""
     stem, ending = splitext(name)
+    if ending == ".bin" and stem.endswith("_lidarseg"):
+        # Of all the files with this ending only labels of points are masks.
+        return stem.removesuffix("_lidarseg"), "_lidarseg.bin"
     if ending.lower() == ".gz" and stem.lower().endswith(".nii"):
         return stem[:-4], f"{stem[-4:]}{ending}"
     return stem, ending
@@ -124,6 +128,8 @@ class Pairing:
     hint : str
         Where files are left over: options that would pair more of them, in
         words. Empty where none are found.
+    unknown : tuple of str
+        Ids that were asked for, and that no truth file has.
     """
 
     pairs: tuple[Pair, ...]
@@ -132,6 +138,7 @@ class Pairing:
     duplicates: tuple[tuple[str, tuple[str, ...]], ...]
     rule: str
     hint: str = ""
+    unknown: tuple[str, ...] = ()
 
 
 def pair_folders(
@@ -147,7 +154,9 @@ def pair_folders(
     The key is the path within the folder without the file's ending and without
     a suffix of the name. Suffixes that all files of a folder share are found
     automatically; where the folders are nested differently, file names alone
-    are tried. What pairs most files is used, and named in the result.
+    are tried. What pairs most files is used, and named in the result. Folders
+    of Cityscapes, ADE20K, Pascal VOC, nuScenes and SemanticKITTI as they are
+    published, with other files between the masks, are known.
 
     Parameters
     ----------
@@ -175,6 +184,10 @@ def pair_folders(
     """
     truth_keys, pred_keys, rule = _keyed(truth, pred, truth_suffix, pred_suffix, key)
     found = _pairing(truth_keys, pred_keys, rule)
+    if not _left(found) and found.pairs:
+        return found
+    if (truth_suffix, pred_suffix, key) == (None, None, None):
+        found = _published(truth, pred, found)
     if not (found.missing or found.extra) and found.pairs:
         return found
     unmet = [
@@ -186,6 +199,63 @@ def pair_folders(
         if suffix and not keys
     ]
     return replace(found, hint="; ".join([*unmet, *_proposed(truth, pred, len(found.pairs))]))
+
+
+def listed_files(
+    truth: Mapping[str, str], ids: Sequence[str], truth_suffix: str | None, key: str | None
+) -> tuple[dict[str, str], tuple[str, ...]]:
+    """The truth files that a list of ids or file names asks for, and the ids that no file has."""
+    if key is not None:
+        keyed = _by_key(truth, _searched(key))
+        wanted = {path for id in ids for path in keyed.get(id, ())}
+        unknown = tuple(id for id in ids if id not in keyed)
+    else:
+        named = {id if is_mask(id) else f"{id}.png": id for id in ids}
+        found = pair_folders(truth, named, truth_suffix=truth_suffix)
+        matched = {pair.id for pair in found.pairs}
+        wanted = {pair.truth for pair in found.pairs}
+        wanted |= {path for key, paths in found.duplicates if key in matched for path in paths}
+        unknown = tuple(id for id in ids if id in set(found.extra))
+    return {name: path for name, path in truth.items() if path in wanted}, unknown
+
+
+#: Folders as data sets are published: whose they are, and where the key stands in the path of a
+#: truth file and of a prediction.
+_LAYOUTS = (
+    (
+        "Cityscapes",
+        r"([a-z-]+_\d{6}_\d{6})_gt(?:Fine|Coarse)_labelIds\.png$",
+        r"([a-z-]+_\d{6}_\d{6})[^/]*$",
+    ),
+    ("ADE20K", r"(ADE_(?:train|val)_\d{8})(?:_seg)?\.png$", r"(ADE_(?:train|val)_\d{8})[^/]*$"),
+    ("Pascal VOC", r"(?:^|/)SegmentationClass/(.+)\.png$", r"([^/]+)\.[^./]+$"),
+    ("nuScenes", r"([0-9a-f]{32})_lidarseg\.bin$", r"([0-9a-f]{32})[^/]*$"),
+    (
+        "SemanticKITTI",
+        r"(\d\d)/labels/(\d{6})\.label$",
+        r"(\d\d)/(?:[^/\d]+/)?(\d{6})\.label$",
+    ),
+)
+
+
+def _published(truth: Mapping[str, str], pred: Mapping[str, str], plain: Pairing) -> Pairing:
+    """How files go together as a data set has them, if that leaves fewer of them over."""
+    for whose, of_truth, of_pred in _LAYOUTS:
+        truth_keys = _by_key(truth, partial(_groups_of, re.compile(of_truth)))
+        pred_keys = _by_key(pred, partial(_groups_of, re.compile(of_pred)))
+        found = _pairing(truth_keys, pred_keys, f"names of files as {whose} has them")
+        if len(found.pairs) >= max(1, len(plain.pairs)) and _left(found) < _left(plain):
+            return found
+    return plain
+
+
+def _groups_of(pattern: re.Pattern[str], relative: str) -> str | None:
+    match = pattern.search(relative)
+    return match and "/".join(match.groups())
+
+
+def _left(found: Pairing) -> int:
+    return len(found.missing) + len(found.extra) + sum(len(paths) for _, paths in found.duplicates)
 
 
 def _proposed(truth: Mapping[str, str], pred: Mapping[str, str], pairs: int) -> list[str]:

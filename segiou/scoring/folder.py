@@ -33,6 +33,7 @@ from segiou.scoring.pair import Geometry, PairScorer
 from segiou.scoring.pairings import (
     DataError,
     ScoringStopped,
+    ids_of,
     is_undeclared,
     pair_sources,
     pairing_problems,
@@ -62,6 +63,7 @@ def score_folder(
     truth_suffix: str | None = None,
     pred_suffix: str | None = None,
     key: str | None = None,
+    ids: str | Path | Iterable[str] | None = None,
     missing: Literal["error", "skip"] = "error",
     extra: Literal["error", "skip"] = "error",
     on_error: Literal["stop", "skip"] = "stop",
@@ -99,6 +101,10 @@ def score_folder(
         The protocol of the run's reports.
     truth_suffix, pred_suffix, key
         As :func:`segiou.masks.pairing.pair_folders`.
+    ids : path or sequence of str, optional
+        Score only these images: ids, or file names; or a text file with one a
+        line, such as Pascal VOC's ``ImageSets``; or ``FILE.csv:COLUMN``. Ids
+        that no truth file has are missing.
     missing, extra : {"error", "skip"}
         Whether truth without a prediction (missing) or a prediction without
         truth (extra) is an error, or is left out and listed.
@@ -187,6 +193,7 @@ def score_folder(
         truth_suffix=truth_suffix,
         pred_suffix=pred_suffix,
         key=key,
+        ids=None if ids is None else ids_of(ids),
         missing=missing,
         extra=extra,
         on_error=on_error,
@@ -253,6 +260,7 @@ def _paired(job: Job) -> tuple[Pairing, list[Problem]]:
         truth_suffix=job.truth_suffix,
         pred_suffix=job.pred_suffix,
         key=job.key,
+        ids=job.ids,
     )
     return pairing, pairing_problems(pairing, job.missing, job.extra)
 
@@ -268,10 +276,12 @@ def _of_shard(pairs: Sequence[Pair], shard: tuple[int, int] | None) -> Sequence[
 
 def _left_out(job: Job, pairing: Pairing) -> list[Problem]:
     """What the options say to leave out."""
-    missing = pairing.missing if job.missing == "skip" else ()
+    skips = job.missing == "skip"
+    missing, unknown = (pairing.missing, pairing.unknown) if skips else ((), ())
     extra = pairing.extra if job.extra == "skip" else ()
     return [
         *(Problem(path, "has no prediction") for path in missing),
+        *(Problem(id, "is in the list of ids, but no truth file has it") for id in unknown),
         *(Problem(path, "has no truth") for path in extra),
     ]
 

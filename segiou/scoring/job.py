@@ -56,6 +56,7 @@ class Job:
     truth_suffix: str | None = None
     pred_suffix: str | None = None
     key: str | None = None
+    ids: tuple[str, ...] | None = None
     missing: Unpaired = "error"
     extra: Unpaired = "error"
     on_error: Literal["stop", "skip"] = "stop"

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import csv
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from segiou._support.files import Problem, problem_lines
+from segiou._support.arguments import check_kind, read_several
+from segiou._support.files import Problem, os_problem, problem_lines
 from segiou._support.text import plural
 from segiou.counting.encoding import UndeclaredValuesError
-from segiou.masks.pairing import IS_A_FILE, Pair, Pairing, pair_folders
+from segiou.masks.pairing import IS_A_FILE, Pair, Pairing, listed_files, pair_folders
 from segiou.masks.sources import LocalFolder, Source
 
 
@@ -54,11 +59,20 @@ class ScoringStopped(Exception):
         return (ScoringStopped, (self.done, self.total))
 
 
+#: What is wrong with an id that was asked for.
+UNKNOWN_ID = (
+    "is in the list of ids, but no truth file has it; correct the list, or leave out what is not "
+    "there: missing='skip' (--missing skip)"
+)
+
+
 def is_undeclared(problem: Problem) -> bool:
     """Whether a problem is one of :func:`undeclared_text`."""
     return problem.text.startswith(_UNDECLARED)
 
 
+#: A line of two words, the second of which is a flag or a file.
+_TWO_WORDS = re.compile(r"(\S+)\s+(?:[+-]?\d+|\S+\.\w+)")
 #: What texts about undeclared values begin with.
 _UNDECLARED = ("has very many values that are no class", "has values that are no class")
 
@@ -123,8 +137,11 @@ def pair_sources(
     truth_suffix: str | None = None,
     pred_suffix: str | None = None,
     key: str | None = None,
+    ids: Sequence[str] | None = None,
 ) -> Pairing:
     """Pair the masks of two places; two local files are one pair.
+
+    With ``ids``, only the truth files that they name, and their predictions.
 
     Raises
     ------
@@ -155,7 +172,15 @@ def pair_sources(
             named_as_other(files[0], truth, pred, files[1]),
             named_as_other(files[1], pred, truth, files[0]),
         ]
-    return pair_folders(*files, truth_suffix=truth_suffix, pred_suffix=pred_suffix, key=key)
+    how: dict[str, Any] = {"truth_suffix": truth_suffix, "pred_suffix": pred_suffix, "key": key}
+    if ids is None:
+        return pair_folders(files[0], files[1], **how)
+    truths, unknown = listed_files(files[0], ids, truth_suffix, key)
+    rule = f"{plural(len(ids), 'listed id')}; "
+    if not truths:
+        return Pairing((), (), (), (), f"{rule}none has a truth file", unknown=unknown)
+    found = pair_folders(truths, files[1], **how)
+    return replace(found, extra=(), rule=rule + found.rule, unknown=unknown)
 
 
 def pairing_problems(
@@ -171,6 +196,7 @@ def pairing_problems(
         for key, paths in pairing.duplicates
     ]
     if missing == "error":
+        problems += [Problem(id, UNKNOWN_ID) for id in pairing.unknown]
         text = "has no prediction; make it, or leave it out: missing='skip' (--missing skip)"
         problems += [Problem(path, text) for path in pairing.missing]
     if extra == "error":
@@ -190,3 +216,56 @@ def _unpaired_text(pairing: Pairing) -> str:
         "--pred-suffix, --key)"
     )
     return f"{found} (by {pairing.rule}); {what_to_do}"
+
+
+def ids_of(choice: str | Path | Iterable[str]) -> tuple[str, ...]:
+    """Ids as they are given, or from a list: one a line, or a column of a CSV.
+
+    Of a line with two words, as Pascal VOC's ``ImageSets`` have them, the first
+    is taken: the second is a flag, or the file of the truth. The column of a
+    CSV stands after its name: ``split.csv:image``.
+
+    Raises
+    ------
+    TypeError
+        If it is neither a path nor ids.
+    ValueError
+        If there is no such file or column, or it names nothing, or an id twice.
+    """
+    wanted = "the path of a list, or texts"
+    if isinstance(choice, (str, Path)):
+        where, ids = str(choice), _read_ids(str(choice))
+    else:
+        where, ids = "ids", read_several("ids", choice, wanted)
+    for id in ids:
+        check_kind("ids", id, str, wanted)
+    counted = Counter(ids)
+    if twice := [id for id, count in counted.items() if count > 1]:
+        msg = f"{where}: names {twice[0]} more than once; a list has each id once"
+        raise ValueError(msg)
+    if not counted:
+        msg = f"{where}: names no ids; it should have one a line"
+        raise ValueError(msg)
+    return tuple(counted)
+
+
+def _read_ids(text: str) -> list[str]:
+    name, _, column = text.rpartition(":")
+    is_csv = name.lower().endswith(".csv")
+    path = Path(name if is_csv else text).expanduser()
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        said = os_problem(error) if isinstance(error, OSError) else f"is no text in UTF-8: {error}"
+        msg = f"{path}: {said}"
+        raise ValueError(msg) from error
+    if not is_csv:
+        lines = [line.strip() for line in lines if not line.startswith("#")]
+        words = [_TWO_WORDS.fullmatch(line) for line in lines]
+        ids = [match[1] if match else line for match, line in zip(words, lines, strict=True)]
+        return [id for id in ids if id]
+    rows = list(csv.DictReader(lines))
+    if rows and column not in rows[0]:
+        msg = f"{path}: has no column {column!r}; its columns are {', '.join(map(str, rows[0]))}"
+        raise ValueError(msg)
+    return [row[column] for row in rows if row[column]]

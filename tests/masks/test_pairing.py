@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from segiou.masks.pairing import find_masks, pair_folders
+from segiou.masks.pairing import find_masks, is_mask, pair_folders
 
 
 def files(*names: str) -> dict[str, str]:
@@ -211,3 +211,62 @@ def test_no_names_break_the_search_for_options(truth, pred):
         given_options = eval(f"dict({options.rpartition(' (--')[0]})")
         assert len(pair_folders(*files_of, **given_options).pairs) >= int(count)
         assert int(count) > len(found.pairs)
+
+
+LAYOUTS = {
+    "Cityscapes": (
+        ["ulm/ulm_000001_000019_gtFine_labelIds.png", "ulm/ulm_000001_000019_gtFine_color.png"],
+        ["ulm_000001_000019_leftImg8bit_pred.png"],
+        ["ulm_000001_000019"],
+    ),
+    "ADE20K": (
+        ["a/ADE_val_00000001_seg.png", "a/ADE_val_00000001.jpg", "a/ADE_val_00000001_parts_1.png"],
+        ["ADE_val_00000001.png"],
+        ["ADE_val_00000001"],
+    ),
+    "Pascal VOC": (
+        [
+            f"VOC2012/{folder}/2007_000032.{ending}"
+            for folder, ending in (
+                ("JPEGImages", "jpg"),
+                ("SegmentationClass", "png"),
+                ("SegmentationObject", "png"),
+            )
+        ],
+        ["2007_000032.png"],
+        ["2007_000032"],
+    ),
+    "nuScenes": (
+        [f"v1.0-mini/{'0a' * 16}_lidarseg.bin"],
+        [f"val/{'0a' * 16}.npy", f"val/{'0b' * 16}.npy"],
+        ["0a" * 16],
+    ),
+    "SemanticKITTI": (
+        [f"sequences/{s}/labels/000000.label" for s in ("08", "09")],
+        [f"sequences/{s}/predictions/000000.label" for s in ("08", "09")],
+        ["08/000000", "09/000000"],
+    ),
+}
+
+
+@pytest.mark.parametrize("whose", LAYOUTS)
+def test_folders_as_data_sets_are_published(whose):
+    truth, pred, ids = LAYOUTS[whose]
+    found = pair_folders({name: name for name in truth}, {name: name for name in pred})
+    assert [pair.id for pair in found.pairs] == ids
+    if whose != "nuScenes":
+        assert found.rule == f"names of files as {whose} has them"
+        assert not (found.missing or found.extra or found.duplicates)
+
+
+def test_a_published_layout_says_what_is_missing():
+    truth = [
+        f"ulm_00000{i}_000019_gtFine_{kind}.png" for i in (1, 2) for kind in ("color", "labelIds")
+    ]
+    found = pair_folders({name: name for name in truth}, {"ulm_000001_000019.png": "p"})
+    assert found.missing == ("ulm_000002_000019_gtFine_labelIds.png",)
+
+
+def test_only_labels_of_points_are_masks_among_binary_files():
+    assert is_mask("lidarseg/0a_lidarseg.bin")
+    assert not is_mask("velodyne/000000.bin")
