@@ -7,6 +7,7 @@ import importlib
 import json
 import math
 import os
+import shlex
 import sqlite3
 import subprocess
 import sys
@@ -332,3 +333,14 @@ def test_the_page_has_the_distances(tmp_path):
     for row in run.report().surfaces:
         assert f'<span class="name">{row["label"]}</span>' in section
     assert "Surfaces as segiou measures them, distances in mm." in section
+
+
+def test_the_page_on_volumes_shows_what_its_command_prints(monkeypatch, tmp_path, capsys):
+    page = (FIXTURE.parents[1] / "docs" / "volumes.md").read_text(encoding="utf-8")
+    command = next(line for line in page.splitlines() if line.startswith("segiou score fixtures"))
+    table = page[page.index("```text\n") :].split("```")[1].removeprefix("text\n")
+    monkeypatch.chdir(FIXTURE.parents[1])
+    monkeypatch.setenv("COLUMNS", "100")
+    words = shlex.split(command.replace("model_a.sqlite", str(tmp_path / "a.sqlite")))
+    assert main([*words[1:], "--quiet"]) == 0
+    assert table in capsys.readouterr().out
