@@ -195,7 +195,7 @@ def _connected_for_reading(path: Path) -> sqlite3.Connection:
     connection = _connect(f"{address}?mode=rw")
     try:
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    except sqlite3.Error as error:
+    except BaseException as error:
         connection.close()
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         unwritable = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
@@ -207,7 +207,11 @@ def _connected_for_reading(path: Path) -> sqlite3.Connection:
 
 def _connect(address: str) -> sqlite3.Connection:
     connection = sqlite3.connect(address, uri=True, isolation_level=None, timeout=0.5)
-    harden(connection)
+    try:
+        harden(connection)
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 

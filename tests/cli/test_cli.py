@@ -602,7 +602,8 @@ def test_help_of_score_shows_what_matters_and_the_rest_when_asked(inside):
 )
 def test_output_has_the_same_letter_everywhere(inside, command, value):
     full = inside(command, "--help-all" if command in ("score", "explain", "compare") else "-h")
-    assert f"-o {value}, --output {value}" in full.stdout
+    # Python 3.13 writes the value once.
+    assert re.search(rf"-o( {value})?, --output {value}", full.stdout)
 
 
 def test_help_keeps_the_capitals_of_names(inside):
