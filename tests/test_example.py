@@ -1,4 +1,4 @@
-"""The example notebook, executed from top to bottom by a real kernel, gives the kinds of outputs it has."""
+"""The example notebook runs from top to bottom, and its outputs are kept."""
 
 import importlib.util
 from pathlib import Path
