@@ -450,15 +450,19 @@ def _whole_numbers(values: NDArray[Any], path: str | Path) -> NDArray[Any]:
         return values
     if values.dtype.kind != "f":
         raise MaskError(path, f"holds {values.dtype}; labels are integers: save them as such")
-    whole = (np.trunc(values) == values) & (np.abs(values) < 2.0**63)
-    if not whole.all():
+    for kind in (np.int32, np.int64):
+        with np.errstate(invalid="ignore"):  # what does not fit is seen below
+            found = values.astype(kind)
+        whole = found == values
+        if whole.all():
+            return found
+    else:
         others = values[~whole]
         problem = (
             f"holds {others.size} values that are no integers, such as {others[0]}; "
             "labels are integers: save the label volume, not probabilities"
         )
         raise MaskError(path, problem)
-    return values.astype(np.int64)
 
 
 def geometry_difference(truth: Volume, pred: Volume) -> str | None:
