@@ -15,6 +15,7 @@ from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.counts import Tally
 from segiou.hooks._scoring import digest, missing
 from segiou.hooks.images import Conflict, ImageCounts
+from segiou.instances.panoptic import PanopticCounts
 
 try:
     import torch
@@ -25,7 +26,7 @@ except ImportError as error:
 __all__ = ["ImageCounts", "all_reduce"]
 
 
-Counted = TypeVar("Counted", ConfusionMatrix, ImageCounts)
+Counted = TypeVar("Counted", ConfusionMatrix, ImageCounts, PanopticCounts)
 Ints = NDArray[np.int64]
 
 
@@ -52,6 +53,8 @@ class Processes(ABC):
             for images in self.gather_objects(counted.images):
                 total.merge(images)
             return total
+        if isinstance(counted, PanopticCounts):
+            return counted.empty().merge(*self.gather_objects(counted))
         tally = counted.tally
         packed = np.append(tally.table.ravel(), [tally.ignored, counted.pairs])
         packed = self.sum(packed.astype(np.int64))
@@ -88,7 +91,7 @@ class Processes(ABC):
             raise OverflowError(msg)
 
 
-_KINDS = (ConfusionMatrix, ImageCounts)
+_KINDS = (ConfusionMatrix, ImageCounts, PanopticCounts)
 _CONFLICTS = get_args(Conflict)
 _UNREADABLE = -1
 
@@ -96,12 +99,19 @@ _UNREADABLE = -1
 def _description(counted: Counted) -> list[int]:
     """What all processes must agree on, as integers; and how many pixels were counted."""
     if not isinstance(counted, _KINDS):
-        msg = f"all_reduce takes a ConfusionMatrix or ImageCounts, not {type(counted).__name__}"
+        kinds = "a ConfusionMatrix, ImageCounts or PanopticCounts"
+        msg = f"all_reduce takes {kinds}, not {type(counted).__name__}"
         raise TypeError(msg)
-    options = int.from_bytes(bytes(digest(counted.options.to_dict())[:7]), "big")
+    if isinstance(counted, PanopticCounts):
+        return [2, 0, _number(counted.empty().state_dict()), 0]
+    options = _number(counted.options.to_dict())
     if isinstance(counted, ImageCounts):
         return [1, _CONFLICTS.index(counted.conflict), options, 0]
     return [0, 0, options, counted.pixels]
+
+
+def _number(options: Any) -> int:
+    return int.from_bytes(bytes(digest(options)[:7]), "big")
 
 
 def _other(values: list[int]) -> int:
@@ -114,7 +124,7 @@ def all_reduce(counted: Counted, group: distributed.ProcessGroup | None = None) 
 
     Parameters
     ----------
-    counted : ConfusionMatrix or ImageCounts
+    counted : ConfusionMatrix, ImageCounts or PanopticCounts
         Of this process; it stays as it is. An ImageCounts counts an image
         that several processes have seen once.
     group : ProcessGroup, optional
@@ -122,7 +132,7 @@ def all_reduce(counted: Counted, group: distributed.ProcessGroup | None = None) 
 
     Returns
     -------
-    ConfusionMatrix or ImageCounts
+    ConfusionMatrix, ImageCounts or PanopticCounts
         A new one; `counted` itself where nothing is distributed.
 
     Raises

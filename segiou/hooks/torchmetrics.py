@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from segiou.hooks._scoring import Scores, Scoring, missing
+from segiou.hooks._scoring import Scores, Scoring, digest, missing
 
 try:
     import torch
@@ -12,15 +12,45 @@ try:
 except ImportError as error:
     raise missing("torchmetrics", "torchmetrics") from error
 
+from segiou._support.arguments import check_choice
 from segiou.accumulators.confusion import ConfusionMatrix
-from segiou.counting.arrays import not_compiled
+from segiou.counting.arrays import not_compiled, to_host
 from segiou.hooks._torch import TorchCounter
+from segiou.instances.panoptic import PanopticCounts
 from segiou.metrics.protocols import Protocol
 
-__all__ = ["SegmentationScores"]
+__all__ = ["PanopticScores", "SegmentationScores"]
 
 
-class SegmentationScores(Metric):
+class _Scores(Metric):
+    """What metrics of integer counts have in common."""
+
+    is_differentiable = False
+    full_state_update = False
+    plot_lower_bound = 0.0
+    plot_upper_bound = 1.0
+
+    scores: str | tuple[str, ...]
+
+    @property
+    def higher_is_better(self) -> bool | None:
+        """True; None where there are several numbers, of which MetricTracker cannot take a best."""
+        return None if self._gives_dict else True
+
+    @property
+    def _gives_dict(self) -> bool:
+        return not isinstance(self.scores, str)
+
+    def plot(self, val: Any = None, ax: Any = None) -> Any:
+        """Draw values of `compute` or `forward`, one or a list of them; those of now by default."""
+        return self._plot(val, ax)
+
+    def set_dtype(self, dst_type: Any) -> _Scores:
+        """Change nothing: the counts are integers of 64 bits, which no other type holds."""
+        return self
+
+
+class SegmentationScores(_Scores):
     """Mean IoU and other scores of everything since the last reset.
 
     The state is the integer confusion matrix, summed over processes; it works
@@ -45,11 +75,6 @@ class SegmentationScores(Metric):
     metric_options : dict, optional
         Passed to :class:`torchmetrics.Metric`.
     """
-
-    is_differentiable = False
-    full_state_update = False
-    plot_lower_bound = 0.0
-    plot_upper_bound = 1.0
 
     sums: torch.Tensor
     maxima: torch.Tensor
@@ -79,18 +104,9 @@ class SegmentationScores(Metric):
         self.add_state("pairs", torch.zeros((), dtype=torch.int64), dist_reduce_fx="sum")
 
     @property
-    def higher_is_better(self) -> bool | None:
-        """True; None where there are several numbers, of which MetricTracker cannot take a best."""
-        return None if self._gives_dict else True
-
-    @property
     def num_classes(self) -> int:
         """C; MetricTracker asks for it where ClasswiseWrapper names the classes."""
         return self.scoring.options.num_classes
-
-    @property
-    def _gives_dict(self) -> bool:
-        return not isinstance(self.scores, str)
 
     @not_compiled
     def update(self, preds: Any, target: Any) -> None:
@@ -119,14 +135,6 @@ class SegmentationScores(Metric):
             return tensors
         return tensors[self.scoring.only] if self.scoring.only else torch.stack([*tensors.values()])
 
-    def plot(self, val: Any = None, ax: Any = None) -> Any:
-        """Draw values of `compute` or `forward`, one or a list of them; those of now by default."""
-        return self._plot(val, ax)
-
-    def set_dtype(self, dst_type: Any) -> SegmentationScores:
-        """Change nothing: the counts are integers of 64 bits, which no other type holds."""
-        return self
-
     def _load_from_state_dict(
         self, state_dict: Any, prefix: str, *rest: Any, **keywords: Any
     ) -> None:
@@ -134,3 +142,87 @@ class SegmentationScores(Metric):
         if saved is not None:
             self.counter.check_options(saved)
         super()._load_from_state_dict(state_dict, prefix, *rest, **keywords)
+
+
+class PanopticScores(_Scores):
+    """Panoptic quality of everything since the last reset.
+
+    The state is integers: TP, FP and FN of each class, summed over processes,
+    and class, intersection, union and number of the matches, put together.
+
+    Parameters
+    ----------
+    labels, **options
+        The classes, ``things``, ``ignore``, ``protocol`` and the other options of
+        :class:`segiou.instances.PanopticCounts`.
+    scores : str or sequence of str
+        Of ``"pq"``, ``"sq"`` and ``"rq"``, the means over the classes that occur:
+        one name gives a number, a sequence gives a dict.
+    metric_options : dict, optional
+        Passed to :class:`torchmetrics.Metric`.
+    """
+
+    detections: torch.Tensor
+    overlaps: list[torch.Tensor]
+    options: torch.Tensor
+    pairs: torch.Tensor
+
+    def __init__(
+        self,
+        labels: Any,
+        *,
+        scores: Scores = "pq",
+        metric_options: dict[str, Any] | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(**(metric_options or {}))
+        self.scores = scores if isinstance(scores, str) else tuple(scores)
+        names = (self.scores,) if isinstance(self.scores, str) else self.scores
+        for name in names:
+            check_choice("scores", name, ("pq", "sq", "rq"))
+        self.empty = PanopticCounts(labels, **options)
+        zeros = torch.from_numpy(self.empty.detections)
+        self.add_state("detections", zeros, dist_reduce_fx="sum")
+        self.add_state("overlaps", [], dist_reduce_fx="cat")
+        self.add_state("pairs", torch.zeros((), dtype=torch.int64), dist_reduce_fx="sum")
+        # Metrics with other options are none of the same compute group.
+        own = torch.tensor(digest(self.empty.state_dict()), dtype=torch.int64)
+        self.add_state("options", own, dist_reduce_fx="max")
+
+    @not_compiled
+    def update(self, preds: Any, target: Any) -> None:
+        """Count a batch (B, …, 2) of class and id of each pixel; target last."""
+        counts = self.empty.empty()
+        for truth, pred in zip(to_host(target), to_host(preds), strict=True):
+            counts.update(truth[..., 0], truth[..., 1], pred[..., 0], pred[..., 1])
+        device = self.detections.device
+        self.detections = self.detections + torch.from_numpy(counts.detections).to(device)
+        self.overlaps.append(torch.from_numpy(counts.overlaps).to(device))
+        self.pairs = self.pairs + counts.pairs
+
+    @not_compiled
+    def counts(self) -> PanopticCounts:
+        """Everything counted so far, as segiou's own accumulator."""
+        # Processes that are put together have one tensor in place of the list.
+        several = [self.overlaps] if isinstance(self.overlaps, torch.Tensor) else self.overlaps
+        found = {
+            "counts": self.detections.cpu().numpy(),
+            "overlaps": [row for part in several for row in part.cpu().tolist()],
+            "pairs": int(self.pairs),
+        }
+        return self.empty.empty().load_state_dict({**self.empty.state_dict(), **found})
+
+    @not_compiled
+    def compute(self) -> torch.Tensor | dict[str, torch.Tensor]:
+        """The scores: a scalar, or a dict of scalars."""
+        dtype = torch.float32 if self.detections.device.type == "mps" else torch.float64
+        found = self.counts().panoptic_quality()
+        names = (self.scores,) if isinstance(self.scores, str) else self.scores
+        device = self.detections.device
+        tensors = {name: torch.tensor(found[name], dtype=dtype, device=device) for name in names}
+        return tensors if self._gives_dict else tensors[names[0]]
+
+    def _sync_dist(self, *rest: Any, **keywords: Any) -> None:
+        # A process without a batch takes part with no matches, in the same shape and type.
+        self.overlaps = self.overlaps or [self.detections.new_zeros((0, 4))]
+        super()._sync_dist(*rest, **keywords)

@@ -191,7 +191,8 @@ def test_two_processes_give_the_answer_of_one(need, run_two, path, alone, street
         assert f"{2**63} pixels; int64 holds {2**63 - 1}" in out["too many"]
     first, second = (out["no counts"] for out in run_two.last)
     assert first == "ValueError: process 1 could not read its counts; its own error says why"
-    assert second == "TypeError: all_reduce takes a ConfusionMatrix or ImageCounts, not list"
+    kinds = "a ConfusionMatrix, ImageCounts or PanopticCounts"
+    assert second == f"TypeError: all_reduce takes {kinds}, not list"
     texts = [out["broken"] for out in run_two.last]
     assert "process 1 could not read its counts" in texts[0]
     assert "the largest value 5" in texts[1]
