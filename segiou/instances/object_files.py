@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice, check_integer, check_number, refuse_kind
+from segiou._support.files import read_json
 from segiou.counting.id_pairs import count_id_pairs
 from segiou.instances.components import label_components
 from segiou.instances.panoptic import PanopticCounts
@@ -20,7 +20,7 @@ from segiou.instances.segments import NO_OBJECT, PROTOCOLS
 from segiou.instances.weighted import CITYSCAPES_INSTANCE_SIZES
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
-from segiou.masks.read import MaskError, RawMask
+from segiou.masks.read import MaskError, RawMask, open_mask
 
 __all__ = ["ObjectMask", "ObjectOptions"]
 
@@ -43,7 +43,8 @@ class ObjectOptions:
     ----------
     source : {"components", "coco", "cityscapes", "kitti"}
         Connected components of each class; COCO's panoptic PNG files, whose
-        annotations lie beside their folder as ``FOLDER.json``; Cityscapes'
+        annotations lie beside their folder as ``FOLDER.json`` (either of both
+        is the place to score); Cityscapes'
         ``instanceIds``; or SemanticKITTI's ``.label`` files.
     things : tuple of str, optional
         Names of the classes that have objects; of the others all pixels of an
@@ -121,11 +122,18 @@ class ObjectOptions:
         """
         if self.source == "components":
             return None
+        segments: Segments = {}
+        if self.source == "coco":
+            file, entry = _annotation_of(path, folder)
+            segments = _checked(path, entry["segments_info"])
+            if folder.endswith(".json"):
+                # What was read are the classes that the file draws; the ids are in its folder.
+                raw = open_mask(file.with_suffix("") / entry["file_name"])
         kinds = {"coco": raw.is_color, "kitti": raw.kind == "LABEL", "cityscapes": not raw.is_color}
         if not kinds[self.source]:
             raise MaskError(path, f"is no file of ids as {self.source!r} has them: a {raw.kind}")
         if self.source == "coco":
-            return _of_coco(raw.values, path, _segments_of(path, folder))
+            return _of_coco(raw.values, path, segments)
         if self.source == "kitti":
             return ObjectMask(raw.values & 0xFFFF, raw.values >> 16)
         ids = raw.values
@@ -191,8 +199,14 @@ def _some(numbers: Iterable[int]) -> str:
     return ", ".join(map(str, several[:8])) + (f" and {len(several) - 8} more" * (len(several) > 8))
 
 
-def _segments_of(path: str, folder: str) -> Segments:
-    file = Path(folder).resolve().with_suffix(".json")
+def _annotation_of(path: str, folder: str) -> tuple[Path, dict[str, Any]]:
+    """The file of annotations, and the one of a mask, or of an image by its name."""
+    file = Path(folder).resolve()
+    name = Path(path).name
+    if folder.endswith(".json"):
+        name = path[len(folder) + 1 :]
+    else:
+        file = file.with_name(f"{file.name}.json")
     try:
         annotations = _annotations(str(file), file.stat().st_mtime_ns)
     except OSError as error:
@@ -200,15 +214,21 @@ def _segments_of(path: str, folder: str) -> Segments:
         raise MaskError(path, problem) from error
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise MaskError(path, f"needs COCO's annotations, but {file} is none: {error}") from error
-    if (found := annotations.get(Path(path).name)) is None:
+    if (found := annotations.get(name)) is None:
         raise MaskError(path, f"has no annotation in {file}")
-    return _checked(path, found)
+    return file, found
 
 
 @lru_cache(maxsize=4)
-def _annotations(file: str, _changed: int) -> dict[str, list[dict[str, Any]]]:
-    found = json.loads(Path(file).read_text(encoding="utf-8"))
-    return {entry["file_name"]: entry["segments_info"] for entry in found["annotations"]}
+def _annotations(file: str, _changed: int) -> dict[str, dict[str, Any]]:
+    """Annotations by the names of their masks, and by those of their images."""
+    found = read_json(file)
+    images = {entry["id"]: entry["file_name"] for entry in found.get("images", ())}
+    entries = [
+        (entry, entry["file_name"], entry["segments_info"]) for entry in found["annotations"]
+    ]
+    by_image = {images.get(entry.get("image_id"), ""): entry for entry, _, _ in entries}
+    return by_image | {name: entry for entry, name, _ in entries}
 
 
 def _checked(path: str, entries: list[dict[str, Any]]) -> Segments:

@@ -50,6 +50,7 @@ def write_coco(
         {"id": i + 1, "name": name, "isthing": int(i in numbers)}
         for i, name in enumerate(labels.class_names)
     ]
-    found = {"annotations": annotations, "categories": categories}
+    images = [{"id": name, "file_name": f"{name}.jpg"} for name in masks]
+    found = {"images": images, "annotations": annotations, "categories": categories}
     folder.with_suffix(".json").write_text(json.dumps(found))
     return folder

@@ -66,6 +66,20 @@ def test_the_files_of_coco_are_scored_as_panopticapi_does(coco, tmp_path, capsys
     assert run.objects.things.tolist() == [bool(c["isthing"]) for c in categories.values()]
 
 
+def test_the_annotations_are_a_place_too(coco):
+    run = segiou.score_folder(
+        coco / "truth.json",
+        coco / "model_a.json",
+        labels=coco / "truth.json",
+        unassigned="count",
+        objects=ObjectOptions("coco", things=THINGS),
+    )
+    found = coco_run(coco, "model_a")
+    assert run.objects == found.objects
+    assert run.total() == found.total()
+    assert len(run.ids) == 6
+
+
 def test_objects_are_kept_merged_compared_and_given_intervals(coco, tmp_path):
     a, b = (coco_run(coco, f"model_{x}", run=tmp_path / f"{x}.sqlite") for x in "ab")
     again = segiou.Run.open(tmp_path / "a.sqlite")
@@ -153,7 +167,9 @@ def test_annotations_that_do_not_fit_are_named(problem, change, message):
 
 
 def test_without_annotations(coco, tmp_path):
-    with pytest.raises(DataError, match="is no file of ids as 'coco' has them: a PNG"):
+    with pytest.raises(DataError, match="is no file of ids as 'kitti' has them: a PNG"):
+        segiou.score_folder(STREETS / "truth", STREETS / "model_a", labels=2, objects="kitti")
+    with pytest.raises(DataError, match="needs COCO's annotations in"):
         segiou.score_folder(STREETS / "truth", STREETS / "model_a", labels=2, objects="coco")
     Image.fromarray(np.zeros((2, 2, 3), np.uint8)).save(tmp_path / "x.png")
     truth = coco / "truth" / "north_0001.png"
