@@ -189,7 +189,7 @@ def test_a_notebook_shows_it_inline(page, tmp_path):
     assert frame.locator("#class-scores th").nth(2).inner_text() == "</script>"
     frame.get_by_role("button", name="Rectangles").click()
     frame.locator("#shape-pred").press("ArrowRight")
-    assert frame.locator("#value-iou").inner_text() != "≈ 0.508"
+    assert frame.locator("#value-iou").inner_text() != "≈ 50.79 %"
 
 
 def test_paths_are_read(page, tmp_path):

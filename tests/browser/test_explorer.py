@@ -109,7 +109,7 @@ def test_start_is_shown_in_words(explorer):
     assert {key: seen[key] for key in START} == START
     assert seen["numbers"] == oracle(START["size"], START["truth"], START["pred"])
     assert seen["solved"] == []
-    assert explorer.locator("#value-iou").inner_text() == "≈ 0.508"
+    assert explorer.locator("#value-iou").inner_text() == "≈ 50.79 %"
     assert explorer.locator("#fraction-precision").inner_text() == "384\u2009/\u2009540"
     assert explorer.locator("#count-tn").inner_text() == "1548"
 
@@ -216,7 +216,9 @@ def test_numbers_are_said_politely_once_the_hand_rests(explorer, until):
     explorer.mouse.up()
     expected = oracle(START["size"], START["truth"], rect(18, 0, 30, 18))
     until(explorer, "document.getElementById('live').textContent !== ''")
-    assert live.inner_text().startswith(f"IoU {expected['iou']:.3f}, {expected['tp']} of ")
+    assert live.inner_text().startswith(
+        f"IoU {expected['iou']:.2%}".replace("%", f" %, {expected['tp']} of ")
+    )
 
 
 def test_touch_drags_and_leaves_the_page_where_it_is(new_page, explorer_url, until):

@@ -43,9 +43,9 @@ def test_accuracy_stays_and_iou_falls_as_the_object_shrinks(explorer):
     assert seen["numbers"]["pixel_accuracy"] > 0.99 > start["pixel_accuracy"]
     remark = explorer.locator("#shrink-remark").inner_text()
     assert "misses it entirely" in remark
-    assert "99.8 %" in remark
+    assert "99.83 %" in remark
     spoken = explorer.locator("#scale").get_attribute("aria-valuetext")
-    assert spoken == "5 per cent, IoU 0.000, pixel accuracy 0.998"
+    assert spoken == "5 per cent, IoU 0.00 %, pixel accuracy 99.83 %"
 
 
 def test_the_same_picture_smaller_keeps_its_iou(explorer):

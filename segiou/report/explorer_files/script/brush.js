@@ -1,14 +1,5 @@
 // The view with the brush: two canvases, tools, and what every stroke does to the scores.
 
-const percentText = (value) => {
-  if (Number.isNaN(value)) return "undefined";
-  const text = (100 * value).toFixed(2);
-  // What is not all or nothing never looks so.
-  if (text === "100.00" && value < 1) return "> 99.99 %";
-  if (text === "0.00" && value > 0) return "< 0.01 %";
-  return `${text} %`;
-};
-const pointsText = (value) => `${value < 0 ? MINUS : ""}${Math.abs(100 * value).toFixed(2)}`;
 const SIDES = { truth: "Truth", pred: "Prediction" };
 const AS_TRUE = "as-true";
 

@@ -3,17 +3,17 @@
 const close = (value, wanted) => Math.abs(value - wanted) < 0.005;
 const toEight = (n) =>
   close(n.iou, 0.8) ? "That is one of them. Now find a different kind."
-    : `IoU is ${valueText(n.iou)}: ${n.iou < 0.8 ? "let them agree more." : "a little worse, please."}`;
+    : `IoU is ${percentText(n.iou)}: ${n.iou < 0.8 ? "let them agree more." : "a little worse, please."}`;
 
 const CHALLENGES = [
   {
-    id: "half", title: "Half and half", ask: "Make IoU exactly 0.5.",
+    id: "half", title: "Half and half", ask: "Make IoU exactly 50 %.",
     parts: [{ met: (n) => 2 * n.tp === n.union }],
     hint: (n) => `IoU is ${fractionText(n.tp, n.union)} ${equalsText(n.iou)}. ${2 * n.tp < n.union ? "They must share more." : "They share too much."}`,
     done: "Exactly one half. Equal shapes must share two thirds of each.",
   },
   {
-    id: "three", title: "Three different pairs with IoU 0.8", ask: "To two decimals, with three kinds of mistake:",
+    id: "three", title: "Three different pairs with IoU 80 %", ask: "Rounded to a whole per cent, with three kinds of mistake:",
     parts: [
       { name: "the prediction is too small, and nothing else", met: (n) => close(n.iou, 0.8) && n.fp === 0 },
       { name: "the prediction is too large, and nothing else", met: (n) => close(n.iou, 0.8) && n.fn === 0 },
@@ -23,45 +23,45 @@ const CHALLENGES = [
     done: "One score, three mistakes. IoU says how wrong, never in which way.",
   },
   {
-    id: "mirage", title: "Looks fine on paper", ask: "Pixel accuracy over 0.95, IoU under 0.2.",
+    id: "mirage", title: "Looks fine on paper", ask: "Pixel accuracy over 95 %, IoU under 20 %.",
     parts: [{ met: (n) => n.pixel_accuracy > 0.95 && n.iou < 0.2 }],
     hint: (n) => (n.pixel_accuracy <= 0.95
-      ? `Accuracy is ${valueText(n.pixel_accuracy)}. What if there were less object in the frame?`
-      : `Accuracy is ${valueText(n.pixel_accuracy)}, good. But IoU is ${valueText(n.iou)}: miss the object more.`),
+      ? `Accuracy is ${percentText(n.pixel_accuracy)}. What if there were less object in the frame?`
+      : `Accuracy is ${percentText(n.pixel_accuracy)}, good. But IoU is ${percentText(n.iou)}: miss the object more.`),
     done: "A score to boast of, and the object is all but lost.",
   },
   {
-    id: "slip", title: "One pixel off", ask: "Shift an exact prediction by a single pixel, so that IoU is 0.5 or less.",
+    id: "slip", title: "One pixel off", ask: "Shift an exact prediction by a single pixel, so that IoU is 50 % or less.",
     parts: [{ met: (n, t, p) => t.w === p.w && t.h === p.h && Math.abs(t.x - p.x) + Math.abs(t.y - p.y) === 1 && n.iou <= 0.5 }],
     hint: (n, t, p) => (t.w !== p.w || t.h !== p.h ? "Both need the same width and height."
       : Math.abs(t.x - p.x) + Math.abs(t.y - p.y) !== 1 ? "Now make the shift one pixel, in one direction."
-        : `One pixel it is, and IoU is ${valueText(n.iou)}. Thinner things suffer more.`),
+        : `One pixel it is, and IoU is ${percentText(n.iou)}. Thinner things suffer more.`),
     done: "Poles, wires and road markings live here.",
   },
   {
-    id: "apart", title: "Worse than zero", ask: "IoU 0, and generalised IoU below −0.5.",
+    id: "apart", title: "Worse than zero", ask: "IoU 0 %, and generalised IoU below −50 %.",
     parts: [{ met: (n) => n.tp === 0 && n.giou < -0.5 }],
-    hint: (n) => (n.tp > 0 ? "First, let them not touch at all." : `Generalised IoU is ${valueText(n.giou)}. Further apart, or smaller.`),
-    done: "IoU calls every miss 0. Generalised IoU still knows how far.",
+    hint: (n) => (n.tp > 0 ? "First, let them not touch at all." : `Generalised IoU is ${percentText(n.giou)}. Further apart, or smaller.`),
+    done: "IoU gives every miss 0 %. Generalised IoU still knows how far.",
   },
   {
-    id: "greedy", title: "Found it, and much else", ask: "Recall 1, with precision under 0.5.",
+    id: "greedy", title: "Found it, and much else", ask: "Recall 100 %, with precision under 50 %.",
     parts: [{ met: (n) => n.fn === 0 && n.precision < 0.5 }],
-    hint: (n) => (n.fn > 0 ? `${countText(n.fn)} pixels of the object are still missed.` : `Recall is 1. Precision is ${valueText(n.precision)}: claim more.`),
+    hint: (n) => (n.fn > 0 ? `${countText(n.fn)} pixels of the object are still missed.` : `Recall is 100 %. Precision is ${percentText(n.precision)}: claim more.`),
     done: "Nothing missed, most of it invented; IoU equals precision here.",
   },
   {
-    id: "dice", title: "The kinder cousin", ask: "Make Dice exceed IoU by 0.17 or more.",
+    id: "dice", title: "The kinder cousin", ask: "Make Dice exceed IoU by 17 points or more.",
     parts: [{ met: (n) => n.dice - n.iou >= 0.17 }],
-    hint: (n) => `Dice is ${valueText(n.dice)}, IoU ${valueText(n.iou)}: ${valueText(n.dice - n.iou)} between them. ` +
+    hint: (n) => `Dice is ${percentText(n.dice)}, IoU ${percentText(n.iou)}: ${pointsText(n.dice - n.iou)} points between them. ` +
       (n.iou > 0.4142 ? "Agree a little less." : "Agree a little more."),
     done: "The gap is widest where IoU is √2 − 1. Dice = 2 IoU / (1 + IoU): same order, kinder sound.",
   },
   {
-    id: "nothing", title: "Punished for trying", ask: "IoU of 0.3 or more, yet accuracy lower than predicting nothing.",
+    id: "nothing", title: "Punished for trying", ask: "IoU of 30 % or more, yet accuracy lower than predicting nothing.",
     parts: [{ met: (n) => n.iou >= 0.3 && n.pixel_accuracy < n.nothing }],
-    hint: (n) => (n.iou < 0.3 ? `IoU is ${valueText(n.iou)}: find more of the object.`
-      : `Accuracy is ${valueText(n.pixel_accuracy)}, predicting nothing has ${valueText(n.nothing)}. Invent more than you find.`),
+    hint: (n) => (n.iou < 0.3 ? `IoU is ${percentText(n.iou)}: find more of the object.`
+      : `Accuracy is ${percentText(n.pixel_accuracy)}, predicting nothing has ${percentText(n.nothing)}. Invent more than you find.`),
     done: "Reward accuracy, and a model learns to stay silent.",
   },
 ];

@@ -38,17 +38,23 @@ const MINUS = "\u2212";
 const countText = (n) => (n < 10000 ? String(n) : String(n).replace(/\B(?=(\d{3})+$)/g, THIN));
 const fractionText = (numerator, denominator) => `${countText(numerator)}${THIN}/${THIN}${countText(denominator)}`;
 
-function valueText(value, digits = 3) {
+// Per cent with two decimals, as everywhere in segiou; what is not all or nothing never looks so.
+function percentText(value) {
   if (Number.isNaN(value)) return "undefined";
-  const text = Math.abs(value).toFixed(digits);
-  return (value < 0 && Number(text) !== 0 ? MINUS : "") + text;
+  const text = Math.abs(100 * value).toFixed(2);
+  if (text === "100.00" && Math.abs(value) < 1) return value < 0 ? `> ${MINUS}99.99 %` : "> 99.99 %";
+  if (text === "0.00" && value !== 0) return value < 0 ? `> ${MINUS}0.01 %` : "< 0.01 %";
+  return `${value < 0 ? MINUS : ""}${text} %`;
 }
 
+const pointsText = (value) => `${value < 0 ? MINUS : ""}${Math.abs(100 * value).toFixed(2)}`;
+
 // "=" only where the rounded text is the number itself.
-function equalsText(value, digits = 3) {
+function equalsText(value) {
   if (Number.isNaN(value)) return "is undefined";
-  const exact = Number(value.toFixed(digits)) === value;
-  return `${exact ? "=" : "≈"} ${valueText(value, digits)}`;
+  const exact = Number((100 * value).toFixed(2)) / 100 === value;
+  const text = percentText(value);
+  return /[<>]/.test(text) ? text : `${exact ? "=" : "≈"} ${text}`;
 }
 
 const SCORES = [

@@ -7,8 +7,6 @@ const LINES = [
 ];
 // Steps of the slider; the last is a ten-thousandth of the share.
 const DECADES = 4;
-// As PLOT, with room for "100 %".
-const SHARES = { ...PLOT, left: 46 };
 
 const rarer = {
   build() {
@@ -73,10 +71,10 @@ const rarer = {
 
   drawChart(samples) {
     const width = this.svg.clientWidth || 320;
-    this.svg.setAttribute("viewBox", `0 0 ${width} ${SHARES.height}`);
-    this.svg.style.height = `${SHARES.height}px`;
-    const x = (step) => SHARES.left + (step / 100) * (width - SHARES.left - SHARES.right);
-    const y = (value) => SHARES.top + (1 - value) * (SHARES.height - SHARES.top - SHARES.bottom);
+    this.svg.setAttribute("viewBox", `0 0 ${width} ${PLOT.height}`);
+    this.svg.style.height = `${PLOT.height}px`;
+    const x = (step) => PLOT.left + (step / 100) * (width - PLOT.left - PLOT.right);
+    const y = (value) => PLOT.top + (1 - value) * (PLOT.height - PLOT.top - PLOT.bottom);
     this.axes.replaceChildren();
     for (const value of [0, 0.25, 0.5, 0.75, 1]) {
       const side = value === 0 ? "axis base" : "axis";

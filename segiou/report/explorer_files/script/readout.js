@@ -47,7 +47,7 @@ const readout = {
         x += length;
       });
       bar.measureLine.setAttribute("x2", width * numbers[bar.key]);
-      bar.value.textContent = valueText(numbers[bar.key]);
+      bar.value.textContent = percentText(numbers[bar.key]);
       bar.fraction.textContent = fractionText(bar.good(numbers), numbers[bar.whole]);
     }
   },
@@ -148,10 +148,10 @@ const readout = {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => {
       byId("live").textContent =
-        `IoU ${valueText(n.iou)}, ${n.tp} of ${n.union}. Pixel accuracy ${valueText(n.pixel_accuracy)}, ` +
+        `IoU ${percentText(n.iou)}, ${n.tp} of ${n.union}. Pixel accuracy ${percentText(n.pixel_accuracy)}, ` +
         `${n.tp + n.tn} of ${n.total}. TP ${n.tp}, FP ${n.fp}, FN ${n.fn}, TN ${n.tn}. ` +
-        `Dice ${valueText(n.dice)}, precision ${valueText(n.precision)}, recall ${valueText(n.recall)}, ` +
-        `generalised IoU ${valueText(n.giou)}.`;
+        `Dice ${percentText(n.dice)}, precision ${percentText(n.precision)}, recall ${percentText(n.recall)}, ` +
+        `generalised IoU ${percentText(n.giou)}.`;
     }, 500);
   },
 };

@@ -6,8 +6,8 @@ const CURVES = [
   { key: "iou", name: "IoU", class: "iou" },
   { key: "nothing", name: "accuracy of predicting nothing", class: "nothing" },
 ];
-// Left and right are the reach of the slider's thumb (24 px wide, 24 px from the edge).
-const PLOT = { left: 36, right: 12, top: 12, bottom: 8, height: 210 };
+// Left and right are the reach of the slider's thumb (24 px wide), and room for "100 %".
+const PLOT = { left: 46, right: 12, top: 12, bottom: 8, height: 210 };
 
 const shrink = {
   playing: 0,
@@ -85,8 +85,8 @@ const shrink = {
       const side = value === 0 ? "axis base" : "axis";
       svgNode("line", { class: side, x1: x(SMALLEST), x2: x(100), y1: y(value), y2: y(value) }, this.axes);
       if (value % 0.5 !== 0) continue;
-      const text = svgNode("text", { class: "axis-text", x: x(SMALLEST) - 8, y: y(value) + 4, "text-anchor": "end" }, this.axes);
-      text.textContent = value.toFixed(1);
+      const text = svgNode("text", { class: "axis-text", x: x(SMALLEST) - 5, y: y(value) + 4, "text-anchor": "end" }, this.axes);
+      text.textContent = `${100 * value} %`;
     }
   },
 
@@ -104,30 +104,30 @@ const shrink = {
     this.slider.value = scale;
     this.slider.setAttribute(
       "aria-valuetext",
-      `${scale} per cent, IoU ${valueText(numbers.iou)}, pixel accuracy ${valueText(numbers.pixel_accuracy)}`,
+      `${scale} per cent, IoU ${percentText(numbers.iou)}, pixel accuracy ${percentText(numbers.pixel_accuracy)}`,
     );
     for (const radio of document.getElementsByName("mistake")) radio.checked = radio.value === mistake;
-    for (const [key, node] of this.values) node.textContent = valueText(numbers[key]);
+    for (const [key, node] of this.values) node.textContent = percentText(numbers[key]);
     byId("shrink-remark").textContent = this.remark(numbers);
     this.svg.setAttribute(
       "aria-label",
       `Chart against the size of the object. At ${scale} per cent: pixel accuracy ` +
-        `${valueText(numbers.pixel_accuracy)}, IoU ${valueText(numbers.iou)}, ` +
-        `accuracy of predicting nothing ${valueText(numbers.nothing)}.`,
+        `${percentText(numbers.pixel_accuracy)}, IoU ${percentText(numbers.iou)}, ` +
+        `accuracy of predicting nothing ${percentText(numbers.nothing)}.`,
     );
   },
 
   remark(n) {
-    const share = (100 * (1 - n.nothing)).toFixed(1);
-    const start = `At ${store.state.scale} % of what you drew, the object covers ${share} % of the frame. `;
+    const share = percentText(1 - n.nothing);
+    const start = `At ${store.state.scale} % of what you drew, the object covers ${share} of the frame. `;
     if (n.iou === 0 && n.fp > 0) {
-      return `${start}The prediction misses it entirely, and still ${valueText(100 * n.pixel_accuracy, 1)} % of the pixels are right.`;
+      return `${start}The prediction misses it entirely, and still ${percentText(n.pixel_accuracy)} of the pixels are right.`;
     }
-    if (n.iou === 1) return `${start}The prediction is exact, so both scores are 1, at any size.`;
+    if (n.iou === 1) return `${start}The prediction is exact, so both scores are 100 %, at any size.`;
     if (n.pixel_accuracy < n.nothing) {
-      return `${start}By accuracy, this prediction is worse than none at all (${valueText(n.nothing)}). IoU gives it ${valueText(n.iou)}; none at all would get 0.`;
+      return `${start}By accuracy, this prediction is worse than none at all (${percentText(n.nothing)}). IoU gives it ${percentText(n.iou)}; none at all would get 0 %.`;
     }
-    return `${start}Accuracy is ${valueText(n.pixel_accuracy)}; a model that sees nothing would have ${valueText(n.nothing)}, with an IoU of 0. This one has ${valueText(n.iou)}.`;
+    return `${start}Accuracy is ${percentText(n.pixel_accuracy)}; a model that sees nothing would have ${percentText(n.nothing)}, with an IoU of 0 %. This one has ${percentText(n.iou)}.`;
   },
 
   // Runs from the full size down; in large steps for those who asked for less motion.
