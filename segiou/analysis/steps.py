@@ -152,6 +152,18 @@ def next_steps(
     return tuple(sorted(useful, key=lambda step: -step.gain)[:_STEPS])
 
 
+def confusion_gains(
+    tally: Tally, protocol: Protocol, include: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """What mean IoU gains by each cell of the table, (C, C + 1); NaN where it was not computed."""
+    protocol = load_protocol("segiou") if protocol.needs_images else protocol
+    moves = _Moves(tally, protocol, include)
+    candidates = moves.candidates()
+    gains = np.full((len(include), len(include) + 1), np.nan)
+    gains[candidates[0], candidates[1]] = moves.gains(*candidates)
+    return gains
+
+
 def _in_few_images(per_image: Counts | None) -> list[int]:
     if per_image is None or len(per_image.tp) < _MANY_IMAGES:
         return []

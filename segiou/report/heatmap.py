@@ -220,6 +220,8 @@ class Confusion:
     pixels : int
     of_truth, of_pred : float
         Their share of the truth class and of what was predicted so.
+    gain : float
+        What mean IoU gains if they are put right; NaN where it is not known.
     """
 
     truth: str
@@ -227,16 +229,18 @@ class Confusion:
     pixels: int
     of_truth: float
     of_pred: float
+    gain: float
 
 
-def confusion_rows(tally: Tally, class_names: Sequence[str]) -> list[Confusion]:
-    """The largest confusions by pixels, by share of the truth and by share of the prediction.
+def confusion_rows(tally: Tally, class_names: Sequence[str], gains: Floats) -> list[Confusion]:
+    """Confusions that are worth most, are largest in pixels, of their truth or of their prediction.
 
-    Examples
-    --------
-    >>> tally = Tally.of_matrix([[8, 2], [1, 9]])
-    >>> [(c.truth, c.pred, c.pixels) for c in confusion_rows(tally, ["road", "car"])]
-    [('road', 'car', 2), ('car', 'road', 1)]
+    Parameters
+    ----------
+    tally : Tally
+    class_names : sequence of str
+    gains : ndarray of float, shape (C, C + 1)
+        What each gains; the rows come in this order.
     """
     table = _table(tally)
     names = [*class_names, "no class"]
@@ -245,12 +249,13 @@ def confusion_rows(tally: Tally, class_names: Sequence[str]) -> list[Confusion]:
     wrong = table > 0
     np.fill_diagonal(wrong, False)
     chosen: dict[int, None] = {}
-    for measure in (table, of_truth, of_pred):
+    gains = gains[:, : table.shape[1]]
+    for measure in (np.nan_to_num(gains), table, of_truth, of_pred):
         ranked = np.argsort(-np.where(wrong, measure, -1).ravel(), kind="stable")[:_CONFUSIONS]
         chosen |= dict.fromkeys(int(i) for i in ranked if wrong.ravel()[i])
-    cells = [divmod(i, table.shape[1]) for i in chosen]
+    columns = (table, of_truth, of_pred, gains)
     rows = [
-        Confusion(names[t], names[p], int(table[t, p]), float(of_truth[t, p]), float(of_pred[t, p]))
-        for t, p in cells
+        Confusion(names[t], names[p], *(column[t, p].item() for column in columns))
+        for t, p in (divmod(i, table.shape[1]) for i in chosen)
     ]
-    return sorted(rows, key=lambda c: -c.pixels)
+    return sorted(rows, key=lambda row: (-np.nan_to_num(row.gain), -row.pixels))

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from segiou._support.files import write_whole
 from segiou.analysis.bootstrapping import bootstrap
 from segiou.analysis.imbalance import explain
+from segiou.analysis.steps import confusion_gains
 from segiou.labels.label_set import LabelSet
 from segiou.metrics.per_image import image_means, worst_mean
 from segiou.metrics.ratio import Floats
@@ -454,7 +455,9 @@ def _confusion_context(report: Report) -> dict[str, Any]:
         rows.append((name, sum(row), cells[:_CELLS] + more))
     return {
         "heat": heatmap(tally, names),
-        "confusions": confusion_rows(tally, names),
+        "confusions": confusion_rows(
+            tally, names, confusion_gains(tally, report.protocol, report.include)
+        ),
         "matrix_rows": rows,
     }
 

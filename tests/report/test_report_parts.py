@@ -9,6 +9,7 @@ from hypothesis import given, settings, strategies as st
 from PIL import Image
 
 import segiou
+from segiou.analysis.steps import confusion_gains
 from segiou.counting.counts import Tally
 from segiou.labels.class_options import ClassOptions
 from segiou.report.heatmap import confusion_rows, heatmap
@@ -223,12 +224,17 @@ def test_what_is_rare_is_still_seen():
     assert rows[0, 1] == 14
 
 
-def test_largest_confusions_by_pixels_and_by_share():
-    found = {(c.truth, c.pred): c for c in confusion_rows(TALLY, ["a", "b", "c"])}
+def test_confusions_by_worth_by_pixels_and_by_share():
+    every = (TALLY, segiou.metrics.load_protocol("segiou"), np.ones(3, bool))
+    rows = confusion_rows(TALLY, ["a", "b", "c"], confusion_gains(*every))
+    found = {(c.truth, c.pred): c for c in rows}
     assert set(found) == {("a", "b"), ("a", "c"), ("b", "c"), ("b", "no class")}
     assert found["b", "no class"].pixels == 100
     assert found["b", "c"].of_truth == 0.25
     assert found["b", "c"].of_pred == pytest.approx(50 / 55)
+    # IoU of b is 50 / 215 and becomes 150 / 215; that of c is 0.
+    assert found["b", "no class"].gain == pytest.approx(100 / 215 / 3)
+    assert [row.gain for row in rows] == sorted((row.gain for row in rows), reverse=True)
 
 
 def test_way_from_accuracy_to_iou_adds_up():

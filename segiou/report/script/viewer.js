@@ -141,7 +141,8 @@ const viewer = {
   room(columns, rows) {
     const [gap, caption] = [10, 24];
     const wide = this.holder.clientWidth;
-    const others = [...this.dialog.children].filter((node) => node !== this.holder);
+    const edge = this.holder.offsetLeft + wide;
+    const others = [...this.dialog.children].filter((node) => node !== this.holder && node.offsetLeft < edge);
     const taken = others.reduce((sum, node) => sum + node.offsetHeight + gap, this.large ? 50 : 90);
     // In a narrow window the pictures lie below the table, and there is no need to see all at once.
     const below = wide > 500 ? 0.75 * wide : Infinity;
