@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice, check_kind, read_several, refuse_kind
-from segiou._support.text import plain
+from segiou._support.text import did_you_mean, plain
 from segiou.analysis.unit_sums import (
     CountParts,
     Metric,
@@ -238,8 +238,9 @@ def _resolved(metric: Metric, counts: CountParts) -> tuple[str, Callable[[Counts
         return name, METRICS[name], True
     if name in OVERALL_METRICS:
         return name, OVERALL_METRICS[name], False
-    known = ", ".join([*METRICS, *OVERALL_METRICS])
-    msg = f"no metric {metric!r}; there are {known}, or give a function of Counts"
+    known = [*METRICS, *OVERALL_METRICS]
+    hint = did_you_mean(metric, known)
+    msg = f"no metric {metric!r}; there are {', '.join(known)}, or give a function of Counts{hint}"
     raise ValueError(msg)
 
 

@@ -121,6 +121,15 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         self.exit(EXIT_USAGE, f"segiou: {message}\nfor help: {self.prog} --help\n")
 
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            from segiou._support.text import did_you_mean
+
+            choices = list(action.choices)
+            hint = did_you_mean(str(value), choices)
+            msg = f"{value!r} is none of {', '.join(choices)}{hint}"
+            raise argparse.ArgumentError(action, msg)
+
     def refuse(self, unknown: Sequence[str]) -> NoReturn:
         """Refuse arguments that the command does not have."""
         from segiou._support.text import did_you_mean

@@ -64,8 +64,9 @@ def _read(text: str) -> Threshold:
         return Threshold(name, None, _least(text, value))
     if colon and score in _CLASS_SCORES:
         return Threshold(score, class_name, _least(text, value))
-    known = ", ".join(("miou", *_SCORES[1:], *(f"{score}:CLASS" for score in _CLASS_SCORES)))
-    msg = f"--fail-under {text!r}: write NAME=VALUE with a name of {known}"
+    known = ("miou", *_SCORES[1:], *(f"{score}:CLASS" for score in _CLASS_SCORES))
+    hint = did_you_mean(name, known)
+    msg = f"--fail-under {text!r}: write NAME=VALUE with a name of {', '.join(known)}{hint}"
     raise ValueError(msg)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from segiou import metrics
 from segiou._support.arguments import check_kind
 from segiou._support.files import replacing
-from segiou._support.text import csv_text, encodable
+from segiou._support.text import csv_text, did_you_mean, encodable
 from segiou.counting.counts import Counts
 from segiou.labels.class_options import ClassOptions
 from segiou.metrics.per_image import false_positive_classes, image_influence, image_means
@@ -117,7 +117,8 @@ def check_score_name(by: str, options: ClassOptions, objects: object = None) -> 
     known = [*_SCORES, *(f"iou:{name}" for name in options.labels.class_names)]
     known += _OBJECTS[1:] if objects is not None else []
     if by not in known:
-        hint = "; score objects too: --objects" if by in _OBJECTS[1:] else ""
+        hint = did_you_mean(by, known)
+        hint = "; score objects too: --objects" if by in _OBJECTS[1:] else hint
         msg = f"no score {by!r}; there are {', '.join(known)}{hint}"
         raise ValueError(msg)
 

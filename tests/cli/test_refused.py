@@ -105,6 +105,10 @@ def test_images_that_are_no_folder(capsys, tmp_path):
         (["--exclude", "buildng"], "did you mean building?"),
         (["--fail-under", "iou:buildng=0.5"], "did you mean building?"),
         (["--labels", "camvd"], "did you mean camvid?"),
+        (["--sort", "iuo"], "argument --sort: 'iuo' is none of order, name, iou, dice"),
+        (["--format", "jsn"], "did you mean json?"),
+        (["--fail-under", "mean_acuracy=0.5"], "did you mean mean_accuracy?"),
+        (["--worst", "1", "--worst-by", "iou:buildng"], "did you mean iou:building?"),
         (["--labels", "voc"], "did you mean voc2012?"),
         (["--fail-under", "iou:unicorn=0.5"], "no such class; there are sky, building"),
         (["--fail-under", "dice:=0.5"], "no such class"),
@@ -133,6 +137,7 @@ def test_options_of_a_report(capsys, options, said):
     ("arguments", "said"),
     [
         ([*COMPARE, "--metric", "beauty"], "no metric 'beauty'; there are iou, dice"),
+        ([*COMPARE, "--metric", "dise"], "did you mean dice?"),
         ([*COMPARE, "--names", "one"], "names 1 models, but there are 2"),
         ([*COMPARE, "--names", "one,one"], "gives two models one name"),
         ([*COMPARE, "--level", "2"], "level must be between"),
