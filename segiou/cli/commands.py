@@ -26,7 +26,7 @@ from segiou.cli.console import (
     wants_color,
     write,
 )
-from segiou.cli.inputs import groups_argument, is_run_file, job_of, open_run, score_now
+from segiou.cli.inputs import is_run_file, job_of, open_run, resampling, score_now
 from segiou.cli.thresholds import read_thresholds
 from segiou.runs.run import Run
 
@@ -107,12 +107,7 @@ def compare(parsed: argparse.Namespace) -> int:
         *runs,
         metric=parsed.metric,
         protocol=parsed.protocol,
-        groups=groups_argument(parsed.group_by),
-        blocks=parsed.blocks,
-        resamples=parsed.resamples,
-        seed=parsed.seed,
-        level=parsed.level,
-        method=parsed.method,
+        **resampling(parsed),
         names=parsed.names.split(",") if parsed.names else None,
     )
     write_comparison_pages(found, runs, parsed)

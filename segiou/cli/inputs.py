@@ -23,7 +23,15 @@ if TYPE_CHECKING:
     from segiou.boundary.boundary_options import BoundaryOptions
     from segiou.instances.object_files import ObjectOptions
 
-__all__ = ["groups_argument", "is_run_file", "job_of", "open_baseline", "open_run", "score_now"]
+__all__ = [
+    "groups_argument",
+    "is_run_file",
+    "job_of",
+    "open_baseline",
+    "open_run",
+    "resampling",
+    "score_now",
+]
 
 _CLASSES = ("labels", "pred_labels", "ignore", "exclude", "unassigned")
 _PAIRING = ("truth_suffix", "pred_suffix", "key", "ids", "missing", "extra")
@@ -109,6 +117,12 @@ def _spacing(parsed: argparse.Namespace) -> tuple[float, ...] | None:
     except ValueError:
         msg = f"--spacing {text}: give a number for each axis, such as 0.5,0.5"
         raise ValueError(msg) from None
+
+
+def resampling(parsed: argparse.Namespace) -> dict[str, Any]:
+    """What options say about intervals, as arguments of the library."""
+    names = ("blocks", "resamples", "seed", "level", "method")
+    return {"groups": groups_argument(parsed.group_by)} | {n: getattr(parsed, n) for n in names}
 
 
 def groups_argument(text: str | None) -> str | Mapping[str, str] | None:

@@ -19,7 +19,7 @@ from segiou.cli.console import (
     wants_color,
     write,
 )
-from segiou.cli.inputs import groups_argument, open_baseline
+from segiou.cli.inputs import open_baseline, resampling
 from segiou.cli.thresholds import Outcome, Threshold, not_worse, outcomes, to_junit
 from segiou.masks.sources import open_source
 from segiou.report.formats import render, to_json, to_markdown
@@ -79,12 +79,7 @@ def _compared(run: Run, parsed: argparse.Namespace) -> Comparison:
         open_baseline(parsed.baseline),
         run,
         protocol=parsed.protocol or run.protocol,
-        groups=groups_argument(parsed.group_by),
-        blocks=parsed.blocks,
-        resamples=parsed.resamples,
-        seed=parsed.seed,
-        level=parsed.level,
-        method=parsed.method,
+        **resampling(parsed),
         names=("the baseline", "this run"),
     )
 
@@ -151,16 +146,7 @@ def _page_intervals(run: Run, report: Report, parsed: argparse.Namespace) -> lis
 
 def _intervals(run: Run, parsed: argparse.Namespace, metric: str = "iou") -> Intervals:
     """Intervals of a run by the options of the command line."""
-    return run.intervals(
-        metric,
-        groups=groups_argument(parsed.group_by),
-        blocks=parsed.blocks,
-        protocol=parsed.protocol,
-        resamples=parsed.resamples,
-        seed=parsed.seed,
-        level=parsed.level,
-        method=parsed.method,
-    )
+    return run.intervals(metric, protocol=parsed.protocol, **resampling(parsed))
 
 
 def write_comparison_pages(
