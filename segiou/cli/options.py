@@ -31,9 +31,12 @@ COMMANDS = {
     ),
     "compare": (
         "compare models on the same images, with intervals and tests",
-        "truth names metric labels ignore protocol group-by blocks html images output",
+        "truth names metric labels protocol group-by blocks html images output",
     ),
-    "report": ("show a run again, in any format, without the masks", ""),
+    "report": (
+        "show a run again, in any format, without the masks",
+        "protocol format output html images detail fail-under baseline intervals group-by",
+    ),
     "merge": ("join run files into one", ""),
     "inspect": ("show what is in the masks of a folder", ""),
     "labelsets": ("list the label sets, or print one as TOML", ""),

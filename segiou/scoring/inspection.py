@@ -243,7 +243,7 @@ def inspect_folder(
     workers : int, optional
         Threads.
     progress : callable, optional
-        Called with files done and total.
+        Called with files done and total; first with 0 done.
     most : int, optional
         Read only so many files, evenly spread over the folder.
 
@@ -266,6 +266,8 @@ def inspect_folder(
     if pairing is not None:
         tasks += [(pred_source, pair.pred) for pair in pairing.pairs]
     read: list[_FileContent | Problem] = []
+    if progress is not None:
+        progress(0, len(tasks))
     with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
         for result in pool.map(_read_file, *zip(*tasks, strict=True)):
             read.append(result)

@@ -583,12 +583,13 @@ def options_of(text: str) -> set[str]:
     return set(re.findall(r"^  (?:-\w(?: \w+)?, )?(--[a-z-]+)", text, re.MULTILINE))
 
 
-def test_help_of_score_shows_what_matters_and_the_rest_when_asked(inside):
-    short, full = (inside("score", option) for option in ("--help", "--help-all"))
+@pytest.mark.parametrize("command", ["score", "compare", "report"])
+def test_help_shows_what_matters_and_the_rest_when_asked(inside, command):
+    short, full = (inside(command, option) for option in ("--help", "--help-all"))
     assert (short.returncode, full.returncode, short.stderr, full.stderr) == (0, 0, "", "")
     assert len(options_of(short.stdout) - {"--help", "--help-all"}) == 10
     hidden = len(options_of(full.stdout)) - len(options_of(short.stdout))
-    assert f"{hidden} more options: segiou score --help-all" in short.stdout
+    assert f"{hidden} more options: segiou {command} --help-all" in short.stdout
     assert "--resamples" in full.stdout and "--resamples" not in short.stdout
     assert "more options" not in full.stdout
 
@@ -601,7 +602,9 @@ def test_help_of_score_shows_what_matters_and_the_rest_when_asked(inside):
     ],
 )
 def test_output_has_the_same_letter_everywhere(inside, command, value):
-    full = inside(command, "--help-all" if command in ("score", "explain", "compare") else "-h")
+    full = inside(
+        command, "--help-all" if command in ("score", "explain", "compare", "report") else "-h"
+    )
     # Python 3.13 writes the value once.
     assert re.search(rf"-o( {value})?, --output {value}", full.stdout)
 
