@@ -90,8 +90,8 @@ class LabelCodes:
             msg = (
                 f"truth and pred have shape {truth.shape}, but boundaries are measured in two "
                 "dimensions (H, W): cut into slices, a volume would get wrong distances. Give the "
-                "images of a batch one by one, or to BoundaryAccumulator.update with batch=True; of "
-                "a volume, measure surfaces: surfaces=True (--surface segiou)"
+                "images of a batch one by one, or to BoundaryAccumulator.update with batch=True; "
+                "of a volume, measure surfaces: surfaces=True (--surface segiou)"
             )
             raise ValueError(msg)
         truth, pred = as_bytes(truth), as_bytes(pred)
