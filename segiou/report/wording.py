@@ -306,13 +306,16 @@ def _surface_line(row: Mapping[str, Any], percentile: str) -> tuple[str, ...]:
 def _surface_note(report: Report) -> str:
     """How surfaces were measured, and what missed structures count, in a line."""
     plan: Mapping[str, Any] = report.surface_plan or {}
+    options = plan["options"]
     unit = {"px": "pixels", "": "units of the spacing"}.get(plan["unit"], plan["unit"])
+    own = [f"{label} {', '.join(map(str, limits))}" for label, limits in options["tolerances_of"]]
+    counts = "what the options say" if "surface_dice" in options["empty"] else "0"
     return (
-        f"surfaces as {plan['options']['convention']} measures them, distances in {unit}. Medians "
+        f"surfaces as {options['convention']} measures them, distances in {unit}. Medians "
         "are over the cases: a structure that is missed or invented (only predicted) is infinitely "
         "far. Means of distances are over found structures alone, so that missing more can improve "
         "them. Surface Dice is a mean over the cases, where a missed or invented structure counts "
-        "as the convention has it"
+        f"{counts}{f'; own tolerances: {printable(listed(own))}' if own else ''}"
     )
 
 

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from segiou.report.report import Report
     from segiou.runs.database import RunFile
     from segiou.runs.surface_plan import SurfacePlan
+    from segiou.runs.tables import RunTable
 
 #: Counts that are made at a time where a run is too large for all of them.
 _PART = 1 << 20
@@ -152,12 +153,9 @@ class Run:
     @cached_property
     def surfaces(self) -> tuple[SurfaceRow, ...]:
         """Distances between surfaces, a row for each case and structure; () where none were."""
-        plan = self.surface_plan
-        if plan is None:
+        if self.surface_plan is None:
             return ()
-        blocks = self._images.blocks(files=False, measured=True)
-        cases = (pair for block in blocks for pair in zip(block.ids, block.surfaces, strict=True))
-        return tuple(row for id, text in cases for row in plan.rows(text, id))
+        return self.surface_plan.all_rows(self._images.blocks(files=False, measured=True))
 
     @cached_property
     def surface_dice(self) -> Counts | None:
@@ -165,15 +163,7 @@ class Run:
 
         As :func:`segiou.boundary.surface_cases.mean_of_cases` reads it.
         """
-        plan = self.surface_plan
-        if plan is None:
-            return None
-        from segiou.boundary.surface_cases import case_counts
-
-        shape = len(self), len(plan.structures)
-        dice = [next(iter(r.values(plan.options)["surface_dice"].values())) for r in self.surfaces]
-        in_truth = [row.state in ("found", "missed") for row in self.surfaces]
-        return case_counts(np.reshape(dice, shape), np.reshape(in_truth, shape))
+        return None if self.surface_plan is None else self.surface_plan.dice(self.surfaces)
 
     def __len__(self) -> int:
         return len(self._images)
@@ -332,9 +322,7 @@ class Run:
         ValueError
             If there is no such score.
         """
-        from segiou.runs.tables import worst_rows
-
-        return worst_rows(*self._table(), check_integer("n", n, 0), by)
+        return self._table().worst(check_integer("n", n, 0), by)
 
     def rows(self) -> list[dict[str, Any]]:
         """One row an image.
@@ -352,15 +340,11 @@ class Run:
         ``surface_plan``; and ``iou:NAME`` of each region. Distances to what is
         missed are infinite, or as the convention counts them.
         """
-        from segiou.runs.tables import block_rows
-
-        return list(block_rows(*self._table()))
+        return list(self._table().rows())
 
     def to_csv(self) -> str:
         """The rows as CSV; an undefined ratio is an empty cell."""
-        from segiou.runs.tables import to_csv
-
-        return to_csv(*self._table())
+        return self._table().to_csv()
 
     def to_pandas(self) -> Any:
         """The rows as a :class:`pandas.DataFrame`, indexed by id.
@@ -370,9 +354,7 @@ class Run:
         ImportError
             If pandas is not installed.
         """
-        from segiou.runs.tables import to_pandas
-
-        return to_pandas(*self._table())
+        return self._table().to_pandas()
 
     def to_parquet(self, path: str | Path) -> Path:
         """Write the rows as a Parquet file; a file of that name is replaced.
@@ -384,13 +366,13 @@ class Run:
         OSError
             If the file cannot be written.
         """
-        from segiou.runs.tables import to_parquet
+        return self._table().to_parquet(Path(path).expanduser())
 
-        return to_parquet(Path(path).expanduser(), *self._table())
+    def _table(self) -> RunTable:
+        from segiou.runs.tables import RunTable
 
-    def _table(self) -> tuple[Iterator[Columns], Header, Counts]:
         measured = not (self.surface_plan is None and self.object_options is None)
-        return self._images.blocks(measured=measured), self._header, self._tally.counts
+        return RunTable(self._images.blocks(measured=measured), self._header, self._tally.counts)
 
     def intervals(
         self,

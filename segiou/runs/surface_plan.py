@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +12,10 @@ import numpy as np
 from segiou import metrics
 from segiou._support.arguments import check_kind, check_number, read_several
 from segiou.boundary.boundary_options import BoundaryOptions
-from segiou.boundary.surface_cases import flat_scores
+from segiou.boundary.surface_cases import case_counts, flat_scores
 from segiou.boundary.surfaces import SurfaceOptions, SurfaceRow, measure_surfaces
 from segiou.counting.arrays import as_label_array, as_valid_mask
-from segiou.counting.counts import Cells, CellTally
+from segiou.counting.counts import Cells, CellTally, Counts
 from segiou.counting.encoding import Encoding
 from segiou.labels.class_options import ClassOptions
 from segiou.runs.image_counts import Columns
@@ -146,6 +146,20 @@ class SurfacePlan:
         except (AttributeError, LookupError, TypeError, RecursionError, ValueError) as error:
             msg = f"its surfaces are no rows: {type(error).__name__}: {error}"
             raise ValueError(msg) from error
+
+    def all_rows(self, blocks: Iterable[Columns]) -> tuple[SurfaceRow, ...]:
+        """The rows of many cases, case by case."""
+        cases = (pair for block in blocks for pair in zip(block.ids, block.surfaces, strict=True))
+        return tuple(row for id, text in cases for row in self.rows(text, id))
+
+    def dice(self, rows: Sequence[SurfaceRow]) -> Counts | None:
+        """Surface Dice at the first tolerance of each case and structure, (N, R), if any."""
+        if not self.options.tolerances:
+            return None
+        shape = -1, len(self.structures)
+        dice = [next(iter(row.values(self.options)["surface_dice"].values())) for row in rows]
+        in_truth = [row.state in ("found", "missed") for row in rows]
+        return case_counts(np.reshape(dice, shape), np.reshape(in_truth, shape))
 
     def column_names(self, class_names: Sequence[str]) -> list[str]:
         """Columns of a table with a row for each case; the IoU of classes stands there already."""

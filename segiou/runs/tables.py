@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
@@ -22,87 +23,11 @@ from segiou.runs.cells import unpack_objects
 from segiou.runs.header import Header
 from segiou.runs.image_counts import Columns
 
-Rows = list[dict[str, Any]]
 #: Images whose rows are made at once.
 _BLOCK = 1 << 13
 _SCORES = ("mean_iou", "pixel_accuracy", "influence")
 #: Columns of runs with objects, in the order in which they are kept.
 _OBJECTS = ("objects_found", "objects_invented", "objects_missed")
-
-
-def column_names(header: Header) -> list[str]:
-    """Names of the columns."""
-    files = ["id", "truth", "pred", "pixels", "ignored"]
-    scores = ["mean_iou", "pixel_accuracy", "influence", "false_positive_classes"]
-    scores += [] if header.objects is None else [*_OBJECTS]
-    classes = header.options.labels.class_names
-    further = header.surfaces.column_names(classes) if header.surfaces else ()
-    return [*files, *scores, *(f"iou:{name}" for name in classes), *further]
-
-
-def block_columns(block: Columns, header: Header, whole: Counts) -> dict[str, list[Any]]:
-    """Columns of a table of some images."""
-    options = header.options
-    counts = block.counts(options.num_classes)
-    iou = metrics.iou(counts)
-    pixels = counts.total[:, 0] + block.ignored
-    data: dict[str, list[Any]] = {
-        "id": [encodable(id) for id in block.ids],
-        "truth": [encodable(files.truth) for files in block.files],
-        "pred": [encodable(files.pred) for files in block.files],
-        "pixels": pixels.tolist(),
-        "ignored": block.ignored.tolist(),
-        "mean_iou": image_means(counts, include=options.include).tolist(),
-        "pixel_accuracy": metrics.pixel_accuracy(counts).tolist(),
-        "influence": image_influence(counts, whole, include=options.include).tolist(),
-        "false_positive_classes": false_positive_classes(counts).tolist(),
-    }
-    if header.objects is not None:
-        detections = unpack_objects(block.measured, header)[0].sum(1)
-        data |= dict(zip(_OBJECTS, detections.T.tolist(), strict=True))
-    for c, name in enumerate(options.labels.class_names):
-        data[f"iou:{name}"] = iou[:, c].tolist()
-    plan = header.surfaces
-    return data | (plan.columns(block, options.labels.class_names) if plan else {})
-
-
-def block_rows(
-    blocks: Iterable[Columns], header: Header, whole: Counts
-) -> Iterator[dict[str, Any]]:
-    """One row an image: id, files, pixels, its scores and the IoU of each class in it."""
-    for block in _small(blocks):
-        data = block_columns(block, header, whole)
-        names = list(data)
-        for values in zip(*data.values(), strict=True):
-            yield dict(zip(names, values, strict=True))
-
-
-def _small(blocks: Iterable[Columns]) -> Iterator[Columns]:
-    for block in blocks:
-        for start in range(0, len(block), _BLOCK):
-            stop = min(start + _BLOCK, len(block))
-            whole = start == 0 and stop == len(block)
-            yield block if whole else block.take(range(start, stop))
-
-
-def worst_rows(
-    blocks: Iterable[Columns], header: Header, whole: Counts, n: int, by: str
-) -> list[dict[str, Any]]:
-    """The rows of the n lowest scores, the lowest first; of objects the highest numbers.
-
-    Raises
-    ------
-    ValueError
-        If there is no such score.
-    """
-    score = _score(by, header, whole)
-    worst: Rows = []
-    for block in _small(blocks):
-        values = score(block)
-        order = np.argsort(values, kind="stable")[: int((~np.isnan(values)).sum())]
-        rows = block_rows([block.take(order[:n].tolist())], header, whole)
-        worst = sorted([*worst, *rows], key=lambda row: -row[by] if by in _OBJECTS else row[by])[:n]
-    return worst
 
 
 def check_score_name(by: str, options: ClassOptions, objects: object = None) -> None:
@@ -123,69 +48,139 @@ def check_score_name(by: str, options: ClassOptions, objects: object = None) -> 
         raise ValueError(msg)
 
 
-def _score(by: str, header: Header, whole: Counts) -> Callable[[Columns], Floats]:
-    """The score of a column, (N,) of N images; the lower the worse."""
-    options = header.options
-    check_score_name(by, options, header.objects)
-    if by in _OBJECTS:
-        at = _OBJECTS.index(by)
-        return lambda block: -unpack_objects(block.measured, header)[0].sum(1)[:, at].astype(float)
-    scores: dict[str, Callable[[Counts], Floats]] = {
-        "mean_iou": lambda counts: image_means(counts, include=options.include),
-        "pixel_accuracy": metrics.pixel_accuracy,
-        "influence": lambda counts: image_influence(counts, whole, include=options.include),
-    }
-    if by not in scores:
-        c = options.labels.index(by.removeprefix("iou:"))
-        scores[by] = lambda counts: metrics.iou(counts)[:, c]
-    return lambda block: scores[by](block.counts(options.num_classes))
+@dataclass(frozen=True, eq=False)
+class RunTable:
+    """A run as a table with one row an image.
 
-
-def to_csv(blocks: Iterable[Columns], header: Header, whole: Counts) -> str:
-    """The rows as CSV; an undefined ratio is an empty cell."""
-    rows = (
-        ["" if value != value else value for value in row.values()]
-        for row in block_rows(blocks, header, whole)
-    )
-    return csv_text(chain([column_names(header)], rows))
-
-
-def to_pandas(blocks: Iterable[Columns], header: Header, whole: Counts) -> Any:
-    """The rows as a :class:`pandas.DataFrame`, indexed by id."""
-    try:
-        import pandas as pd
-    except ImportError as error:
-        msg = "to_pandas needs pandas: pip install 'segiou[pandas]'"
-        raise ImportError(msg) from error
-    frames = [pd.DataFrame(block_columns(block, header, whole)) for block in _small(blocks)]
-    if not frames:
-        frames = [pd.DataFrame(columns=column_names(header))]
-    return pd.concat(frames, ignore_index=True).set_index("id")
-
-
-def to_parquet(path: Path, blocks: Iterable[Columns], header: Header, whole: Counts) -> Path:
-    """The rows as a Parquet file, written whole or not at all, in the place of one before it.
-
-    Raises
-    ------
-    ImportError
-        If pyarrow is not installed.
-    OSError
-        If the file cannot be written.
+    Attributes
+    ----------
+    blocks : iterable of Columns
+        The images, many at a time.
+    header : Header
+    whole : Counts of shape (C,)
+        Of all images together.
     """
-    try:
-        pa: Any = import_module("pyarrow")
-        parquet: Any = import_module("pyarrow.parquet")
-    except ImportError as error:
-        msg = "to_parquet needs pyarrow: pip install 'segiou[parquet]'"
-        raise ImportError(msg) from error
-    integers = {"pixels", "ignored", "false_positive_classes", *_OBJECTS}
-    texts = {"id", "truth", "pred"}
-    schema = pa.schema(
-        (name, pa.string() if name in texts else pa.int64() if name in integers else pa.float64())
-        for name in column_names(header)
-    )
-    with replacing(path) as draft, parquet.ParquetWriter(draft, schema) as writer:
-        for block in _small(blocks):
-            writer.write_table(pa.table(block_columns(block, header, whole), schema=schema))
-    return path
+
+    blocks: Iterable[Columns]
+    header: Header
+    whole: Counts
+
+    def names(self) -> list[str]:
+        """Names of the columns."""
+        names = ["id", "truth", "pred", "pixels", "ignored"]
+        names += ["mean_iou", "pixel_accuracy", "influence", "false_positive_classes"]
+        names += [] if self.header.objects is None else _OBJECTS
+        classes = self.header.options.labels.class_names
+        further = self.header.surfaces.column_names(classes) if self.header.surfaces else ()
+        return [*names, *(f"iou:{name}" for name in classes), *further]
+
+    def columns(self, block: Columns) -> dict[str, list[Any]]:
+        """Columns of some images: files, pixels, scores, and the IoU of each class."""
+        options, plan = self.header.options, self.header.surfaces
+        counts = block.counts(options.num_classes)
+        iou = metrics.iou(counts)
+        pixels = counts.total[:, 0] + block.ignored
+        data: dict[str, list[Any]] = {
+            "id": [encodable(id) for id in block.ids],
+            "truth": [encodable(files.truth) for files in block.files],
+            "pred": [encodable(files.pred) for files in block.files],
+            "pixels": pixels.tolist(),
+            "ignored": block.ignored.tolist(),
+            "mean_iou": image_means(counts, include=options.include).tolist(),
+            "pixel_accuracy": metrics.pixel_accuracy(counts).tolist(),
+            "influence": image_influence(counts, self.whole, include=options.include).tolist(),
+            "false_positive_classes": false_positive_classes(counts).tolist(),
+        }
+        if self.header.objects is not None:
+            detections = unpack_objects(block.measured, self.header)[0].sum(1)
+            data |= dict(zip(_OBJECTS, detections.T.tolist(), strict=True))
+        for c, name in enumerate(options.labels.class_names):
+            data[f"iou:{name}"] = iou[:, c].tolist()
+        return data | (plan.columns(block, options.labels.class_names) if plan else {})
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """One row an image."""
+        return (row for block in self._small() for row in self._rows_of(block))
+
+    def _rows_of(self, block: Columns) -> Iterator[dict[str, Any]]:
+        data = self.columns(block)
+        for values in zip(*data.values(), strict=True):
+            yield dict(zip(data, values, strict=True))
+
+    def _small(self) -> Iterator[Columns]:
+        for block in self.blocks:
+            for start in range(0, len(block), _BLOCK):
+                stop = min(start + _BLOCK, len(block))
+                whole = start == 0 and stop == len(block)
+                yield block if whole else block.take(range(start, stop))
+
+    def worst(self, n: int, by: str) -> list[dict[str, Any]]:
+        """The rows of the n lowest scores, the lowest first; of objects the highest numbers.
+
+        Raises
+        ------
+        ValueError
+            If there is no such score.
+        """
+        score = self._score(by)
+        worst: list[dict[str, Any]] = []
+        for block in self._small():
+            values = score(block)
+            order = np.argsort(values, kind="stable")[: int((~np.isnan(values)).sum())]
+            rows = self._rows_of(block.take(order[:n].tolist()))
+            sign = -1 if by in _OBJECTS else 1
+            worst = sorted([*worst, *rows], key=lambda row: sign * row[by])[:n]
+        return worst
+
+    def _score(self, by: str) -> Callable[[Columns], Floats]:
+        """The score of a column, (N,) of N images; the lower the worse."""
+        options = self.header.options
+        check_score_name(by, options, self.header.objects)
+        if by in _OBJECTS:
+            at = _OBJECTS.index(by)
+            return lambda b: -unpack_objects(b.measured, self.header)[0].sum(1)[:, at].astype(float)
+        scores: dict[str, Callable[[Counts], Floats]] = {
+            "mean_iou": lambda counts: image_means(counts, include=options.include),
+            "pixel_accuracy": metrics.pixel_accuracy,
+            "influence": lambda counts: image_influence(
+                counts, self.whole, include=options.include
+            ),
+        }
+        if by not in scores:
+            c = options.labels.index(by.removeprefix("iou:"))
+            scores[by] = lambda counts: metrics.iou(counts)[:, c]
+        return lambda block: scores[by](block.counts(options.num_classes))
+
+    def to_csv(self) -> str:
+        """The rows as CSV; an undefined ratio is an empty cell."""
+        rows = (["" if value != value else value for value in row.values()] for row in self.rows())
+        return csv_text(chain([self.names()], rows))
+
+    def to_pandas(self) -> Any:
+        """The rows as a :class:`pandas.DataFrame`, indexed by id."""
+        try:
+            import pandas as pd
+        except ImportError as error:
+            msg = "to_pandas needs pandas: pip install 'segiou[pandas]'"
+            raise ImportError(msg) from error
+        frames = [pd.DataFrame(self.columns(block)) for block in self._small()]
+        return pd.concat(
+            frames or [pd.DataFrame(columns=self.names())], ignore_index=True
+        ).set_index("id")
+
+    def to_parquet(self, path: Path) -> Path:
+        """The rows as a Parquet file, written whole or not at all."""
+        try:
+            pa: Any = import_module("pyarrow")
+            parquet: Any = import_module("pyarrow.parquet")
+        except ImportError as error:
+            msg = "to_parquet needs pyarrow: pip install 'segiou[parquet]'"
+            raise ImportError(msg) from error
+        kinds = dict.fromkeys(("id", "truth", "pred"), pa.string())
+        integers = ("pixels", "ignored", "false_positive_classes", *_OBJECTS)
+        kinds |= dict.fromkeys(integers, pa.int64())
+        schema = pa.schema((name, kinds.get(name, pa.float64())) for name in self.names())
+        with replacing(path) as draft, parquet.ParquetWriter(draft, schema) as writer:
+            for block in self._small():
+                writer.write_table(pa.table(self.columns(block), schema=schema))
+        return path

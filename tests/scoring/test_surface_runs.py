@@ -212,11 +212,28 @@ def test_boundary_alone_measures_the_surfaces_of_volumes(folder):
 def test_what_missed_ones_count_is_data(folder):
     options = SurfaceOptions(empty={"hausdorff": (math.nan, "diagonal", 100.0)})
     run = scored(folder, surfaces=options, run=folder / "r.sqlite")
+    assert "structure counts 0" in " ".join(str(run.report()).split())
     rows = {row["id"]: row for row in segiou.Run.open(run.path).rows()}
     assert rows["c"]["hausdorff:core"] == 100
     size = np.multiply(CASES["d"][0].shape, SPACINGS[3])
     assert rows["d"]["hausdorff:core"] == pytest.approx(np.sqrt((size**2).sum()))
     assert rows["d"]["hausdorff_95:core"] == math.inf
+
+
+def test_a_structure_may_have_tolerances_of_its_own(folder):
+    options = SurfaceOptions(
+        (1.0,), tolerances_of={"core": (3.0,)}, empty={"surface_dice": (1, 0, 0)}
+    )
+    run = scored(folder, surfaces=options)
+    text = " ".join(str(run.report()).split())
+    assert "counts what the options say; own tolerances: core 3.0" in text
+    rows = run.rows()
+    assert {"surface_dice_3:core", "surface_dice_1:edema"} <= set(rows[0])
+    assert rows[0]["surface_dice_3:core"] == 1
+    without = scored(folder, surfaces=SurfaceOptions(()))
+    with pytest.raises(ValueError, match="the run has no surface counts"):
+        without.intervals("surface_dice")
+    assert "HD95" in str(without.report())
 
 
 def test_other_values_in_predictions_and_ignored_voxels(folder):
