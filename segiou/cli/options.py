@@ -102,9 +102,9 @@ reading: score explain compare
   --allow-lossy  read JPEG masks, although compression may have changed their values
   --resize-pred {nearest}  resize a prediction to the size of its truth (default: another size is an
       error)
-  --geometry {check,ignore,reorient}  of volumes: refuse a prediction whose shape, spacing, affine
-      or orientation is not its truth's, compare voxel by voxel all the same, or exchange axes first
-      [default: check]
+  --geometry {check,ignore,reorient}  of volumes and GeoTIFF: refuse a prediction whose shape,
+      spacing, affine or orientation (coordinate system or corners) is not its truth's, compare
+      voxel by voxel all the same, or exchange axes first [default: check]
   --on-error {stop,skip}  where pairs cannot be counted, stop after all were tried, or skip and list
       them [default: stop]
 reading: score explain compare inspect

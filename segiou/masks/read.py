@@ -26,6 +26,7 @@ from segiou.masks.pairing import IS_A_PICKLE
 from segiou.masks.png import SIGNATURE, Scratch, read_png
 
 if TYPE_CHECKING:
+    from segiou.masks.geotiff import Raster
     from segiou.masks.volumes import Volume
 
 
@@ -81,6 +82,8 @@ class RawMask:
         Whether the format may have changed values when it was saved.
     volume : Volume, optional
         The same values with their geometry, of a format that has one.
+    raster : Raster, optional
+        Where the pixels of a GeoTIFF lie, and which value is no data.
     """
 
     values: NDArray[Any]
@@ -88,6 +91,7 @@ class RawMask:
     kind: str
     lossy: bool = False
     volume: Volume | None = None
+    raster: Raster | None = None
 
     @property
     def is_color(self) -> bool:

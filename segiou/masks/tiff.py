@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou.masks.geotiff import mask_page, raster_of
 from segiou.masks.png import inflater as _inflater
 from segiou.masks.read import MaskError, RawMask
 from segiou.masks.windows import FileMask
@@ -24,6 +25,7 @@ logging.getLogger("tifffile").addHandler(logging.NullHandler())
 _MOST_PIXELS = 1 << 28
 #: A tile or strip is unpacked whole, so that a larger one would need too much memory.
 _MOST_SEGMENT_BYTES = 1 << 28
+_PART_BYTES = 1 << 20
 _HEADER_BYTES = 8
 #: Without them tifffile falls back on defaults that make noise of packed pixels.
 _REQUIRED = ("Compression", "PhotometricInterpretation")
@@ -40,10 +42,7 @@ def from_tiff(data: bytes, path: str | Path) -> RawMask:
 
     try:
         with tifffile.TiffFile(io.BytesIO(data)) as file:
-            pages = len(file.pages)
-            if pages != 1:
-                raise MaskError(path, f"has {pages} pages; a mask has one: save each as a file")
-            page: Any = file.pages[0]
+            page = mask_page(file, path)
             if page.imagelength * page.imagewidth > _MOST_PIXELS:
                 problem = (
                     f"has {page.imagewidth} × {page.imagelength} pixels; only a file of this "
@@ -75,7 +74,7 @@ def _from_page(page: Any, data: bytes, path: str | Path) -> RawMask:
     mode = _mode(page, path)
     # tifffile drops axes of length 1.
     shape = (page.imagelength, page.imagewidth, *((3,) if mode == "RGB" else ()))
-    return RawMask(array.reshape(shape), mode, "TIFF", lossy)
+    return RawMask(array.reshape(shape), mode, "TIFF", lossy, raster=raster_of(page))
 
 
 def open_tiff(path: str | Path, least: int) -> TiffMask | None:
@@ -87,9 +86,7 @@ def open_tiff(path: str | Path, least: int) -> TiffMask | None:
             page: Any = file.pages.first
             if page.imagelength * page.imagewidth < least:
                 return None
-            pages = len(file.pages)
-            if pages != 1:
-                raise MaskError(path, f"has {pages} pages; a mask has one: save each as a file")
+            page = mask_page(file, path)
             _check_page(page, Path(path).stat().st_size, path)
             return TiffMask(path, page)
     except (MaskError, OSError):
@@ -111,16 +108,19 @@ class TiffMask(FileMask):
         self._segment = _segment_size(page)
         height, width = self._segment
         self._across = -(-self.shape[1] // width)
+        self.raster = raster_of(page)
         size = height * width * page.samplesperpixel * self.dtype.itemsize
-        if size > _MOST_SEGMENT_BYTES and page.compression != 1:
+        is_large = size > _MOST_SEGMENT_BYTES
+        # Rows of strips that are not packed can be read one by one; deflated ones in turn.
+        has_rows = not page.is_tiled and page.bitspersample == 8 * self.dtype.itemsize
+        self._open_rows = has_rows and page.compression == 1 and page.predictor == 1
+        in_turn = has_rows and page.compression in _DEFLATE and page.predictor in (1, 2)
+        self._inflated = _InflatedRows(self) if is_large and in_turn else None
+        if is_large and page.compression != 1 and not in_turn:
             problem = f"is packed in pieces of {size} bytes; save it in tiles of 256 × 256 or so"
             raise MaskError(path, problem)
-        # Rows of strips that are neither packed nor transformed can be read one by one.
-        bits = page.bitspersample == 8 * self.dtype.itemsize
-        self._open_rows = (
-            not page.is_tiled and page.compression == 1 and page.predictor == 1 and bits
-        )
-        self.chunks = (1, self.shape[1]) if self._open_rows else self._segment
+        by_row = self._open_rows or self._inflated is not None
+        self.chunks = (1, self.shape[1]) if by_row else self._segment
 
     def __getitem__(self, index: tuple[slice, ...], /) -> NDArray[Any]:
         (top, bottom), (left, right) = (
@@ -128,7 +128,7 @@ class TiffMask(FileMask):
         )
         color = (3,) if self.mode == "RGB" else ()
         out = np.empty((bottom - top, right - left, *color), dtype=self.dtype)
-        if self._open_rows:
+        if self._open_rows or self._inflated is not None:
             for row in range(top, bottom):
                 out[row - top] = self._row(row)[left:right]
             return out
@@ -151,11 +151,17 @@ class TiffMask(FileMask):
         strip, within = divmod(row, self._segment[0])
         color = 3 if self.mode == "RGB" else 1
         size = self.shape[1] * color * self.dtype.itemsize
-        self._check_listed(strip, (within + 1) * size)
-        data = self._bytes(self._page.dataoffsets[strip] + within * size, size)
+        if self._inflated is None:
+            self._check_listed(strip, (within + 1) * size)
+            data = self._bytes(self._page.dataoffsets[strip] + within * size, size)
+        else:
+            self._check_listed(strip, 1)
+            data = self._inflated.row(strip, within, size)
         order = self._page.parent.byteorder
-        values = np.frombuffer(data, dtype=self.dtype.newbyteorder(order))
-        return values.reshape(-1, 3) if color == 3 else values
+        values = np.frombuffer(data, dtype=self.dtype.newbyteorder(order)).reshape(-1, color)
+        if self._page.predictor == 2:
+            values = values.astype(self.dtype).cumsum(axis=0, dtype=self.dtype)
+        return values if color == 3 else values[:, 0]
 
     def _check_listed(self, segment: int, least: int) -> None:
         page = self._page
@@ -179,6 +185,66 @@ class TiffMask(FileMask):
         if pixels.shape[0] < rows or shape[1] < rows:
             raise MaskError(self.path, f"is damaged: tile or strip {segment} is too short")
         return pixels if self.mode == "RGB" else pixels[..., 0]
+
+
+class _InflatedRows:
+    """Rows of deflated strips one after the other: a strip need not fit into memory."""
+
+    def __init__(self, mask: TiffMask) -> None:
+        self._mask = mask
+        self._strip, self._next = -1, 0
+
+    def row(self, strip: int, within: int, size: int) -> bytes:
+        """The bytes of a row of a strip; of an earlier row than the last, from the beginning."""
+        rows = self._mask._segment[0]
+        if strip != self._strip or within < self._next - 1:
+            self._engine: Any = _inflater.decompressobj()
+            self._strip, self._next, self._at, self._packed, self._last = strip, 0, 0, b"", b""
+        while self._next <= within:
+            self._last = self._inflate(size)
+            self._next += 1
+            if self._next == min(rows, self._mask.shape[0] - strip * rows):
+                self._check_end()
+        return self._last
+
+    def _check_end(self) -> None:
+        """Refuse a strip that holds more than its rows, or does not match its checksum."""
+        more = b""
+        while not (self._engine.eof or more):
+            more = self._unpack(1)
+        if more:
+            problem = (
+                f"is a damaged TIFF: tile or strip {self._strip} unpacks to more than its pixels"
+            )
+            raise MaskError(self._mask.path, problem)
+
+    def _inflate(self, size: int) -> bytes:
+        out = bytearray()
+        while len(out) < size:
+            if self._engine.eof:
+                problem = f"is damaged: tile or strip {self._strip} is too short"
+                raise MaskError(self._mask.path, problem)
+            out += self._unpack(size - len(out))
+        return bytes(out)
+
+    def _unpack(self, most: int) -> bytes:
+        """Some more bytes, or none, of what is packed."""
+        try:
+            found: bytes = self._engine.decompress(self._packed or self._read(), most)
+        except _inflater.error as error:
+            raise MaskError(self._mask.path, f"is a damaged TIFF: {error}") from error
+        self._packed = self._engine.unconsumed_tail
+        return found
+
+    def _read(self) -> bytes:
+        page = self._mask._page
+        left = page.databytecounts[self._strip] - self._at
+        if left <= 0:
+            problem = f"is damaged: tile or strip {self._strip} is too short"
+            raise MaskError(self._mask.path, problem)
+        part = self._mask._bytes(page.dataoffsets[self._strip] + self._at, min(left, _PART_BYTES))
+        self._at += len(part)
+        return part
 
 
 def _mode(page: Any, path: str | Path) -> str:

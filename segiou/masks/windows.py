@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from segiou.masks.read import MaskError, load_npy
 
 if TYPE_CHECKING:
+    from segiou.masks.geotiff import Raster
     from segiou.masks.volumes import Volume
 
 #: Masks of fewer pixels are read whole.
@@ -181,12 +182,15 @@ class FileMask(ABC):
     lossy : bool
     volume : Volume, optional
         The same with its geometry, of a format that has one.
+    raster : Raster, optional
+        Where the pixels of a GeoTIFF lie, and which value is no data.
     """
 
     mode = ""
     kind = ""
     lossy = False
     volume: Volume | None = None
+    raster: Raster | None = None
 
     def __init__(self, path: str | Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
         self.path = str(path)

@@ -117,7 +117,8 @@ def score_folder(
         Resize predictions, never truth, to the truth's size.
     geometry : {"check", "ignore", "reorient"}
         Of label volumes: whether shape, spacing, affine and orientation of a
-        prediction must be its truth's; are not looked at; or may differ in the
+        prediction must be its truth's (of GeoTIFF: coordinate system and
+        corners); are not looked at; or may differ in the
         order and direction of the axes, which are then exchanged.
     boundary : BoundaryOptions or bool, optional
         What to measure at the boundaries of every pair; True: all of it, as
@@ -239,6 +240,7 @@ def score_job(
     if stop is not None:
         check_callable("stop", stop, "a function that says whether to stop")
     pairing, problems = _paired(job)
+    job = _with_nodata(job, pairing)
     pairs = _of_shard(pairing.pairs, job.shard)
     if on_paired is not None and not problems:
         on_paired(pairs)
@@ -263,6 +265,28 @@ def _paired(job: Job) -> tuple[Pairing, list[Problem]]:
         ids=job.ids,
     )
     return pairing, pairing_problems(pairing, job.missing, job.extra)
+
+
+def _with_nodata(job: Job, pairing: Pairing) -> Job:
+    """The job with the value for no data of its truth ignored, where that is said in its files."""
+    first = pairing.pairs[0].truth if pairing.pairs else ""
+    if not first.lower().endswith((".tif", ".tiff")):
+        return job
+    from segiou.masks.geotiff import nodata_of
+
+    value, options = nodata_of(first), job.options
+    if value is None or value in options.ignore:
+        return job
+    named = [one.name for one in options.labels.classes if value in one.values]
+    if named:
+        what = f"it is counted as class {named[0]!r}, as the label set says"
+    else:
+        what = "pixels of the truth with it are ignored"
+    text = f"{first}: {value} is its value for no data; {what} (--ignore {value} says it, too)"
+    warnings.warn(text, UserWarning, stacklevel=4)
+    if named:
+        return job
+    return replace(job, options=replace(options, ignore=(*options.ignore, value)))
 
 
 def _of_shard(pairs: Sequence[Pair], shard: tuple[int, int] | None) -> Sequence[Pair]:

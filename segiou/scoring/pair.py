@@ -22,12 +22,18 @@ from segiou.masks.read import MaskError, RawMask, from_bytes, to_labels
 from segiou.masks.sources import PIXELS_AHEAD, LocalFolder, Source, stable_stamp
 from segiou.masks.windows import BigMask, FileMask, ResizedMask, open_big
 from segiou.runs.image_counts import ImageCount, ImageFiles
-from segiou.scoring.pairings import geometry_text, size_text, undeclared_text
+from segiou.scoring.pairings import (
+    geometry_text,
+    raster_text,
+    size_text,
+    undeclared_text,
+)
 
 if TYPE_CHECKING:
     from segiou.boundary.boundary_options import BoundaryOptions
     from segiou.boundary.codes import LabelCodes
     from segiou.instances.object_files import ObjectMask, ObjectOptions
+    from segiou.masks.geotiff import Raster
     from segiou.masks.volumes import Volume
     from segiou.runs.surface_plan import SurfacePlan
 
@@ -153,7 +159,7 @@ class PairScorer:
             if ids is not None:
                 return _OpenMask(ids.classes, stamp, objects=ids)
             values = to_labels(raw, path, labels, allow_lossy=self.allow_lossy)
-            return _OpenMask(values, stamp, volume=raw.volume)
+            return _OpenMask(values, stamp, volume=raw.volume, raster=raw.raster)
 
         return _or_problem(path, opened)
 
@@ -185,7 +191,11 @@ class PairScorer:
         return count, *measured
 
     def _aligned(self, pair: Pair, truth: _OpenMask, pred: _OpenMask) -> _OpenMask | Problem:
-        """The prediction, if it is a volume in the geometry of its truth."""
+        """The prediction, if it lies in space as its truth does."""
+        if truth.raster and pred.raster and self.geometry != "ignore":
+            shapes = truth.values.shape, pred.values.shape
+            if difference := truth.raster.difference(pred.raster, *shapes):
+                return Problem(pair.pred, raster_text(pair.truth, difference))
         if truth.volume is None or pred.volume is None or self.geometry == "ignore":
             return pred
         from segiou.masks.volumes import geometry_difference, reoriented
@@ -275,6 +285,8 @@ class _OpenMask:
         Raises MaskError if the file has changed since.
     objects : ObjectMask, optional
         The same values with the ids of their objects.
+    raster : Raster, optional
+        Where the pixels of a GeoTIFF lie.
     """
 
     values: BigMask
@@ -283,6 +295,7 @@ class _OpenMask:
     decoded: Callable[[Any], Any] = lambda window: window
     check: Callable[[], None] = lambda: None
     objects: ObjectMask | None = None
+    raster: Raster | None = None
 
     @property
     def is_big(self) -> bool:
@@ -321,7 +334,7 @@ def _open_windowed(
             problem = "is being changed while it is read; score when it is complete"
             raise MaskError(path, problem)
 
-    return _OpenMask(big, stamp, big.volume, decoded, check)
+    return _OpenMask(big, stamp, big.volume, decoded, check, raster=big.raster)
 
 
 def _pairs_ahead() -> int:

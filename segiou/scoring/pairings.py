@@ -100,6 +100,15 @@ def geometry_text(truth: str, difference: str) -> str:
     return f"has {difference}; {fix}, or compare voxel by voxel: {ignore} [truth: {truth}]"
 
 
+def raster_text(truth: str, difference: str) -> str:
+    """What to do about a raster that does not lie where its truth does."""
+    ignore = "geometry='ignore' (--geometry ignore)"
+    return (
+        f"has {difference}; warp it to the grid of its truth, or compare pixel by pixel: {ignore} "
+        f"[truth: {truth}]"
+    )
+
+
 def undeclared_text(
     error: UndeclaredValuesError, num_classes: int, ignore: Sequence[int] = ()
 ) -> str:

@@ -1,0 +1,136 @@
+"""What a GeoTIFF says of its pixels: where they lie, and which value is no data."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from segiou.masks.read import MaskError
+
+_NODATA, _SCALE, _TIE_POINTS, _TRANSFORM, _KEYS = 42113, 33550, 33922, 34264, 34735
+_RASTER_TYPE, _GEOGRAPHIC, _PROJECTED = 1025, 2048, 3072
+#: Codes from here on are no EPSG codes: the system is described in words, or not at all.
+_USER_DEFINED = 32767
+#: Kinds of pages that are copies in lower resolution; of these a COG has some.
+_REDUCED = 1
+#: Corners may lie this share of a pixel apart.
+_TOLERANCE = 0.01
+
+
+class Raster(NamedTuple):
+    """Where a raster lies, as far as its file says so.
+
+    Attributes
+    ----------
+    nodata : int, optional
+        The value of pixels without data.
+    affine : tuple of float, optional
+        ``a, b, c, d, e, f``: the corner of a pixel lies at x = a column + b row + c
+        and y = d column + e row + f.
+    crs : str
+        Its coordinate reference system, such as ``"EPSG:32632"``; empty if not known.
+    """
+
+    nodata: int | None = None
+    affine: tuple[float, ...] | None = None
+    crs: str = ""
+
+    def difference(
+        self, pred: Raster, shape: tuple[int, ...], pred_shape: tuple[int, ...]
+    ) -> str | None:
+        """How a prediction lies differently from this truth, in words; None if it does not."""
+        if self.crs and pred.crs and self.crs != pred.crs:
+            return f"the coordinate system {pred.crs}, but its truth has {self.crs}"
+        if self.affine is None or pred.affine is None:
+            return None
+        a, b, _, d, e, _ = self.affine
+        most = _TOLERANCE * max(math.hypot(a, d), math.hypot(b, e))
+        corners = zip(_corners(self.affine, shape), _corners(pred.affine, pred_shape), strict=True)
+        if all(math.dist(one, other) <= most for one, other in corners):
+            return None
+        return f"{_placed(pred.affine)}, but its truth has {_placed(self.affine)}"
+
+
+def raster_of(page: Any) -> Raster:
+    """What the tags of a page say."""
+    try:
+        keys = _keys(page.tags.valueof(_KEYS))
+        known = next((keys[k] for k in (_PROJECTED, _GEOGRAPHIC) if k in keys), _USER_DEFINED)
+        crs = f"EPSG:{known}" if 0 < known < _USER_DEFINED else ""
+        return Raster(_nodata(page.tags.valueof(_NODATA)), _affine(page, keys), crs)
+    except (TypeError, ValueError, IndexError, OverflowError):
+        return Raster()
+
+
+def _keys(words: Any) -> dict[int, int]:
+    """Keys with a number: four words each, after four of a header; the second is the place."""
+    parts = words or ()
+    entries = (parts[at : at + 4] for at in range(4, len(parts) - 3, 4))
+    return {key: value for key, place, _, value in entries if place == 0}
+
+
+def _nodata(text: Any) -> int | None:
+    value = float(text) if isinstance(text, str) else math.nan
+    return int(value) if value.is_integer() else None
+
+
+def _affine(page: Any, keys: dict[int, int]) -> tuple[float, ...] | None:
+    matrix = page.tags.valueof(_TRANSFORM)
+    scale, ties = page.tags.valueof(_SCALE), page.tags.valueof(_TIE_POINTS)
+    if matrix:
+        a, b, _, c, d, e, _, f = matrix[:8]
+    elif scale and ties and len(ties) == 6:
+        (a, e), (column, row, _, x, y, _) = (scale[0], -scale[1]), ties
+        b = d = 0.0
+        c, f = x - a * column, y - e * row
+    else:
+        return None
+    if keys.get(_RASTER_TYPE) == 2:  # the points are the centres of pixels
+        c, f = c - (a + b) / 2, f - (d + e) / 2
+    found = tuple(map(float, (a, b, c, d, e, f)))
+    return found if all(map(math.isfinite, found)) and (a or d) and (b or e) else None
+
+
+def _corners(affine: tuple[float, ...], shape: tuple[int, ...]) -> list[tuple[float, float]]:
+    a, b, c, d, e, f = affine
+    height, width = shape[:2]
+    ends = ((0, 0), (width, 0), (0, height), (width, height))
+    return [(a * x + b * y + c, d * x + e * y + f) for x, y in ends]
+
+
+def _placed(affine: tuple[float, ...]) -> str:
+    a, b, c, d, e, f = affine
+    size = f"{math.hypot(a, d):.10g} × {math.hypot(b, e):.10g}"
+    return f"pixels of {size} from ({c:.10g}, {f:.10g})"
+
+
+def mask_page(file: Any, path: str | Path) -> Any:
+    """The page of a TIFF that is the mask; overviews of a COG are not.
+
+    Raises
+    ------
+    MaskError
+        If there are several pages that could be, or one that says which pixels are valid.
+    """
+    pages = list(file.pages)
+    kinds = [int(page.tags.valueof(254, 0)) for page in pages]
+    others = sum(not kind & _REDUCED for kind in kinds[1:])
+    if 4 in kinds:
+        problem = "has a page that says which pixels are valid; write nodata as a value instead"
+        raise MaskError(path, problem)
+    if others or not pages:
+        raise MaskError(path, f"has {others + 1} pages; a mask has one: save each as a file")
+    return pages[0]
+
+
+def nodata_of(path: str) -> int | None:
+    """The value of pixels without data in a TIFF of this machine; None if there is none."""
+    import tifffile
+
+    try:
+        with tifffile.TiffFile(Path(path).expanduser()) as file:
+            page: Any = file.pages.first
+            return raster_of(page).nodata if page.samplesperpixel == 1 else None
+    except Exception:  # noqa: BLE001 - whatever is wrong with the file is said when it is read
+        return None

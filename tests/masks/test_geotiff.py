@@ -1,0 +1,206 @@
+"""GeoTIFF: where pixels lie, which value is no data, overviews, and strips of any size."""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+
+import numpy as np
+import pytest
+import tifffile
+from mask_files import required
+
+import segiou
+from segiou.cli.main import main
+from segiou.masks.geotiff import Raster
+from segiou.masks.read import MaskError, open_mask, read_mask
+from segiou.masks.windows import open_big
+from segiou.scoring.pairings import DataError
+
+TRUTH = np.array([[0, 0, 1, 1], [0, 1, 1, 9]], np.uint8)
+PRED = np.array([[0, 1, 1, 1], [0, 1, 1, 0]], np.uint8)
+#: Without the last pixel, 4 of class 1 are in both, and 1 in the prediction only.
+IOU = 4 / 5
+
+
+def tags(*, corner=(500000.0, 4600000.0), size=10.0, epsg=32632, nodata=None, points=False):
+    keys = [1, 1, 0, 2, 1025, 0, 1, 1 + points, 3072, 0, 1, epsg]
+    found = [
+        (33550, "d", 3, (size, size, 0.0), True),
+        (33922, "d", 6, (0.0, 0.0, 0.0, *corner, 0.0), True),
+        (34735, "H", len(keys), keys, True),
+    ]
+    return found if nodata is None else [*found, (42113, "s", 0, str(nodata), True)]
+
+
+def write(path, mask, extratags=(), **options):
+    path.parent.mkdir(exist_ok=True)
+    options = {"photometric": "minisblack", **options}
+    tifffile.imwrite(path, mask, extratags=extratags, **options)
+    return path
+
+
+@pytest.fixture
+def pair(tmp_path):
+    def make(truth, pred, masks=(TRUTH, PRED)):
+        return (
+            write(tmp_path / "truth" / "a.tif", masks[0], truth).parent,
+            write(tmp_path / "pred" / "a.tif", masks[1], pred).parent,
+        )
+
+    return make
+
+
+def iou(folders, **options):
+    return segiou.score_folder(*folders, labels=2, **options).report().classes[1].iou
+
+
+def test_no_data_of_the_truth_is_ignored_and_said(pair, capsys):
+    folders = pair(tags(nodata=9), tags())
+    with pytest.warns(UserWarning, match="a.tif: 9 is its value for no data; pixels of the truth"):
+        assert iou(folders) == IOU
+    assert iou(folders, ignore=9) == IOU, "said by the user, it is no news"
+    options = "--labels", "2", "--format", "json"
+    assert main(["score", *map(str, folders), *options]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["ignored"] == 1
+    assert "9 is its value for no data" in err
+
+
+def test_no_data_that_is_a_class_is_counted_and_said(pair):
+    folders = pair(tags(nodata="0.0"), tags(), (np.minimum(TRUTH, 1), PRED))
+    with pytest.warns(UserWarning, match="counted as class '0', as the label set says"):
+        assert iou(folders) == 4 / 6
+
+
+@pytest.mark.parametrize("nodata", ["nan", "-1.5", "none", "1e400"])
+def test_no_data_that_is_no_integer_says_nothing_of_labels(pair, nodata):
+    assert iou(pair(tags(nodata=nodata), tags()), ignore=9) == IOU
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        ({"epsg": 32633}, "has the coordinate system EPSG:32633, but its truth has EPSG:32632"),
+        (
+            {"corner": (500010.0, 4600000.0)},
+            r"has pixels of 10 × 10 from \(500010, 4600000\), but its truth has pixels of 10 × 10",
+        ),
+        ({"size": 20.0}, "has pixels of 20 × 20 from"),
+        ({"points": True}, r"from \(499995, 4600005\)"),
+    ],
+)
+def test_rasters_that_lie_elsewhere_are_refused(pair, other, words):
+    folders = pair(tags(), tags(**other))
+    with pytest.raises(DataError, match=words):
+        iou(folders, ignore=9)
+    assert iou(folders, ignore=9, geometry="ignore") == IOU
+
+
+def test_rasters_that_say_the_same_differently(pair):
+    centers = tags(corner=(500005.0, 4599995.0), points=True)
+    assert iou(pair(tags(), centers), ignore=9) == IOU
+    matrix = (10.0, 0, 0, 500000.0, 0, -10.0, 0, 4600000.0, 0, 0, 0, 0, 0, 0, 0, 1)
+    transform = [(34264, "d", 16, matrix, True)]
+    assert iou(pair(tags(), transform), ignore=9) == IOU
+    assert iou(pair(tags(), ()), ignore=9) == IOU, "a prediction that says nothing"
+
+
+def test_a_smaller_prediction_of_the_same_place_may_be_resized(pair):
+    truth = np.repeat(np.repeat(PRED, 2, axis=0), 2, axis=1)
+    folders = pair(tags(size=5.0), tags(), (truth, PRED))
+    assert iou(folders, resize_pred="nearest") == 1
+
+
+@pytest.mark.parametrize("value", [(0.0,) * 6, (float("nan"),) * 6])
+def test_places_that_make_no_sense_are_none(tmp_path, value):
+    extra = [(33550, "d", 3, value[:3], True), (33922, "d", 6, value, True)]
+    assert open_mask(write(tmp_path / "a.tif", PRED, extra)).raster == Raster()
+
+
+def test_only_the_first_image_of_a_cog_is_the_mask(tmp_path):
+    path = tmp_path / "cog.tif"
+    with tifffile.TiffWriter(path) as file:
+        file.write(PRED, photometric="minisblack")
+        file.write(PRED[::2, ::2], photometric="minisblack", subfiletype=1)
+    assert read_mask(path).tolist() == PRED.tolist()
+    with open_big(path, least=1) as big:
+        assert big[0:2, 0:4].tolist() == PRED.tolist()
+
+
+@pytest.mark.parametrize(("kind", "words"), [(2, "has 2 pages"), (4, "which pixels are valid")])
+def test_other_pages_are_refused(tmp_path, kind, words):
+    path = tmp_path / "a.tif"
+    with tifffile.TiffWriter(path) as file:
+        file.write(PRED, photometric="minisblack")
+        file.write(PRED, photometric="minisblack", subfiletype=2)
+    with tifffile.TiffFile(path, mode="r+") as file:
+        file.pages[1].tags[254].overwrite(kind)
+    with pytest.raises(MaskError, match=words):
+        read_mask(path)
+
+
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
+def test_rasters_of_rasterio(tmp_path):
+    rasterio = required("rasterio")
+    from rasterio.transform import from_origin
+
+    path = tmp_path / "a.tif"
+    place = {"crs": "EPSG:32632", "transform": from_origin(500000, 4600000, 10, 10), "nodata": 9}
+    profile = {"driver": "GTiff", "height": 2, "width": 4, "count": 1, "dtype": "uint8", **place}
+    with rasterio.open(path, "w", **profile) as file:
+        file.write(TRUTH, 1)
+    found = open_mask(path)
+    with rasterio.open(path) as file:
+        np.testing.assert_array_equal(found.values, file.read(1))
+        affine = tuple(file.transform)[:6]
+    assert found.raster == Raster(9, affine, "EPSG:32632")
+
+
+@pytest.mark.parametrize("dtype", ["u1", ">u2", "<i4"])
+@pytest.mark.parametrize("predictor", [False, True])
+@pytest.mark.parametrize("rows", [40, 17])
+def test_huge_deflated_strips_are_read_row_by_row(tmp_path, monkeypatch, dtype, predictor, rows):
+    rng = np.random.default_rng(0)
+    mask = rng.integers(0, 200, (40, 30)).astype(dtype)
+    order = dtype[0] if dtype[0] in "<>" else "<"
+    path = tmp_path / "a.tif"
+    options = {"compression": "zlib", "rowsperstrip": rows, "byteorder": order}
+    tifffile.imwrite(path, mask, predictor=predictor, **options)
+    monkeypatch.setattr("segiou.masks.tiff._MOST_SEGMENT_BYTES", 100)
+    monkeypatch.setattr("segiou.masks.tiff._PART_BYTES", 7)
+    with open_big(path, least=1) as big:
+        assert big.chunks == (1, 30)
+        for top, bottom in ((0, 5), (5, 23), (22, 40), (3, 4)):
+            np.testing.assert_array_equal(big[top:bottom, 2:29], mask[top:bottom, 2:29])
+
+
+def test_a_huge_strip_that_is_cut_off_or_damaged_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("segiou.masks.tiff._MOST_SEGMENT_BYTES", 100)
+    mask = np.random.default_rng(0).integers(0, 200, (40, 30)).astype("u1")
+    path = tmp_path / "a.tif"
+    tifffile.imwrite(path, mask, compression="zlib", rowsperstrip=40)
+    with tifffile.TiffFile(path) as file:
+        start, count = file.pages[0].dataoffsets[0], file.pages[0].databytecounts[0]
+    data = bytearray(path.read_bytes())
+    data[start + count // 2 : start + count] = bytes(count - count // 2)
+    path.write_bytes(data)
+    with open_big(path, least=1) as big, pytest.raises(MaskError, match=r"is (a )?damaged"):
+        big[0:40, 0:30]
+
+
+def test_a_huge_strip_that_holds_more_than_its_pixels_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("segiou.masks.tiff._MOST_SEGMENT_BYTES", 100)
+    path = tmp_path / "a.tif"
+    tifffile.imwrite(path, np.zeros((40, 30), "u1"), compression="zlib", rowsperstrip=40)
+    data = path.read_bytes()
+    with tifffile.TiffFile(path) as file:
+        page = file.pages[0]
+        start, tag = page.dataoffsets[0], page.tags[279]
+    longer = zlib.compress(bytes(40 * 30 + 1))
+    size = struct.pack("<H" if tag.dtype == 3 else "<I", len(longer))
+    data = data[: tag.valueoffset] + size + data[tag.valueoffset + len(size) :]
+    path.write_bytes(data[:start] + longer)
+    with open_big(path, least=1) as big, pytest.raises(MaskError, match="more than its pixels"):
+        big[0:40, 0:30]
