@@ -388,6 +388,33 @@ def test_viewer_zooms_flips_and_reads(opened, until):
     until(page, "document.getElementById('viewer-title').textContent !== 'scene_0'")
 
 
+def test_two_fingers_zoom_and_one_moves(new_page, report_url, until):
+    page = new_page(viewport={"width": 390, "height": 800}, has_touch=True, is_mobile=True)
+    page.goto(f"{report_url}#image=scene_9")
+    until(page, "document.getElementById('viewer').dataset.shown === 'image=scene_9'")
+    page.locator("#viewer-enlarge").tap()
+    box = page.locator("#viewer-panels canvas").first.bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    session = page.context.new_cdp_session(page)
+
+    def touch(kind, *places):
+        points = [{"x": x + dx, "y": y, "id": i} for i, dx in enumerate(places)]
+        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    touch("touchStart", -20, 20)
+    for distance in (25, 30, 40):
+        touch("touchMove", -distance, distance)
+    touch("touchEnd")
+    until(page, "document.getElementById('zoom-reset').textContent === '200 %'")
+    left = "document.querySelector('#viewer-panels canvas').getBoundingClientRect().left"
+    before = page.evaluate(left)
+    touch("touchStart", 0)
+    touch("touchMove", -20)
+    touch("touchMove", -30)
+    touch("touchEnd")
+    until(page, f"{left} < {before}")
+
+
 def test_page_without_script_still_shows_its_numbers(new_page, report_url):
     page = new_page(java_script_enabled=False)
     page.goto(report_url)

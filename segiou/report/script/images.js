@@ -110,7 +110,6 @@ const images = {
   get columns() {
     const { models, scores, concerned, ious } = this;
     const two = models.length > 1;
-    const named = (text, m) => (two ? `${text} of ${models[m]}` : text);
     const columns = [{ key: "image", title: "Image", first: 1, value: (i) => this.ids[i] }];
     scores.forEach((values, m) =>
       columns.push({ key: `score${m}`, title: two ? models[m] : "Mean IoU", first: 1, value: (i) => values[i], text: percent }),
@@ -124,9 +123,13 @@ const images = {
       const title = `IoU of ${className(this.question.about)}`;
       columns.push({ key: "iou", title, first: 1, value: (i) => ious[0][i], text: percent });
     }
-    concerned.forEach((values, m) => {
-      const title = named(this.filtered ? "pixels" : "wrong pixels", m);
-      columns.push({ key: `pixels${m}`, title, first: -1, value: (i) => values[i], text: grouped });
+    const title = this.filtered ? "Pixels" : "Wrong pixels";
+    columns.push({
+      key: "pixels",
+      title: two ? `${title}, ${models.join(" / ")}` : title,
+      first: -1,
+      value: (i) => this.total(i),
+      text: (_, i) => concerned.map((values) => grouped(values[i])).join(" / "),
     });
     return columns;
   },
@@ -140,27 +143,31 @@ const images = {
     return a === null || b === null ? null : b - a;
   },
 
+  // The pixels of an image that are asked for, of all models.
+  total(i) {
+    return this.concerned.reduce((sum, values) => sum + values[i], 0);
+  },
+
   // The images that are listed, in their order.
   list() {
     const { state, filtered } = this;
     const name = byId("image-find").value.trim().toLowerCase();
-    const total = (i) => this.concerned.reduce((sum, values) => sum + values[i], 0);
     const score = (i) => (this.models.length > 1 ? this.differenceOf(i) : this.scores[0][i]);
     const [from, to] = [state.from, state.to].map((text) => (text === undefined ? null : Number(text)));
     this.order = this.ids.map((_, i) => i).filter((i) => {
       // An image that the address names is listed, whatever else it asks for.
       if (this.ids[i] === state.image) return true;
-      if (filtered && !total(i)) return false;
+      if (filtered && !this.total(i)) return false;
       if (from !== null && (score(i) === null || score(i) < from || score(i) >= to)) return false;
       return !name || this.ids[i].toLowerCase().includes(name);
     });
     const columns = this.columns;
     const sorting = columns.find(({ key }) => key === this.sorting?.key);
     if (sorting) this.sort(sorting.value, this.sorting.sign);
-    else if (filtered) this.sort(total, -1);
+    else if (filtered) this.sort((i) => this.total(i), -1);
     else this.sort(this.models.length > 1 ? (i) => -Math.abs(this.differenceOf(i)) : score, 1);
     this.head(columns);
-    this.describe(total, [from, to]);
+    this.describe(from, to);
     this.scroller.scrollTop = 0;
     this.fresh = true;
     this.draw();
@@ -198,7 +205,7 @@ const images = {
     }
   },
 
-  describe(total, [from, to]) {
+  describe(from, to) {
     const target = byId("images-asked");
     const number = this.order.length;
     const every = this.ids.length;
@@ -211,7 +218,7 @@ const images = {
     }
     if (parts.length) target.append(html("b", {}, parts.join("; ")), " · ");
     target.append(`${grouped(number)} of ${grouped(every)} images`);
-    if (this.filtered) target.append(`, ${grouped(this.order.reduce((sum, i) => sum + total(i), 0))} pixels`);
+    if (this.filtered) target.append(`, ${grouped(this.order.reduce((sum, i) => sum + this.total(i), 0))} pixels`);
     if (parts.length) target.append(" · ", html("a", { href: "#images" }, "all images"));
     const { c } = this.question;
     byId("image-class").value = c === null ? "" : className(c);
@@ -262,7 +269,7 @@ const images = {
         row.append(cell);
       } else {
         const known = value(i);
-        row.append(html("td", { class: "number" }, known === null ? "–" : text(known)));
+        row.append(html("td", { class: "number" }, known === null ? "–" : text(known, i)));
       }
     }
     return row;
@@ -328,7 +335,7 @@ const images = {
 
   factsOf(i) {
     const own = this.columns.slice(1).map(({ title, value, text }) => [title, value(i), text]);
-    return own.map(([title, known, text]) => `${title} ${known === null ? "–" : text(known)}`).join(" · ");
+    return own.map(([title, known, text]) => `${title} ${known === null ? "–" : text(known, i)}`).join(" · ");
   },
 
   // The IoU of a class in an image, of each model, as text; nothing where it is not in it.
