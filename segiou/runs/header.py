@@ -167,8 +167,9 @@ class Header:
         KeyError, TypeError, ValueError
             If something is missing or of the wrong kind.
         """
+        options = ClassOptions.from_dict(_read(data, "options", dict))
         return cls(
-            ClassOptions.from_dict(_read(data, "options", dict)),
+            options,
             Protocol(**_read(data, "protocol", dict)),
             _read(data, "name", str),
             _read(data, "truth", str),
@@ -180,7 +181,7 @@ class Header:
             tuple(dict(entry) for entry in _read(data, "versions", list)),
             _boundary(_read(data, "boundary", (dict, type(None)))),
             _objects(_read(data, "objects", (dict, type(None)))),
-            _surfaces(_read(data, "surfaces", (dict, type(None)))),
+            _surfaces(_read(data, "surfaces", (dict, type(None))), options.num_classes),
             tuple(_shard(entry) for entry in _read(data, "shards", list)),
         )
 
@@ -233,9 +234,13 @@ def _objects(data: Mapping[str, Any] | None) -> ObjectOptions | None:
     return ObjectOptions.from_dict(data)
 
 
-def _surfaces(data: Mapping[str, Any] | None) -> SurfacePlan | None:
+def _surfaces(data: Mapping[str, Any] | None, num_classes: int) -> SurfacePlan | None:
     if data is None:
         return None
     from segiou.runs.surface_plan import SurfacePlan
 
-    return SurfacePlan.from_dict(data)
+    plan = SurfacePlan.from_dict(data)
+    if any(index >= num_classes for members in plan.structures.values() for index in members):
+        msg = f"a structure has more than the {num_classes} classes"
+        raise ValueError(msg)
+    return plan

@@ -5,15 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from segiou import metrics
-from segiou._support.arguments import check_kind, check_number, read_several
+from segiou._support.arguments import (
+    check_choice,
+    check_integer,
+    check_kind,
+    check_number,
+    read_several,
+)
 from segiou.boundary.boundary_options import BoundaryOptions
 from segiou.boundary.surface_cases import case_counts, flat_scores
-from segiou.boundary.surfaces import SurfaceOptions, SurfaceRow, measure_surfaces
+from segiou.boundary.surfaces import State, SurfaceOptions, SurfaceRow, measure_surfaces
 from segiou.counting.arrays import as_label_array, as_valid_mask
 from segiou.counting.counts import Cells, CellTally, Counts
 from segiou.counting.encoding import Encoding
@@ -92,7 +98,10 @@ class SurfacePlan:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> SurfacePlan:
         """Read what :meth:`to_dict` gave."""
-        structures = {name: tuple(members) for name, members in data["structures"].items()}
+        structures = {
+            name: tuple(check_integer("a class", c, 0) for c in members)
+            for name, members in data["structures"].items()
+        }
         spacing = None if data["spacing"] is None else _checked_spacing(data["spacing"])
         options = SurfaceOptions.from_dict(data["options"])
         return cls(options, structures, str(data["unit"]), spacing)
@@ -147,6 +156,18 @@ class SurfacePlan:
             msg = f"its surfaces are no rows: {type(error).__name__}: {error}"
             raise ValueError(msg) from error
 
+    def _check(self, entry: Mapping[str, Any]) -> None:
+        """Refuse what no row has: a run file may be forged."""
+        found = entry["state"] == "found"
+        check_choice("state", entry["state"], get_args(State))
+        lists = [entry["sizes"], entry["percentiles"], *entry["within"]]
+        lengths = [2, found * len(self.options.percentiles), *[2] * len(self.options.tolerances)]
+        numbers = [entry["diagonal"], *(number for part in lists for number in part)]
+        numbers += [entry["hausdorff"], entry["average"]] if found else []
+        if [len(part) for part in lists] != lengths or not {*map(type, numbers)} <= {int, float}:
+            msg = f"{dict(entry)!r:.100} is none"
+            raise ValueError(msg)
+
     def all_rows(self, blocks: Iterable[Columns]) -> tuple[SurfaceRow, ...]:
         """The rows of many cases, case by case."""
         cases = (pair for block in blocks for pair in zip(block.ids, block.surfaces, strict=True))
@@ -198,6 +219,7 @@ class SurfacePlan:
 
     def _row(self, label: str, entry: Mapping[str, Any], case: str) -> SurfaceRow:
         tolerances = self.options.tolerances_of.get(label, self.options.tolerances)
+        self._check(entry)
         return SurfaceRow.from_dict(
             {**entry, "label": label, "case": case, "tolerances": tolerances}
         )

@@ -20,7 +20,7 @@ import pytest
 import segiou
 from segiou.boundary import BoundaryOptions, SurfaceOptions, surface_scores
 from segiou.cli.main import main
-from segiou.runs.database import RunFileError
+from segiou.runs.database import RunFileError, checksum
 
 if os.environ.get("SEGIOU_REQUIRE_EXTRAS") != "1":
     pytest.importorskip("nibabel")
@@ -139,24 +139,86 @@ def test_parts_are_merged(folder):
     )
 
 
-@pytest.mark.parametrize(
-    ("damage", "message"),
-    [
-        ("UPDATE image SET surfaces = '[]' WHERE id = 'b'", "does not match its checksum"),
-        ("UPDATE image SET surfaces = NULL WHERE id = 'b'", "does not match its checksum"),
-        (
-            "UPDATE image SET surfaces = '[]', measured_crc = 3473098023 WHERE id = 'b'",
-            "does not match its checksum|surfaces are no rows",
-        ),
-    ],
-)
-def test_damage_is_found(folder, damage, message):
-    scored(folder, run=folder / "r.sqlite")
-    connection = sqlite3.connect(folder / "r.sqlite")
-    connection.execute(damage)
+def changed(path, column, change, key="b"):
+    """The run file with another text in a column, and the checksum of that."""
+    connection = sqlite3.connect(path)
+    if column == "surfaces":
+        row = connection.execute("SELECT surfaces FROM image WHERE id = ?", (key,)).fetchone()
+        text = json.dumps(change(json.loads(row[0])))
+        values = (text, checksum(key, None, text), key)
+        connection.execute("UPDATE image SET surfaces = ?, measured_crc = ? WHERE id = ?", values)
+    else:
+        row = connection.execute("SELECT value FROM run WHERE key = 'surfaces'").fetchone()
+        text = json.dumps(change(json.loads(row[0])))
+        connection.execute(
+            "UPDATE run SET value = ?, crc = ? WHERE key = 'surfaces'",
+            (text, checksum("surfaces", text)),
+        )
     connection.commit()
     connection.close()
-    with pytest.raises(RunFileError, match=message):
+
+
+def with_first(entries, **values):
+    return [{**entries[0], **values}, *entries[1:]]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda entries: [],
+        lambda entries: entries * 2,
+        lambda entries: {"a": 1},
+        lambda entries: [1, 2, 3],
+        lambda entries: with_first(entries, state="lost"),
+        lambda entries: with_first(entries, hausdorff="far"),
+        lambda entries: with_first(entries, hausdorff=None),
+        lambda entries: with_first(entries, within=[]),
+        lambda entries: with_first(entries, within=[[1, 2, 3]]),
+        lambda entries: with_first(entries, sizes=[True, 1.0]),
+        lambda entries: with_first(entries, percentiles=[]),
+        lambda entries: with_first(entries, more=1),
+        lambda entries: [{"state": "found"}, *entries[1:]],
+    ],
+)
+def test_forged_rows_are_refused(folder, change):
+    path = folder / "r.sqlite"
+    scored(folder, run=path)
+    changed(path, "surfaces", lambda entries: entries)
+    assert len(segiou.Run.open(path).surfaces) == 12
+    changed(path, "surfaces", change)
+    with pytest.raises(RunFileError, match="its surfaces are no rows"):
+        _ = segiou.Run.open(path).surfaces
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda plan: {**plan, "structures": []},
+        lambda plan: {**plan, "structures": {"a": [3]}},
+        lambda plan: {**plan, "structures": {"a": ["0"]}},
+        lambda plan: {**plan, "structures": {"a": 0}},
+        lambda plan: {**plan, "spacing": [1]},
+        lambda plan: {**plan, "options": {**plan["options"], "convention": "mine"}},
+        lambda plan: {**plan, "options": {**plan["options"], "tolerances": ["x"]}},
+        lambda plan: [plan],
+    ],
+)
+def test_a_forged_plan_is_refused(folder, change):
+    path = folder / "r.sqlite"
+    scored(folder, run=path)
+    changed(path, "run", change)
+    with pytest.raises(RunFileError, match="is a damaged run file"):
+        segiou.Run.open(path)
+
+
+@pytest.mark.parametrize("value", ["'[]'", "NULL", "x'00'"])
+def test_damage_is_found(folder, value):
+    scored(folder, run=folder / "r.sqlite")
+    connection = sqlite3.connect(folder / "r.sqlite")
+    connection.execute(f"UPDATE image SET surfaces = {value} WHERE id = 'b'")
+    connection.commit()
+    connection.close()
+    with pytest.raises(RunFileError, match="measured of 'b' beside its pixels does not match"):
         _ = segiou.Run.open(folder / "r.sqlite").surfaces
 
 
