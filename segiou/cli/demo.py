@@ -8,6 +8,7 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,6 @@ from segiou.cli.demo_scenes import (
     BUILDING,
     CAR,
     COMMON,
-    MARK,
     PAVEMENT,
     PERSON,
     POLE,
@@ -33,10 +33,9 @@ from segiou.cli.demo_scenes import (
     VOID,
     box_sum,
     draw_scene,
-    labels_toml,
-    palette,
     smooth_noise,
 )
+from segiou.labels.label_set import load_labels
 from segiou.scoring.folder import score_folder
 
 __all__ = ["DemoFolders", "demo", "write_demo"]
@@ -72,6 +71,8 @@ def _show_command(*words: str | Path) -> None:
 
 
 _DRIVES = ("north", "south")
+#: The label set; an earlier demo is known by its first line.
+_LABELS = resources.files("segiou.cli").joinpath("streets.toml").read_bytes()
 _OUR_NAME = re.compile(r"(north|south)_\d{4}\.(png|jpg)")
 
 
@@ -137,13 +138,14 @@ def write_demo(
     """
     scenes, seed = check_integer("scenes", scenes, 1, 9999), check_integer("seed", seed, 0)
     folders = _prepare(Path(directory))
+    palette = [part for c in load_labels(folders.labels).classes for part in c.colors[0]]
     for index, (drive, stem) in enumerate(_names(scenes)):
         rng = np.random.default_rng([seed, index])
-        scene = draw_scene(rng, dusk=drive == 1, crowded=stem.endswith("0001"))
-        _save_mask(folders.truth, stem, scene.truth)
-        _save_mask(folders.model_a, stem, _predict_smooth(scene.truth, rng))
-        _save_mask(folders.model_b, stem, _predict_detailed(scene.truth, rng))
-        Image.fromarray(scene.image).save(folders.images / f"{stem}.jpg", quality=88)
+        image, truth = draw_scene(rng, dusk=drive == 1, crowded=stem.endswith("0001"))
+        _save_mask(folders.truth, stem, truth, palette)
+        _save_mask(folders.model_a, stem, _predict_smooth(truth, rng), palette)
+        _save_mask(folders.model_b, stem, _predict_detailed(truth, rng), palette)
+        Image.fromarray(image).save(folders.images / f"{stem}.jpg", quality=88)
     return folders
 
 
@@ -170,7 +172,7 @@ def _prepare(directory: Path) -> DemoFolders:
         raise FileExistsError(msg)
     directory.mkdir(parents=True, exist_ok=True)
     # First of all, so that a demo that was interrupted is known as one and can be written again.
-    folders.labels.write_text(labels_toml(), encoding="utf-8", newline="\n")
+    folders.labels.write_bytes(_LABELS)
     for folder in (folders.truth, folders.model_a, folders.model_b, folders.images):
         folder.mkdir(exist_ok=True)
         for path in folder.iterdir():
@@ -183,12 +185,13 @@ def _is_demo(labels: Path) -> bool:
     if not labels.is_file():
         return False
     with labels.open(encoding="utf-8", errors="replace") as file:
-        return file.readline().rstrip() == MARK
+        return file.readline().rstrip() == _LABELS.decode().partition("\n")[0]
 
 
-def _save_mask(folder: Path, stem: str, labels: npt.NDArray[np.uint8]) -> None:
+def _save_mask(folder: Path, stem: str, labels: Mask, palette: list[int]) -> None:
     image = Image.fromarray(labels)
-    image.putpalette(palette())
+    # Black where there is no class.
+    image.putpalette(bytes(palette).ljust(3 * 256, b"\0"))
     image.save(folder / f"{stem}.png", optimize=True)
 
 

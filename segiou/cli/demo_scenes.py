@@ -1,4 +1,4 @@
-"""The street scenes of the demo: classes, camera and canvas, things in the street, light.
+"""The street scenes of the demo: camera and canvas, things in the street, light.
 
 All drawing is integer arithmetic, so that equal seeds give equal masks on every machine.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,61 +17,6 @@ SKY, BUILDING, ROAD, PAVEMENT, TREE, CAR, POLE, SIGN, PERSON, BICYCLE = range(10
 VOID: Final = 255
 COMMON: Final = (SKY, BUILDING, ROAD, PAVEMENT, TREE, CAR)
 RARE: Final = (POLE, SIGN, PERSON, BICYCLE)
-# Any two colours are at least 20 apart in CIELAB (Delta E 1976), as seen with normal sight and, by
-# simulation, with deuteranopia and protanopia.
-CLASSES: Final[tuple[tuple[str, str], ...]] = (
-    ("sky", "#9bd5f8"),
-    ("building", "#bba788"),
-    ("road", "#6c6c82"),
-    ("pavement", "#ebe3a6"),
-    ("tree", "#186a48"),
-    ("car", "#2d3f9e"),
-    ("pole", "#5a123e"),
-    ("sign", "#f7c700"),
-    ("person", "#ec4d34"),
-    ("bicycle", "#ed90b6"),
-)
-_GROUPS: Final[dict[str, tuple[int, ...]]] = {
-    "flat": (ROAD, PAVEMENT),
-    "scenery": (SKY, BUILDING, TREE),
-    "furniture": (POLE, SIGN),
-    "traffic": (CAR, PERSON, BICYCLE),
-}
-MARK: Final = "# Written by segiou demo."
-
-
-def labels_toml() -> str:
-    """The demo's label set as the text of a TOML file."""
-    classes = [
-        f'  {{ name = "{name}", values = [{value}], colors = ["{color}"] }},'
-        for value, (name, color) in enumerate(CLASSES)
-    ]
-    groups = [f"{name} = [{_names(members)}]" for name, members in _GROUPS.items()]
-    lines = [
-        MARK,
-        'name = "streets"',
-        'title = "Drawn street scenes of segiou demo"',
-        f"ignore = [{VOID}]",
-        'ignore_colors = ["#000000"]',
-        "classes = [",
-        *classes,
-        "]",
-        "",
-        "[groups]",
-        *groups,
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _names(members: tuple[int, ...]) -> str:
-    return ", ".join(f'"{CLASSES[value][0]}"' for value in members)
-
-
-def palette() -> bytes:
-    """The 256 RGB triples of a mask's palette: the classes' colours, black elsewhere."""
-    colors = b"".join(bytes.fromhex(color[1:]) for _, color in CLASSES)
-    return colors.ljust(3 * 256, b"\0")
-
 
 HEIGHT, WIDTH = 192, 320
 #: Scenes are drawn twice as large as they are kept, so that edges in the image are soft.
@@ -79,21 +24,14 @@ OVERSAMPLING = 2
 #: Half the width of the road, where the houses begin, and where the street ends, in cm.
 ROAD_HALF, FACADE, FAR = 470, 900, 9000
 
+Bytes = npt.NDArray[np.uint8]
 IntArray = npt.NDArray[np.int64]
 Color = tuple[int, int, int]
 Point = tuple[int, int]
 
 
-@dataclass(frozen=True)
-class Scene:
-    """An image, uint8 (H, W, 3), and its truth, uint8 (H, W)."""
-
-    image: npt.NDArray[np.uint8]
-    truth: npt.NDArray[np.uint8]
-
-
-def draw_scene(rng: np.random.Generator, *, dusk: bool, crowded: bool) -> Scene:
-    """Draw one scene, by day or at dusk; ``crowded`` has something of each rare class for sure."""
+def draw_scene(rng: np.random.Generator, *, dusk: bool, crowded: bool) -> tuple[Bytes, Bytes]:
+    """Draw an image (H, W, 3) and its truth (H, W); ``crowded`` has each rare class for sure."""
     light = _DUSK if dusk else _DAY
     street = Street(
         rng,
@@ -112,7 +50,7 @@ def draw_scene(rng: np.random.Generator, *, dusk: bool, crowded: bool) -> Scene:
     image = _expose(street, light)
     truth = street.labels[::OVERSAMPLING, ::OVERSAMPLING].copy()
     _mask_own_car(image, truth)
-    return Scene(image, truth)
+    return image, truth
 
 
 class Street:
@@ -200,16 +138,13 @@ class Place:
     ) -> None:
         """Fill an ellipse with radii (across, down) in cm."""
         pixels = self.size(radii[0]), self.size(radii[1])
-        self.street.ellipse(self.see(across, up), pixels, color, value, self.z)
+        at = self.street.see(self.x + across, up, self.z)
+        self.street.ellipse(at, pixels, color, value, self.z)
 
     def shadow(self, across: int, down: int, percent: int, behind: int = 0) -> None:
         """Darken the ground below."""
         at = self.street.see(self.x, 0, self.z + behind)
         self.street.shade(at, (self.size(across), self.size(down)), percent)
-
-    def see(self, across: int, up: int) -> Point:
-        """Column and row of a point of the thing."""
-        return self.street.see(self.x + across, up, self.z)
 
     def size(self, length: int) -> int:
         """How many pixels `length` cm make here, at least one."""
@@ -503,7 +438,7 @@ def _things(rng: np.random.Generator, crossing: int | None, crowded: bool) -> li
     return things
 
 
-def _mask_own_car(image: npt.NDArray[np.uint8], truth: npt.NDArray[np.uint8]) -> None:
+def _mask_own_car(image: Bytes, truth: Bytes) -> None:
     """Void the bonnet of the car that carries the camera, and the outermost pixels."""
     rows, columns = np.ogrid[:HEIGHT, :WIDTH]
     across, down = 2 * columns - WIDTH + 1, HEIGHT - rows
@@ -516,8 +451,7 @@ def _mask_own_car(image: npt.NDArray[np.uint8], truth: npt.NDArray[np.uint8]) ->
     truth[:, :2] = truth[:, -2:] = truth[:2] = VOID
 
 
-@dataclass(frozen=True)
-class Light:
+class Light(NamedTuple):
     """Light of a drive: sky above and at the horizon, clouds; red, green and blue in per cent."""
 
     zenith: Color
@@ -532,7 +466,7 @@ _DUSK = Light((84, 104, 166), (246, 206, 168), (255, 226, 196), (102, 93, 86))
 _ROUGHNESS = {BUILDING: 6, ROAD: 6, PAVEMENT: 6, TREE: 26}
 
 
-def _expose(street: Street, light: Light) -> npt.NDArray[np.uint8]:
+def _expose(street: Street, light: Light) -> Bytes:
     """The canvas as an image at its final size, uint8 (H, W, 3)."""
     rng, shape = street.rng, street.labels.shape
     _add_clouds(street, light)
@@ -547,7 +481,7 @@ def _expose(street: Street, light: Light) -> npt.NDArray[np.uint8]:
     image = image * np.array(light.tint) // 100
     image = image * _vignette(HEIGHT, WIDTH)[..., None] // 1000
     image = image + rng.integers(-4, 5, (HEIGHT, WIDTH, 1))
-    exposed: npt.NDArray[np.uint8] = np.clip(image, 0, 255).astype(np.uint8)
+    exposed: Bytes = np.clip(image, 0, 255).astype(np.uint8)
     return exposed
 
 
