@@ -91,6 +91,11 @@ class ObjectOptions:
             raise refuse_kind("objects", choice, "ObjectOptions, a source's name, True or False")
         return cls() if choice is True else cls(choice)
 
+    def __str__(self) -> str:
+        usual = ObjectOptions(self.source).to_dict()
+        own = {name: value for name, value in self.to_dict().items() if value != usual[name]}
+        return ", ".join([self.source, *(f"{name}={value}" for name, value in own.items())])
+
     def to_dict(self) -> dict[str, Any]:
         """The options as plain data."""
         return asdict(self)

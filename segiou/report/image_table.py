@@ -133,7 +133,8 @@ class ImageTable:
         preds = [(file.pred, run.options) for file, run in zip(files, self.runs, strict=True)]
         image = None if source.match is None else source.match.files.get(self.ids[index])
         try:
-            masks = read_indices(files[0].truth, preds, source.read, width)
+            objects = self.runs[0].object_options
+            masks = read_indices(files[0].truth, preds, source.read, width, objects)
         except PictureError as error:
             return {"problem": f"No pictures: {error}"}
         if room is not None and len(masks.full) == 2:

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
 from segiou.masks.read import MaskError, from_bytes, open_mask, to_labels
 from segiou.report.page import Color
+
+if TYPE_CHECKING:
+    from segiou.instances.object_files import ObjectOptions
 
 __all__ = [
     "ImageMatch",
@@ -199,6 +202,7 @@ def read_indices(
     preds: Sequence[tuple[str, ClassOptions]],
     read: Reader | None = None,
     largest: int = 480,
+    objects: ObjectOptions | None = None,
 ) -> Masks:
     """Read masks as class indices, predictions at the truth's size.
 
@@ -213,6 +217,8 @@ def read_indices(
         Gives the content of a file that is not on this machine's disk.
     largest : int
         Pixels across, at most.
+    objects : ObjectOptions, optional
+        How the files hold ids of objects, if they do.
 
     Raises
     ------
@@ -227,7 +233,7 @@ def read_indices(
     full: Shape = ()
     spacing: tuple[float, ...] = ()
     for side in sides:
-        values, size = _values(side, read)
+        values, size = _values(side, read, objects)
         if not arrays:
             full, spacing = values.shape, size
             shape = reduced(full, largest if len(full) == 2 else _VOXELS)
@@ -263,13 +269,20 @@ def _nearest(old: int, new: int) -> NDArray[np.intp]:
     return ((2 * np.arange(new) + 1) * old) // (2 * new)
 
 
-def _values(side: _Side, read: Reader | None) -> tuple[NDArray[Any], tuple[float, ...]]:
+def _values(
+    side: _Side, read: Reader | None, objects: ObjectOptions | None
+) -> tuple[NDArray[Any], tuple[float, ...]]:
     """Labels of a file and the spacing of a volume, whose planes are axial, from top to bottom."""
     if not side.path:
         raise PictureError("it was scored from arrays, not from files")
     try:
         raw = open_mask(side.path) if read is None else from_bytes(read(side.path), side.path)
-        values = to_labels(raw, side.path, side.labels, allow_lossy=True)
+        folder = str(Path(side.path).parent)
+        ids = None if objects is None else objects.read(raw, side.path, folder)
+        if ids is None:
+            values = to_labels(raw, side.path, side.labels, allow_lossy=True)
+        else:
+            values = ids.classes
     except (MaskError, OSError) as error:
         raise PictureError(str(error)) from error
     spacing: tuple[float, ...] = (1.0, 1.0, 1.0)

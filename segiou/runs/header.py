@@ -118,7 +118,8 @@ class Header:
                 sides = ("here", "there") if mine else ("there", "here")
                 found.append(f"{what} are measured {sides[0]} and not {sides[1]}")
         if self.objects != other.objects:
-            found.append(f"objects are {self.objects} here and {other.objects} there")
+            here, there = (str(side or "not scored") for side in (self.objects, other.objects))
+            found.append(f"objects are {here} here, {there} there")
         return "; ".join(part for part in found if part)
 
     def difference(self, other: Header) -> str:
