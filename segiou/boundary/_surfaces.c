@@ -8,21 +8,20 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define CAPSULE "segiou.boundary._surfaces.table"
-
-/* Points of each wanted label that has any, as bytes; or, beyond the limit, their numbers. */
+/* The points of each label that has any, as bytes; None where there are too many. */
 static PyObject *as_dict(Found *found)
 {
+    if (found->status == NO_MEMORY)
+        return PyErr_NoMemory();
+    if (found->status == TOO_MANY)
+        Py_RETURN_NONE;
     PyObject *dict = PyDict_New();
     for (int label = 1; dict && label < LABELS; label++) {
         if (!found->count[label])
             continue;
-        size_t bytes = found->count[label] * sizeof(uint64_t);
         PyObject *key = PyLong_FromLong(label);
-        PyObject *value =
-            found->is_full
-                ? PyLong_FromSize_t(found->count[label])
-                : PyBytes_FromStringAndSize((const char *)found->at[label], (Py_ssize_t)bytes);
+        PyObject *value = PyBytes_FromStringAndSize(
+            (const char *)found->at[label], (Py_ssize_t)(found->count[label] * sizeof(uint64_t)));
         if (!key || !value || PyDict_SetItem(dict, key, value))
             Py_CLEAR(dict);
         Py_XDECREF(key);
@@ -48,18 +47,17 @@ static PyObject *py_find(PyObject *module, PyObject *args)
         PyErr_NoMemory();
     else if (depth < 1 || height < 1 || width < 1 || depth > LONGEST_AXIS ||
              height > LONGEST_AXIS || width > LONGEST_AXIS || (is_flat && depth != 1) ||
-             labels.len / width / height != depth || labels.len % (width * height) ||
-             wanted.len != LABELS || ignored < -1 || ignored >= LABELS || limit < 0)
+             labels.len != depth * height * width || wanted.len != LABELS || ignored < -1 ||
+             ignored >= LABELS || limit < 0)
         PyErr_SetString(PyExc_ValueError, "the sizes of the arrays do not suit each other");
     else {
         Volume volume = {labels.buf, (size_t)depth, (size_t)height, (size_t)width,
                          is_flat, ignored, wanted.buf};
         found->limit = (size_t)limit;
-        int is_done;
         Py_BEGIN_ALLOW_THREADS;
-        is_done = find_surfaces(&volume, elements, found);
+        find_surfaces(&volume, elements, found);
         Py_END_ALLOW_THREADS;
-        answer = is_done ? as_dict(found) : PyErr_NoMemory();
+        answer = as_dict(found);
         free_found(found);
     }
     free(found);
@@ -68,54 +66,44 @@ static PyObject *py_find(PyObject *module, PyObject *args)
     return answer;
 }
 
-static void free_table(PyObject *capsule) { free(PyCapsule_GetPointer(capsule, CAPSULE)); }
+/* Whether there are points, each after the one before it. */
+static int read_points(const Py_buffer *view, Points *points)
+{
+    points->at = view->buf;
+    points->count = (size_t)view->len / sizeof(uint64_t);
+    if (!points->count || view->len % (Py_ssize_t)sizeof(uint64_t) || points->count > UINT32_MAX)
+        return 0;
+    for (size_t i = 1; i < points->count; i++)
+        if (points->at[i] << (64 - CODE_BITS) <= points->at[i - 1] << (64 - CODE_BITS))
+            return 0;
+    return 1;
+}
 
 /* By the bits of a number too: the compiler takes every number for a finite one. */
 static int is_length(double step)
 {
     uint64_t bits;
     memcpy(&bits, &step, sizeof bits);
-    return bits >> 52 < 0x7FF && step >= 1e-12 && step <= 1e12;
+    return bits >> 52 < 0x7FF && step >= 1e-9 && step <= 1e9;
 }
 
-static PyObject *py_table(PyObject *module, PyObject *args)
+/* Whether the table's rows are near enough and its ranks few enough; steps are of z, y, x. */
+static int read_table(Table *table, const Py_buffer *rows, const Py_buffer *ranks,
+                      const double *steps, int is_reversed)
 {
-    int is_reversed;
-    Axes axes = {{Z_BITS, Y_BITS, X_BITS}, {0}};
-    (void)module;
-    if (!PyArg_ParseTuple(args, "dddp:table", &axes.step[0], &axes.step[1], &axes.step[2],
-                          &is_reversed))
-        return NULL;
-    for (int k = 0; k < 3; k++)
-        if (!is_length(axes.step[k])) {
-            PyErr_SetString(PyExc_ValueError, "spacing must lie between 1e-12 and 1e12");
-            return NULL;
-        }
-    if (is_reversed) {
-        Axes other = {{X_BITS, Y_BITS, Z_BITS}, {axes.step[2], axes.step[1], axes.step[0]}};
-        axes = other;
+    table->rows = (int)(rows->len / (2 * (Py_ssize_t)sizeof(int32_t)));
+    table->row = rows->buf;
+    table->rank = ranks->buf;
+    int is_good = table->rows > 0 && table->rows <= ROWS && table->certain >= 0 && table->certain < RANKS &&
+                  ranks->len == table->rows * HALF * (Py_ssize_t)sizeof(uint16_t);
+    for (int i = 0; is_good && i < 2 * table->rows; i++)
+        is_good = table->row[i] >= -ROW_REACH && table->row[i] <= ROW_REACH;
+    for (int k = 0; k < 3; k++) {
+        is_good &= is_length(steps[k]);
+        table->axes.step[is_reversed ? 2 - k : k] = steps[k];
+        table->axes.bits[is_reversed ? 2 - k : k] = 16 * (2 - k);
     }
-    Table *table = malloc(sizeof *table);
-    if (!table)
-        return PyErr_NoMemory();
-    fill_table(table, &axes);
-    PyObject *capsule = PyCapsule_New(table, CAPSULE, free_table);
-    if (!capsule)
-        free(table);
-    return capsule;
-}
-
-/* Whether there are points, each after the one before it. */
-static int are_points(const Py_buffer *view, Points *points)
-{
-    points->at = view->buf;
-    points->count = (size_t)view->len / sizeof(uint64_t);
-    if (!points->count || view->len % (Py_ssize_t)sizeof(uint64_t) || view->len / 8 > UINT32_MAX)
-        return 0;
-    for (size_t i = 1; i < points->count; i++)
-        if ((points->at[i] & PLACE) <= (points->at[i - 1] & PLACE))
-            return 0;
-    return 1;
+    return is_good;
 }
 
 static PyObject *as_bytes(const void *from, size_t count)
@@ -123,56 +111,62 @@ static PyObject *as_bytes(const void *from, size_t count)
     return PyBytes_FromStringAndSize(from, (Py_ssize_t)(count * 8));
 }
 
+static PyObject *as_tuple(const Distances *found, size_t ranks, int has_areas)
+{
+    for (size_t i = 0; i < found->far_count; i++)
+        found->far[i] = sqrt(found->far[i]);
+    return Py_BuildValue("NNNN", as_bytes(found->points, ranks),
+                         as_bytes(found->areas, has_areas ? ranks : 0),
+                         as_bytes(found->far, found->far_count),
+                         as_bytes(found->far_areas, has_areas ? found->far_count : 0));
+}
+
 static PyObject *py_distances(PyObject *module, PyObject *args)
 {
-    PyObject *capsule, *answer = NULL;
-    Py_buffer of_query, of_target, areas;
+    Py_buffer views[5]; /* query, target, rows, ranks, areas */
     Points query, target;
+    Table table;
+    double steps[3];
+    int is_reversed;
     (void)module;
-    if (!PyArg_ParseTuple(args, "Oy*y*z*:distances", &capsule, &of_query, &of_target, &areas))
+    if (!PyArg_ParseTuple(args, "y*y*y*y*idddpz*:distances", &views[0], &views[1], &views[2],
+                          &views[3], &table.certain, &steps[0], &steps[1], &steps[2], &is_reversed,
+                          &views[4]))
         return NULL;
-    const Table *table = PyCapsule_GetPointer(capsule, CAPSULE);
-    Distances *found = table ? calloc(1, sizeof *found) : NULL;
-    if (!found) {
-        if (table)
-            PyErr_NoMemory();
-    } else if (!are_points(&of_query, &query) || !are_points(&of_target, &target) ||
-               (areas.buf && areas.len != LABELS * (Py_ssize_t)sizeof(double)))
-        PyErr_SetString(PyExc_ValueError, "points must follow each other, and areas be 256");
+    PyObject *answer = NULL;
+    Distances *found = calloc(1, sizeof *found);
+    const double *areas = views[4].buf;
+    if (!found)
+        PyErr_NoMemory();
+    else if (!read_points(&views[0], &query) || !read_points(&views[1], &target))
+        PyErr_SetString(PyExc_ValueError, "there must be points, one after the other");
+    else if (!read_table(&table, &views[2], &views[3], steps, is_reversed) ||
+             (areas && views[4].len != LABELS * (Py_ssize_t)sizeof(double)))
+        PyErr_SetString(PyExc_ValueError, "the table does not suit the search");
     else {
         int is_done;
         Py_BEGIN_ALLOW_THREADS;
-        is_done = find_distances(table, query, target, areas.buf, found);
+        is_done = find_distances(&table, query, target, areas, found);
         Py_END_ALLOW_THREADS;
-        size_t ranks = (size_t)table->certain + 1, far = found->far_count;
-        answer = !is_done ? PyErr_NoMemory()
-                          : Py_BuildValue("NNNNN", as_bytes(table->distance, ranks),
-                                          as_bytes(found->points, ranks),
-                                          as_bytes(found->areas, areas.buf ? ranks : 0),
-                                          as_bytes(found->far, far),
-                                          as_bytes(found->far_areas, areas.buf ? far : 0));
+        answer = is_done ? as_tuple(found, (size_t)(table.certain + 1), areas != NULL)
+                         : PyErr_NoMemory();
         free(found->far);
         free(found->far_areas);
     }
     free(found);
-    PyBuffer_Release(&of_query);
-    PyBuffer_Release(&of_target);
-    PyBuffer_Release(&areas);
+    for (int i = 0; i < 5; i++)
+        PyBuffer_Release(&views[i]);
     return answer;
 }
 
 static PyMethodDef methods[] = {
     {"find", py_find, METH_VARARGS,
      "find(labels, depth, height, width, is_flat, wanted, ignored, elements, limit) -> dict\n--\n\n"
-     "The points of the surface of each wanted label, as bytes; or their numbers, if there are\n"
-     "more than the limit."},
-    {"table", py_table, METH_VARARGS,
-     "table(depth, height, width, is_reversed)\n--\n\n"
-     "What a spacing needs; squares are summed in the order of the axes, or in reverse."},
+     "The points of the surface of each wanted label, as bytes; None if they pass the limit."},
     {"distances", py_distances, METH_VARARGS,
-     "distances(table, query, target, areas) -> five buffers of 64-bit numbers\n--\n\n"
-     "From each query to the nearest target: distances in ascending order, the number of points\n"
-     "at each, and their areas; then larger distances one by one, and their areas."},
+     "distances(query, target, rows, ranks, certain, *steps, is_reversed, areas) -> bytes\n--\n\n"
+     "From each query to the nearest target: how many points, and which area, have a distance of\n"
+     "each rank up to the last that is certain; then all larger ones, and their areas."},
     {NULL, NULL, 0, NULL},
 };
 

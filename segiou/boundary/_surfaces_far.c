@@ -8,68 +8,46 @@
 
 #include <stdlib.h>
 
-#define CELL 8                /* voxels along the shortest side of a cell */
-#define ABOVE 1.00001f        /* of a square in float: more than its rounding */
+#define CELL 8          /* voxels along the shortest side of a cell */
+#define ABOVE 1.00001f  /* of a square in float: more than its rounding */
 #define BELOW 0.99999f
-#define GROUP 64              /* cells of which a query sees the bounds at once */
+#define NOTHING_YET 1e30f
 /* Points and bounds compared for each voxel, until a transform is the faster way. */
 #ifndef WORK_PER_VOXEL
 #define WORK_PER_VOXEL 30
 #endif
-#define HUGE_SQUARE 1e30f
 
-/* Cells, numbered block by block. */
+/* Boxes of points, in voxels, which floats hold exactly. */
 typedef struct {
-    int low[3], shift[3];
-    int64_t blocks[3];
-    size_t cells;
-} Raster;
-
-static Raster raster_of(const Axes *axes, Points points)
-{
-    Box box = empty_box();
-    for (size_t i = 0; i < points.count; i++)
-        include(&box, axes, points.at[i]);
-    double least = axes->step[0];
-    for (int k = 1; k < 3; k++)
-        least = axes->step[k] < least ? axes->step[k] : least;
-    Raster raster;
-    raster.cells = CELL * CELL * CELL;
-    for (int k = 0; k < 3; k++) {
-        int shift = 0;
-        /* The power of two that comes closest to a cube. */
-        while (shift < 3 && (1 << (shift + 1)) * axes->step[k] <= 1.42 * CELL * least)
-            shift++;
-        raster.low[k] = box.low[k];
-        raster.shift[k] = shift;
-        raster.blocks[k] = ((box.high[k] - box.low[k]) >> (shift + 3)) + 1;
-        raster.cells *= (size_t)raster.blocks[k];
-    }
-    return raster;
-}
-
-static inline size_t cell_of(const Raster *raster, const Axes *axes, uint64_t point)
-{
-    size_t block = 0, inside = 0;
-    for (int k = 0; k < 3; k++) {
-        int at = (coordinate(point, axes->bits[k]) - raster->low[k]) >> raster->shift[k];
-        block = block * (size_t)raster->blocks[k] + (size_t)(at >> 3);
-        inside = inside << 3 | (size_t)(at & 7);
-    }
-    return block << 9 | inside;
-}
-
-/* Boxes as bounds see them: in voxels, which floats hold exactly. */
-typedef struct {
+    size_t count;
+    uint32_t *first; /* the first point of a cell, or cell of a block; and the end of the last */
     float *low[3], *high[3];
 } Boxes;
 
-static void make_empty(Boxes *boxes, size_t i)
+static float *take(float **memory, size_t count)
+{
+    *memory += count;
+    return *memory - count;
+}
+
+static Boxes make_boxes(float **memory, size_t most)
+{
+    Boxes boxes = {0};
+    boxes.first = (uint32_t *)take(memory, most + 1);
+    for (int k = 0; k < 3; k++) {
+        boxes.low[k] = take(memory, most);
+        boxes.high[k] = take(memory, most);
+    }
+    return boxes;
+}
+
+static void add_box(Boxes *boxes, size_t first)
 {
     for (int k = 0; k < 3; k++) {
-        boxes->low[k][i] = LONGEST_AXIS + 1;
-        boxes->high[k][i] = -1;
+        boxes->low[k][boxes->count] = LONGEST_AXIS + 1;
+        boxes->high[k][boxes->count] = -1;
     }
+    boxes->first[boxes->count++] = (uint32_t)first;
 }
 
 static void widen(Boxes *boxes, size_t i, int k, float low, float high)
@@ -78,238 +56,204 @@ static void widen(Boxes *boxes, size_t i, int k, float low, float high)
     boxes->high[k][i] = high > boxes->high[k][i] ? high : boxes->high[k][i];
 }
 
-/* The points of a surface by occupied cell; cells of a block follow each other. */
+/* Cells of a box, numbered block by block. */
 typedef struct {
-    size_t cells, blocks;
-    uint32_t *start, *first_cell; /* first point of each cell, first cell of each block */
-    uint32_t *order;              /* the points' places in the surface */
-    float *at[3];                 /* their coordinates */
-    Boxes cell, block;
-    void *memory[4];
+    const Axes *axes;
+    int low[3], shift[3];
+    size_t blocks[3], cells;
+} Raster;
+
+static Raster raster_of(const Axes *axes, Points points)
+{
+    const Points none = {NULL, 0};
+    Box box = box_of(axes, points, none);
+    Raster raster = {.axes = axes, .cells = CELL * CELL * CELL};
+    double least = axes->step[0];
+    for (int k = 1; k < 3; k++)
+        least = axes->step[k] < least ? axes->step[k] : least;
+    for (int k = 0; k < 3; k++) {
+        int shift = 0; /* the power of two that comes closest to a cube */
+        while (shift < 3 && (1 << (shift + 1)) * axes->step[k] <= 1.42 * CELL * least)
+            shift++;
+        raster.low[k] = box.low[k];
+        raster.shift[k] = shift;
+        raster.blocks[k] = (size_t)((box.high[k] - box.low[k]) >> (shift + 3)) + 1;
+        raster.cells *= raster.blocks[k];
+    }
+    return raster;
+}
+
+static inline size_t cell_of(const Raster *raster, uint64_t point)
+{
+    size_t block = 0, inside = 0;
+    for (int k = 0; k < 3; k++) {
+        int at = (coordinate(point, raster->axes->bits[k]) - raster->low[k]) >> raster->shift[k];
+        block = block * raster->blocks[k] + (size_t)(at >> 3);
+        inside = inside << 3 | (size_t)(at & 7);
+    }
+    return block << 9 | inside;
+}
+
+/* A surface by occupied cell; cells of a block follow each other. */
+typedef struct {
+    Boxes cells, blocks;
+    float *at[3];    /* coordinates of the points */
+    uint32_t *order; /* their places in the surface */
+    float *memory;
 } Sorted;
 
-static void free_sorted(Sorted *sorted)
+/* Number the occupied cells; points becomes, of each cell, its number. */
+static void number_cells(Sorted *sorted, const Raster *raster, uint32_t *points)
 {
-    for (int i = 0; i < 4; i++)
-        free(sorted->memory[i]);
-}
-
-static float *part(float **next, size_t count)
-{
-    float *here = *next;
-    *next += count;
-    return here;
-}
-
-static void place_boxes(Boxes *boxes, float **next, size_t count)
-{
-    for (int k = 0; k < 3; k++) {
-        boxes->low[k] = part(next, count);
-        boxes->high[k] = part(next, count);
-    }
-    for (size_t i = 0; i < count; i++)
-        make_empty(boxes, i);
-}
-
-/* Turn the numbers of points of all cells into the numbers of the occupied ones, and count those. */
-static void number_cells(const Raster *raster, uint32_t *cells, Sorted *sorted)
-{
-    uint32_t points = 0;
-    size_t last_block = SIZE_MAX;
+    size_t before = 0, last_block = SIZE_MAX;
     for (size_t i = 0; i < raster->cells; i++) {
-        if (!cells[i])
+        if (!points[i])
             continue;
-        if (i >> 9 != last_block) {
-            last_block = i >> 9;
-            sorted->first_cell[sorted->blocks++] = (uint32_t)sorted->cells;
-        }
-        sorted->start[sorted->cells] = points;
-        points += cells[i];
-        cells[i] = (uint32_t)sorted->cells++;
+        if (i >> 9 != last_block)
+            add_box(&sorted->blocks, sorted->cells.count);
+        last_block = i >> 9;
+        add_box(&sorted->cells, before);
+        before += points[i];
+        points[i] = (uint32_t)sorted->cells.count - 1;
     }
-    sorted->start[sorted->cells] = points;
-    sorted->first_cell[sorted->blocks] = (uint32_t)sorted->cells;
+    sorted->blocks.first[sorted->blocks.count] = (uint32_t)sorted->cells.count;
 }
 
-/* Sort points into cells; false where memory does not suffice, and then nothing is kept. */
-static int sort_points(const Axes *axes, Points points, Sorted *sorted)
+/* Sort points into cells; false where memory does not suffice. */
+static int sort_points(Sorted *sorted, const Axes *axes, Points points)
 {
-    memset(sorted, 0, sizeof *sorted);
     Raster raster = raster_of(axes, points);
     size_t most = points.count < raster.cells ? points.count : raster.cells;
     uint32_t *cells = calloc(raster.cells, sizeof *cells);
-    sorted->memory[0] = sorted->start = malloc((most + 1) * sizeof(uint32_t));
-    sorted->memory[1] = sorted->first_cell = malloc((most + 1) * sizeof(uint32_t));
-    sorted->memory[2] = sorted->order = malloc(points.count * sizeof(uint32_t));
-    float *next = NULL;
-    if (cells && sorted->start && sorted->first_cell && sorted->order) {
-        for (size_t i = 0; i < points.count; i++)
-            cells[cell_of(&raster, axes, points.at[i])]++;
-        number_cells(&raster, cells, sorted);
-        size_t floats = 3 * points.count + 6 * (sorted->cells + sorted->blocks);
-        sorted->memory[3] = next = malloc(floats * sizeof(float));
-    }
-    if (!next) {
+    float *memory = sorted->memory = malloc((4 * points.count + 14 * (most + 1)) * sizeof(float));
+    if (!cells || !memory) {
         free(cells);
-        free_sorted(sorted);
         return 0;
     }
+    sorted->order = (uint32_t *)take(&memory, points.count);
     for (int k = 0; k < 3; k++)
-        sorted->at[k] = part(&next, points.count);
-    place_boxes(&sorted->cell, &next, sorted->cells);
-    place_boxes(&sorted->block, &next, sorted->blocks);
+        sorted->at[k] = take(&memory, points.count);
+    sorted->cells = make_boxes(&memory, most);
+    sorted->blocks = make_boxes(&memory, most);
+    for (size_t i = 0; i < points.count; i++)
+        cells[cell_of(&raster, points.at[i])]++;
+    number_cells(sorted, &raster, cells);
+    uint32_t *first = sorted->cells.first;
     for (size_t i = 0; i < points.count; i++) {
-        size_t cell = cells[cell_of(&raster, axes, points.at[i])], to = sorted->start[cell]++;
+        size_t cell = cells[cell_of(&raster, points.at[i])], to = first[cell]++;
         sorted->order[to] = (uint32_t)i;
         for (int k = 0; k < 3; k++) {
-            float at = (float)coordinate(points.at[i], axes->bits[k]);
-            sorted->at[k][to] = at;
-            widen(&sorted->cell, cell, k, at, at);
+            float at = sorted->at[k][to] = (float)coordinate(points.at[i], axes->bits[k]);
+            widen(&sorted->cells, cell, k, at, at);
         }
     }
     free(cells);
-    /* Filling has moved each start to the end of its cell. */
-    memmove(sorted->start + 1, sorted->start, sorted->cells * sizeof(uint32_t));
-    sorted->start[0] = 0;
-    for (size_t b = 0; b < sorted->blocks; b++)
-        for (size_t i = sorted->first_cell[b]; i < sorted->first_cell[b + 1]; i++)
+    /* Each first has moved to the end of its cell, which is the first of the next. */
+    memmove(first + 1, first, sorted->cells.count * sizeof *first);
+    first[0] = 0;
+    for (size_t b = 0; b < sorted->blocks.count; b++)
+        for (size_t i = sorted->blocks.first[b]; i < sorted->blocks.first[b + 1]; i++)
             for (int k = 0; k < 3; k++)
-                widen(&sorted->block, b, k, sorted->cell.low[k][i], sorted->cell.high[k][i]);
+                widen(&sorted->blocks, b, k, sorted->cells.low[k][i], sorted->cells.high[k][i]);
     return 1;
 }
 
-static inline float larger(float a, float b) { return a > b ? a : b; }
-static inline float smaller(float a, float b) { return a < b ? a : b; }
-
-/* What bounds are asked from: a point, or the box of some. */
+/* What is compared: a point, or the box of some. */
 typedef struct {
     float low[3], high[3], step[3];
 } From;
 
+static inline float larger(float a, float b) { return a > b ? a : b; }
+
 /* The least square from each of some boxes. */
-static void bound_below(const From *from, const Boxes *boxes, size_t first, size_t count,
+static void bound_below(const From *from, const Boxes *boxes, size_t first, size_t end,
                         float *bounds)
 {
-    const float *l0 = boxes->low[0] + first, *h0 = boxes->high[0] + first;
-    const float *l1 = boxes->low[1] + first, *h1 = boxes->high[1] + first;
-    const float *l2 = boxes->low[2] + first, *h2 = boxes->high[2] + first;
-    for (size_t i = 0; i < count; i++) {
-        float a = from->step[0] * larger(0, larger(l0[i] - from->high[0], from->low[0] - h0[i]));
-        float b = from->step[1] * larger(0, larger(l1[i] - from->high[1], from->low[1] - h1[i]));
-        float c = from->step[2] * larger(0, larger(l2[i] - from->high[2], from->low[2] - h2[i]));
-        bounds[i] = a * a + b * b + c * c;
+    for (size_t i = first; i < end; i++) {
+        float sum = 0;
+        for (int k = 0; k < 3; k++) {
+            float before = boxes->low[k][i] - from->high[k], behind = from->low[k] - boxes->high[k][i];
+            float gap = from->step[k] * larger(0, larger(before, behind));
+            sum += gap * gap;
+        }
+        bounds[i - first] = sum * BELOW;
     }
 }
 
-/* The least of the greatest squares from some boxes: no query's nearest point is farther. */
-static float bound_above(const From *from, const Boxes *boxes, size_t first, size_t count)
+/* The least of the greatest squares from some boxes: every nearest point lies within. */
+static float bound_above(const From *from, const Boxes *boxes, size_t first, size_t end)
 {
-    const float *l0 = boxes->low[0] + first, *h0 = boxes->high[0] + first;
-    const float *l1 = boxes->low[1] + first, *h1 = boxes->high[1] + first;
-    const float *l2 = boxes->low[2] + first, *h2 = boxes->high[2] + first;
-    float least = HUGE_SQUARE;
-    for (size_t i = 0; i < count; i++) {
-        float a = from->step[0] * larger(from->high[0] - l0[i], h0[i] - from->low[0]);
-        float b = from->step[1] * larger(from->high[1] - l1[i], h1[i] - from->low[1]);
-        float c = from->step[2] * larger(from->high[2] - l2[i], h2[i] - from->low[2]);
-        least = smaller(least, a * a + b * b + c * c);
+    float least = NOTHING_YET;
+    for (size_t i = first; i < end; i++) {
+        float sum = 0;
+        for (int k = 0; k < 3; k++) {
+            float before = from->high[k] - boxes->low[k][i], behind = boxes->high[k][i] - from->low[k];
+            float across = from->step[k] * larger(before, behind);
+            sum += across * across;
+        }
+        least = sum < least ? sum : least;
     }
     return least * ABOVE;
 }
 
+/* A search for the queries of one cell after another. */
 typedef struct {
-    float bound;
-    uint32_t cell;
-} Candidate;
+    const Axes *axes;
+    const Sorted *target;
+    Boxes near;                   /* cells that may hold the nearest point; first: their number */
+    float *bounds, *block_bounds; /* of cells, of blocks */
+    float *memory;
+    size_t work;
+} Search;
 
-static int by_bound(const void *a, const void *b)
+static int start_search(Search *search, const Axes *axes, const Sorted *target)
 {
-    float one = ((const Candidate *)a)->bound, other = ((const Candidate *)b)->bound;
-    return (one > other) - (one < other);
-}
-
-/* The cells of the target that may hold the nearest point of one cell's queries, nearest first. */
-typedef struct {
-    Candidate *list;
-    size_t count;
-    float *bounds, *block_bounds; /* of all cells, of all blocks */
-    Boxes boxes;                  /* of the list */
-    void *memory;
-} Candidates;
-
-static int make_candidates(Candidates *candidates, const Sorted *target)
-{
-    size_t floats = 7 * target->cells + target->blocks;
-    candidates->list = malloc(target->cells * sizeof(Candidate));
-    candidates->memory = malloc(floats * sizeof(float));
-    if (!candidates->list || !candidates->memory)
+    size_t cells = target->cells.count, blocks = target->blocks.count;
+    float *memory = malloc((8 * cells + 1 + blocks) * sizeof(float));
+    Search new = {.axes = axes, .target = target, .memory = memory};
+    *search = new;
+    if (!memory)
         return 0;
-    float *next = candidates->memory;
-    candidates->bounds = part(&next, target->cells);
-    candidates->block_bounds = part(&next, target->blocks);
-    place_boxes(&candidates->boxes, &next, target->cells);
+    search->bounds = take(&memory, cells);
+    search->block_bounds = take(&memory, blocks);
+    search->near = make_boxes(&memory, cells);
     return 1;
 }
 
-/* Add the cells of a block that are near enough; the limit falls with what is found. */
-static void add_block(Candidates *candidates, const From *from, const Sorted *target, size_t block,
-                      float *limit)
+/* Find the cells of the target that may hold the nearest point of a query in a box. */
+static void find_near_cells(Search *search, const From *from)
 {
-    size_t first = target->first_cell[block], count = target->first_cell[block + 1] - first;
-    *limit = smaller(*limit, bound_above(from, &target->cell, first, count));
-    bound_below(from, &target->cell, first, count, candidates->bounds);
-    for (size_t i = 0; i < count; i++) {
-        Candidate candidate = {candidates->bounds[i] * BELOW, (uint32_t)(first + i)};
-        candidates->list[candidates->count] = candidate;
-        candidates->count += candidate.bound <= *limit;
-    }
-}
-
-/* Find the candidates of a box of queries; how many bounds that took. */
-static size_t find_candidates(Candidates *candidates, const From *from, const Sorted *target)
-{
-    size_t nearest = 0, work = target->blocks;
-    float limit = HUGE_SQUARE;
-    bound_below(from, &target->block, 0, target->blocks, candidates->block_bounds);
-    for (size_t b = 1; b < target->blocks; b++)
-        if (candidates->block_bounds[b] < candidates->block_bounds[nearest])
-            nearest = b;
-    candidates->count = 0;
-    add_block(candidates, from, target, nearest, &limit);
-    for (size_t b = 0; b < target->blocks; b++)
-        if (b != nearest && candidates->block_bounds[b] * BELOW <= limit) {
-            add_block(candidates, from, target, b, &limit);
-            work += target->first_cell[b + 1] - target->first_cell[b];
+    const Boxes *cells = &search->target->cells, *blocks = &search->target->blocks;
+    const uint32_t *first = blocks->first;
+    Boxes *near = &search->near;
+    size_t nearest = 0;
+    bound_below(from, blocks, 0, blocks->count, search->block_bounds);
+    for (size_t b = 1; b < blocks->count; b++)
+        nearest = search->block_bounds[b] < search->block_bounds[nearest] ? b : nearest;
+    float limit = bound_above(from, cells, first[nearest], first[nearest + 1]);
+    for (size_t b = 0; b < blocks->count; b++)
+        if (search->block_bounds[b] <= limit) {
+            float other = bound_above(from, cells, first[b], first[b + 1]);
+            limit = other < limit ? other : limit;
         }
-    size_t kept = 0;
-    for (size_t i = 0; i < candidates->count; i++) {
-        candidates->list[kept] = candidates->list[i];
-        kept += candidates->list[i].bound <= limit;
-    }
-    candidates->count = kept;
-    qsort(candidates->list, kept, sizeof(Candidate), by_bound);
-    for (int k = 0; k < 3; k++)
-        for (size_t i = 0; i < kept; i++) {
-            candidates->boxes.low[k][i] = target->cell.low[k][candidates->list[i].cell];
-            candidates->boxes.high[k][i] = target->cell.high[k][candidates->list[i].cell];
+    near->count = 0;
+    for (size_t b = 0; b < blocks->count; b++) {
+        if (search->block_bounds[b] > limit)
+            continue;
+        bound_below(from, cells, first[b], first[b + 1], search->bounds);
+        search->work += first[b + 1] - first[b];
+        for (uint32_t i = first[b]; i < first[b + 1]; i++) {
+            if (search->bounds[i - first[b]] > limit)
+                continue;
+            near->first[near->count] = i;
+            for (int k = 0; k < 3; k++) {
+                near->low[k][near->count] = cells->low[k][i];
+                near->high[k][near->count] = cells->high[k][i];
+            }
+            near->count++;
         }
-    return work + kept;
-}
-
-/* Bit i: bound i is below the limit. */
-static inline uint64_t which_below(const float *bounds, size_t count, float limit)
-{
-    uint64_t bits = 0;
-    for (size_t i = 0; i < count; i += 4) {
-#if defined(__SSE2__)
-        __m128 below = _mm_cmplt_ps(_mm_loadu_ps(bounds + i), _mm_set1_ps(limit));
-        bits |= (uint64_t)(unsigned)_mm_movemask_ps(below) << i;
-#else
-        for (size_t j = i; j < i + 4; j++)
-            bits |= (uint64_t)(bounds[j] < limit) << j;
-#endif
     }
-    return count < GROUP ? bits & ((UINT64_C(1) << count) - 1) : bits;
+    search->work += blocks->count;
 }
 
 /* The nearest target so far, and the square of its distance. */
@@ -318,110 +262,84 @@ typedef struct {
     size_t target;
 } Nearest;
 
-static inline double square_to(const Axes *axes, const Sorted *target, size_t i, const From *from)
+/* Compare a query with one target, exactly. */
+static inline void compare(const Search *search, const From *from, size_t i, Nearest *nearest)
 {
-    double a = ((double)from->low[0] - target->at[0][i]) * axes->step[0];
-    double b = ((double)from->low[1] - target->at[1][i]) * axes->step[1];
-    double c = ((double)from->low[2] - target->at[2][i]) * axes->step[2];
-    return a * a + b * b + c * c;
+    double square = 0;
+    for (int k = 0; k < 3; k++) {
+        double gap = ((double)from->low[k] - search->target->at[k][i]) * search->axes->step[k];
+        square += gap * gap;
+    }
+    if (square < nearest->square) {
+        nearest->square = square;
+        nearest->target = i;
+    }
 }
 
 /* Compare a query with the points of a cell: roughly with all, then exactly if one may be nearer. */
-static void search_cell(const Axes *axes, const Sorted *target, size_t cell, const From *from,
-                        Nearest *nearest)
+static void search_cell(Search *search, const From *from, size_t cell, Nearest *nearest)
 {
-    size_t first = target->start[cell], end = target->start[cell + 1];
-    const float *x = target->at[0], *y = target->at[1], *z = target->at[2];
-    float least = HUGE_SQUARE;
+    const Sorted *target = search->target;
+    size_t first = target->cells.first[cell], end = target->cells.first[cell + 1];
+    float least = NOTHING_YET;
     for (size_t i = first; i < end; i++) {
-        float a = (x[i] - from->low[0]) * from->step[0], b = (y[i] - from->low[1]) * from->step[1];
-        float c = (z[i] - from->low[2]) * from->step[2];
-        least = smaller(least, a * a + b * b + c * c);
-    }
-    if (least * BELOW >= nearest->square)
-        return;
-    for (size_t i = first; i < end; i++) {
-        double square = square_to(axes, target, i, from);
-        if (square < nearest->square) {
-            nearest->square = square;
-            nearest->target = i;
+        float sum = 0;
+        for (int k = 0; k < 3; k++) {
+            float gap = (target->at[k][i] - from->low[k]) * from->step[k];
+            sum += gap * gap;
         }
+        least = sum < least ? sum : least;
     }
+    search->work += end - first;
+    if (least * BELOW < nearest->square)
+        for (size_t i = first; i < end; i++)
+            compare(search, from, i, nearest);
 }
 
-/* Compare a query with its candidates; how much was compared. */
-static size_t search_candidates(const Axes *axes, const Sorted *target,
-                                const Candidates *candidates, const From *from, Nearest *nearest)
-{
-    float bounds[GROUP + 4];
-    size_t work = 0;
-    for (size_t g = 0; g < candidates->count; g += GROUP) {
-        if (candidates->list[g].bound >= nearest->square)
-            break;
-        size_t count = candidates->count - g < GROUP ? candidates->count - g : GROUP;
-        bound_below(from, &candidates->boxes, g, count, bounds);
-        work += count;
-        uint64_t bits = which_below(bounds, count, (float)nearest->square * ABOVE);
-        for (; bits; bits &= bits - 1) {
-            int i = __builtin_ctzll(bits);
-            if (bounds[i] * BELOW >= nearest->square)
-                continue;
-            size_t cell = candidates->list[g + (size_t)i].cell;
-            search_cell(axes, target, cell, from, nearest);
-            work += target->start[cell + 1] - target->start[cell];
-        }
-    }
-    return work;
-}
-
-/* Search for the queries of one cell; how much was compared. */
-static size_t search_for_cell(const Axes *axes, const Sorted *query, size_t cell,
-                              const Sorted *target, Candidates *candidates, double *squared)
+/* Search for the queries of one cell. */
+static void search_for_cell(Search *search, const Sorted *query, size_t cell, double *squared)
 {
     From from;
     for (int k = 0; k < 3; k++) {
-        from.low[k] = query->cell.low[k][cell];
-        from.high[k] = query->cell.high[k][cell];
-        from.step[k] = (float)axes->step[k];
+        from.low[k] = query->cells.low[k][cell];
+        from.high[k] = query->cells.high[k][cell];
+        from.step[k] = (float)search->axes->step[k];
     }
-    size_t work = find_candidates(candidates, &from, target);
+    find_near_cells(search, &from);
     /* The nearest of the query before is a good first guess. */
-    size_t guess = target->start[candidates->list[0].cell];
-    for (size_t i = query->start[cell]; i < query->start[cell + 1]; i++) {
+    size_t guess = search->target->cells.first[search->near.first[0]];
+    for (size_t i = query->cells.first[cell]; i < query->cells.first[cell + 1]; i++) {
         for (int k = 0; k < 3; k++)
             from.low[k] = from.high[k] = query->at[k][i];
-        Nearest nearest = {square_to(axes, target, guess, &from), guess};
-        work += search_candidates(axes, target, candidates, &from, &nearest);
+        Nearest nearest = {NOTHING_YET, guess};
+        compare(search, &from, guess, &nearest);
+        bound_below(&from, &search->near, 0, search->near.count, search->bounds);
+        for (size_t j = 0; j < search->near.count; j++)
+            if (search->bounds[j] < nearest.square)
+                search_cell(search, &from, search->near.first[j], &nearest);
+        search->work += search->near.count;
         guess = nearest.target;
         squared[query->order[i]] = nearest.square;
     }
-    return work;
 }
 
 int search_cells(const Axes *axes, Points query, Points target, double *squared)
 {
-    Sorted queries, targets;
-    Candidates candidates = {0};
-    Box box = empty_box();
-    for (size_t i = 0; i < query.count; i++) {
+    Sorted queries = {0}, targets = {0};
+    Search search = {0};
+    int is_done = sort_points(&queries, axes, query) && sort_points(&targets, axes, target) &&
+                  start_search(&search, axes, &targets);
+    Box box = box_of(axes, query, target);
+    double limit = WORK_PER_VOXEL;
+    for (int k = 0; k < 3; k++)
+        limit *= box.high[k] - box.low[k] + 1;
+    for (size_t i = 0; i < query.count; i++)
         squared[i] = NOT_FOUND;
-        include(&box, axes, query.at[i]);
-    }
-    for (size_t i = 0; i < target.count; i++)
-        include(&box, axes, target.at[i]);
-    double limit = WORK_PER_VOXEL * voxels_in(&box), work = 0;
-    if (!sort_points(axes, query, &queries))
-        return 0;
-    if (!sort_points(axes, target, &targets)) {
-        free_sorted(&queries);
-        return 0;
-    }
-    int is_done = make_candidates(&candidates, &targets);
-    for (size_t cell = 0; is_done && cell < queries.cells && work < limit; cell++)
-        work += (double)search_for_cell(axes, &queries, cell, &targets, &candidates, squared);
-    free(candidates.list);
-    free(candidates.memory);
-    free_sorted(&queries);
-    free_sorted(&targets);
+    for (size_t cell = 0; is_done && cell < queries.cells.count; cell++)
+        if ((double)search.work < limit)
+            search_for_cell(&search, &queries, cell, squared);
+    free(search.memory);
+    free(queries.memory);
+    free(targets.memory);
     return is_done;
 }

@@ -45,37 +45,32 @@ void free_found(Found *found)
     for (int label = 0; label < LABELS; label++) {
         free(found->at[label]);
         found->at[label] = NULL;
-        found->room[label] = 0;
     }
 }
 
-/* Count a point for which there is no room yet; keep it, too, if the limit allows. */
-static void keep_more(Found *found, int label, uint64_t point)
+/* Make room for more points of a label; false where the limit or memory forbids it. */
+static int make_room(Found *found, int label)
 {
-    size_t room = found->room[label], more = room ? room : 256;
-    if (!found->is_full && found->reserved + more <= found->limit) {
-        uint64_t *at = realloc(found->at[label], (room + more) * sizeof *at);
-        if (at) {
-            found->at[label] = at;
-            found->room[label] = room + more;
-            found->reserved += more;
-            at[found->count[label]++] = point;
-            return;
-        }
-        found->has_failed = 1;
+    size_t more = found->room[label] ? found->room[label] : 256;
+    if (found->status != GOOD || found->reserved + more > found->limit) {
+        found->status = found->status == GOOD ? TOO_MANY : found->status;
+        return 0;
     }
-    if (!found->is_full)
-        free_found(found);
-    found->is_full = 1;
-    found->count[label]++;
+    uint64_t *at = realloc(found->at[label], (found->room[label] + more) * sizeof *at);
+    if (!at) {
+        found->status = NO_MEMORY;
+        return 0;
+    }
+    found->at[label] = at;
+    found->room[label] += more;
+    found->reserved += more;
+    return 1;
 }
 
 static inline void keep(Found *found, int label, uint64_t point)
 {
-    if (found->count[label] < found->room[label])
+    if (found->count[label] < found->room[label] || make_room(found, label))
         found->at[label][found->count[label]++] = point;
-    else
-        keep_more(found, label, point);
 }
 
 /* Three planes in frames; each row has a vector of zeros before and after it. */
@@ -84,49 +79,35 @@ typedef struct {
     size_t row, plane;
 } Frames;
 
-/* The first voxel of the frame's row before the first of plane z. */
-static uint8_t *frame(const Frames *frames, size_t z)
+/* The first voxel of the row of the frame before the first row of a plane. */
+static uint8_t *frame(const Frames *frames, size_t plane)
 {
-    return frames->memory + z % 3 * frames->plane + VECTOR;
+    return frames->memory + plane % 3 * frames->plane + VECTOR;
 }
 
-static void load(const Frames *frames, const Volume *volume, size_t z, size_t as)
-{
-    const uint8_t *from = volume->labels + z * volume->height * volume->width;
-    uint8_t *to = frame(frames, as) + frames->row;
-    for (size_t y = 0; y < volume->height; y++)
-        memcpy(to + y * frames->row, from + y * volume->width, volume->width);
-}
-
-static void load_nothing(const Frames *frames, size_t as)
-{
-    memset(frame(frames, as) - VECTOR, 0, frames->plane);
-}
-
-/* The bits of those of a row's places that follow x. */
-static inline uint64_t places_after(size_t x, size_t length)
+/* Those of a vector's bits that lie within a row of this length. */
+static inline uint64_t bits_within(size_t x, size_t length)
 {
     return length - x < VECTOR ? ~UINT64_C(0) >> (VECTOR - (length - x)) : ~UINT64_C(0);
 }
 
-/* Whether one of the six voxels around belongs to another label and is not left out. */
+/* Whether a voxel beside this one belongs to another label and is not left out. */
 static int has_valid_face(const uint8_t *const *around, size_t x, int label, int ignored)
 {
-    const uint8_t *row = around[0];
-    int found = (row[x - 1] != label && row[x - 1] != ignored) |
-                (row[x + 1] != label && row[x + 1] != ignored);
+    int before = around[0][x - 1], behind = around[0][x + 1];
+    int found = (before != label && before != ignored) || (behind != label && behind != ignored);
     for (int k = 1; k < 5; k++)
         found |= around[k][x] != label && around[k][x] != ignored;
     return found;
 }
 
-/* Voxels of a row that have a face to another label; around: the row, and those beside it. */
+/* Voxels of a row that have a face to another label; around: the row, and the four beside it. */
 static void find_voxels(const Volume *volume, const uint8_t *const *around, uint64_t place,
                         const uint8_t *zeros, Found *found)
 {
     const uint8_t *row = around[0];
     for (size_t x = 0; x < volume->width; x += VECTOR) {
-        uint64_t bits = differ(row + x, zeros) & places_after(x, volume->width);
+        uint64_t bits = differ(row + x, zeros) & bits_within(x, volume->width);
         if (!bits)
             continue;
         uint64_t border = differ(row + x, row + x - 1) | differ(row + x, row + x + 1);
@@ -134,11 +115,9 @@ static void find_voxels(const Volume *volume, const uint8_t *const *around, uint
             border |= differ(row + x, around[k] + x);
         for (bits &= border; bits; bits &= bits - 1) {
             size_t at = x + (size_t)__builtin_ctzll(bits);
-            int label = row[at];
-            if (!volume->is_wanted[label] ||
-                (volume->ignored >= 0 && !has_valid_face(around, at, label, volume->ignored)))
-                continue;
-            keep(found, label, place | at);
+            if (volume->is_wanted[row[at]] &&
+                (volume->ignored < 0 || has_valid_face(around, at, row[at], volume->ignored)))
+                keep(found, row[at], place | at);
         }
     }
 }
@@ -146,10 +125,10 @@ static void find_voxels(const Volume *volume, const uint8_t *const *around, uint
 /* Keep a corner for each label of the eight voxels around it; voxel i is byte i. */
 static inline void keep_corner(const Volume *volume, uint64_t voxels, uint64_t place, Found *found)
 {
+    unsigned rest = nonzero_bytes(voxels);
     if (volume->ignored >= 0 &&
         nonzero_bytes(voxels ^ (uint64_t)volume->ignored * EACH_BYTE) != 0xFF)
         return;
-    unsigned rest = nonzero_bytes(voxels);
     while (rest) {
         int label = (int)(voxels >> 8 * __builtin_ctz(rest) & 0xFF);
         unsigned code = nonzero_bytes(voxels ^ (uint64_t)label * EACH_BYTE) ^ 0xFF;
@@ -159,7 +138,7 @@ static inline void keep_corner(const Volume *volume, uint64_t voxels, uint64_t p
     }
 }
 
-/* Corners of a row between voxels that differ; around: rows above and below, before and behind. */
+/* Corners of a row between voxels that differ; around: two rows, and the two behind them. */
 static void find_corners(const Volume *volume, const uint8_t *const *around, uint64_t place,
                          Found *found)
 {
@@ -170,7 +149,7 @@ static void find_corners(const Volume *volume, const uint8_t *const *around, uin
                           differ(row + x, around[3] + x);
         uint64_t bits = column | column << 1 | left | differ(row + x, row + x - 1);
         left = column >> (VECTOR - 1);
-        for (bits &= places_after(x, volume->width + 1); bits; bits &= bits - 1) {
+        for (bits &= bits_within(x, volume->width + 1); bits; bits &= bits - 1) {
             size_t at = x + (size_t)__builtin_ctzll(bits);
             uint64_t voxels = 0;
             for (int k = 0; k < 4; k++) {
@@ -183,58 +162,46 @@ static void find_corners(const Volume *volume, const uint8_t *const *around, uin
     }
 }
 
-/* The voxels of plane z; before and behind it are planes of these numbers. */
-static void find_in_plane(const Volume *volume, const Frames *frames, size_t before, size_t z,
-                          size_t behind, const uint8_t *zeros, Found *found)
+/* What lies in a plane, or between it and the one before; planes: before, this one, behind. */
+static void find_in_plane(const Volume *volume, int elements, size_t row_size, uint64_t place,
+                          uint8_t *const *planes, const uint8_t *zeros, Found *found)
 {
-    for (size_t y = 0; y < volume->height; y++) {
-        size_t row = (y + 1) * frames->row;
-        const uint8_t *at = frame(frames, z) + row;
-        const uint8_t *around[] = {at, at - frames->row, at + frames->row,
-                                   frame(frames, before) + row, frame(frames, behind) + row};
-        uint64_t place = (uint64_t)(z - 1) << Z_BITS | (uint64_t)y << Y_BITS;
-        find_voxels(volume, around, place, zeros, found);
+    for (size_t y = 0; y < volume->height + (elements ? 1 : 0); y++) {
+        const uint8_t *before = planes[0] + y * row_size, *at = planes[1] + y * row_size;
+        const uint8_t *next = at + row_size, *behind = planes[2] + (y + 1) * row_size;
+        uint64_t row_place = place | (uint64_t)y << Y_BITS;
+        if (elements) {
+            const uint8_t *around[] = {before, before + row_size, at, next};
+            find_corners(volume, around, row_place, found);
+        } else {
+            const uint8_t *around[] = {next, at, next + row_size, before + row_size, behind};
+            find_voxels(volume, around, row_place, zeros, found);
+        }
     }
 }
 
-/* The corners between two planes. */
-static void find_between(const Volume *volume, const Frames *frames, size_t before, size_t z,
-                         Found *found)
+void find_surfaces(const Volume *volume, int elements, Found *found)
 {
-    for (size_t y = 0; y <= volume->height; y++) {
-        size_t row = y * frames->row;
-        const uint8_t *above = frame(frames, before) + row, *behind = frame(frames, z) + row;
-        const uint8_t *around[] = {above, above + frames->row, behind, behind + frames->row};
-        uint64_t place = (uint64_t)(z - 1) << Z_BITS | (uint64_t)y << Y_BITS;
-        find_corners(volume, around, place, found);
-    }
-}
-
-int find_surfaces(const Volume *volume, int elements, Found *found)
-{
-    Frames frames;
-    frames.row = volume->width + 2 * VECTOR;
-    frames.plane = frames.row * (volume->height + 2);
-    frames.memory = calloc(3 * frames.plane + 2 * VECTOR, 1);
+    size_t row = volume->width + 2 * VECTOR;
+    Frames frames = {NULL, row, row * (volume->height + 2)};
+    uint8_t *zeros = frames.memory = calloc(3 * frames.plane + 2 * VECTOR, 1);
     if (!frames.memory)
-        return 0;
-    const uint8_t *zeros = frames.memory; /* of the first row of a frame, which stays empty */
-    /* Plane 0 lies outside; the planes of the volume are numbered from 1. */
-    for (size_t z = 1; z <= volume->depth + 1; z++) {
-        int is_after = z > volume->depth;
-        if (is_after && volume->is_flat)
-            break;
-        if (is_after)
-            load_nothing(&frames, z);
-        else
-            load(&frames, volume, z - 1, z);
-        if (elements)
-            find_between(volume, &frames, volume->is_flat ? z : z - 1, z, found);
-        else if (volume->is_flat)
-            find_in_plane(volume, &frames, z, z, z, zeros, found);
-        else if (z > 1)
-            find_in_plane(volume, &frames, z - 2, z - 1, z, zeros, found);
+        found->status = NO_MEMORY;
+    /* Planes are numbered from 1; those before and behind the volume are empty. */
+    for (size_t z = 1; z <= volume->depth + !volume->is_flat && found->status == GOOD; z++) {
+        const uint8_t *labels = volume->labels + (z - 1) * volume->height * volume->width;
+        uint8_t *to = frame(&frames, z);
+        if (z > volume->depth)
+            memset(to - VECTOR, 0, frames.plane);
+        for (size_t y = 0; z <= volume->depth && y < volume->height; y++)
+            memcpy(to + (y + 1) * row, labels + y * volume->width, volume->width);
+        size_t middle = elements || volume->is_flat ? z : z - 1;
+        uint8_t *planes[] = {frame(&frames, middle + 2), frame(&frames, middle), to};
+        if (volume->is_flat)
+            planes[0] = to;
+        if (middle)
+            find_in_plane(volume, elements, row, (uint64_t)(middle - 1) << Z_BITS, planes, zeros,
+                          found);
     }
     free(frames.memory);
-    return !found->has_failed;
 }

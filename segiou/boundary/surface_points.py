@@ -22,8 +22,9 @@ __all__ = ["Both", "Distances", "Kind", "SurfacePair"]
 _MODULE = "segiou.boundary._surfaces"
 _kernel = load_part(_MODULE)
 
-#: Longest axis, and largest number of labels beside the outside and the ignored, of the kernel.
-_LONGEST, _MOST_LABELS = 65535, 254
+#: What the kernel measures: axes up to this length, spacings between these.
+_LONGEST, _STEPS = 65535, (1e-9, 1e6)
+#: The code of ignored voxels, and so many codes are left for labels; 0 is none.
 _IGNORED = 255
 #: So many points of a side are held at once, or a twelfth of the voxels; more only of one label.
 _FEWEST_POINTS = 1 << 18
@@ -95,7 +96,12 @@ class SurfacePair:
         """Each structure, by default each label but 0, and both directions; in no order."""
         if _kernel is None:
             warn_missing(_MODULE)
-        if _kernel is None or self.truth.size == 0 or max(self.truth.shape) > _LONGEST:
+        is_odd = (
+            self.truth.size == 0
+            or max(self.truth.shape) > _LONGEST
+            or not (_STEPS[0] < min(self.spacing) and max(self.spacing) < _STEPS[1])
+        )
+        if _kernel is None or is_odd:
             if structures is None:
                 structures = {v: (v,) for v in self._occurring}
             yield from ((label, self.reference(v)) for label, v in structures.items())
@@ -147,61 +153,91 @@ class SurfacePair:
     def _layers(self, structures: Mapping[Label, tuple[int, ...]] | None) -> Iterator[_Layer]:
         """Structures that do not overlap, under one code each."""
         are_bytes = not self.ignore and all(side.dtype == np.uint8 for side in self._sides)
-        if structures is None and are_bytes:
-            yield _Layer({code: code for code in range(1, 256)}, *self._sides, -1)
-            return
         if structures is None:
-            structures = {value: (value,) for value in self._occurring}
-        for names in _disjoint(structures):
-            single = all(len(structures[name]) == 1 for name in names)
-            if are_bytes and single and all(0 < structures[n][0] < 256 for n in names):
-                codes = {structures[name][0]: name for name in names}
-                yield _Layer(codes, *self._sides, -1)
-                continue
-            codes = dict(enumerate(names, 1))
-            table = {v: code for code, name in codes.items() for v in structures[name]}
-            left_out = dict.fromkeys(self.ignore, _IGNORED)
-            truth = _recoded(self._sides[0], table | left_out)
-            pred = _recoded(self._sides[1], table)
+            labels = range(1, 256) if are_bytes else self._occurring
+            structures = {value: (value,) for value in labels}
+        for names in _disjoint(structures, _IGNORED - bool(self.ignore)):
+            values = [structures[name] for name in names]
+            if are_bytes and all(len(v) == 1 and 0 < v[0] < 256 for v in values):
+                codes = [value for (value,) in values]
+                sides, ignored = self._sides, -1
+            else:
+                codes = list(range(1, len(names) + 1))
+                sides = self._coded(codes, values)
+                ignored = _IGNORED if self.ignore else -1
+            yield _Layer(dict(zip(codes, names, strict=True)), *sides, ignored)
+
+    def _coded(self, codes: list[int], values: list[tuple[int, ...]]) -> tuple[Any, Any]:
+        """Both sides with a code for each structure, and one for what is ignored."""
+        table = {v: code for code, of_name in zip(codes, values, strict=True) for v in of_name}
+        truth = _recoded(self._sides[0], table | dict.fromkeys(self.ignore, _IGNORED))
+        pred = _recoded(self._sides[1], table)
+        if self.ignore:
             pred[truth == _IGNORED] = _IGNORED
-            yield _Layer(codes, truth, pred, _IGNORED if self.ignore else -1)
+        return truth, pred
 
     def _measured(self, layer: _Layer) -> Iterator[tuple[Label, Both]]:
-        limit = max(_FEWEST_POINTS, layer.truth.size // 12)
-        found = self._found(layer, list(layer.names), limit)
-        numbers = [side for side in found if any(isinstance(n, int) for n in side.values())]
-        if not numbers:
+        codes = list(layer.names)
+        found = self._found(layer, codes, max(_FEWEST_POINTS, layer.truth.size // 12))
+        if found is not None:
             yield from self._between(layer, found)
             return
-        # Too many points at once, in noise: few labels at a time.
-        for codes in _batches(found, limit):
-            yield from self._between(layer, self._found(layer, codes, sys.maxsize))
+        # Too many points at once, in noise: label by label.
+        occurring = {*_unique(layer.truth), *_unique(layer.pred)}
+        for code in sorted(occurring.intersection(codes)):
+            one = self._found(layer, [code], sys.maxsize)
+            yield from self._between(layer, one or [])
 
-    def _found(self, layer: _Layer, codes: list[int], limit: int) -> list[dict[int, Any]]:
-        """The points of each label of either side, or their numbers."""
+    def _found(self, layer: _Layer, codes: list[int], limit: int) -> list[dict[int, bytes]] | None:
+        """The points of each label of either side; None where there are more than the limit."""
         wanted = np.zeros(256, np.uint8)
         wanted[codes] = 1
         flat = layer.truth.ndim == 2
         shape = (1, *layer.truth.shape) if flat else layer.truth.shape
         rest = (*shape, flat, wanted, layer.ignored, self.kind == "elements", limit)
-        return list(self._map(lambda side: _kernel.find(side, *rest), (layer.truth, layer.pred)))
+        found = self._map(lambda side: _kernel.find(side, *rest), (layer.truth, layer.pred))
+        return None if None in found else found
 
     def _between(
         self, layer: _Layer, found: list[dict[int, bytes]]
     ) -> Iterator[tuple[Label, Both]]:
-        truth, pred = found
-        codes = sorted({*truth, *pred})
+        codes = sorted({code for side in found for code in side})
         tasks = [(a.get(c, b""), b.get(c, b"")) for c in codes for a, b in (found, found[::-1])]
-        table, areas = _table(self._steps, self._is_reversed), self._areas
-        sides = list(self._map(lambda task: _distances(table, task[0], task[1], areas), tasks))
+        sides = self._map(lambda task: self._distances(*task), tasks)
         for i, code in enumerate(codes):
             yield layer.names[code], (sides[2 * i], sides[2 * i + 1])
 
-    def _map(self, function: Any, tasks: Any) -> Any:
+    def _distances(self, query: bytes, target: bytes) -> Distances:
+        """From each point to the nearest of the other surface."""
+        areas = self._areas
+        if not (query and target):
+            codes = (np.frombuffer(query, np.uint64) >> np.uint64(48)).astype(np.uint8)
+            return Distances.to_nothing(float(len(codes) if areas is None else areas[codes].sum()))
+        rows, ranks, certain, values = _table(self._steps, self._is_reversed)
+        given = _kernel.distances(
+            query, target, rows, ranks, certain, *self._steps, self._is_reversed, areas
+        )
+        kinds = np.int64, np.float64, np.float64, np.float64
+        parts: list[Any] = [np.frombuffer(x, k) for x, k in zip(given, kinds, strict=True)]
+        points, weights, far, far_weights = parts
+        near = np.flatnonzero(points)
+        ones = np.ones(len(far), np.int64)
+        if areas is None:
+            weights, far, far_weights = points.astype(np.float64), np.sort(far), ones
+        else:
+            order = np.argsort(far)
+            far, far_weights = far[order], far_weights[order]
+        # What lies far lies farther than anything near.
+        values = np.concatenate([values[near], far])
+        weights = np.concatenate([weights[near], far_weights])
+        points = np.concatenate([points[near], ones])
+        return Distances(values, points, weights, float(weights.sum()), False)
+
+    def _map(self, function: Any, tasks: Any) -> list[Any]:
         if self.threads == 1:
-            return map(function, tasks)
+            return [function(task) for task in tasks]
         with ThreadPoolExecutor(self.threads) as pool:
-            return pool.map(function, tasks)
+            return list(pool.map(function, tasks))
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,12 +250,12 @@ class _Layer:
     ignored: int
 
 
-def _disjoint(structures: Mapping[Label, tuple[int, ...]]) -> list[list[Label]]:
-    """Groups of structures without a value in common, none larger than codes allow."""
+def _disjoint(structures: Mapping[Label, tuple[int, ...]], most: int) -> list[list[Label]]:
+    """Groups of at most so many structures without a value in common."""
     groups: list[tuple[list[Label], set[int]]] = []
     for name, values in structures.items():
         for names, taken in groups:
-            if len(names) < _MOST_LABELS and taken.isdisjoint(values):
+            if len(names) < most and taken.isdisjoint(values):
                 break
         else:
             groups.append((names := [], taken := set()))
@@ -251,53 +287,44 @@ def _recoded(labels: NDArray[Any], codes: Mapping[int, int]) -> NDArray[np.uint8
     return found
 
 
-def _batches(found: list[dict[int, Any]], limit: int) -> Iterator[list[int]]:
-    """Labels whose points are at most so many, or a single one."""
-    batch: list[int] = []
-    held = 0
-    for code in sorted({*found[0], *found[1]}):
-        sizes = (side.get(code, 0) for side in found)
-        number = sum(size if isinstance(size, int) else len(size) // 8 for size in sizes)
-        if batch and held + number > 2 * limit:
-            yield batch
-            batch, held = [], 0
-        batch.append(code)
-        held += number
-    yield batch
+def _unique(codes: NDArray[np.uint8]) -> list[int]:
+    """The codes that occur; plane by plane, since counts take much memory."""
+    seen = np.zeros(256, np.bool_)
+    for plane in codes:
+        seen[plane] = True
+    return [int(code) for code in np.flatnonzero(seen)]
+
+
+#: What the kernel searches around a point: at most so many rows, so far away, and so far along.
+_ROWS, _ROW_REACH, _HALF = 64, 6, 29
 
 
 @lru_cache(maxsize=8)
-def _table(steps: tuple[float, ...], is_reversed: bool) -> Any:
-    return _kernel.table(*steps, is_reversed)
+def _table(steps: tuple[float, ...], is_reversed: bool) -> tuple[Any, Any, int, Floats]:
+    """Rows around a point, nearest first; the rank of each distance along them; all distances.
 
+    Ranks up to the returned one are certain: nothing outside the rows lies nearer.
+    """
 
-def _distances(table: Any, query: bytes, target: bytes, areas: Floats | None) -> Distances:
-    """From each point to the nearest of the other surface, by the kernel."""
-    if not (query and target):
-        codes = np.frombuffer(query, np.uint64) >> np.uint64(48)
-        size = len(codes) if areas is None else areas[codes.astype(np.uint8)].sum()
-        return Distances.to_nothing(float(size))
-    given = _kernel.distances(table, query, target, areas)
-    kinds = np.float64, np.int64, np.float64, np.float64, np.float64
-    parts: list[Any] = [np.frombuffer(x, k) for x, k in zip(given, kinds, strict=True)]
-    values, points, weights, far, far_weights = parts
-    near = np.flatnonzero(points)
-    values, points = values[near], points[near]
-    ones = np.ones(len(far), np.int64)
-    if areas is None:
-        weights, far, far_weights = points.astype(np.float64), np.sort(far), ones
-    else:
-        order = np.argsort(far)
-        weights, far, far_weights = weights[near], far[order], far_weights[order]
-    # What lies far lies farther than anything near.
-    weights = np.concatenate([weights, far_weights])
-    return Distances(
-        np.concatenate([values, far]),
-        np.concatenate([points, ones]),
-        weights,
-        float(weights.sum()),
-        False,
-    )
+    def square(dz: Any, dy: Any, dx: Any) -> Floats:
+        offsets = (dz, dy, dx)[::-1] if is_reversed else (dz, dy, dx)
+        sizes = steps[::-1] if is_reversed else steps
+        first, second, third = (np.square(n * size) for n, size in zip(offsets, sizes, strict=True))
+        found: Floats = first + second + third
+        return found
+
+    reach = range(-_ROW_REACH, _ROW_REACH + 1)
+    rows = np.array(list(itertools.product(reach, reach)), np.int32)
+    squares = square(rows[:, 0], rows[:, 1], 0)
+    order = np.argsort(squares, kind="stable")
+    order = order[squares[order] < ((_ROW_REACH + 1) * min(steps[:2])) ** 2][:_ROWS]
+    rows = np.ascontiguousarray(rows[order])
+    along = square(rows[:, :1], rows[:, 1:], np.arange(_HALF))
+    values, ranks = np.unique(along, return_inverse=True)
+    limit = min((_HALF * steps[2]) ** 2, squares[order[-1]])
+    certain = int(np.searchsorted(values, limit, "right")) - 1
+    ranks = np.ascontiguousarray(ranks.reshape(along.shape), np.uint16)
+    return rows, ranks, certain, np.sqrt(values[: certain + 1])
 
 
 def reference_distances(

@@ -176,7 +176,7 @@ def test_points_are_voxels_in_order():
     assert [tuple(map(int, p)) for p in places] == [
         *itertools.product(range(2), range(3), range(4))
     ]
-    assert find(limit=0) == {1: 24}
+    assert find(limit=0) is None
     assert find(wanted=WANTED * 0) == {}
 
 
@@ -200,20 +200,59 @@ def test_volumes_that_do_not_fit_are_refused(wrong):
         find(**wrong)
 
 
-@pytest.mark.parametrize("step", [0.0, -1.0, float("nan"), float("inf"), 1e-300, 1e300])
-def test_spacings_that_do_not_fit_are_refused(step):
-    with pytest.raises(ValueError, match="spacing must lie"):
-        kernel.table(1.0, step, 1.0, False)
+POINTS = np.array([1, 1 << 20, 1 << 40], np.uint64)
+ROWS = np.zeros((1, 2), np.int32)
+RANKS = np.arange(29, dtype=np.uint16)
 
 
-def test_points_that_do_not_fit_are_refused():
-    table = kernel.table(1.0, 1.0, 1.0, False)
-    good = np.array([1, 1 << 20, 1 << 40], np.uint64)
-    for bad in (good[:0], good[::-1].copy(), good.view(np.uint8)[:-1], np.repeat(good, 2)):
-        for query, target in ((good, bad), (bad, good)):
-            with pytest.raises(ValueError, match="points must follow"):
-                kernel.distances(table, query, target, None)
-    with pytest.raises(ValueError, match="areas be 256"):
-        kernel.distances(table, good, good, np.zeros(255))
-    with pytest.raises(ValueError):
-        kernel.distances(object(), good, good, None)
+def distances(
+    query=POINTS,
+    target=POINTS,
+    rows=ROWS,
+    ranks=RANKS,
+    certain=0,
+    steps=(1.0, 1.0, 1.0),
+    areas=None,
+):
+    return kernel.distances(query, target, rows, ranks, certain, *steps, False, areas)
+
+
+def test_points_of_one_surface_are_no_distance_apart():
+    points, areas, *far = distances(areas=np.full(256, 0.5))
+    assert (np.frombuffer(points, np.int64), np.frombuffer(areas)) == ([3], [1.5])
+    assert far == [b"", b""]
+
+
+@pytest.mark.parametrize("bad", [POINTS[:0], POINTS[::-1].copy(), b"1234567", POINTS[[0, 0]]])
+def test_points_that_do_not_fit_are_refused(bad):
+    for given in ({"query": bad}, {"target": bad}):
+        with pytest.raises(ValueError, match="points, one after the other"):
+            distances(**given)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *({"steps": (1.0, x, 1.0)} for x in (0.0, -1.0, np.nan, np.inf, 1e-300, 1e300)),
+        {"rows": ROWS[:0], "ranks": RANKS[:0]},
+        {"rows": ROWS + 7},
+        {"rows": ROWS - 7},
+        {"rows": np.zeros((65, 2), np.int32), "ranks": np.zeros(65 * 29, np.uint16)},
+        {"ranks": RANKS[1:]},
+        {"certain": -1},
+        {"certain": 64 * 29},
+        {"areas": np.zeros(255)},
+    ],
+)
+def test_tables_that_do_not_fit_are_refused(wrong):
+    with pytest.raises(ValueError, match="the table does not suit"):
+        distances(**wrong)
+
+
+@pytest.mark.parametrize("step", [1e-12, 1e12])
+def test_any_spacing_is_measured(step):
+    pair = sparse(np.random.default_rng(8), (5, 6, 7))
+    for one, other in zip(
+        measure_surfaces(*pair, spacing=step), measure_surfaces(*pair), strict=True
+    ):
+        np.testing.assert_allclose(one.hausdorff, other.hausdorff * step, rtol=1e-14)
