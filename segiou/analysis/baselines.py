@@ -16,13 +16,6 @@ from segiou.metrics.protocols import Protocol
 from segiou.metrics.ratio import Floats, included, ratio
 
 
-class Scores(NamedTuple):
-    """The two scores that are compared."""
-
-    pixel_accuracy: float
-    mean_iou: float
-
-
 @dataclass(frozen=True)
 class AveragedCounts:
     """Counts of each image (N, C), and how scores of them are averaged."""
@@ -220,26 +213,25 @@ def random_iou(shares: Any, prior: Any) -> Floats:
 
 
 def majority_baseline(
-    counts: AveragedCounts, class_names: tuple[str, ...], model: Scores
+    counts: AveragedCounts, class_names: tuple[str, ...], model: tuple[float, float]
 ) -> Baseline:
     """Score the predictor that always predicts the most frequent class."""
     majority = majority_class(counts.total)
     always = replace(counts, images=majority_counts(counts.images, majority))
-    mean_iou = always.mean_of(iou)
-    scores = Scores(float(pixel_accuracy(always.total)), mean_iou.value)
-    return _baseline("majority", class_names[majority], scores, mean_iou.classes, model)
+    accuracy = float(pixel_accuracy(always.total))
+    return _baseline("majority", class_names[majority], accuracy, always.mean_of(iou), model)
 
 
-def random_baseline(counts: AveragedCounts, model: Scores) -> Baseline:
+def random_baseline(counts: AveragedCounts, model: tuple[float, float]) -> Baseline:
     """Score the predictor that draws each pixel's class with the truth's own shares."""
     prior, shares = share(counts.total), share(counts.scored)
-    mean_iou = weighted_mean(counts.protocol, random_iou(shares, prior), shares > 0, counts.include)
-    scores = Scores(float((prior * prior).sum()), mean_iou.value)
-    return _baseline("random", None, scores, mean_iou.classes, model)
+    mean = weighted_mean(counts.protocol, random_iou(shares, prior), shares > 0, counts.include)
+    return _baseline("random", None, float((prior * prior).sum()), mean, model)
 
 
 def _baseline(
-    name: str, answer: str | None, scores: Scores, classes: int, model: Scores
+    name: str, answer: str | None, accuracy: float, mean: WeightedMean, model: tuple[float, float]
 ) -> Baseline:
-    above = skill(model, scores)
-    return Baseline(name, answer, *scores, classes, float(above[0]), float(above[1]))
+    """``model``: pixel accuracy and mean IoU to hold against it."""
+    skills = skill(model, (accuracy, mean.value)).tolist()
+    return Baseline(name, answer, accuracy, mean.value, mean.classes, *skills)

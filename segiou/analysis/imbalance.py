@@ -16,7 +16,6 @@ from segiou._support.html import sentence_list
 from segiou.analysis.baselines import (
     AveragedCounts,
     Baseline,
-    Scores,
     WeightedMean,
     majority_baseline,
     random_baseline,
@@ -217,7 +216,7 @@ def explain(
     averaged = AveragedCounts(_as_images(counts, len(names), protocol), protocol, include)
     total, ious, recalls = averaged.total, averaged.mean_of(iou), averaged.mean_of(recall)
     accuracy = float(pixel_accuracy(total))
-    model = Scores(accuracy, ious.value)
+    model = accuracy, ious.value
     return Imbalance(
         protocol=protocol.name,
         pixels=int(total.truth.sum()),

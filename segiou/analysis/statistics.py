@@ -31,6 +31,7 @@ from segiou.metrics.overall import (
     pixel_accuracy,
 )
 from segiou.metrics.per_class import METRICS
+from segiou.metrics.per_image import image_means
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.metrics.ratio import Floats, included, ratio
 
@@ -175,10 +176,7 @@ def statistic(
     label, function, per_class = _resolved(metric, counts)
     if per_class:
         averaged = _with_aggregate(load_protocol(protocol), aggregate)
-        taken = included(include, len(names))
-        rows, evaluate = _class_sums(function, averaged, taken)
-        if aggregate == "C" or averaged.unit == "class":
-            evaluate = _class_means(taken, averaged)
+        rows, evaluate = _class_sums(function, averaged, included(include, len(names)), aggregate)
         unit, name = averaged.unit if averaged.needs_images else "D", averaged.name
         seen = _seen(counts, units)
     else:
@@ -277,20 +275,30 @@ def _overall_sums(
 
 
 def _class_sums(
-    function: Callable[[Counts], Floats], protocol: Protocol, taken: NDArray[np.bool_]
+    function: Callable[[Counts], Floats],
+    protocol: Protocol,
+    taken: NDArray[np.bool_],
+    aggregate: Aggregate | None,
 ) -> Sums:
     """What adds up of a metric per class, and the mean and the classes of it."""
-    if protocol.needs_images:
-        return partial(_image_sums, function=function, protocol=protocol, taken=taken), _ratios
 
-    def evaluate(sums: NDArray[Any]) -> Floats:
+    def score_first(score: Floats, classes: Floats) -> Floats:
+        return np.concatenate([score[..., None], classes], axis=-1)
+
+    def of_data_set(sums: NDArray[Any]) -> Floats:
         found = _unpacked(sums)
         values = function(found)
         filled, part = protocol.values_taken(values, found.truth > 0, taken)
-        score = protocol.divide(filled.sum(-1), part.sum(-1))
-        return np.concatenate([score[..., None], values], axis=-1)
+        return score_first(protocol.divide(filled.sum(-1), part.sum(-1)), values)
 
-    return _packed, evaluate
+    def of_classes(sums: NDArray[Any]) -> Floats:
+        classes = _ratios(sums)[..., 1:]
+        return score_first(protocol.mean_of_classes(classes, taken), classes)
+
+    if not protocol.needs_images:
+        return _packed, of_data_set
+    rows = partial(_image_sums, function=function, protocol=protocol, taken=taken)
+    return rows, of_classes if aggregate == "C" or protocol.unit == "class" else _ratios
 
 
 def _packed(counts: Counts) -> NDArray[np.int64]:
@@ -328,30 +336,12 @@ def _ratios(sums: NDArray[Any]) -> Floats:
     return ratio(top, bottom)
 
 
-def _class_means(taken: NDArray[np.bool_], protocol: Protocol) -> Callable[[NDArray[Any]], Floats]:
-    def evaluate(sums: NDArray[Any]) -> Floats:
-        classes = _ratios(sums)[..., 1:]
-        score = protocol.mean_of_classes(classes, taken)
-        return np.concatenate([score[..., None], classes], axis=-1)
-
-    return evaluate
-
-
-def image_scores(
-    counts: Counts | CountParts,
-    metric: Metric,
-    include: Any = None,
-    protocol: Protocol | str = "segiou",
-) -> Floats:
+def image_scores(counts: Counts | CountParts, metric: Metric, include: Any = None) -> Floats:
     """The score of each image over the classes in its truth, (N,)."""
     counts = CountParts.of(counts)
     _, function, per_class = _resolved(metric, counts)
-    if not per_class:
-        return np.concatenate([function(part) for part in counts.parts()])
-    averaged = _with_aggregate(load_protocol(protocol), "I")
-    taken = included(include, counts.num_classes)
-    sums = (_image_sums(part, function, averaged, taken) for part in counts.parts())
-    return np.concatenate([ratio(part[:, 0], part[:, 1 + len(taken)]) for part in sums])
+    score = partial(image_means, metric=function, include=include) if per_class else function
+    return np.concatenate([score(part) for part in counts.parts()])
 
 
 @dataclass(frozen=True, eq=False)
@@ -379,7 +369,7 @@ class ScoredImages:
 
     def alone(self) -> Floats:
         """The score of each image, (N,)."""
-        return image_scores(self.counts, self.metric, self.include, self.protocol)
+        return image_scores(self.counts, self.metric, self.include)
 
 
 def scored_images(
