@@ -105,7 +105,7 @@ def class_bars(
         mean = float(metrics.mean(values_of_all, report.include))
         axes.axvline(mean, color="black", linestyle=(0, (3, 2)), linewidth=0.8, label="mean")
         name_rows(axes, [row.name for row in rows])
-        _scale(axes, f"{label}, dashed: mean", len(rows), len(every), "lowest")
+        scale(axes, f"{label}, dashed: mean", len(rows), len(every), "lowest")
     return axes
 
 
@@ -122,7 +122,8 @@ def _whiskers(axes: Axes, rows: list[ClassRow], values: Any, intervals: Iterable
     )
 
 
-def _scale(axes: Axes, label: str, shown: int, total: int, which: str) -> None:
+def scale(axes: Axes, label: str, shown: int, total: int, which: str) -> None:
+    """An axis of scores, and how many of the classes are shown."""
     axes.set_xlim(0, 1)
     in_percent(axes.xaxis)
     left_out = f" (the {shown} {which} of {total} classes)" if shown < total else ""
@@ -194,7 +195,7 @@ def dumbbells(
         # At 0 and 1 half a dot lies beyond the axes.
         axes.scatter(second, places, s=17, color=IOU, label=labels[1], zorder=3, clip_on=False)
         name_rows(axes, [row.name for row in rows])
-        _scale(axes, "score", len(rows), len(every), "widest")
+        scale(axes, "score", len(rows), len(every), "widest")
         legend_above(axes, 2, handletextpad=0.2)
     return axes
 
@@ -359,7 +360,7 @@ def class_boxes(
             axes.plot(box["fliers"], [place] * len(box["fliers"]), ".", color=MUTED, markersize=2.5)
         name_rows(axes, [f"{short_name(name)} ({values.size})" for name, values in shown])
         label = f"{metric_label(metric)} of the class in an image"
-        _scale(axes, label, len(shown), len(every), "lowest")
+        scale(axes, label, len(shown), len(every), "lowest")
     return axes
 
 

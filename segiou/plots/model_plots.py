@@ -10,12 +10,11 @@ import numpy as np
 from segiou import metrics
 from segiou._support.arguments import read_several, refuse_kind
 from segiou.analysis.statistics import metric_label
-from segiou.plots.class_plots import check_metric, height_of
+from segiou.plots.class_plots import check_metric, height_of, scale
 from segiou.plots.style import (
     IOU,
     MUTED,
     drawing,
-    in_percent,
     in_points,
     legend_above,
     name_rows,
@@ -94,12 +93,7 @@ def model_bars(
             axes.barh(places, scores[shown], height=0.92 * thickness, color=colors[k], label=name)
         name_rows(axes, [rows[c] for c in shown])
         axes.axhline(0.5, color=MUTED, linewidth=0.5)
-        axes.set_xlim(0, 1)
-        in_percent(axes.xaxis)
-        left_out = f" (the {len(widest)} classes that differ most)"
-        axes.set_xlabel(f"{label}{left_out * (len(widest) < len(defined))}")
-        axes.grid(visible=True, axis="x")
-        axes.spines["left"].set_visible(False)
+        scale(axes, label, len(widest), len(defined), "most different")
         legend_above(axes, min(len(found), 3), handlelength=1.2)
     return axes
 

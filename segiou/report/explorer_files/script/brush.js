@@ -77,7 +77,7 @@ const brush = {
     this.resize(this.size);
     byId("brush-undo").addEventListener("click", () => this.change(() => masks.undo()));
     byId("brush-reset").addEventListener("click", () => this.change(() => masks.reset()));
-    byId("brush-wrong").addEventListener("change", () => this.paintAll());
+    byId("brush-wrong").addEventListener("change", () => this.paintPart());
     for (const box of document.querySelectorAll("#view-brush input, #view-brush select")) {
       // Some browsers keep what was typed before: the page starts as it is written.
       if (box.type === "checkbox") box.checked = box.defaultChecked;
@@ -148,12 +148,24 @@ const brush = {
       masks.dab(Math.round(fromX + part * (x - fromX)), Math.round(fromY + part * (y - fromY)), this.size, this.chosen);
     }
     this.stroke.at = [x, y];
-    if (!this.waiting) this.waiting = requestAnimationFrame(() => this.draw());
+    this.touch(Math.min(x, fromX), Math.min(y, fromY), Math.max(x, fromX), Math.max(y, fromY));
+    if (!this.waiting) this.waiting = requestAnimationFrame(() => this.draw(this.touched));
+  },
+
+  // What has changed since the last drawing; large masks are not drawn whole for every dab.
+  touch(left, top, right, bottom) {
+    const old = this.touched ?? [masks.width, masks.height, 0, 0];
+    this.touched = [
+      Math.max(0, Math.min(old[0], left - this.size)), Math.max(0, Math.min(old[1], top - this.size)),
+      Math.min(masks.width, Math.max(old[2], right + this.size + 1)),
+      Math.min(masks.height, Math.max(old[3], bottom + this.size + 1)),
+    ];
   },
 
   end() {
     if (!this.stroke) return;
     this.stroke = null;
+    this.draw(this.touched ?? [0, 0, 0, 0]);
     this.say();
   },
 
@@ -189,9 +201,10 @@ const brush = {
     ring.style.top = `${(at[1] + 0.5) * scale - width / 2}px`;
   },
 
-  draw() {
+  draw(part) {
     this.waiting = 0;
-    this.paintAll();
+    this.touched = null;
+    this.paintPart(part);
     const scores = masks.scores();
     for (const [key, value, words] of [
       ["accuracy", scores.accuracy, `${countText(scores.right)} of ${countText(scores.total)} pixels are right`],
@@ -209,23 +222,26 @@ const brush = {
     this.rows.forEach((cells, c) => {
       for (const cell of cells) cell.textContent = percentText(scores[cell.dataset.key][c]);
     });
-    rarer.draw();
+    // The curve waits until the hand rests.
+    if (!this.stroke) rarer.draw();
   },
 
-  paintAll() {
+  paintPart([left, top, right, bottom] = [0, 0, masks.width, masks.height]) {
     const wrong = byId("brush-wrong").checked;
     for (const [which, side] of Object.entries(this.sides)) {
       const codes = masks[which];
       const { data } = side.picture;
-      for (let i = 0; i < codes.length; i += 1) {
-        const ignored = masks.truth[i] === masks.none;
-        const color = ignored ? this.rgb[masks.none] : codes[i] === masks.none ? this.noClass : this.rgb[codes[i]];
-        // What is right fades, what is wrong keeps its colour: a difference of lightness.
-        const fade = wrong && !ignored && masks.truth[i] === masks.pred[i] ? 0.86 : 0;
-        for (let k = 0; k < 3; k += 1) data[4 * i + k] = color[k] + fade * (250 - color[k]);
-        data[4 * i + 3] = 255;
+      for (let y = top; y < bottom; y += 1) {
+        for (let i = y * masks.width + left; i < y * masks.width + right; i += 1) {
+          const ignored = masks.truth[i] === masks.none;
+          const color = ignored ? this.rgb[masks.none] : codes[i] === masks.none ? this.noClass : this.rgb[codes[i]];
+          // What is right fades, what is wrong keeps its colour: a difference of lightness.
+          const fade = wrong && !ignored && masks.truth[i] === masks.pred[i] ? 0.86 : 0;
+          for (let k = 0; k < 3; k += 1) data[4 * i + k] = color[k] + fade * (250 - color[k]);
+          data[4 * i + 3] = 255;
+        }
       }
-      side.context.putImageData(side.picture, 0, 0);
+      if (right > left) side.context.putImageData(side.picture, 0, 0, left, top, right - left, bottom - top);
       side.canvas.setAttribute("aria-label", `${SIDES[which]}, ${masks.width} by ${masks.height} pixels`);
     }
   },
