@@ -180,6 +180,9 @@ def from_bytes(data: bytes, path: str | Path, scratch: Scratch | None = None) ->
         return _of_volume(volume_from_bytes(data, path))
     if str(path).lower().endswith(POINT_SUFFIX):
         return _from_points(data, path)
+    if str(path).lower().endswith("_lidarseg.bin"):
+        # nuScenes: a byte a point.
+        return RawMask(np.frombuffer(data, dtype=np.uint8)[None], "lidarseg", "LIDARSEG")
     return from_image(data, path, scratch)
 
 

@@ -302,6 +302,10 @@ _PRESETS = (
     Protocol("detectron2", "detectron2 SemSegEvaluator", over="truth"),
     Protocol("coco-stuff", "COCO-Stuff evaluation", over="truth"),
     Protocol("ade20k", "the CSAIL ADE20K development kit", absent="zero"),
+    Protocol(
+        "semantickitti", "semantic-kitti-api, evaluate_semantics", absent="zero", ignored="exclude"
+    ),
+    Protocol("nuscenes", "nuscenes-devkit, evaluation of lidarseg", ignored="exclude"),
     Protocol("ignite", "PyTorch-Ignite mIoU", absent="zero"),
     Protocol("paddleseg", "PaddleSeg", absent="one"),
     Protocol("smp", "segmentation_models.pytorch, macro", absent="one"),
