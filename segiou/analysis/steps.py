@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -18,6 +18,8 @@ from segiou.metrics.ratio import Floats
 Ints = NDArray[np.int64]
 #: Steps that are given.
 _STEPS = 20
+#: Images that a step names, at most.
+_STEP_IMAGES = 10
 #: Cells of the matrix whose exact gain is computed, at most: the best by an estimate.
 _CANDIDATES = 1000
 #: Numbers that are computed with at once.
@@ -249,3 +251,44 @@ class _Moves:
         new = Counts.trusted(old.tp + found, old.fp - lost, old.fn - found, old.tn + lost)
         values, part = self._protocol.values_taken(iou(new), new.truth > 0, self._include)
         return self._protocol.divide(values.sum(-1), part.sum(-1))
+
+
+def steps_with_images(
+    steps: Sequence[NextStep], class_names: Sequence[str], blocks: Iterable[Any]
+) -> tuple[NextStep, ...]:
+    """The steps with the images that hold most of their pixels, of the columns of a run."""
+    index: dict[str | None, int] = {name: i for i, name in enumerate([*class_names, None])}
+    held: list[list[tuple[int, str]]] = [[] for _ in steps]
+    for block in blocks:
+        owner = np.repeat(np.arange(len(block)), block.sizes)
+        for step, images in zip(steps, held, strict=True):
+            chosen = _cells_of(step, block.cells, index)
+            sums = np.bincount(owner[chosen], block.values[chosen], minlength=len(block))
+            images += [(int(sums[i]), block.ids[i]) for i in np.flatnonzero(sums).tolist()]
+    return tuple(
+        replace(step, images=_most(images)) for step, images in zip(steps, held, strict=True)
+    )
+
+
+def _cells_of(
+    step: NextStep, cells: NDArray[np.int64], index: Mapping[str | None, int]
+) -> NDArray[np.bool_]:
+    """Which cells of a table, given by their flat index, a step is about."""
+    columns = len(index)
+    if step.kind == "confusion":
+        cell = index[step.truth] * columns + index[step.pred]
+        return np.equal(cells, cell)
+    if step.kind == "swapped_classes":
+        a, b = index[step.truth], index[step.pred]
+        return np.isin(cells, (a * columns + b, b * columns + a))
+    if step.truth is not None:
+        return np.equal(cells // columns, index[step.truth])
+    return np.equal(cells % columns, index[step.pred])
+
+
+def _most(images: list[tuple[int, str]]) -> tuple[str, ...]:
+    pixels = sum(n for n, _ in images)
+    images = sorted(images, key=lambda image: -image[0])[:_STEP_IMAGES]
+    sums = np.cumsum([n for n, _ in images])
+    enough = int(np.searchsorted(2 * sums, pixels)) + 1
+    return tuple(id for _, id in images[:enough])

@@ -14,8 +14,6 @@ from segiou.counting.counts import Counts
 from segiou.metrics.ratio import Floats, ratio
 from segiou.report.report import Report
 
-__all__ = ["ChannelReport"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ChannelReport(Report):

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from segiou.report.report import Report
     from segiou.runs.run import Run
 
-__all__ = ["render_comparison", "write_comparison_html"]
-
 _BINS = 21
 
 

@@ -21,14 +21,6 @@ if TYPE_CHECKING:
     from segiou.labels.label_set import LabelSet
     from segiou.scoring.inspection import Inspection
 
-__all__ = [
-    "render_baseline",
-    "render_comparison",
-    "render_imbalance",
-    "render_inspection",
-    "render_labelsets",
-]
-
 
 def render_imbalance(
     found: Imbalance, width: int, *, color: bool, steps: Sequence[NextStep] = ()

@@ -28,18 +28,6 @@ if TYPE_CHECKING:
     from segiou.analysis.comparison import Comparison
     from segiou.report.report import ClassRow, Report
 
-__all__ = [
-    "FORMATS",
-    "format_of",
-    "render",
-    "save",
-    "to_csv",
-    "to_dict",
-    "to_json",
-    "to_markdown",
-    "to_pandas",
-]
-
 #: Of more classes than this, plain data hold only the cells of the matrix that are not zero.
 _DENSE = 2000
 

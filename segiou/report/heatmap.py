@@ -15,8 +15,6 @@ from segiou.metrics.ratio import Floats, ratio
 from segiou.report.page import count
 from segiou.report.pictures import grey_png
 
-__all__ = ["CellText", "Confusion", "Heatmap", "HeatmapView", "confusion_rows", "heatmap"]
-
 #: Side of the drawn matrix in SVG units, and of a cell at most.
 SIDE = 600.0
 _LARGEST_CELL = 120.0

@@ -23,8 +23,6 @@ from segiou.runs.image_counts import Columns
 if TYPE_CHECKING:
     from segiou.runs.run import Run
 
-__all__ = ["EXAMPLES", "ImageTable", "Source", "choose", "image_table"]
-
 Ints = NDArray[np.int64]
 
 #: Images with pictures in a page of one file, unless another number is asked for.

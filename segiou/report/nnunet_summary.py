@@ -11,8 +11,6 @@ from segiou import metrics
 from segiou.metrics.ratio import ratio
 from segiou.runs.run import Run
 
-__all__ = ["nnunet_summary"]
-
 
 def nnunet_summary(run: Run) -> str:
     """Write the scores of each case and their means as nnU-Net does.

@@ -24,22 +24,6 @@ if TYPE_CHECKING:
     from segiou.analysis.bootstrapping import Interval, Intervals
     from segiou.analysis.steps import NextStep
 
-__all__ = [
-    "IGNORED_COLOR",
-    "UNASSIGNED_COLOR",
-    "Bounds",
-    "Color",
-    "Range",
-    "assemble",
-    "bounds_of",
-    "class_colors",
-    "count",
-    "hex_color",
-    "images_link",
-    "plural",
-    "position",
-]
-
 
 def count(value: int) -> str:
     """Write an integer in groups of three, kept together on a line.

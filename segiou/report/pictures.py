@@ -24,23 +24,6 @@ from segiou.report.page import Color
 if TYPE_CHECKING:
     from segiou.instances.object_files import ObjectOptions
 
-__all__ = [
-    "ImageMatch",
-    "Indices",
-    "Masks",
-    "PictureError",
-    "Pictures",
-    "Reader",
-    "fitted",
-    "grey_png",
-    "mask_png",
-    "match_images",
-    "read_image",
-    "read_indices",
-    "reduced",
-    "resized",
-]
-
 Indices = NDArray[np.uint16]
 Shape = tuple[int, ...]
 

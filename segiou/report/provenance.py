@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from segiou.report.report import Report
     from segiou.runs.run import Run
 
-__all__ = ["Making", "PageOptions", "making"]
-
 _SKIPPED_SHOWN = 50
 
 

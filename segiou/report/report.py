@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
@@ -16,7 +16,7 @@ from segiou import metrics
 from segiou._support.arguments import check_integer, check_kind, check_path
 from segiou._support.text import percent, plural
 from segiou.analysis.baselines import majority_class, majority_counts
-from segiou.analysis.steps import NextStep, next_steps
+from segiou.analysis.steps import NextStep, next_steps, steps_with_images
 from segiou.counting.counts import Counts, Tally
 from segiou.counting.encoding import BACKEND
 from segiou.metrics.per_image import FineGrained, fine_grained
@@ -25,7 +25,6 @@ from segiou.metrics.ratio import Floats, ratio
 from segiou.report import formats
 from segiou.report.named_scores import DEFAULT, check_scores, named_scores
 from segiou.report.wording import verdict
-from segiou.runs.image_counts import Columns
 from segiou.runs.run import Run
 
 if TYPE_CHECKING:
@@ -34,22 +33,7 @@ if TYPE_CHECKING:
     from segiou.analysis.bootstrapping import Intervals
     from segiou.analysis.imbalance import Imbalance
 
-__all__ = [
-    "ClassRow",
-    "Report",
-    "WorstImages",
-    "class_rows",
-    "report_of",
-]
-
 Format = Literal["table", "json", "csv", "markdown", "html"]
-
-_RATIOS: Sequence[Callable[[Counts], Floats]] = (
-    metrics.iou,
-    metrics.dice,
-    metrics.precision,
-    metrics.recall,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,15 +78,10 @@ class WorstImages:
 
 def class_rows(names: Sequence[str], counts: Counts, shares: Floats) -> tuple[ClassRow, ...]:
     """Rows of classes, in their order."""
-    columns = (
-        names,
-        *(ratio(counts).tolist() for ratio in _RATIOS),
-        counts.tp.tolist(),
-        counts.fp.tolist(),
-        counts.fn.tolist(),
-        shares.tolist(),
-    )
-    return tuple(ClassRow(*row) for row in zip(*columns, strict=True))
+    ratios = (metrics.iou, metrics.dice, metrics.precision, metrics.recall)
+    columns = (*(found(counts) for found in ratios), counts.tp, counts.fp, counts.fn, shares)
+    lists = (column.tolist() for column in columns)
+    return tuple(ClassRow(*row) for row in zip(names, *lists, strict=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -531,8 +510,6 @@ class Report:
 #: A report whose protocol does not need the counts of every image gets them only
 #: up to this many numbers.
 _MANY_COUNTS = 1 << 24
-#: Images that a step names, at most.
-_STEP_IMAGES = 10
 
 
 def report_of(
@@ -558,7 +535,7 @@ def report_of(
     per_image = run.counts if few or protocol.needs_images else None
     steps = next_steps(tally, run.class_names, protocol, include, per_image)
     if few:
-        steps = _with_images(steps, run.class_names, run._images.blocks(files=False))
+        steps = steps_with_images(steps, run.class_names, run._images.blocks(files=False))
     return Report(
         class_names=run.class_names,
         tally=tally,
@@ -612,44 +589,3 @@ def _surface_part(run: Run) -> dict[str, Any]:
         "surface_cases": tuple(cases),
         "surface_plan": plan.to_dict(),
     }
-
-
-def _with_images(
-    steps: Sequence[NextStep], class_names: Sequence[str], blocks: Iterable[Columns]
-) -> tuple[NextStep, ...]:
-    """The steps with the images that hold most of their pixels."""
-    index: dict[str | None, int] = {name: i for i, name in enumerate([*class_names, None])}
-    held: list[list[tuple[int, str]]] = [[] for _ in steps]
-    for block in blocks:
-        owner = np.repeat(np.arange(len(block)), block.sizes)
-        for step, images in zip(steps, held, strict=True):
-            chosen = _cells_of(step, block.cells, index)
-            sums = np.bincount(owner[chosen], block.values[chosen], minlength=len(block))
-            images += [(int(sums[i]), block.ids[i]) for i in np.flatnonzero(sums).tolist()]
-    return tuple(
-        replace(step, images=_most(images)) for step, images in zip(steps, held, strict=True)
-    )
-
-
-def _cells_of(
-    step: NextStep, cells: NDArray[np.int64], index: Mapping[str | None, int]
-) -> NDArray[np.bool_]:
-    """Which cells of a table, given by their flat index, a step is about."""
-    columns = len(index)
-    if step.kind == "confusion":
-        cell = index[step.truth] * columns + index[step.pred]
-        return np.equal(cells, cell)
-    if step.kind == "swapped_classes":
-        a, b = index[step.truth], index[step.pred]
-        return np.isin(cells, (a * columns + b, b * columns + a))
-    if step.truth is not None:
-        return np.equal(cells // columns, index[step.truth])
-    return np.equal(cells % columns, index[step.pred])
-
-
-def _most(images: list[tuple[int, str]]) -> tuple[str, ...]:
-    pixels = sum(n for n, _ in images)
-    images = sorted(images, key=lambda image: -image[0])[:_STEP_IMAGES]
-    sums = np.cumsum([n for n, _ in images])
-    enough = int(np.searchsorted(2 * sums, pixels)) + 1
-    return tuple(id for _, id in images[:enough])

@@ -50,22 +50,6 @@ if TYPE_CHECKING:
     from segiou.analysis.imbalance import Imbalance
     from segiou.runs.run import Run
 
-__all__ = [
-    "ClassLine",
-    "Distribution",
-    "Score",
-    "Step",
-    "bins_of",
-    "distribution",
-    "gap_steps",
-    "images_context",
-    "making_context",
-    "render_report",
-    "source_of",
-    "write_html",
-    "write_page",
-]
-
 Ints = NDArray[np.int64]
 
 _BINS = 20

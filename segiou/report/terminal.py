@@ -30,8 +30,6 @@ from segiou.report.wording import (
 if TYPE_CHECKING:
     from segiou.report.report import ClassRow, Report, WorstImages
 
-__all__ = ["Column", "Fact", "console_of", "facts", "fitted", "render_text", "say", "text_of"]
-
 #: Narrower than this nothing can be read.
 _NARROWEST = 24
 #: Stands for a blank that is kept; rich breaks lines at no-break spaces too.

@@ -15,23 +15,6 @@ if TYPE_CHECKING:
     from segiou.analysis.steps import NextStep
     from segiou.report.report import Report
 
-__all__ = [
-    "MeasuredTable",
-    "cell",
-    "coefficient",
-    "interval_text",
-    "measured_tables",
-    "pairs_text",
-    "range_text",
-    "score_text",
-    "signed",
-    "signed_range",
-    "skipped_text",
-    "top_steps",
-    "verdict",
-    "with_short_names",
-]
-
 #: More names than this are counted.
 _NAMED = 8
 
