@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_integer, check_number
 from segiou.counting.arrays import as_label_array
+from segiou.counting.id_pairs import count_id_pairs
 
 __all__ = ["check_spacing", "dilate", "label_components"]
 
@@ -85,7 +86,10 @@ def label_components(
         msg = f"connectivity of {array.ndim} axes must be {shown}, got {connectivity!r}"
         raise ValueError(msg)
     rank = choices.index(connectivity) + 1 if connectivity else array.ndim
-    chosen = [*values] if values is not None else sorted({*np.unique(array).tolist()} - {0})
+    if values is None:
+        values = count_id_pairs(array, np.zeros(array.shape, bool))[0].tolist()
+        values = [value for value in values if value]
+    chosen = [*values]
     classes = np.zeros(array.shape, np.int32)
     for number, value in enumerate(chosen, 1):
         classes[array == value] = number

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -153,13 +154,14 @@ def lesion_scores(
     sides = _checked(truth, pred, "truth", "pred")
     regions = chosen.regions
     if regions is None:
-        values = sorted({v for side in sides for v in np.unique(side).tolist()} - {0})
-        regions = {str(value): (value,) for value in values}
+        values = {v for found in count_id_pairs(*sides)[:2] for v in found.tolist()} - {0}
+        regions = {str(value): (value,) for value in sorted(values)}
+    sides = _cropped(*sides, {*chain(*regions.values())}, chosen.merge + chosen.reach + 1)
     return {
         name: object_scores(
             *(
                 label_components(
-                    np.isin(side, values), connectivity=chosen.connectivity, merge=merge
+                    np.isin(side, values), [1], connectivity=chosen.connectivity, merge=merge
                 )
                 for side, merge in zip(sides, (chosen.merge, 0), strict=True)
             ),
@@ -264,6 +266,17 @@ def _checked(truth: Any, pred: Any, *names: str) -> tuple[Ids, Ids]:
     return first, second
 
 
+def _cropped(truth: Ids, pred: Ids, values: Collection[int], margin: int) -> tuple[Ids, Ids]:
+    """The part that holds some values, and what lies so near that it matters."""
+    from scipy.ndimage import find_objects  # type: ignore[import-untyped, unused-ignore]
+
+    either = np.isin(truth, list(values)) | np.isin(pred, list(values))
+    for box in find_objects(either.view(np.int8)):
+        wide = tuple(slice(max(0, s.start - margin), s.stop + margin) for s in box)
+        return truth[wide], pred[wide]
+    return truth, pred
+
+
 @dataclass(frozen=True, slots=True)
 class _Side:
     """Ids of one side, and of each object how many pixels it has and where it lies."""
@@ -274,7 +287,7 @@ class _Side:
 
     @classmethod
     def of(cls, ids: Ids, of_pair: Ids, pixels: NDArray[np.int64]) -> _Side:
-        from scipy.ndimage import find_objects  # type: ignore[import-untyped, unused-ignore]
+        from scipy.ndimage import find_objects
 
         known, at = np.unique(np.append(of_pair, of_pair.dtype.type(0)), return_inverse=True)
         if known[0] < 0:
@@ -283,7 +296,8 @@ class _Side:
         sums = np.zeros(len(known), np.int64)
         np.add.at(sums, at.reshape(-1)[:-1], pixels)
         names = known[1:].tolist()
-        found = find_objects(np.searchsorted(known, ids), len(names))
+        dense = ids if known[-1] == len(names) else np.searchsorted(known, ids)
+        found = find_objects(dense.astype(np.int64, copy=False), len(names))
         return cls(
             ids,
             dict(zip(names, sums[1:].tolist(), strict=True)),
