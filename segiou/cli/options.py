@@ -41,7 +41,7 @@ COMMANDS = {
     "inspect": ("show what is in the masks of a folder", ""),
     "labelsets": ("list the label sets, or print one as TOML", ""),
     "demo": ("draw street scenes, and score two models on them", ""),
-    "explore": ("open a page on which IoU can be tried with two rectangles", ""),
+    "explore": ("open a page to try IoU on: drag rectangles, paint masks", ""),
 }
 
 _TABLE = """\

@@ -611,7 +611,7 @@ def test_output_has_the_same_letter_everywhere(inside, command, value):
 
 def test_help_keeps_the_capitals_of_names(inside):
     assert "print one as TOML." in inside("labelsets", "--help").stdout
-    assert "IoU can be tried" in inside("explore", "--help").stdout
+    assert "to try IoU on" in inside("explore", "--help").stdout
 
 
 def test_an_infinite_distance_is_said_in_ascii_and_in_its_column():

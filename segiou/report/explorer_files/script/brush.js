@@ -13,8 +13,8 @@ const brush = {
     this.chosen = Math.min(masks.none - 1, masks.given ? 0 : 4);
     byId("brush-opening").textContent = masks.given
       ? "These are your masks. Paint over either of them and watch the scores move; nothing is saved."
-      : "A street in six classes. Paint over the truth or the prediction and watch the scores move: " +
-        "who misses a pole loses little accuracy and a lot of mean IoU.";
+      : "A street in six classes. Paint over the truth or the prediction and watch the scores move. " +
+        "The missed pole costs little accuracy and a lot of mean IoU.";
     this.rgb = [...masks.colors, "#d6d3cb"].map((hex) => [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16)));
     this.noClass = [255, 0, 170];
     this.sides = Object.fromEntries(Object.keys(SIDES).map((which) => [which, this.buildSide(which)]));
@@ -207,7 +207,7 @@ const brush = {
     this.paintPart(part);
     const scores = masks.scores();
     for (const [key, value, words] of [
-      ["accuracy", scores.accuracy, `${countText(scores.right)} of ${countText(scores.total)} pixels are right`],
+      ["accuracy", scores.accuracy, `${countText(scores.right)} of ${countText(scores.total)} pixels are correct`],
       ["mean-iou", scores.meanIou.value, `mean over ${scores.meanIou.classes} of ${masks.none} classes`],
     ]) {
       byId(`brush-${key}`).textContent = percentText(value);
@@ -235,7 +235,7 @@ const brush = {
         for (let i = y * masks.width + left; i < y * masks.width + right; i += 1) {
           const ignored = masks.truth[i] === masks.none;
           const color = ignored ? this.rgb[masks.none] : codes[i] === masks.none ? this.noClass : this.rgb[codes[i]];
-          // What is right fades, what is wrong keeps its colour: a difference of lightness.
+          // What is correct fades, what is wrong keeps its colour: a difference of lightness.
           const fade = wrong && !ignored && masks.truth[i] === masks.pred[i] ? 0.86 : 0;
           for (let k = 0; k < 3; k += 1) data[4 * i + k] = color[k] + fade * (250 - color[k]);
           data[4 * i + 3] = 255;

@@ -121,7 +121,7 @@ const shrink = {
     const share = percentText(1 - n.nothing);
     const start = `At ${store.state.scale} % of what you drew, the object covers ${share} of the frame. `;
     if (n.iou === 0 && n.fp > 0) {
-      return `${start}The prediction misses it entirely, and still ${percentText(n.pixel_accuracy)} of the pixels are right.`;
+      return `${start}The prediction misses it entirely, and still ${percentText(n.pixel_accuracy)} of the pixels are correct.`;
     }
     if (n.iou === 1) return `${start}The prediction is exact, so both scores are 100 %, at any size.`;
     if (n.pixel_accuracy < n.nothing) {
