@@ -79,13 +79,34 @@ def interval_text(report: Report) -> str:
 
 def verdict(report: Report) -> str:
     """The verdict of a report: mean IoU with its interval, and what holds it back most."""
+    absent = _absent(report)
     if math.isnan(report.mean_iou):
-        return "There is no mean IoU: no class that takes part in it has a defined IoU."
+        if not absent or report.protocol.absent != "nan":
+            return "There is no mean IoU: no class that takes part in it has a defined IoU."
+        names, have = listed(absent, _NAMED), "has" if len(absent) == 1 else "have"
+        return f"There is no mean IoU by protocol {report.protocol.name}: {names} {have} no IoU."
     total = plural(len(report.class_names), "class", "classes")
     mean = f"Mean IoU over {report.mean_iou_classes} of {total} is {percent(report.mean_iou)}"
     interval = f", {interval_text(report)}" if report.intervals is not None else ""
     steps = [step for step in report.next_steps if step.kind != "few_images"]
-    return f"{mean}{interval}{f'; {_held_back(steps)}' if steps else ''}."
+    held_back = _held_back(steps) if steps else ""
+    if absent and report.protocol.absent == "zero" and not report.protocol.needs_images:
+        # What the mean would be without them, less what it is.
+        lost = report.mean_iou * len(absent) / max(report.mean_iou_classes - len(absent), 1)
+        if lost > max((step.gain for step in steps), default=0.0):
+            count = "1 class that does not occur counts"
+            if len(absent) > 1:
+                count = f"{len(absent)} classes that do not occur count"
+            protocol = report.protocol.name
+            costs = f"as 0 by protocol {protocol}, which costs {points(lost)} points"
+            held_back = f"what holds it back most: {count} {costs}"
+    return f"{mean}{interval}{f'; {held_back}' if held_back else ''}."
+
+
+def _absent(report: Report) -> list[str]:
+    """Classes in neither truth nor prediction that are not left out of the mean by name."""
+    rows = zip(report.classes, report.include, strict=True)
+    return [called(row.name) for row, kept in rows if kept and row.status == "absent"]
 
 
 def _held_back(steps: Sequence[NextStep]) -> str:

@@ -82,6 +82,24 @@ def test_verdict(matrix, said):
     assert cm.report().verdict == said
 
 
+def test_verdict_where_absent_classes_count():
+    cm = ConfusionMatrix(["road", "car", "sky"]).update([0, 0, 1, 1], [0, 1, 1, 1])
+    # IoU 1/2 and 2/3: 58.33 % of two classes, 38.89 % of three.
+    assert cm.report("ade20k").verdict == (
+        "Mean IoU over 3 of 3 classes is 38.89 %; what holds it back most: 50.00 % of road is "
+        "predicted as car, which costs 27.78 points."
+    )
+    cm = ConfusionMatrix(["road", "car", "sky"]).update([0, 0], [0, 0])
+    assert cm.report("ade20k").verdict == (
+        "Mean IoU over 3 of 3 classes is 33.33 %; what holds it back most: 2 classes that do not "
+        "occur count as 0 by protocol ade20k, which costs 66.67 points."
+    )
+    assert ConfusionMatrix(2).report("ade20k").verdict == "Mean IoU over 2 of 2 classes is 0.00 %."
+    assert cm.report("torchvision").verdict == (
+        "There is no mean IoU by protocol torchvision: car and sky have no IoU."
+    )
+
+
 def test_image_rules_need_images():
     with pytest.raises(ValueError, match="needs their counts; score with"):
         _ = ConfusionMatrix(2).update([0], [0]).report("monai").mean_iou
