@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -95,7 +94,12 @@ def render_comparison(
             ]
         ),
         **images_context(table, source, chosen),
-        "lines": _lines(found, reports[0], colors, comparison.level),
+        "lines": [
+            {"row": row, "color": color, "share": of.share, "sure": row.differs(comparison.level)}
+            for row, color, of in zip(
+                found.classes, map(hex_color, colors), reports[0].classes, strict=False
+            )
+        ],
         "comparison": comparison,
         "found": found,
         "names": names,
@@ -104,7 +108,7 @@ def render_comparison(
         **_sentences(comparison, found),
         "reach": _reach([found.overall, *found.classes]),
         "sure": found.overall.differs(comparison.level),
-        "spread": _spread(run_a, run_b),
+        "spread": _spread(*(image_means(r.counts, include=r.include) for r in (run_a, run_b))),
     }
     data = {
         "confusion": None,
@@ -158,35 +162,6 @@ def _headings(comparison: Comparison, names: tuple[str, str], report: Report) ->
     }
 
 
-@dataclass(frozen=True, slots=True)
-class DifferenceLine:
-    """A class of the comparison as the page shows it.
-
-    Attributes
-    ----------
-    row : Difference
-    color : str
-    share : float
-    sure : bool
-        Whether interval and adjusted p both show a difference.
-    """
-
-    row: Difference
-    color: str
-    share: float
-    sure: bool
-
-
-def _lines(
-    found: PairComparison, report: Report, colors: Sequence[tuple[int, int, int]], level: float
-) -> list[DifferenceLine]:
-    shares = [row.share for row in report.classes]
-    return [
-        DifferenceLine(row, hex_color(color), share, row.differs(level))
-        for row, color, share in zip(found.classes, colors, shares, strict=False)
-    ]
-
-
 def _scores(a: Report, b: Report) -> list[tuple[str, float, float, tuple[str, str, str]]]:
     """Scores of all classes: name, of either model, and both and their difference as text."""
     shown = (
@@ -210,27 +185,9 @@ def _reach(rows: Sequence[Difference]) -> float:
     return next((step for step in steps if widest <= step), 1.0)
 
 
-@dataclass(frozen=True, slots=True)
-class DifferenceSpread:
-    """How the difference is spread over the images.
-
-    Attributes
-    ----------
-    bins : tuple of (float, float, int)
-        From, to, images.
-    reach : float
-    most : int
-    facts : tuple of (str, str)
-    """
-
-    bins: tuple[tuple[float, float, int], ...]
-    reach: float
-    most: int
-    facts: tuple[tuple[str, str], ...]
-
-
-def _spread(run_a: Run, run_b: Run) -> DifferenceSpread | None:
-    per_image = _image_scores(run_b) - _image_scores(run_a)
+def _spread(before: Floats, after: Floats) -> dict[str, Any] | None:
+    """How the difference is spread over the images."""
+    per_image = after - before
     defined = per_image[~np.isnan(per_image)]
     if not defined.size:
         return None
@@ -246,8 +203,5 @@ def _spread(run_a: Run, run_b: Run) -> DifferenceSpread | None:
         ("highest difference, points", signed(float(defined.max()))),
         ("lowest difference, points", signed(float(defined.min()))),
     )
-    return DifferenceSpread(bins_of(counts, edges), reach, int(counts.max()), facts)
-
-
-def _image_scores(run: Run) -> Floats:
-    return image_means(run.counts, include=run.include)
+    bins = bins_of(counts, edges)
+    return {"bins": bins, "reach": reach, "most": int(counts.max()), "facts": facts}

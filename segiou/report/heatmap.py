@@ -23,6 +23,16 @@ _NAMED = 48
 _LONGEST_NAME = 20
 _CONFUSIONS = 20
 
+_BY_TRUTH = (
+    "Each row sums to 100 %: of the pixels that are a class, what they were predicted as. "
+    "The diagonal is recall."
+)
+_BY_PRED = (
+    "Each column sums to 100 %: of the pixels predicted as a class, what they really are. "
+    "The diagonal is precision."
+)
+_BY_PIXELS = "Pixels, on a logarithmic scale."
+
 
 @dataclass(frozen=True, slots=True)
 class CellText:
@@ -131,54 +141,27 @@ def _cut(name: str) -> str:
 
 
 def _views(table: NDArray[np.int64], cell: float) -> tuple[HeatmapView, ...]:
-    by_truth = ratio(table, table.sum(1, keepdims=True))
-    by_pred = ratio(table, table.sum(0, keepdims=True))
+    # Square root: most confusions are below a tenth and could not be seen otherwise.
+    by_truth, by_pred = (
+        np.nan_to_num(ratio(table, table.sum(axis, keepdims=True))) for axis in (1, 0)
+    )
     steps = tuple((share**0.5, _share_text(share)) for share in (0.0, 0.01, 0.1, 0.25, 0.5, 1.0))
     most = int(table.max(initial=0))
     logs = np.log10(table + 1.0) / max(np.log10(most + 1.0), 1e-9)
     powers = [0, *(10**k for k in range(1, len(str(most))) if k % 2 == 0)]
     ticks = tuple((float(np.log10(n + 1) / np.log10(most + 1)), count(n)) for n in powers if most)
-    return (
-        _view(
-            "rows",
-            "by truth",
-            "Each row sums to 100 %: of the pixels that are a class, what they were "
-            "predicted as. The diagonal is recall.",
-            by_truth,
-            steps,
-            _percent_texts(by_truth, cell),
-        ),
-        _view(
-            "columns",
-            "by prediction",
-            "Each column sums to 100 %: of the pixels predicted as a class, what they really are. "
-            "The diagonal is precision.",
-            by_pred,
-            steps,
-            _percent_texts(by_pred, cell),
-        ),
-        HeatmapView(
-            "counts",
-            "pixels",
-            "Pixels, on a logarithmic scale.",
-            grey_png(_grey(logs)),
-            ticks,
-            _texts(table, logs, cell, short_count),
-        ),
+    views = (
+        ("rows", "by truth", _BY_TRUTH, by_truth, np.sqrt(by_truth), steps, _share_text),
+        ("columns", "by prediction", _BY_PRED, by_pred, np.sqrt(by_pred), steps, _share_text),
+        ("counts", "pixels", _BY_PIXELS, table, logs, ticks, short_count),
     )
-
-
-def _view(
-    key: str,
-    title: str,
-    about: str,
-    shares: Floats,
-    legend: tuple[tuple[float, str], ...],
-    texts: tuple[CellText, ...],
-) -> HeatmapView:
-    # Square root: most confusions are below a tenth and could not be seen otherwise.
-    greys = _grey(np.sqrt(np.nan_to_num(shares)))
-    return HeatmapView(key, title, about, grey_png(greys), legend, texts)
+    return tuple(
+        HeatmapView(
+            *(key, title, about, grey_png(_grey(greys)), legend),
+            _texts(values, greys, cell, text_of),
+        )
+        for key, title, about, values, greys, legend, text_of in views
+    )
 
 
 def _grey(values: Floats) -> NDArray[np.uint8]:
@@ -186,11 +169,6 @@ def _grey(values: Floats) -> NDArray[np.uint8]:
     # What happened at all is never quite invisible.
     greys[(values > 0) & (greys < 14)] = 14
     return greys
-
-
-def _percent_texts(shares: Floats, cell: float) -> tuple[CellText, ...]:
-    shares = np.nan_to_num(shares)
-    return _texts(shares, np.sqrt(shares), cell, _share_text)
 
 
 def _texts(values: NDArray[Any], greys: Floats, cell: float, text_of: Any) -> tuple[CellText, ...]:

@@ -232,33 +232,26 @@ def _numbers(report: Report, bounds: Bounds, lines: list[ClassLine]) -> dict[str
     }
 
 
-@dataclass(frozen=True, slots=True)
-class Score:
-    """A number of the headline, with its interval and what it is."""
-
-    name: str
-    text: str
-    range: Range | None
-    about: str
-
-
-def _scores(report: Report, bounds: Bounds) -> list[Score]:
-    """The numbers beside mean IoU and those on the way to it."""
-    kappa = coefficient(report.cohen_kappa)
-    weighted = cell(report.frequency_weighted_iou)
-    found = (
-        ("mean_dice", "Mean Dice", cell(report.mean_dice), "mean of 2TP / (2TP + FP + FN)"),
-        ("frequency_weighted_iou", "Weighted IoU", weighted, "IoU weighted by truth pixels"),
-        ("cohen_kappa", "Cohen’s kappa", kappa, "agreement beyond chance"),
-    )
-    shown = [Score(name, text, bounds.overall.get(key), about) for key, name, text, about in found]
+def _scores(report: Report, bounds: Bounds) -> list[tuple[str, str, Range | None, str]]:
+    """The numbers beside mean IoU and those on the way to it: name, text, interval, what it is."""
     per_image = _image_scores(report)
-    if not np.isnan(per_image).all():
-        mean = cell(float(np.nanmean(per_image)))
-        shown.append(Score("Mean over images", mean, None, "mean IoU of each image, averaged"))
+    over_images = math.nan if np.isnan(per_image).all() else float(np.nanmean(per_image))
     ignored = report.ignored / report.pixels if report.pixels else math.nan
-    shown.append(Score("Ignored", cell(ignored), None, "of the pixels, by their truth"))
-    return shown
+    rows = (
+        ("mean_dice", "Mean Dice", report.mean_dice, "mean of 2TP / (2TP + FP + FN)"),
+        (
+            *("frequency_weighted_iou", "Weighted IoU", report.frequency_weighted_iou),
+            "IoU weighted by truth pixels",
+        ),
+        ("cohen_kappa", "Cohen’s kappa", report.cohen_kappa, "agreement beyond chance"),
+        ("", "Mean over images", over_images, "mean IoU of each image, averaged"),
+        ("", "Ignored", ignored, "of the pixels, by their truth"),
+    )
+    return [
+        (name, (coefficient if "kappa" in key else cell)(value), bounds.overall.get(key), about)
+        for key, name, value, about in rows
+        if name != "Mean over images" or not math.isnan(value)
+    ]
 
 
 @dataclass(frozen=True, slots=True)
