@@ -161,7 +161,8 @@ def write_html(path: str | Path, report: Report, **options: Any) -> Path:
     ----------
     path : str or path
         A file; or a folder, which exists or whose name ends in a slash, for a
-        page ``index.html`` with the pictures of all images in files beside it.
+        page ``index.html``, written last, with the pictures of all images in
+        files beside it.
     report : Report
     **options
         As for :func:`render_report`.
