@@ -444,7 +444,7 @@ class CellTally(Tally):
         """The cells that are not zero."""
         return self._cells
 
-    @property
+    @cached_property
     def unassigned(self) -> NDArray[np.int64]:
         """Valid pixels of each truth class whose prediction names no class, (C,)."""
         truth, pred = np.divmod(self._cells.indices, self._num_classes + 1)
@@ -452,7 +452,7 @@ class CellTally(Tally):
         found[truth[pred == self._num_classes]] = self._cells.values[pred == self._num_classes]
         return found
 
-    @property
+    @cached_property
     def counts(self) -> Counts:
         """Counts of each class against the rest."""
         sizes = np.array([len(self._cells.indices)])

@@ -63,6 +63,8 @@ Color = tuple[int, int, int]
 IGNORED_COLOR: Color = (214, 211, 203)
 UNASSIGNED_COLOR: Color = (255, 0, 170)
 _GOLDEN = 0.618033988749895
+#: So many hues a golden angle apart are different colours; and what mixes the others.
+_HUES, _ODD = 1024, 0x9E3779
 
 
 def class_colors(labels: LabelSet) -> tuple[Color, ...]:
@@ -95,6 +97,9 @@ def _invented(index: int, used: set[Color]) -> Color:
         lightness = (0.48, 0.64, 0.34)[step % 3]
         red, green, blue = colorsys.hls_to_rgb(hue, lightness, 0.52)
         color = (round(255 * red), round(255 * green), round(255 * blue))
+        if step >= _HUES:  # there are no more such colours: any others, each of them once
+            mixed = step * _ODD % (1 << 24)
+            color = (mixed >> 16, mixed >> 8 & 255, mixed & 255)
         if color not in used:
             return color
         step += 1

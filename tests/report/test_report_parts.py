@@ -42,6 +42,10 @@ def test_masks_can_be_read_back_from_their_colors(number):
     assert [back[tuple(c)] for c in rgb.reshape(-1, 3).tolist()] == indices.ravel().tolist()
 
 
+def test_every_one_of_very_many_classes_has_a_color():
+    assert len(set(class_colors(segiou.LabelSet.numbered(60_000)))) == 60_002
+
+
 def test_colors_of_the_label_set_are_kept_where_they_differ():
     labels = segiou.load_labels("camvid")
     assert class_colors(labels)[:2] == ((128, 128, 128), (128, 0, 0))
