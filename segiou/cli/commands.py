@@ -202,6 +202,7 @@ def inspect(parsed: argparse.Namespace) -> int:
 
 def labelsets(parsed: argparse.Namespace) -> int:
     """List the presets, or print one set as TOML."""
+    from segiou._support.plugins import plugin_names
     from segiou.labels.label_set import labelset_names, load_labels
     from segiou.report.findings_text import render_labelsets
 
@@ -215,7 +216,7 @@ def labelsets(parsed: argparse.Namespace) -> int:
     if wanted := from_file or parsed.name:
         write(load_labels(wanted).to_toml())
         return 0
-    sets = [load_labels(name) for name in labelset_names()]
+    sets = [load_labels(name) for name in (*labelset_names(), *plugin_names("labelsets"))]
     color = wants_color()
     write(harmless(render_labelsets(sets, stdout_width(), color=color), color=color))
     return 0

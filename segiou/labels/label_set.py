@@ -411,7 +411,8 @@ def load_labels(labels: LabelSet | str | Path | Sequence[str] | int) -> LabelSet
     Parameters
     ----------
     labels : LabelSet, str, path, sequence of str or int
-        A set, the name of a preset, the path of a TOML file or of another
+        A set, the name of a preset or of a set that an installed package adds
+        (entry point ``segiou.labelsets``), the path of a TOML file or of another
         tool's label file (``dataset.json`` of nnU-Net, COCO's ``categories``,
         ``id2label`` of Hugging Face, ``METAINFO`` of MMSegmentation as JSON,
         ``labelmap.txt`` of CVAT, a raster with GDAL's ``.aux.xml``), class
@@ -448,7 +449,12 @@ def load_labels(labels: LabelSet | str | Path | Sequence[str] | int) -> LabelSet
         from segiou.labels.label_files import read_label_file
 
         return read_label_file(path)
-    presets = labelset_names()
+    from segiou._support.plugins import find_plugin, plugin_names
+
+    if (added := find_plugin("labelsets", name, LabelSet)) is not None:
+        found: LabelSet = added
+        return found
+    presets = (*labelset_names(), *plugin_names("labelsets"))
     near = did_you_mean(name, presets)
     msg = (
         f"no label set {name!r}: it is neither a preset nor a file{near or '.'} "

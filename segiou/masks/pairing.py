@@ -48,6 +48,17 @@ def find_masks(folder: str | os.PathLike[str]) -> dict[str, str]:
         what = is_what if root.exists() else "does not exist"
         msg = f"{root}: {what}"
         raise ValueError(msg)
+    found = _below(root, MASK_SUFFIXES)
+    if not found:
+        from segiou._support.plugins import plugin_names
+
+        found = _below(root, {f".{name}" for name in plugin_names("formats")})
+    check_found(found, root)
+    return found
+
+
+def _below(root: Path, endings: Collection[str]) -> dict[str, str]:
+    """Files below a folder that have one of some endings."""
     found = {}
     for base, folders, files in os.walk(root, onerror=_raise_unreadable):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -55,9 +66,8 @@ def find_masks(folder: str | os.PathLike[str]) -> dict[str, str]:
         inside = (Path(base).relative_to(root) / "x").as_posix()[:-1]
         outside = str(Path(base) / "x")[:-1]
         for name in sorted(files):
-            if split_ending(name)[1].lower() in MASK_SUFFIXES and not name.startswith("."):
+            if split_ending(name)[1].lower() in endings and not name.startswith("."):
                 found[f"{inside}{name}"] = f"{outside}{name}"
-    check_found(found, root)
     return found
 
 

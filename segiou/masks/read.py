@@ -22,7 +22,7 @@ from PIL import Image, UnidentifiedImageError
 from segiou._support.arguments import check_flag, check_kind, check_path
 from segiou._support.files import os_problem
 from segiou.labels.label_set import LabelSet
-from segiou.masks.pairing import IS_A_PICKLE
+from segiou.masks.pairing import IS_A_PICKLE, MASK_SUFFIXES, split_ending
 from segiou.masks.png import SIGNATURE, Scratch, read_png
 
 if TYPE_CHECKING:
@@ -183,7 +183,27 @@ def from_bytes(data: bytes, path: str | Path, scratch: Scratch | None = None) ->
     if str(path).lower().endswith("_lidarseg.bin"):
         # nuScenes: a byte a point.
         return RawMask(np.frombuffer(data, dtype=np.uint8)[None], "lidarseg", "LIDARSEG")
+    ending = split_ending(str(path))[1].lower()
+    if ending not in MASK_SUFFIXES and (added := _from_plugin(data, path, ending)) is not None:
+        return added
     return from_image(data, path, scratch)
+
+
+def _from_plugin(data: bytes, path: str | Path, ending: str) -> RawMask | None:
+    """What the function of another package reads; None if no package knows the ending."""
+    from segiou._support.plugins import find_plugin
+
+    if (read := find_plugin("formats", ending[1:])) is None:
+        return None
+    try:
+        values = np.asarray(read(data, str(path)))
+    except Exception as error:
+        raise MaskError(path, f"cannot be read as {ending}: {error}") from error
+    is_color = values.ndim == 3 and values.shape[2] == 3 and values.dtype == np.uint8
+    if not is_color and (values.ndim != 2 or values.dtype.kind not in "biu"):
+        found = f"{values.dtype} of shape {values.shape}"
+        raise MaskError(path, f"is read as {found}; labels are integers (H, W), or colours")
+    return RawMask(values, "RGB" if is_color else ending[1:], ending[1:].upper())
 
 
 def _from_points(data: bytes, path: str | Path) -> RawMask:

@@ -330,6 +330,8 @@ PROTOCOLS: dict[str, Protocol] = {protocol.name: protocol for protocol in _PRESE
 def load_protocol(protocol: Protocol | str) -> Protocol:
     """Find a preset by name; a protocol is returned as it is.
 
+    Installed packages add protocols by the entry point ``segiou.protocols``.
+
     Raises
     ------
     TypeError
@@ -343,6 +345,12 @@ def load_protocol(protocol: Protocol | str) -> Protocol:
     try:
         return PROTOCOLS[protocol]
     except KeyError:
-        near = did_you_mean(protocol, PROTOCOLS)
-        msg = f"no protocol {protocol!r}; there are {', '.join(PROTOCOLS)}{near}"
-        raise ValueError(msg) from None
+        pass
+    from segiou._support.plugins import find_plugin, plugin_names
+
+    if (added := find_plugin("protocols", protocol, Protocol)) is not None:
+        found: Protocol = added
+        return found
+    known = (*PROTOCOLS, *plugin_names("protocols"))
+    msg = f"no protocol {protocol!r}; there are {', '.join(known)}{did_you_mean(protocol, known)}"
+    raise ValueError(msg)

@@ -1,0 +1,120 @@
+"""What other packages add by entry points: the example of docs/formats.md, installed."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import segiou
+from segiou._support import plugins
+from segiou.masks.read import MaskError, read_mask
+
+PAGE = (Path(__file__).parents[1] / "docs" / "formats.md").read_text(encoding="utf-8")
+SECTION = PAGE.partition("## Formats, label sets and protocols of your own")[2]
+
+
+def block(language: str) -> str:
+    return re.search(rf"```{language}\n(.*?)```", SECTION, re.DOTALL)[1]
+
+
+def install(folder: Path, module: str, entries: str, name: str = "forest-masks") -> None:
+    """Write what an installer would: the module, and a folder that describes the package."""
+    info = folder / f"{name.replace('-', '_')}-1.0.dist-info"
+    info.mkdir(parents=True)
+    (folder / f"{name.replace('-', '_')}.py").write_text(module)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    entries = entries.replace("[project.entry-points.", "[").replace('"', "")
+    (info / "entry_points.txt").write_text(entries)
+
+
+@pytest.fixture
+def installed(tmp_path, monkeypatch):
+    """Install packages into a folder for this test."""
+
+    def do(module: str, entries: str, name: str = "forest-masks") -> Path:
+        install(tmp_path / "site", module, entries, name)
+        plugins._entries.cache_clear()
+        return tmp_path / "site"
+
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    yield do
+    plugins._entries.cache_clear()
+    for name in ("forest_masks", "other_masks"):
+        sys.modules.pop(name, None)
+
+
+def test_the_example_from_the_command_line(tmp_path):
+    install(tmp_path / "site", block("python"), block("toml"))
+    for side, text in (("truth", "0 1 1\n0 -1 1\n"), ("predictions", "0 1 0\n0 2 1\n")):
+        (tmp_path / side).mkdir()
+        (tmp_path / side / "a.asc").write_text(text)
+    command = re.search(r"```sh\nsegiou (.*?)\n```", SECTION)[1].split()
+    path = os.pathsep.join([os.environ["PYTHONPATH"], str(tmp_path / "site")])
+    done = subprocess.run(
+        [sys.executable, "-m", "segiou", *command, "--format", "json", "--quiet"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": path},
+    )
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["protocol"] == "forest"
+    assert report["mean_iou"] == pytest.approx((2 / 3 + 2 / 3 + 0) / 3)
+
+
+def test_names_that_nobody_adds(installed):
+    installed(block("python"), block("toml"))
+    with pytest.raises(ValueError, match="did you mean forest"):
+        segiou.load_labels("forrest")
+    with pytest.raises(ValueError, match="did you mean forest"):
+        segiou.metrics.load_protocol("forrest")
+
+
+def test_two_packages_with_one_name(installed):
+    for name in ("forest-masks", "other-masks"):
+        installed(block("python"), block("toml"), name)
+    with pytest.raises(ValueError, match=r"'forest' is added by .*-masks and by .*-masks"):
+        segiou.load_labels("forest")
+
+
+@pytest.mark.parametrize(
+    ("module", "error", "words"),
+    [
+        ("1 / 0", ImportError, "of forest-masks cannot be loaded: division by zero"),
+        ("", ImportError, "cannot be loaded"),
+        ("LABELS = 3", TypeError, "of forest-masks must be a LabelSet, not 3"),
+    ],
+)
+def test_plugins_that_do_not_work_are_named(installed, module, error, words):
+    installed(module, '["segiou.labelsets"]\nforest = forest_masks:LABELS\n')
+    with pytest.raises(error, match=words):
+        segiou.load_labels("forest")
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("return [[0.5]]", r"is read as float64 of shape \(1, 1\)"),
+        ("return [1]", r"is read as int64 of shape \(1,\)"),
+        ("return 1 / 0", r"cannot be read as \.asc: division by zero"),
+    ],
+)
+def test_formats_that_do_not_work_are_named(installed, tmp_path, body, words):
+    entry = '["segiou.formats"]\nasc = forest_masks:read\n'
+    installed(f"def read(data, path):\n    {body}\n", entry)
+    (tmp_path / "a.asc").write_text("x")
+    with pytest.raises(MaskError, match=words):
+        read_mask(tmp_path / "a.asc")
+
+
+def test_scoring_asks_no_other_package(monkeypatch):
+    monkeypatch.setattr(plugins, "_entries", None)
+    streets = Path(__file__).parents[1] / "fixtures" / "streets"
+    segiou.score_folder(streets / "truth", streets / "model_a", labels=streets / "labels.toml")
