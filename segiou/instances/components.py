@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,11 +19,13 @@ __all__ = ["check_spacing", "dilate", "label_components"]
 
 #: By the axes of an array, how many neighbours can be meant, the fewest first.
 _NEIGHBOURS = {2: (4, 8), 3: (6, 18, 26)}
+#: Values that lie closer together are looked up in a table.
+_MOST_VALUES = 1 << 16
 
 
 def label_components(
     labels: Any,
-    values: Iterable[int] | None = None,
+    values: Iterable[int | Collection[int]] | None = None,
     *,
     connectivity: int | None = None,
     min_size: float = 0,
@@ -35,9 +37,10 @@ def label_components(
     Parameters
     ----------
     labels : array_like of int or bool, shape (H, W) or (D, H, W)
-        Class of each pixel; or whether it is in a region, the union of classes.
-    values : iterable of int, optional
-        Classes whose components are numbered; all but 0 by default.
+        Class of each pixel.
+    values : iterable of int or collection of int, optional
+        Classes whose components are numbered; all but 0 by default. Several
+        values together are one class, or region.
     connectivity : {4, 8} or {6, 18, 26}, optional
         How many neighbours of a pixel belong to the same component; all 8, or
         26, by default.
@@ -72,6 +75,8 @@ def label_components(
     >>> label_components([[1, 0, 2, 2], [0, 1, 0, 2]])
     array([[1, 0, 2, 2],
            [0, 1, 0, 2]])
+    >>> label_components([[1, 2, 0, 2]], [(1, 2)])
+    array([[1, 1, 0, 2]])
     >>> label_components([[1, 0, 2, 2], [0, 1, 0, 2]], connectivity=4, min_size=2)
     array([[0, 0, 1, 1],
            [0, 0, 0, 1]])
@@ -89,15 +94,28 @@ def label_components(
     if values is None:
         values = count_id_pairs(array, np.zeros(array.shape, bool))[0].tolist()
         values = [value for value in values if value]
-    chosen = [*values]
-    classes = np.zeros(array.shape, np.int32)
-    for number, value in enumerate(chosen, 1):
-        classes[array == value] = number
+    classes = _numbered(array, [[v] if isinstance(v, (int, np.integer)) else [*v] for v in values])
     found = _merged(classes, merge, rank) if merge else _connected(classes, rank)
     sizes = np.bincount(found.reshape(-1), minlength=1)
     kept = sizes * voxel >= min_size
     kept[0] = False
     return np.where(kept, np.cumsum(kept), 0)[found]
+
+
+def _numbered(array: NDArray[Any], groups: Sequence[Sequence[int]]) -> NDArray[np.int32]:
+    """The number of the group, from 1, that holds each value; 0 for none."""
+    numbers = {value: number for number, group in enumerate(groups, 1) for value in group}
+    low, high = (int(array.min()), int(array.max())) if array.size else (0, 0)
+    table = np.zeros(high - low + 1 if high - low < _MOST_VALUES else 0, np.int32)
+    if len(table):
+        for value, number in numbers.items():
+            if low <= value <= high:
+                table[value - low] = number
+        return np.asarray(table[array.astype(np.int64) - low])
+    classes = np.zeros(array.shape, np.int32)
+    for value, number in numbers.items():
+        classes[array == value] = number
+    return classes
 
 
 def check_spacing(

@@ -160,9 +160,7 @@ def lesion_scores(
     return {
         name: object_scores(
             *(
-                label_components(
-                    np.isin(side, values), [1], connectivity=chosen.connectivity, merge=merge
-                )
+                label_components(side, [values], connectivity=chosen.connectivity, merge=merge)
                 for side, merge in zip(sides, (chosen.merge, 0), strict=True)
             ),
             spacing=spacing,

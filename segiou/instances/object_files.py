@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -164,17 +165,24 @@ class ObjectOptions:
         return counts.match((classes, first.ids), second[:2], first.crowd, unknown_is_void=True)
 
     def _components(self, counts: PanopticCounts, values: Any, labels: LabelSet) -> ObjectMask:
-        things = np.zeros(values.shape, np.int32)
-        for index in np.flatnonzero(counts.things).tolist():
-            name = counts.class_names[index]
-            own = labels.classes[labels.index(name)].values
-            things[np.isin(values, own)] = index + 1
+        names = [
+            name
+            for name, is_thing in zip(counts.class_names, counts.things, strict=True)
+            if is_thing
+        ]
+        things = [labels.classes[labels.index(name)].values for name in names]
         ids = label_components(
-            things, connectivity=self.connectivity, min_size=self.min_size, merge=self.merge
+            values,
+            things,
+            connectivity=self.connectivity,
+            min_size=self.min_size,
+            merge=self.merge,
         )
-        # What is too small is no object, and void.
-        classes = np.where((things > 0) & (ids == 0), NO_OBJECT, values.astype(np.int64))
-        return ObjectMask(classes, ids)
+        if self.min_size:
+            # What is too small is no object, and void.
+            small = np.isin(values, [*chain(*things)]) & (ids == 0)
+            values = np.where(small, NO_OBJECT, values.astype(np.int64))
+        return ObjectMask(values, ids)
 
 
 Segments = Mapping[int, tuple[int, int | None, bool]]

@@ -25,6 +25,7 @@ def test_by_hand(program):
     assert label_components(DIAGONAL).tolist() == [[1, 0, 0, 2], [0, 1, 0, 2], [0, 0, 1, 0]]
     assert label_components(DIAGONAL, connectivity=4).max() == 4
     assert label_components(DIAGONAL, [2]).tolist() == [[0, 0, 0, 1], [0, 0, 0, 1], [0] * 4]
+    assert label_components([[1, 2, 0, 300000]], [(1, 300000), 2]).tolist() == [[1, 2, 0, 3]]
     # Class 0 may be meant, and touching classes are different objects.
     assert label_components([[0, 0, 1], [5, 0, 1]], [0, 1]).tolist() == [[1, 1, 2], [0, 1, 2]]
 
