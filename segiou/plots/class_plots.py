@@ -70,7 +70,7 @@ def class_bars(
     source : Report, Run or ConfusionMatrix
     metric : {"iou", "dice", "precision", "recall"}
     intervals : Intervals, optional
-        Bootstrap intervals of the same metric.
+        Bootstrap intervals of the same metric; those of the report by default.
     limit : int
         Classes to draw, at most: the lowest.
     ax : Axes, optional
@@ -90,6 +90,8 @@ def class_bars(
     """
     report = report_of(source)
     check_metric(metric)
+    if intervals is None and report.intervals is not None and report.intervals.metric == metric:
+        intervals = report.intervals
     if intervals is not None and intervals.metric != metric:
         msg = f"the intervals are of {intervals.metric!r}, not of {metric!r}"
         raise ValueError(msg)
@@ -126,7 +128,7 @@ def scale(axes: Axes, label: str, shown: int, total: int, which: str) -> None:
     """An axis of scores, and how many of the classes are shown."""
     axes.set_xlim(0, 1)
     in_percent(axes.xaxis)
-    left_out = f" (the {shown} {which} of {total} classes)" if shown < total else ""
+    left_out = f"\n(the {shown} {which} of {total} classes)" if shown < total else ""
     axes.set_xlabel(f"{label}{left_out}")
     axes.grid(visible=True, axis="x")
     axes.spines["left"].set_visible(False)
@@ -251,7 +253,9 @@ def prevalence_curve(source: Any, class_name: str | None = None, *, ax: Axes | N
         axes.set_ylim(0, 1.02)
         in_percent(axes.xaxis)
         in_percent(axes.yaxis)
-        axes.set_xlabel(f"share of {class_name} in the truth, dot: here", parse_math=False)
+        axes.set_xlabel(
+            f"share of {short_name(class_name, 20)} in the truth, dot: here", parse_math=False
+        )
         axes.set_ylabel("score")
         axes.grid(visible=True, axis="y")
         legend_above(axes, 3, handlelength=1.5, columnspacing=1.0)
@@ -358,7 +362,7 @@ def class_boxes(
             axes.barh(place, high - low, left=low, height=0.6, color="white", edgecolor=IOU)
             axes.vlines(box["med"], place - 0.3, place + 0.3, color=IOU, linewidth=1.8)
             axes.plot(box["fliers"], [place] * len(box["fliers"]), ".", color=MUTED, markersize=2.5)
-        name_rows(axes, [f"{short_name(name)} ({values.size})" for name, values in shown])
+        name_rows(axes, [f"{short_name(name, 17)} ({values.size})" for name, values in shown])
         label = f"{metric_label(metric)} of the class in an image"
         scale(axes, label, len(shown), len(every), "lowest")
     return axes

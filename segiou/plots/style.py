@@ -182,7 +182,7 @@ def name_rows(ax: Axes, names: Sequence[str]) -> None:
     ax.tick_params(axis="y", length=0)
 
 
-def short_name(name: str) -> str:
+def short_name(name: str, most: int = 24) -> str:
     """A name on one line, cut where it is long."""
     name = " ".join(name.split())
-    return name if len(name) <= 24 else f"{name[:23]}…"
+    return name if len(name) <= most else f"{name[: most - 1]}…"

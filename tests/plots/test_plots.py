@@ -125,6 +125,8 @@ def test_bars_carry_their_intervals(run):
     for name, ((low, _), (high, _)) in zip(order, segments, strict=True):
         (own,) = (c for c in found.classes if c.name == name)
         assert (low, high) == pytest.approx((own.low, own.high))
+    of_report = plots.class_bars(run.report(intervals=found)).collections[0]
+    assert len(of_report.get_segments()) == len(segments)
     recall = bootstrap(run.counts, "recall", class_names=NAMES, resamples=50)
     with pytest.raises(ValueError, match="of 'recall', not of 'iou'"):
         plots.class_bars(run, intervals=recall)
@@ -378,3 +380,12 @@ def test_a_notebook_shows_axes_as_their_figure(run):
     picture, size = run.plot()._repr_png_()
     assert picture.startswith(b"\x89PNG")
     assert size == {"width": 363}
+
+
+def test_long_names_are_cut_and_the_count_stays():
+    names = ["a name that is far too long to be written out", "car"]
+    run = segiou.score([[[0, 1]], [[0, 0]]], [[[0, 1]], [[0, 1]]], labels=names)
+    assert row_names(plots.class_boxes(run))[0] == "a name that is f… (2)"
+    assert (
+        plots.prevalence_curve(run, names[0]).get_xlabel().startswith("share of a name that is far")
+    )
