@@ -11,7 +11,7 @@ from rich.text import Text
 
 from segiou._support.files import printable, problem_lines
 from segiou._support.text import p_text, percent, plural, points
-from segiou.report.terminal import Column, console_of, facts, fitted, say, text_of
+from segiou.report.terminal import Column, console_of, facts, fitted, say, text_of, tone_of
 from segiou.report.wording import cell, range_text, signed, signed_range, top_steps
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def _balance_columns(rows: Sequence[ClassBalance]) -> list[Column]:
         Column("class", [printable(row.name) for row in rows], 9, is_text=True),
         Column("share", [cell(row.share) for row in rows], 7),
         Column("recall", [cell(row.recall) for row in rows], 4),
-        Column("IoU", [cell(row.iou) for row in rows], 8),
+        Column("IoU", [Text(cell(row.iou), tone_of(row.iou)) for row in rows], 8),
         Column("costs accuracy", [_points(row.accuracy_cost) for row in rows], 2),
         Column("costs mean IoU", [_points(row.mean_iou_cost) for row in rows], 3),
         Column("part of gap", [_points(row.gap_part) for row in rows], 5),

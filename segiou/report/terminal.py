@@ -269,7 +269,7 @@ def _means_over_images(report: Report) -> Iterator[Fact]:
 
 
 def _class_columns(report: Report, rows: Sequence[ClassRow], heading: str) -> Iterator[Column]:
-    tones = [_tone(row.iou) for row in rows]
+    tones = [tone_of(row.iou) for row in rows]
     ious = [Text(cell(row.iou), style=tone) for row, tone in zip(rows, tones, strict=True)]
     yield Column(heading, [printable(row.name) for row in rows], 9, is_text=True)
     yield Column("IoU", ious, 8)
@@ -294,7 +294,8 @@ def _bar(value: float) -> str:
     return "█" * full + ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")[rest]
 
 
-def _tone(value: float) -> str:
+def tone_of(value: float) -> str:
+    """The colour of a score."""
     if value != value:
         return ""
     return "red" if value < 1 / 3 else "yellow" if value < 2 / 3 else "green"

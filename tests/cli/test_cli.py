@@ -129,8 +129,8 @@ def test_the_gap_is_split_where_pixel_accuracy_stands(inside):
 
 
 def test_colours_where_a_person_looks_and_nowhere_else(inside, monkeypatch):
-    explained = ["compare", *MODELS, "--truth", SCORE[1], *LABELS, "--resamples", "20"]
-    for command in (SCORE, explained, ["--help"]):
+    compared = ["compare", *MODELS, "--truth", SCORE[1], *LABELS, "--resamples", "20"]
+    for command in (SCORE, compared, ["explain", *SCORE[1:]], ["inspect", SCORE[1]], ["--help"]):
         monkeypatch.setenv("FORCE_COLOR", "1")
         monkeypatch.delenv("NO_COLOR", raising=False)
         monkeypatch.setenv("TERM", "xterm")
