@@ -18,16 +18,6 @@ from segiou.labels.class_options import ClassOptions
 from segiou.metrics.protocols import load_protocol
 from segiou.report.formats import format_of
 
-__all__ = [
-    "check_findings",
-    "check_images",
-    "check_paths",
-    "check_report",
-    "findings_format",
-    "report_format",
-    "wants_intervals",
-]
-
 
 def check_report(
     parsed: argparse.Namespace,

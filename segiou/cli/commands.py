@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from segiou.masks.pairing import Pair
     from segiou.scoring.job import Job
 
-__all__ = ["compare", "explain", "explore", "inspect", "labelsets", "merge", "report", "score"]
-
 
 def score(parsed: argparse.Namespace) -> int:
     """Check the options, score, show and write, check the thresholds."""

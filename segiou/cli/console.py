@@ -15,24 +15,6 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any, TextIO
 
-__all__ = [
-    "EXIT_DATA",
-    "EXIT_INTERRUPTED",
-    "EXIT_THRESHOLD",
-    "EXIT_USAGE",
-    "Progress",
-    "harmless",
-    "interruptible",
-    "note",
-    "noted_warnings",
-    "progress_bar",
-    "progress_text",
-    "say",
-    "stdout_width",
-    "wants_color",
-    "write",
-]
-
 EXIT_THRESHOLD = 1
 EXIT_USAGE = 2
 EXIT_DATA = 3

@@ -38,8 +38,6 @@ from segiou.cli.demo_scenes import (
 from segiou.labels.label_set import load_labels
 from segiou.scoring.folder import score_folder
 
-__all__ = ["DemoFolders", "demo", "write_demo"]
-
 Mask = npt.NDArray[np.uint8]
 
 

@@ -23,16 +23,6 @@ if TYPE_CHECKING:
     from segiou.boundary.boundary_options import BoundaryOptions
     from segiou.instances.object_files import ObjectOptions
 
-__all__ = [
-    "groups_argument",
-    "is_run_file",
-    "job_of",
-    "open_baseline",
-    "open_run",
-    "resampling",
-    "score_now",
-]
-
 _CLASSES = ("labels", "pred_labels", "ignore", "exclude", "unassigned")
 _PAIRING = ("truth_suffix", "pred_suffix", "key", "ids", "missing", "extra")
 _READING = ("allow_lossy", "resize_pred", "geometry", "on_error")

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-__all__ = ["COMMANDS", "arguments_of", "option_of"]
-
 #: What a command does, and the options of its short help (none: all of them).
 COMMANDS = {
     "score": (

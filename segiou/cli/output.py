@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from segiou.analysis.bootstrapping import Intervals
     from segiou.analysis.comparison import Comparison
 
-__all__ = ["show_run", "write_comparison_pages", "write_findings", "write_problems"]
-
 
 def show_run(run: Run, parsed: argparse.Namespace, thresholds: Sequence[Threshold]) -> int:
     """Write the report, the pages and the tables, check the thresholds; gives the exit code."""

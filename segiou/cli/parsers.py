@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any, NoReturn
 
-__all__ = ["build_parser", "check_given", "parse"]
-
 _EPILOG = """\
 The options of a command: segiou COMMAND --help. To try them: segiou demo draws street scenes and
 shows the commands on them.

@@ -14,16 +14,6 @@ if TYPE_CHECKING:
     from segiou.analysis.comparison import Comparison
     from segiou.report.report import Report
 
-__all__ = [
-    "Outcome",
-    "Threshold",
-    "check_thresholds",
-    "not_worse",
-    "outcomes",
-    "read_thresholds",
-    "to_junit",
-]
-
 _ALIASES = {"miou": "mean_iou"}
 _SCORES = (
     "mean_iou",
