@@ -443,14 +443,21 @@ def _checked(
     if truth.shape != pred.shape:
         msg = f"truth has shape {truth.shape} but pred has {pred.shape}; they must be equal"
         raise ValueError(msg)
-    if truth.ndim not in (2, 3):
-        msg = f"surfaces are those of (H, W) or (D, H, W) arrays, got shape {truth.shape}"
+    return check_spacing(truth, spacing, "surfaces")
+
+
+def check_spacing(
+    array: NDArray[Any], spacing: float | Sequence[float] | None, what: str
+) -> tuple[float, ...]:
+    """The spacing along each of two or three axes; ``what`` is measured there."""
+    if array.ndim not in (2, 3):
+        msg = f"{what} are those of (H, W) or (D, H, W) arrays, got shape {array.shape}"
         raise ValueError(msg)
     given = np.asarray(1.0 if spacing is None else spacing, float)
-    if given.shape not in ((), (truth.ndim,)) or not (np.isfinite(given) & (given > 0)).all():
+    if given.shape not in ((), (array.ndim,)) or not (np.isfinite(given) & (given > 0)).all():
         msg = f"spacing must be positive, one for all or for each axis, got {spacing}"
         raise ValueError(msg)
-    return tuple(np.broadcast_to(given, truth.ndim).tolist())
+    return tuple(np.broadcast_to(given, array.ndim).tolist())
 
 
 def _named_values(

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_integer, check_number
+from segiou.boundary.surfaces import check_spacing
 from segiou.counting.arrays import as_label_array
 from segiou.counting.id_pairs import count_id_pairs
 
-__all__ = ["check_spacing", "dilate", "label_components"]
+__all__ = ["dilate", "label_components"]
 
 #: By the axes of an array, how many neighbours can be meant, the fewest first.
 _NEIGHBOURS = {2: (4, 8), 3: (6, 18, 26)}
@@ -82,7 +83,7 @@ def label_components(
            [0, 0, 0, 1]])
     """
     array = as_label_array(labels, "labels")
-    voxel = math.prod(check_spacing(array, spacing))
+    voxel = math.prod(check_spacing(array, spacing, "objects"))
     check_number("min_size", min_size, 0)
     check_integer("merge", merge, 0)
     choices = _NEIGHBOURS[array.ndim]
@@ -116,20 +117,6 @@ def _numbered(array: NDArray[Any], groups: Sequence[Sequence[int]]) -> NDArray[n
     for value, number in numbers.items():
         classes[array == value] = number
     return classes
-
-
-def check_spacing(
-    array: NDArray[Any], spacing: float | Sequence[float] | None
-) -> tuple[float, ...]:
-    """Read the size of a pixel along each of two or three axes; 1 by default."""
-    if array.ndim not in _NEIGHBOURS:
-        msg = f"objects are those of (H, W) or (D, H, W) arrays, got shape {array.shape}"
-        raise ValueError(msg)
-    given = np.broadcast_to(1.0 if spacing is None else np.asarray(spacing, float), array.ndim)
-    if not (np.isfinite(given).all() and (given > 0).all()):
-        msg = f"spacing must be positive, got {spacing}"
-        raise ValueError(msg)
-    return tuple(given.tolist())
 
 
 def dilate(mask: NDArray[np.bool_], times: int) -> NDArray[np.bool_]:

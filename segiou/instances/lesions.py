@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice
-from segiou.boundary.surfaces import surface_scores
+from segiou.boundary.surfaces import check_spacing, surface_scores
 from segiou.counting.arrays import as_label_array
 from segiou.counting.id_pairs import count_id_pairs
-from segiou.instances.components import check_spacing, dilate, label_components
+from segiou.instances.components import dilate, label_components
 
 __all__ = ["LESION_PROTOCOLS", "LesionProtocol", "lesion_scores", "object_scores"]
 
@@ -214,7 +214,7 @@ def object_scores(
     """
     chosen = _protocol(protocol)
     sides = _checked(truth_ids, pred_ids, "truth_ids", "pred_ids")
-    steps = check_spacing(sides[0], spacing)
+    steps = check_spacing(sides[0], spacing, "objects")
     objects = _Objects.of(*sides)
     partners = _partners(objects, chosen)
     voxel = math.prod(steps)

@@ -76,7 +76,7 @@ def test_nothing_is_no_object(program):
         ({"connectivity": 6}, "connectivity of 2 axes must be 4 or 8, got 6"),
         ({"min_size": -1}, "min_size must be at least 0"),
         ({"merge": -1}, "merge must be at least 0"),
-        ({"spacing": 0}, "spacing must be positive, got 0"),
+        ({"spacing": 0}, "spacing must be positive, one for all or for each axis, got 0"),
     ],
 )
 def test_wrong_options_are_named(options, message):
