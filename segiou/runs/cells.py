@@ -165,8 +165,14 @@ def boundary_length(num_classes: int, options: BoundaryOptions | None) -> int:
 
 def check_packed(packed: Sequence[bytes], header: Header) -> None:
     """Refuse what is not what :func:`pack_measured` gives."""
-    length = boundary_length(header.options.num_classes, header.boundary)
-    decode_cells([*packed], length if header.objects is None else _MOST_NUMBERS)
+    if header.objects is None:
+        decode_cells([*packed], boundary_length(header.options.num_classes, header.boundary))
+        return
+    matches = unpack_objects(packed, header)[1]
+    wrong = (matches[:, 0] >= header.options.num_classes) | (matches[:, 1] > matches[:, 2])
+    if wrong.any() or (matches[:, 1:] < 1).any():
+        msg = "a match of its objects has no class, or an intersection above its union"
+        raise ValueError(msg)
 
 
 def unpack_objects(packed: Sequence[bytes], header: Header) -> tuple[Ints, Ints, Ints]:
@@ -183,6 +189,9 @@ def unpack_objects(packed: Sequence[bytes], header: Header) -> tuple[Ints, Ints,
     cells, values, owner = cells[~few] - num_classes * 3, values[~few], owner[~few]
     # The last number of a match, how often it is there, is never 0.
     last = cells % 4 == 3
+    if len(last) and not last[-1]:
+        msg = "a match of its objects is cut off"
+        raise ValueError(msg)
     at = np.searchsorted(np.flatnonzero(last), np.arange(len(cells)))
     matches = np.zeros((int(last.sum()), 4), dtype=np.int64)
     matches[at, cells % 4] = values

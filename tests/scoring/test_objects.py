@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import sqlite3
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,8 @@ import segiou
 from segiou.instances import ObjectOptions, PanopticCounts, label_components
 from segiou.labels import load_labels
 from segiou.masks.read import read_mask
+from segiou.runs.cells import encode_cells
+from segiou.runs.database import checksum
 from segiou.scoring import DataError
 
 STREETS = Path(__file__).parents[2] / "fixtures" / "streets"
@@ -285,3 +288,23 @@ def test_wrong_options_are_named(options, error, message):
         segiou.score_folder("truth", "pred", **{"labels": 2, **options})
     with pytest.raises(ValueError, match="protocol must be"):
         ObjectOptions(protocol="voc")
+
+
+@pytest.mark.parametrize(
+    ("numbers", "message"),
+    [
+        ([1, 0, 0, 9, 1, 1, 1], "has no class"),
+        ([1, 0, 0, 0, 3, 2, 1], "an intersection above its union"),
+        ([1, 0, 0, 0, 0, 2, 1], "has no class"),
+        ([1, 0, 0, 0, 2, 2], "is cut off"),
+    ],
+)
+def test_damaged_counts_of_objects_are_refused(tmp_path, numbers, message):
+    segiou.score([[0, 0]], [[0, 0]], labels=1, objects=True).save(tmp_path / "a.sqlite")
+    cells = np.flatnonzero(numbers)
+    (packed,) = encode_cells(np.array([len(cells)]), cells, np.array(numbers)[cells])
+    with sqlite3.connect(tmp_path / "a.sqlite") as file:
+        values = (packed, checksum("0", packed, None))
+        file.execute("UPDATE image SET measured = ?, measured_crc = ?", values)
+    with pytest.raises(segiou.runs.RunFileError, match=message):
+        segiou.Run.open(tmp_path / "a.sqlite").objects  # noqa: B018
