@@ -237,8 +237,11 @@ def _resolved(metric: Metric, counts: CountParts) -> tuple[str, Callable[[Counts
     if name in OVERALL_METRICS:
         return name, OVERALL_METRICS[name], False
     known = [*METRICS, *OVERALL_METRICS]
-    hint = did_you_mean(metric, known)
-    msg = f"no metric {metric!r}; there are {', '.join(known)}, or give a function of Counts{hint}"
+    hint = did_you_mean(metric, [*known, *MEASURED])
+    msg = (
+        f"no metric {metric!r}; there are {', '.join(known)}, of runs that measured them "
+        f"{', '.join(MEASURED)}, or give a function of Counts{hint}"
+    )
     raise ValueError(msg)
 
 

@@ -412,6 +412,8 @@ def test_the_page_has_the_distances(tmp_path):
     for row in run.report().surfaces:
         assert f'<span class="name">{row["label"]}</span>' in section
     assert "Surfaces as segiou measures them, distances in mm." in section
+    # How to make it again.
+    assert "--surface=segiou --boundary-tolerance=1mm,2mm,4mm" in page
 
 
 def test_the_page_on_volumes_shows_what_its_command_prints(monkeypatch, tmp_path, capsys):
