@@ -29,7 +29,7 @@ Ints = NDArray[np.int64]
 EXAMPLES = 100
 #: Images that a page lists, and cells of their confusion matrices that it holds, at most.
 LISTED = 10_000
-_CELLS = 750_000
+_CELLS = 600_000
 #: Characters of all pictures in a page of one file, and of those of one image that is no volume.
 _ALL_PICTURES = 4_800_000
 _ONE_IMAGE = 48_000

@@ -2,6 +2,7 @@
 
 import base64
 import io
+import json
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from segiou.analysis.steps import confusion_gains
 from segiou.counting.counts import Tally
 from segiou.labels.class_options import ClassOptions
 from segiou.report.heatmap import confusion_rows, heatmap
-from segiou.report.image_table import ImageTable, choose
+from segiou.report.image_table import ImageTable, Source, choose
 from segiou.report.page import class_colors
 from segiou.report.pictures import (
     Masks,
@@ -201,6 +202,24 @@ def test_choice_takes_half_of_the_images_that_come_first():
 
 def test_choice_of_two_models_takes_where_they_differ_most():
     assert choose(table_of([0.5, 0.4, 0.9, 0.2], [0.6, 0.1, 0.9, float("nan")]), 2, (), 0) == [0, 1]
+
+
+def test_data_of_5000_images_and_150_classes_stay_below_10_mb():
+    rng = np.random.default_rng(0)
+    images = [
+        ImageCount(
+            f"validation/ADE_val_{i:08}",
+            np.sort(rng.choice(150 * 151, 150, replace=False)),
+            rng.integers(1, 2_000_000, 150),
+        )
+        for i in range(5000)
+    ]
+    table = ImageTable((None,), ("model",), (rng.random(5000),), (Columns.of(images),), 0)
+    source = Source(class_colors(segiou.LabelSet.numbered(150)), None, None, None)
+    payload = table.payload(source, [])
+    assert (table.kept, table.cut) == (120, True)
+    assert len(payload["cells"][0]["steps"]) == 120 * 5000
+    assert len(json.dumps(payload, separators=(",", ":"))) < 9_500_000
 
 
 TALLY = Tally.of_matrix(
