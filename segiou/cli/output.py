@@ -21,6 +21,7 @@ from segiou.cli.console import (
 )
 from segiou.cli.inputs import open_baseline, resampling
 from segiou.cli.thresholds import Outcome, Threshold, not_worse, outcomes, to_junit
+from segiou.masks.read import RawMask
 from segiou.masks.sources import open_source
 from segiou.report.formats import render, to_json, to_markdown
 from segiou.report.report import Report
@@ -179,7 +180,7 @@ def _note_images(run: Run, parsed: argparse.Namespace) -> None:
             note(f"--images: {text}")
 
 
-def _read(path: str) -> bytes:
+def _read(path: str) -> bytes | RawMask:
     """The content of a mask file, also in an archive or at an address."""
     return open_source(path).read(path)[0]
 

@@ -70,6 +70,10 @@ class Painting:
             msg = "it has neither run lengths nor polygons"
             raise ValueError(msg)
 
+    def cover(self, area: NDArray[np.bool_], value: int) -> None:
+        """Give the pixels of an area, shape (H, W), a value."""
+        self._flat[area.T.ravel()] = value
+
     def _add_runs(self, runs: NDArray[np.int64], value: int) -> None:
         """Runs of pixels, column by column, outside and inside the segment in turn."""
         if (runs < 0).any() or (runs > self._flat.size).any():
@@ -126,7 +130,7 @@ def _unpacked(text: str) -> NDArray[np.int64]:
 
 def _polygon_runs(corners: Any, size: tuple[int, int]) -> NDArray[np.int64]:
     """Run lengths of a polygon's inside, pixel by pixel those of pycocotools."""
-    points = _points(corners, size)
+    points = check_corners(corners, size, 3)
     height, width = size
     fine = (_FINER * points + 0.5).astype(np.int64)
     u, v = _outline(fine, np.roll(fine, -1, axis=0))
@@ -141,18 +145,23 @@ def _polygon_runs(corners: Any, size: tuple[int, int]) -> NDArray[np.int64]:
     return np.diff(toggles, prepend=0, append=height * width)
 
 
-def _points(corners: Any, size: tuple[int, int]) -> NDArray[np.float64]:
-    """Corners of a polygon: x, y in turn."""
+def check_corners(corners: Any, size: tuple[int, int], least: int) -> NDArray[np.float64]:
+    """Corners of a shape, (N, 2), from a list of pairs or of x, y in turn.
+
+    Raises
+    ------
+    ValueError
+        If they are too few, no numbers, or far outside of the image.
+    """
     try:
         points = np.array(corners, dtype=np.float64).reshape(-1, 2)
     except (TypeError, ValueError, OverflowError):
         points = np.empty((0, 2))
-    if len(points) < 3:
-        msg = "it has a polygon that is no list of three or more corners, x and y in turn"
+    if len(points) < max(1, least):
+        msg = f"it is no list of at least {least} corners, x and y"
         raise ValueError(msg)
-    most = 2 * max(size) + 64
-    if not (np.abs(points) <= most).all():  # also where a number is NaN
-        msg = f"it has a polygon with a corner that is no number, or far outside: {size=}"
+    if not (np.abs(points) <= 2 * max(size) + 64).all():  # also where a number is NaN
+        msg = f"it has a corner that is no number, or far outside of the {size} pixels"
         raise ValueError(msg)
     return points
 

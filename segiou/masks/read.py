@@ -84,6 +84,9 @@ class RawMask:
         The same values with their geometry, of a format that has one.
     raster : Raster, optional
         Where the pixels of a GeoTIFF lie, and which value is no data.
+    names : tuple of str
+        Where the values are places in it: names of classes; the first is that
+        of pixels in no shape, and empty.
     """
 
     values: NDArray[Any]
@@ -92,6 +95,7 @@ class RawMask:
     lossy: bool = False
     volume: Volume | None = None
     raster: Raster | None = None
+    names: tuple[str, ...] = ()
 
     @property
     def is_color(self) -> bool:
@@ -160,8 +164,10 @@ def open_mask(path: str | Path) -> RawMask:
         raise MaskError(path, os_problem(error)) from error
 
 
-def from_bytes(data: bytes, path: str | Path, scratch: Scratch | None = None) -> RawMask:
+def from_bytes(data: bytes | RawMask, path: str | Path, scratch: Scratch | None = None) -> RawMask:
     """Read a mask from the content of its file; values in ``scratch`` last until its next use."""
+    if isinstance(data, RawMask):  # of a place that reads its masks itself
+        return data
     if not data:
         raise MaskError(path, "is empty (0 bytes)")
     if data[:6] == b"\x93NUMPY":
@@ -225,6 +231,8 @@ def to_labels(
         raise LossyMaskError(path, problem)
     if raw.kind == "LABEL":
         return raw.values & np.uint32(0xFFFF)
+    if raw.names:
+        return _labels_of_names(raw, labels, path)
     if not raw.is_color:
         return raw.values
     if labels is None or not labels.has_colors:
@@ -385,6 +393,29 @@ def _from_pillow(image: Image.Image, path: str | Path) -> RawMask:
         problem = f"has mode {mode!r}; a mask has one channel of integers, or colours: save as PNG"
         raise MaskError(path, problem)
     return RawMask(pixels, mode, kind, kind in _LOSSY)
+
+
+def _labels_of_names(
+    raw: RawMask, labels: LabelSet | None, path: str | Path
+) -> NDArray[np.integer[Any]]:
+    """Give each pixel the first value of the class of its name."""
+    known = {one.name: one.values[0] for one in labels.classes} if labels else {}
+    ignored = labels.ignore[0] if labels and labels.ignore else None
+    free = known.get("background", known.get("_background_", ignored))
+    known |= {
+        name: value for name, value in (("", free), ("__ignore__", ignored)) if value is not None
+    }
+    has_free = bool((raw.values == 0).any())
+    unknown = [name for name in raw.names if name not in known and (name or has_free)]
+    if unknown:
+        what = "no label set" if labels is None else f"label set {labels.name!r}"
+        named = ", ".join(repr(name) for name in unknown[:8] if name) or "pixels in no shape"
+        problem = f"has {named}, which {what} does not declare; add a class of that name"
+        hint = ", or 'background' or an ignored value for pixels in no shape"
+        raise MaskError(path, problem + (hint if "" in unknown else ""))
+    table = np.array([known.get(name, 0) for name in raw.names], dtype=np.int64)
+    found: NDArray[np.integer[Any]] = table[raw.values]
+    return found
 
 
 _UNKNOWN = np.uint16(0xFFFF)

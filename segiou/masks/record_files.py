@@ -15,7 +15,7 @@ from typing import Any
 
 from segiou._support.files import Stamp
 from segiou.masks.pairing import check_found
-from segiou.masks.read import MaskError
+from segiou.masks.read import MaskError, RawMask
 from segiou.masks.sources import Source, open_source
 
 #: A group of rows is read whole, so that a larger one would need too much memory.
@@ -199,7 +199,7 @@ class Shards:
         """The stamp that the shard gives."""
         return open_source(path).stamp(path)
 
-    def read(self, path: str) -> tuple[bytes, Stamp]:
+    def read(self, path: str) -> tuple[bytes | RawMask, Stamp]:
         """The content of a file in its shard."""
         return open_source(path).read(path)
 

@@ -1,8 +1,7 @@
-"""One JSON file with the masks of many images: COCO's annotations and results, detectron2's."""
+"""One JSON file with the masks of many images: of COCO, detectron2, LabelMe and Label Studio."""
 
 from __future__ import annotations
 
-import io
 import os
 import posixpath
 import re
@@ -16,12 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.files import Stamp, os_problem, read_json
+from segiou.masks.annotation_files import DrawnImage, of_label_studio, of_labelme
 from segiou.masks.painting import Painting, check_size
-from segiou.masks.read import MaskError, open_mask
+from segiou.masks.read import MaskError, RawMask, open_mask
 
 _FORMS = (
     "a list of results with 'segmentation' and 'image_id' (COCO) or 'file_name' (detectron2), "
-    "or an object with 'images' and 'annotations' (COCO)"
+    "an object with 'images' and 'annotations' (COCO) or with 'shapes' (LabelMe), or Label "
+    "Studio's list of tasks"
 )
 #: What pixels in no segment have, if no category has it; 0 only where a file may leave such.
 _FREE = (0, 255, 65535, (1 << 31) - 1)
@@ -67,8 +68,8 @@ class SegmentFile:
             return Stamp(None, None)
         return Stamp(found.st_size, found.st_mtime_ns)
 
-    def read(self, path: str) -> tuple[bytes, Stamp]:
-        """The mask of an image, as a file of NumPy.
+    def read(self, path: str) -> tuple[RawMask, Stamp]:
+        """The mask of an image.
 
         Raises
         ------
@@ -79,6 +80,8 @@ class SegmentFile:
         try:
             contents = self._contents()
             image = contents.images[path[len(self.root) + 1 :]]
+            if isinstance(image, DrawnImage):
+                return image.draw(), stamp
             mask = _drawn(image, contents, Path(self.root))
         except KeyError:
             raise MaskError(path, "is not in its file any more") from None
@@ -86,9 +89,7 @@ class SegmentFile:
             raise
         except ValueError as error:
             raise MaskError(path, str(error)) from error
-        file = io.BytesIO()
-        np.save(file, mask, allow_pickle=False)
-        return file.getvalue(), stamp
+        return RawMask(mask, "json", "JSON"), stamp
 
     def names_of_ids(self) -> dict[str, str]:
         """Names of the images by their ids; empty if it has only one of both."""
@@ -133,7 +134,7 @@ class _Contents:
 
     def __init__(
         self,
-        images: dict[str, _Image],
+        images: Mapping[str, _Image | DrawnImage],
         *,
         others: Iterable[int] = (),
         covered: bool = False,
@@ -141,7 +142,8 @@ class _Contents:
         only_ids: bool = False,
     ) -> None:
         self.images, self.names, self.only_ids = images, names or {}, only_ids
-        values = {value for image in images.values() for value, _ in image.segments} | set(others)
+        segments = [s for image in images.values() for s in getattr(image, "segments", ())]
+        values = {value for value, _ in segments} | set(others)
         self.free = next(value for value in _FREE[covered:] if value not in values)
         self.dtype = np.uint8 if max(self.free, *values, 0) < 256 else np.int32
 
@@ -171,6 +173,10 @@ def _load(path: str, size: int, time: int) -> _Contents:
     try:
         if isinstance(data, dict) and isinstance(data.get("annotations"), list):
             return _of_annotations(data)
+        if isinstance(data, dict) and isinstance(data.get("shapes"), list):
+            return _Contents({Path(path).stem: of_labelme(data)})
+        if isinstance(data, list) and any("annotations" in task for task in data[:1] if task):
+            return _Contents(_once(of_label_studio(data)))
         if isinstance(data, list) and data:
             return _of_results(data)
     except ValueError as error:
@@ -178,6 +184,16 @@ def _load(path: str, size: int, time: int) -> _Contents:
         raise ValueError(msg) from error
     msg = f"{path}: is no file of segments; it should be {_FORMS}"
     raise ValueError(msg)
+
+
+def _once(named: Iterable[tuple[str, DrawnImage]]) -> dict[str, DrawnImage]:
+    images: dict[str, DrawnImage] = {}
+    for name, image in named:
+        if name in images:
+            msg = f"has two tasks with the image {name!r}; keep one of them"
+            raise ValueError(msg)
+        images[name] = image
+    return images
 
 
 def _of_results(data: Sequence[Any]) -> _Contents:

@@ -34,7 +34,7 @@ from segiou._support.compiled import fallback, load_part
 from segiou._support.files import Stamp, os_problem
 from segiou.masks.pairing import check_found, find_masks, is_mask
 from segiou.masks.png import PngMask, Scratch
-from segiou.masks.read import MaskError, zip_member
+from segiou.masks.read import MaskError, RawMask, zip_member
 
 
 def _read_none(paths: Sequence[str], tick: int, pixels: Any = None, /) -> list[None]:
@@ -73,8 +73,8 @@ class Source(Protocol):
     def stamp(self, path: str) -> Stamp:
         """A stamp that changes when the file does; cheap after :meth:`find`."""
 
-    def read(self, path: str) -> tuple[bytes, Stamp]:
-        """The content of a file, and the stamp it had then."""
+    def read(self, path: str) -> tuple[bytes | RawMask, Stamp]:
+        """The content of a file, or the mask it is, and the stamp it had then."""
 
 
 def open_source(where: str | Path, storage_options: Mapping[str, Any] | None = None) -> Source:

@@ -18,7 +18,7 @@ from segiou._support.text import listed
 from segiou.counting.encoding import Encoding, ValueCodes
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
-from segiou.masks.read import MaskError, from_bytes, open_mask, to_labels
+from segiou.masks.read import MaskError, RawMask, from_bytes, open_mask, to_labels
 from segiou.report.page import Color
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def _jpeg(image: Image.Image) -> str:
     return f"data:image/jpeg;base64,{base64.b64encode(out.getvalue()).decode()}"
 
 
-Reader = Callable[[str], bytes]
+Reader = Callable[[str], bytes | RawMask]
 
 _IMAGE_ENDINGS = frozenset(
     (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff", ".ppm", ".jp2", ".gif")

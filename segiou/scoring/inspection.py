@@ -384,6 +384,8 @@ def _read_file(source: Source, path: str) -> _FileContent | Problem:
 
 def _content(path: str, mask: RawMask | FileMask) -> _FileContent:
     """What a mask holds, counted window by window."""
+    if isinstance(mask, RawMask) and mask.names:
+        raise MaskError(path, "has names and no values; score it with a label set of these names")
     is_color = mask.mode in ("RGB", "RGBA")
     pixels = mask.values if isinstance(mask, RawMask) else mask
     shape = pixels.shape[:2] if is_color else pixels.shape

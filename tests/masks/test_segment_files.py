@@ -221,10 +221,10 @@ def test_panoptic_faults_are_named(tmp_path, change, words):
         ({"size": [9, 9], "counts": [2]}, "its size is"),
         ([[0, 0, 1, float("nan"), 1, 1]], "no number, or far outside"),
         ([[0, 0, 1, 1e300, 1, 1]], "no number, or far outside"),
-        ([[0, 0, 1, 1]], "three or more corners"),
-        ([[0, 0, 1, 1, 1]], "three or more corners"),
-        ([["x"] * 6], "three or more corners"),
-        ([5], "three or more corners"),
+        ([[0, 0, 1, 1]], "at least 3 corners"),
+        ([[0, 0, 1, 1, 1]], "at least 3 corners"),
+        ([["x"] * 6], "at least 3 corners"),
+        ([5], "at least 3 corners"),
     ],
 )
 def test_faulty_segments_are_named(tmp_path, segmentation, words):
@@ -250,7 +250,8 @@ def test_an_outline_without_end_is_refused():
     ("content", "words"),
     [
         ([], "is no file of segments"),
-        ({"shapes": []}, "is no file of segments"),
+        ({"shapes": 3}, "is no file of segments"),
+        ({"shapes": []}, "its size, height and width"),
         ([{"image_id": 1}], "entry 0: its 'category_id' must be int"),
         ([{"image_id": 1, "category_id": True}], "must be int, not True"),
         ([{"image_id": 1, "category_id": -1}], "must be from 0"),

@@ -1,0 +1,256 @@
+"""Shapes of LabelMe and Label Studio, and CVAT's masks, as their tools draw them."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+
+import numpy as np
+import pytest
+from mask_files import required, write_masks
+from PIL import Image
+
+import segiou
+from segiou.cli.main import main
+from segiou.masks.read import MaskError, from_bytes, to_labels
+from segiou.masks.sources import open_source
+from segiou.scoring.pairings import DataError
+
+LABELS = segiou.LabelSet.from_names(["background", "car", "tree"], ignore=255)
+
+
+def read(place, labels=LABELS):
+    source = open_source(place)
+    return {
+        name: to_labels(from_bytes(source.read(path)[0], path), path, labels)
+        for name, path in source.find().items()
+    }
+
+
+def labelme(*shapes, height=8, width=10):
+    return {"version": "5.4.1", "imageHeight": height, "imageWidth": width, "shapes": list(shapes)}
+
+
+def shape(label, points, kind="polygon", **more):
+    return {"label": label, "points": points, "shape_type": kind, **more}
+
+
+def write(path, content):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content), encoding="utf-8")
+    return path
+
+
+def packed(mask):
+    out = io.BytesIO()
+    Image.fromarray(np.asarray(mask, np.uint8)).save(out, "PNG")
+    return base64.b64encode(out.getvalue()).decode()
+
+
+def test_later_shapes_of_labelme_lie_on_top(tmp_path):
+    square = shape("car", [[1, 1], [4, 4]], "rectangle")
+    corner = shape("tree", [[4, 4], [6, 4], [6, 6], [4, 6]])
+    found = read(write(tmp_path / "a.json", labelme(square, corner)))["a"]
+    expected = np.zeros((8, 10), int)
+    expected[1:5, 1:5] = 1
+    expected[4:7, 4:7] = 2
+    assert found.tolist() == expected.tolist()
+
+
+SHAPES = [
+    shape("car", [[1.2, 1.7], [8.4, 2.1], [5.5, 6.9]]),
+    shape("car", [[1.2, 1.7], [8.4, 2.1], [5.5, 6.9]], None),
+    shape("car", [[6, 5], [2, 1]], "rectangle"),
+    shape("car", [[4, 4], [4, 6.5]], "circle"),
+    shape("car", [[1, 1], [3, 5]], "line"),
+    shape("car", [[1, 1], [3, 5], [30, 8]], "linestrip"),
+    shape("car", [[4, 4]], "point"),
+    shape("car", [[1, 1], [4, 2], [3, 5], [0, 4]], "oriented_rectangle"),
+]
+
+
+@pytest.mark.parametrize("one", SHAPES)
+def test_shapes_are_drawn_as_labelme_does(tmp_path, one):
+    utils = required("labelme.utils.shape", "SEGIOU_REQUIRE_ANNOTATORS")
+    expected = utils.shape_to_mask((40, 50), one["points"], one["shape_type"])
+    found = read(write(tmp_path / "a.json", labelme(one, height=40, width=50)))["a"]
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_masks_of_labelme(tmp_path):
+    one = shape("tree", [[2, 3], [4, 4]], "mask", mask=packed([[1, 0, 1], [0, 1, 0]]))
+    found = read(write(tmp_path / "a.json", labelme(one)))["a"]
+    assert found[3:5, 2:5].tolist() == [[2, 0, 2], [0, 2, 0]]
+    assert (found != 0).sum() == 3
+
+
+def test_a_folder_of_labelme_from_the_command_line(tmp_path, capsys):
+    car = shape("car", [[0, 0], [4, 3]], "rectangle")
+    for stem in "ab":
+        write(tmp_path / "truth" / f"{stem}.json", labelme(car))
+    pred = np.zeros((8, 10))
+    pred[:4, :4] = 1
+    write_masks(tmp_path / "pred", {"a": pred, "b": pred})
+    (tmp_path / "labels.toml").write_text(LABELS.to_toml())
+    options = "--labels", str(tmp_path / "labels.toml"), "--format", "json", "--quiet"
+    assert (
+        main(["score", str(tmp_path / "truth" / "*.json"), str(tmp_path / "pred"), *options]) == 0
+    )
+    report = json.loads(capsys.readouterr().out)
+    assert report["classes"][1]["iou"] == 16 / 20
+
+
+@pytest.mark.parametrize(
+    ("one", "words"),
+    [
+        (shape("car", [[0, 0], [1, float("nan")], [2, 2]]), "no number, or far outside"),
+        (shape("car", [[0, 0], [1, 1e9], [2, 2]]), "no number, or far outside"),
+        (shape("car", [[0, 0], [1, 1]]), "at least 3 corners"),
+        (shape("car", [[0, 0]] * 3, "circle"), "a circle has 2 corners, not 3"),
+        (shape("car", [[0, 0]] * 3, "star"), "'star' is not known"),
+        (shape("car", [[0, 0], [1, 1]], "mask", mask="?"), "no PNG in base 64"),
+        (shape("car", [[0, 0], [1, 1]], "mask", mask=None), "no PNG in base 64"),
+        (shape("car", [[0, 0], [1, 1]], "mask", mask=packed([[1]])), "is not that of its corners"),
+        (shape(None, [[0, 0]] * 3), "its label is None"),
+        (shape("bus", [[0, 0]] * 3), "has 'bus', which label set 'custom' does not declare"),
+        (3, "shape 1 of 1"),
+    ],
+)
+def test_shapes_with_faults_are_named(tmp_path, one, words):
+    path = write(tmp_path / "a.json", labelme(one))
+    with pytest.raises(MaskError, match=words) as caught:
+        read(path)
+    assert caught.value.path == f"{path}/a"
+
+
+def test_pixels_in_no_shape(tmp_path):
+    one = shape("car", [[0, 0], [1, 0]], "rectangle")
+    path = write(tmp_path / "a.json", labelme(one, height=1, width=3))
+    classes = (segiou.labels.LabelClass("car", (4,)),)
+    assert read(path, segiou.LabelSet("a", classes, ignore=(9,)))["a"].tolist() == [[4, 4, 9]]
+    with pytest.raises(MaskError, match="pixels in no shape, which label set 'a' does not declare"):
+        read(path, segiou.LabelSet("a", classes))
+    full = labelme(shape("__ignore__", [[0, 0], [2, 0]], "rectangle"), height=1, width=3)
+    assert read(write(path, full), segiou.LabelSet("a", classes, ignore=(9,)))["a"].tolist() == [
+        [9] * 3
+    ]
+
+
+def rle(mask):
+    """rle-pack of an RGBA image whose alpha is the mask, in the plainest form: no runs."""
+    values = np.repeat(np.where(mask, 255, 0).ravel(), 4)
+    bits = f"{values.size:032b}" + f"{7:05b}" + "".join(f"{n:04b}" for n in (2, 3, 7, 15))
+    bits += "0" + "11" + f"{values.size - 1:016b}" + "".join(f"{v:08b}" for v in values)
+    return [int(bits[i : i + 8].ljust(8, "0"), 2) for i in range(0, len(bits), 8)]
+
+
+def brush(label, mask, **more):
+    mask = np.asarray(mask)
+    size = {"original_height": mask.shape[0], "original_width": mask.shape[1]}
+    value = {"format": "rle", "rle": rle(mask), "brushlabels": [label]}
+    return {"type": "brushlabels", "value": value, **size, **more}
+
+
+def task(*results, image="/data/upload/1/0a1b2c3d-a.jpg", **more):
+    return {"id": 1, "data": {"image": image}, "annotations": [{"result": list(results)}], **more}
+
+
+def test_brushes_and_polygons_of_label_studio(tmp_path):
+    size = {"original_height": 4, "original_width": 4}
+    value = {"points": [[0, 0], [50, 0], [50, 50], [0, 50]], "polygonlabels": ["tree"]}
+    polygon = {"type": "polygonlabels", "value": value, **size}
+    car = np.zeros((4, 4), int)
+    car[1:3, 1:4] = 1
+    choice = {"type": "choices", "value": {"choices": ["good"]}}
+    path = write(tmp_path / "export.json", [task(brush("car", car), polygon, choice)])
+    assert read(path)["a.jpg"].tolist() == [
+        [2, 2, 0, 0],
+        [2, 2, 1, 1],
+        [0, 1, 1, 1],
+        [0, 0, 0, 0],
+    ]
+
+
+def test_brushes_are_those_of_label_studio(tmp_path):
+    tool = required("label_studio_sdk.converter.brush", "SEGIOU_REQUIRE_ANNOTATORS")
+    rng = np.random.default_rng(0)
+    for density in (0.02, 0.5):
+        mask = rng.random((13, 17)) < density
+        values = np.repeat(np.where(mask, 255, 0).astype(np.uint8).ravel(), 4)
+        result = brush("car", mask)
+        result["value"]["rle"] = tool.encode_rle(values)
+        decoded = tool.decode_rle(result["value"]["rle"]).reshape(13, 17, 4)[..., 3] > 0
+        found = read(write(tmp_path / "export.json", [task(result)]))["a.jpg"]
+        np.testing.assert_array_equal(found, decoded)
+
+
+def test_label_studio_is_scored_against_a_folder(tmp_path):
+    mask = np.array([[1, 0, 2], [1, 1, 0]])
+    results = brush("car", mask == 1), brush("tree", mask == 2)
+    export = write(tmp_path / "export.json", [task(*results)])
+    write_masks(tmp_path / "pred", {"a": mask})
+    assert segiou.score_folder(export, tmp_path / "pred", labels=LABELS).report().mean_iou == 1
+    with pytest.raises(DataError, match="has 'car'"):
+        segiou.score_folder(export, tmp_path / "pred", labels=["background", "tree", "bus"])
+
+
+MASK = np.array([[1, 0], [0, 0]])
+
+
+def broken(change):
+    result = brush("car", MASK)
+    result["value"]["rle"] = change(result["value"]["rle"])
+    return [task(result)]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (broken(lambda data: data[:-4]), "cut off"),
+        (broken(lambda data: [*data[:7], 0xFF, 0xFF, *data[9:]]), "over the end|cut off"),
+        (broken(lambda data: [1, *data[1:]]), "and not four bytes a pixel"),
+        (broken(lambda data: [300]), "cut off, or is no list of bytes"),
+        (broken(lambda data: "x"), "cut off, or is no list of bytes"),
+        ([task(brush("car", MASK), brush("car", MASK[:1]))], "task 1 says 2 sizes of its image"),
+        ([task()], "task 1 says 0 sizes"),
+        ([task(brush("car", MASK), data={})], "task 1 has 0 texts in its data"),
+        ([task(brush("car", MASK), annotations=[])], "task 1 has 0 annotations"),
+        ([task(brush("car", MASK))] * 2, "has two tasks with the image 'a.jpg'"),
+        (
+            [task(brush("car", MASK, type="rectanglelabels"))],
+            "only brushes and polygons make masks",
+        ),
+        ([{"annotations": 3}], "task 1 is none"),
+    ],
+)
+def test_exports_with_faults_are_named(tmp_path, content, words):
+    path = write(tmp_path / "export.json", content)
+    with pytest.raises((MaskError, ValueError), match=words) as caught:
+        read(path)
+    assert str(caught.value).startswith(str(path))
+
+
+def test_images_of_label_studio_by_their_address(tmp_path):
+    for image, name in (
+        ("/data/local-files/?d=images/a%20b.jpg", "a%20b.jpg"),
+        ("s3://bucket/x/c.png?token=1", "c.png"),
+        ("/data/upload/12/deadbeef-d_e.jpg", "d_e.jpg"),
+    ):
+        content = [task(brush("car", MASK), image=image)]
+        assert list(read(write(tmp_path / "export.json", content))) == [name]
+
+
+def test_segmentation_masks_of_cvat(tmp_path):
+    """SegmentationClass with colours, SegmentationObject, ImageSets, labelmap.txt."""
+    colors = np.array([[0, 0, 0], [10, 20, 30], [250, 50, 83]], np.uint8)
+    truth = np.array([[0, 1, 2], [2, 1, 0]])
+    for folder in ("SegmentationClass", "SegmentationObject"):
+        (tmp_path / "cvat" / folder).mkdir(parents=True)
+        Image.fromarray(colors[truth]).save(tmp_path / "cvat" / folder / "a.png")
+    labelmap = "# label:color_rgb:parts:actions\nbackground:0,0,0::\ncar:10,20,30::\n"
+    (tmp_path / "cvat" / "labelmap.txt").write_text(labelmap + "tree:250,50,83::\n")
+    write_masks(tmp_path / "pred", {"a": truth})
+    labels = tmp_path / "cvat" / "labelmap.txt"
+    run = segiou.score_folder(tmp_path / "cvat", tmp_path / "pred", labels=labels)
+    assert run.report().mean_iou == 1
