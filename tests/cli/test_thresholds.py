@@ -1,0 +1,159 @@
+"""Thresholds and the comparison with a baseline: exit codes, JSON, Markdown, JUnit."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from command import FIXTURES, LABELS, MODELS, SCORE, segiou
+from PIL import Image
+
+from segiou.analysis.comparing import compare
+from segiou.cli.main import main
+from segiou.runs.run import Run
+
+
+@pytest.mark.parametrize(
+    ("threshold", "code", "said"),
+    [
+        ("miou=0.5", 0, ""),
+        ("miou=0.9", 1, "threshold failed: mean_iou is 69.50 %, below 90.00 %"),
+        ("iou:pole=0.99", 1, "threshold failed: iou:pole is"),
+        ("pixel_accuracy=0.5", 0, ""),
+        ("dice:pole=0.99", 1, "threshold failed: dice:pole is 64.95 %, below 99"),
+        ("recall:sky=0.5", 0, ""),
+        ("precision:sky=1", 1, "threshold failed: precision:sky is 96.88 %, below 100"),
+        ("speed=3", 2, "write NAME=VALUE with a name of miou"),
+        ("miou=70", 2, "no score is above 1; for 70 % write 0.7"),
+        ("boundary_iou=0.5", 2, "boundaries are not measured; score with --boundary"),
+        ("miou=nan", 2, "'nan' is not a number"),
+        ("miou=high", 2, "'high' is not a number"),
+        ("iou:unicorn=0", 2, "no such class"),
+    ],
+)
+def test_thresholds(inside, threshold, code, said):
+    done = inside(*SCORE, "--fail-under", threshold)
+    assert done.returncode == code
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_outcomes_of_thresholds_are_written(tmp_path):
+    asked = ["--fail-under", "miou=0.5", "--fail-under", "iou:pole=0.99"]
+    done = segiou(*SCORE, *asked, "--format", "json", "--junit", tmp_path / "j.xml")
+    assert done.returncode == 1
+    report = json.loads(done.stdout)
+    pole = report["classes"][[c["name"] for c in report["classes"]].index("pole")]
+    assert report["thresholds"] == [
+        {"name": "mean_iou", "value": report["mean_iou"], "at_least": 0.5, "passed": True},
+        {"name": "iou:pole", "value": pole["iou"], "at_least": 0.99, "passed": False},
+    ]
+    (suite,) = ElementTree.parse(tmp_path / "j.xml").getroot()
+    assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
+    assert [case.get("name") for case in suite] == ["mean_iou >= 0.5", "iou:pole >= 0.99"]
+    assert [len(case) for case in suite] == [0, 1]
+    assert "iou:pole is 48" in suite[1][0].get("message")
+
+
+def test_junit_without_a_threshold_is_refused(tmp_path):
+    done = segiou(*SCORE, "--junit", tmp_path / "j.xml")
+    assert done.returncode == 2
+    assert "--junit has no effect without --fail-under" in done.stderr
+
+
+def test_a_threshold_that_is_nearly_reached_shows_the_digits_that_differ(inside):
+    value = json.loads(inside(*SCORE, "--format", "json").stdout)["mean_iou"]
+    said = inside(*SCORE, "--fail-under", f"miou={value + 1e-6:.17g}").stderr
+    value, least = re.search(r"mean_iou is ([\d.]+) %, below ([\d.]+) %", said).groups()
+    assert value != least and len(value) == len(least) <= 8
+    said = inside(*SCORE, "--fail-under", "cohen_kappa=0.95").stderr
+    assert "cohen_kappa is 0.87, below 0.95" in said
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """Run files of both models."""
+    folder = tmp_path_factory.mktemp("kept")
+    for model in MODELS:
+        run = folder / f"{Path(model).name}.sqlite"
+        options = ["--run", str(run), "--quiet", "--output", os.devnull]
+        assert main(["score", SCORE[1], model, *LABELS, *options]) == 0
+    return folder
+
+
+def test_a_run_that_is_worse_than_its_baseline_fails(inside, kept, tmp_path):
+    worse, better = kept / "model_a.sqlite", kept / "model_b.sqlite"
+    asked = ["--baseline", better, "--fail-if-worse", "--junit", tmp_path / "j.xml"]
+    done = inside("report", worse, *asked, "--format", "json")
+    assert done.returncode == 1
+    assert "threshold failed: mean IoU is worse than the baseline's: -16.73 points" in done.stderr
+    report = json.loads(done.stdout)
+    change = report["baseline"]["pairs"][0]["overall"]
+    expected = compare(Run.open(better), Run.open(worse)).pairs[0].overall
+    assert (change["low"], change["high"]) == (expected.low, expected.high)
+    assert expected.high < 0
+    assert report["baseline"]["run"] == str(better)
+    assert report["thresholds"] == [
+        {"name": "mean_iou:change", "value": expected.high, "at_least": 0.0, "passed": False}
+    ]
+    (suite,) = ElementTree.parse(tmp_path / "j.xml").getroot()
+    assert (suite.get("tests"), suite.get("failures")) == ("1", "1")
+    table = inside("report", worse, *asked[:3]).stdout
+    assert "the baseline is 16.73 points of mean IoU ahead of this run" in table
+
+
+@pytest.mark.parametrize("run", ["model_b", "model_a"])
+def test_a_run_that_is_not_worse_passes(inside, kept, run):
+    asked = ["--baseline", kept / "model_a.sqlite", "--fail-if-worse", "--format", "markdown"]
+    done = inside("report", kept / f"{run}.sqlite", *asked, "--fail-under", "miou=0.5")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "| mean_iou is " in done.stdout and done.stdout.count("| passed |") == 2
+    assert "not shown to be worse" in done.stdout
+    assert "| mean IoU | 52.77 % |" in done.stdout
+    assert "<details><summary>All scores of the classes</summary>\n\n| class |" in done.stdout
+    assert ("| pole | 0.00 % | 48" in done.stdout) == (run == "model_b")
+
+
+def test_where_there_is_no_interval_nothing_is_decided_and_the_build_fails(inside, kept):
+    asked = ["--baseline", kept / "model_a.sqlite", "--fail-if-worse", "--group-by", "^[a-z]+"]
+    done = inside("report", kept / "model_b.sqlite", *asked)
+    assert done.returncode == 1
+    assert "the change of mean IoU has no interval over 2 groups, so nothing" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        (["--fail-if-worse"], 2, "--fail-if-worse has no effect without --baseline"),
+        (["--baseline", "no.sqlite"], 3, "no.sqlite"),
+        (["--baseline", "."], 2, "--baseline .: is a folder; name a run file"),
+        (["--seed", "1", "--baseline", "no.sqlite"], 3, "no.sqlite"),
+    ],
+)
+def test_baselines_are_looked_at_before_anything_is_scored(inside, options, code, said):
+    done = inside("score", "no-truth", "no-pred", "--labels", "3", *options)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert said in done.stderr
+
+
+def test_a_baseline_of_other_images_is_refused(inside, kept, tmp_path):
+    for side in ("truth", "pred"):
+        (tmp_path / side).mkdir()
+        Image.fromarray(np.uint8([[0, 1]])).save(tmp_path / side / "other.png")
+    pair = [tmp_path / "truth", tmp_path / "pred", *LABELS]
+    done = inside("score", *pair, "--baseline", kept / "model_a.sqlite")
+    assert done.returncode in (2, 3)
+    assert "other" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_undefined_scores_fail_a_threshold(inside):
+    tiny = FIXTURES / "tiny"
+    pair = [tiny / "truth" / "all_ignored.png", tiny / "pred" / "all_ignored.png"]
+    done = inside("score", *pair, "--labels", tiny / "labels.toml", "--fail-under", "miou=0")
+    assert done.returncode == 1
+    assert "mean_iou is undefined" in done.stderr
