@@ -236,7 +236,7 @@ def prevalence_curve(source: Any, class_name: str | None = None, *, ax: Axes | N
     if class_name not in report.class_names:
         msg = f"no class {class_name!r}; there are {', '.join(report.class_names[:12])}"
         raise ValueError(msg)
-    if not report.matrix.size:
+    if not report.has_matrix:
         msg = "overlapping channels have no confusion rates to hold while a class gets rarer"
         raise ValueError(msg)
     index = report.class_names.index(class_name)

@@ -132,7 +132,7 @@ def save_plots(
 
 
 def _of_report(report: Report, intervals: Intervals | None) -> Figures:
-    if report.matrix.size:
+    if report.has_matrix:
         yield "confusion_matrix", lambda: confusion_matrix(report)
     if any(row.iou == row.iou for row in report.classes):
         yield "class_iou", lambda: class_bars(report, intervals=intervals)
@@ -141,7 +141,7 @@ def _of_report(report: Report, intervals: Intervals | None) -> Figures:
         yield "accuracy_against_iou", lambda: accuracy_against_iou(report)
     if report.boundary:
         yield "boundary_against_iou", lambda: boundary_against_iou(report)
-    if in_truth > 1 and report.matrix.size:
+    if in_truth > 1 and report.has_matrix:
         yield "prevalence_curve", lambda: prevalence_curve(report)
     if report.per_image is not None and report.per_image.truth.sum():
         yield "image_distribution", lambda: image_distribution(report)

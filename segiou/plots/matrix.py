@@ -48,7 +48,7 @@ def confusion_matrix(
         that overlap and have no such matrix.
     """
     report = report_of(source)
-    if not report.matrix.size:
+    if not report.has_matrix:
         msg = "overlapping channels have no confusion matrix; draw class_bars instead"
         raise ValueError(msg)
     values = _values(report.matrix, report.unassigned, normalize)

@@ -154,7 +154,7 @@ def _bar(value: float) -> str:
 
 def _matrix(report: Report) -> str:
     """The confusion matrix as shares of the truth, folded; nothing where it is too large."""
-    if len(report.class_names) > _MATRIX_SHOWN or not report.matrix.size:
+    if len(report.class_names) > _MATRIX_SHOWN or not report.has_matrix:
         return ""
     truth = report.matrix.sum(1) + report.unassigned
     shares = np.nan_to_num(ratio(report.matrix, truth[:, None]))

@@ -185,12 +185,12 @@ def _intervals(report: Report) -> list[Intervals]:
     if counts is None or len(counts.tp) < _FEWEST_IMAGES:
         return []
     # The pixel accuracy of overlapping channels is that of yes and no, another one.
-    metrics = ("iou", "recall", *(["pixel_accuracy"] if report.matrix.size else []))
+    metrics = ("iou", "recall", *(["pixel_accuracy"] if report.has_matrix else []))
     return [bootstrap(report, metric) for metric in metrics]
 
 
 def _explained(report: Report) -> list[str]:
-    if not report.matrix.size:
+    if not report.has_matrix:
         return []
     return explain(report).sentences()
 
@@ -421,7 +421,7 @@ def bins_of(counts: Ints, edges: Floats) -> tuple[tuple[float, float, int], ...]
 def _confusion_context(report: Report) -> dict[str, Any]:
     """What the section of confusions shows; overlapping channels have none."""
     tally, names = report.tally, report.class_names
-    if not report.matrix.size:
+    if not report.has_matrix:
         return {"heat": None, "confusions": [], "matrix_rows": []}
     rows = []
     for index, name in enumerate(names):
@@ -442,7 +442,7 @@ def _confusion_context(report: Report) -> dict[str, Any]:
 
 def _confusion_data(report: Report) -> dict[str, Any] | None:
     """What the script of the confusions needs."""
-    if not report.matrix.size:
+    if not report.has_matrix:
         return None
     unassigned = report.unassigned
     ious = [(row.iou, i) for i, row in enumerate(report.classes) if row.tp + row.fn > 0]

@@ -238,7 +238,7 @@ def _gap_text(report: Report) -> str:
     if gap != gap:
         return ""
     text = f"{points(abs(gap))} points {'above' if gap >= 0 else 'below'} mean IoU"
-    if not report.matrix.size:
+    if not report.has_matrix:
         return text
     imbalance = report.pixel_accuracy - report.mean_accuracy
     false_positives = report.mean_accuracy - report.mean_iou
