@@ -223,7 +223,7 @@ def test_reports_show_them(pairs):
         assert part in text
     assert percent(report.boundary_iou) in text
     assert "| class | Boundary IoU 1 px |" in report.to_markdown()
-    assert "<summary>Boundaries</summary>" in report._repr_html_()
+    assert "Boundaries</summary>" in report._repr_html_()
     head, *lines = report.to_csv().splitlines()
     assert "boundary_iou:10%" in head
     assert "surface_dice:3:pixels" in head
@@ -282,7 +282,7 @@ def test_the_command_refuses_what_is_no_tolerance(folders, capsys):
 def test_the_command_has_a_threshold(folders, capsys):
     assert command(folders, "--boundary", "--fail-under", "boundary_iou=0.01") == 0
     assert command(folders, "--boundary", "--fail-under", "boundary_iou=0.99") == 1
-    assert "threshold failed: boundary_iou is 0." in capsys.readouterr().err
+    assert "threshold failed: boundary_iou is " in capsys.readouterr().err
     assert command(folders, "--fail-under", "boundary_iou=0.01") == 2
     assert "boundaries are not measured" in capsys.readouterr().err
 
