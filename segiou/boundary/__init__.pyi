@@ -7,11 +7,11 @@ from segiou.boundary.boundary_options import (
 from segiou.boundary.boundary_sums import BoundaryCounts as BoundaryCounts
 from segiou.boundary.codes import LabelCodes as LabelCodes
 from segiou.boundary.contours import (
+    ContourDistances as ContourDistances,
     ContourPoints as ContourPoints,
     find_contour as find_contour,
     kind_lengths as kind_lengths,
 )
-from segiou.boundary.distances import ContourDistances as ContourDistances
 from segiou.boundary.image import (
     ImageBoundaries as ImageBoundaries,
     boundary_counts as boundary_counts,

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from segiou.boundary.boundary_options import BoundaryOptions, Contour
 from segiou.boundary.boundary_sums import BoundaryCounts, empty_parts
 from segiou.boundary.codes import Codes, LabelCodes, code_dtype, ignored_code
-from segiou.boundary.contours import find_contour
-from segiou.boundary.distances import ContourDistances
+from segiou.boundary.contours import ContourDistances, find_contour
 from segiou.boundary.kernels import count_bands, count_valid
 from segiou.counting.encoding import Encoding
 

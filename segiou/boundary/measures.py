@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from segiou._support.arguments import check_choice, check_number
 from segiou.boundary.boundary_options import FIXED_POINT, Contour, bin_values
 from segiou.boundary.boundary_sums import BoundaryCounts
-from segiou.boundary.contours import kind_lengths
-from segiou.boundary.distances import percentile_place
+from segiou.boundary.contours import kind_lengths, percentile_place
 from segiou.counting.counts import Counts
 from segiou.metrics.overall import mean, pixel_accuracy
 from segiou.metrics.per_class import iou

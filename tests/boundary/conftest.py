@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from segiou.boundary import contours, image, kernels, reference_distances
+from segiou.boundary import contours, image, kernels
 
 CAMVID = Path(__file__).parents[3] / "shared" / "data" / "camvid"
 
@@ -92,6 +92,6 @@ def backend(request, monkeypatch):
     if request.param == "numpy":
         if kernels.BACKEND == "numpy":
             pytest.skip("NumPy is what is live")
-        monkeypatch.setattr(image, "count_bands", reference_distances.count_bands)
-        monkeypatch.setattr(contours, "nearest", reference_distances.nearest)
+        monkeypatch.setattr(image, "count_bands", kernels.reference_bands)
+        monkeypatch.setattr(contours, "nearest", kernels.reference_nearest)
     return request.param

@@ -13,8 +13,7 @@ from hypothesis import given, settings, strategies as st
 from segiou.boundary.accumulator import BoundaryAccumulator
 from segiou.boundary.boundary_options import BoundaryOptions, Tolerance, bin_distances, bin_values
 from segiou.boundary.boundary_sums import BoundaryCounts
-from segiou.boundary.contours import kind_lengths
-from segiou.boundary.distances import percentile_place
+from segiou.boundary.contours import kind_lengths, percentile_place
 from segiou.boundary.image import boundary_counts, measure_boundaries
 from segiou.boundary.measures import (
     average_surface_distance,

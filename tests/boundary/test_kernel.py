@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from segiou.boundary import kernels, reference_distances
+from segiou.boundary import kernels
 from segiou.boundary.contours import find_contour
 
 kernel = pytest.importorskip("segiou.boundary._kernel", reason="the kernel is not built here")
@@ -39,7 +39,7 @@ def test_bands_equal_numpy(masks, shape, width):
     for seed, borders in enumerate([(True, False), (False, True), (True, None)]):
         truth, pred = noisy(masks, seed, shape, 5)
         got = kernels.count_bands(truth, pred, 5, width, *borders)
-        expected = reference_distances.count_bands(truth, pred, 5, width, *borders)
+        expected = kernels.reference_bands(truth, pred, 5, width, *borders)
         for ours, theirs in zip(got, expected, strict=True):
             np.testing.assert_array_equal(ours, theirs)
 
@@ -52,7 +52,7 @@ def test_all_loops_count_the_same(masks, loops, num_classes):
         for width in (2, 33, 70):
             counts = [np.zeros((num_classes, n), dtype=np.int64) for n in (3, 3, 2)]
             kernel.count_bands(truth, pred, *shape, num_classes, width, 1, 0, *counts, loops)
-            expected = reference_distances.count_bands(truth, pred, num_classes, width, True, False)
+            expected = kernels.reference_bands(truth, pred, num_classes, width, True, False)
             for ours, theirs in zip(counts, expected, strict=True):
                 np.testing.assert_array_equal(ours, theirs)
 
@@ -75,7 +75,7 @@ def test_what_differs_across_ignored_columns_is_near(shape):
             truth[:, at : at + gap] = 255
             pred = np.where(truth == 255, truth, 1).astype(np.uint8)
             got = kernels.count_bands(truth, pred, 3, width, False, False)
-            expected = reference_distances.count_bands(truth, pred, 3, width, False, False)
+            expected = kernels.reference_bands(truth, pred, 3, width, False, False)
             for ours, theirs in zip(got, expected, strict=True):
                 np.testing.assert_array_equal(ours, theirs)
 
@@ -93,7 +93,7 @@ def test_long_runs_are_counted_whole():
     truth[:, 100:] = 1
     for width in (60, 300):
         got = kernels.count_bands(truth, truth, 2, width, True, True)
-        expected = reference_distances.count_bands(truth, truth, 2, width, True, True)
+        expected = kernels.reference_bands(truth, truth, 2, width, True, True)
         for ours, theirs in zip(got, expected, strict=True):
             np.testing.assert_array_equal(ours, theirs)
 
@@ -106,9 +106,9 @@ def test_distances_equal_scipy(masks, shape, contour):
     points = query.points, query.starts, target.points, target.starts
     for spacing in ((1.0, 1.0), (0.3, 2.0)):
         got = kernels.nearest(*points, spacing)
-        np.testing.assert_allclose(got, reference_distances.nearest(*points, spacing), rtol=1e-12)
+        np.testing.assert_allclose(got, kernels.reference_nearest(*points, spacing), rtol=1e-12)
     unit = kernels.nearest(*points, (1.0, 1.0))
-    np.testing.assert_array_equal(unit, reference_distances.nearest(*points, (1.0, 1.0)))
+    np.testing.assert_array_equal(unit, kernels.reference_nearest(*points, (1.0, 1.0)))
 
 
 def test_distances_over_large_gaps():
@@ -119,7 +119,7 @@ def test_distances_over_large_gaps():
     for spacing in ((1.0, 1.0), (10.0, 1.0), (1.0, 10.0)):
         got, expected = (
             kernels.nearest(*points, spacing),
-            reference_distances.nearest(*points, spacing),
+            kernels.reference_nearest(*points, spacing),
         )
         np.testing.assert_array_equal(got, expected)
 
