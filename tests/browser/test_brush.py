@@ -201,3 +201,15 @@ def test_paths_are_read(page, tmp_path):
     matrix.update(segiou.read_mask(truth), segiou.read_mask(pred))
     scores = painted(page)["scores"]
     assert scores["meanIou"]["value"] == pytest.approx(matrix.report().mean_iou, rel=1e-13)
+
+
+def test_of_many_classes_those_that_occur_come_first(page, tmp_path):
+    explorer = segiou.explore([[30, 30, 7]], [[30, 12, 7]], labels=[f"c{i}" for i in range(40)])
+    page.goto(explorer.save(tmp_path / "many.html").as_uri())
+    names = page.locator("#palette .swatch span").all_inner_texts()
+    assert names[:4] == ["c7", "c12", "c30", "c0"]
+    shown = [row.inner_text() for row in page.locator("#class-scores th").all() if row.is_visible()]
+    assert shown == ["c7", "c12", "c30"]
+    page.locator("#paint-pred").focus()
+    page.keyboard.press("3")
+    assert page.get_by_label("c30", exact=False).first.is_checked()

@@ -2,6 +2,8 @@
 
 const SIDES = { truth: "Truth", pred: "Prediction" };
 const AS_TRUE = "as-true";
+// Of more classes only those that occur have a row.
+const CLASSES_SHOWN = 20;
 
 const brush = {
   stroke: null,
@@ -58,7 +60,11 @@ const brush = {
       radio.addEventListener("change", () => (this.chosen = value === AS_TRUE ? null : value));
       return radio;
     };
-    this.radios = masks.names.map((name, c) => add(c, name, masks.colors[c], c < 9 ? String(c + 1) : ""));
+    // Of many classes those that occur come first.
+    const { iou } = masks.scores();
+    this.order = masks.names.map((_, c) => c).sort((a, b) => Number.isNaN(iou[a]) - Number.isNaN(iou[b]) || a - b);
+    this.radios = [];
+    this.order.forEach((c, k) => (this.radios[c] = add(c, masks.names[c], masks.colors[c], k < 9 ? String(k + 1) : "")));
     this.radios.push(add(AS_TRUE, "what is true (prediction)", null, "0"));
     this.choose(this.chosen);
   },
@@ -185,7 +191,7 @@ const brush = {
       this.draw();
       this.say();
     } else if (event.key === "[" || event.key === "]") this.resize(this.size + (event.key === "]" ? 2 : -2));
-    else if (/^\d$/.test(event.key)) this.choose(event.key === "0" ? null : Number(event.key) - 1);
+    else if (/^\d$/.test(event.key)) this.choose(event.key === "0" ? null : this.order[Number(event.key) - 1]);
     else return;
     event.preventDefault();
     this.showRing(which);
@@ -220,6 +226,7 @@ const brush = {
       `in accuracy pixels vote and in the mean classes, ${pointsText(meanAccuracy.value - meanIou.value)} because ` +
       "accuracy does not charge false positives.";
     this.rows.forEach((cells, c) => {
+      cells[0].parentNode.hidden = Number.isNaN(scores.iou[c]) && masks.none > CLASSES_SHOWN;
       for (const cell of cells) cell.textContent = percentText(scores[cell.dataset.key][c]);
     });
     // The curve waits until the hand rests.
