@@ -339,6 +339,14 @@ def test_address_opens_the_page_where_it_was_sent_from(new_page, report_url, unt
     assert page.evaluate("document.getElementById('image-list').getBoundingClientRect().top < 400")
 
 
+@pytest.mark.parametrize("address", ["#t=no such class", "#image=no such image", "#classes"])
+def test_address_of_nothing_shows_all_images(new_page, report_url, address):
+    page = new_page()
+    page.goto(f"{report_url}{address}")
+    assert page.locator("#images-asked").inner_text() == "10 of 10 images"
+    assert len(image_names(page)) == 10
+
+
 def test_images_are_sorted_and_found(report):
     button = report.locator("#image-table thead").get_by_role("button", name="Mean IoU")
     for direction in (1, -1):

@@ -51,9 +51,11 @@ const images = {
 
   // Takes up what the address says.
   follow(go, first = false) {
-    const state = address.read() ?? (first ? {} : null);
-    const question = state && questionOf(state);
-    if (!question) return;
+    let state = address.read();
+    let question = state && questionOf(state);
+    if (!question && !first) return;
+    // An address of something else, or of a class that there is not, leaves the table as it is.
+    if (!question) [state, question] = [{}, questionOf({})];
     const asked = JSON.stringify({ ...state, image: undefined });
     const changed = asked !== this.asked;
     [this.state, this.asked] = [state, asked];
@@ -218,7 +220,8 @@ const images = {
     }
     if (parts.length) target.append(html("b", {}, parts.join("; ")), " · ");
     target.append(`${grouped(number)} of ${grouped(every)} images`);
-    if (this.filtered) target.append(`, ${grouped(this.order.reduce((sum, i) => sum + this.total(i), 0))} pixels`);
+    const pixels = this.order.reduce((sum, i) => sum + this.total(i), 0);
+    if (this.filtered) target.append(`, ${grouped(pixels)} ${pixels === 1 ? "pixel" : "pixels"}`);
     if (parts.length) target.append(" · ", html("a", { href: "#images" }, "all images"));
     const { c } = this.question;
     byId("image-class").value = c === null ? "" : className(c);
