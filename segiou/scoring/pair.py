@@ -300,11 +300,11 @@ class _OpenMask:
     @property
     def is_big(self) -> bool:
         """Whether it must be counted window by window."""
-        return isinstance(self.values, FileMask)
+        return isinstance(self.values, (FileMask, ResizedMask))
 
     def whole(self) -> Any:
         """All labels as one array, also of a big mask."""
-        if not self.is_big and not isinstance(self.values, ResizedMask):
+        if not self.is_big:
             return self.values
         return self.decoded(self.values[tuple(slice(0, n) for n in self.values.shape)])
 

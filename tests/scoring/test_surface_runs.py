@@ -306,7 +306,11 @@ def test_other_values_in_predictions_and_ignored_voxels(folder):
     for name, (_, pred) in CASES.items():
         spacing = SPACINGS["abcd".index(name)]
         save(folder / "pred" / f"{name}.nii.gz", pred + 10, spacing)
-    assert scored(folder, pred_labels=folder / "other.toml").surfaces == plain.surfaces
+    # Sums of the same areas in another order differ in the last digits.
+    for row, other in zip(
+        plain.rows(), scored(folder, pred_labels=folder / "other.toml").rows(), strict=True
+    ):
+        assert row == pytest.approx(other, nan_ok=True)
 
 
 def test_images_are_measured_in_pixels_or_with_a_spacing():
