@@ -105,10 +105,6 @@ reading: score explain compare
       voxel by voxel all the same, or exchange axes first [default: check]
   --on-error {stop,skip}  where pairs cannot be counted, stop after all were tried, or skip and list
       them [default: stop]
-reading: score explain compare inspect
-  --workers N  number of threads (default: one a core)
-reading: score explain compare inspect report merge
-  --quiet  show no progress and no notes
 boundaries: score
   --boundary [WIDTHS=2%]  measure boundaries too: Boundary IoU within these widths, F1, surface Dice
       and surface distances; widths in pixels or % of the diagonal, such as --boundary=2%,3
@@ -124,6 +120,10 @@ objects: score
   --things CLASS...  only these classes have objects, of each of the others all pixels of an image
       are one (repeat the option, or write a,b,c)
   --min-size NUMBER  components of fewer pixels are no objects
+running: score explain compare inspect
+  --workers N  number of threads (default: one a core)
+running: score explain compare inspect report merge
+  --quiet  show no progress and no notes
 running: score
   --run RUN_FILE  keep the counts of every finished pair in this run file; if it exists, continue
       where it stopped

@@ -159,6 +159,13 @@ class _Formatter(argparse.HelpFormatter):
     def __init__(self, prog: str) -> None:
         super().__init__(prog, width=min(stdout_width(), 100), max_help_position=26)
 
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        if not action.option_strings:
+            return f"{action.metavar or action.dest}{'...' if action.nargs == '+' else ''}"
+        # As Python 3.13 has it: -o, --output FILE.
+        value = "" if action.nargs == 0 else f" {self._format_args(action, '')}"
+        return f"{', '.join(action.option_strings)}{value}"
+
     def _split_lines(self, text: str, width: int) -> list[str]:
         import textwrap
 
