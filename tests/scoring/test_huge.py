@@ -90,6 +90,8 @@ WRITERS = {
 def write(path: Path, values) -> Path:
     if path.suffix == ".npy":
         np.save(path, np.asfortranarray(values) if "fortran" in path.name else values)
+    elif path.suffix == ".png":
+        Image.fromarray(values).save(path)
     else:
         tifffile.imwrite(path, values, **WRITERS[path.name])
     return path
