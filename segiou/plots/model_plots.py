@@ -66,17 +66,7 @@ def model_bars(
         If there is no such metric, the classes differ, no class has a value, or
         there is not one name a model.
     """
-    if hasattr(models, "ranking"):
-        label, rows, found = metric_label(models.metric), *_of_comparison(models)
-    else:
-        check_metric(metric)
-        label, rows, found = metric_label(metric), *_of_reports(models, metric)
-    if names is not None:
-        given = read_several("names", names, "a sequence of names, one a model")
-        if len(given) != len(found):
-            msg = f"names must be {len(found)}, one a model, got {given}"
-            raise ValueError(msg)
-        found = dict(zip(given, found.values(), strict=True))
+    label, rows, found = _read(models, names, metric)
     values = np.array(list(found.values()))
     defined = [c for c in range(1, len(rows)) if not np.isnan(values[:, c]).all()]
     if not defined:
@@ -98,8 +88,29 @@ def model_bars(
     return axes
 
 
-def _of_comparison(comparison: Comparison) -> tuple[list[str], dict[str, list[float]]]:
-    """Names of the rows, the mean first, and the scores of each model."""
+#: Names of the rows, the mean first, and the scores of each model.
+Scores = tuple[list[str], dict[str, list[float]]]
+
+
+def _read(
+    models: Any, names: Sequence[str] | None, metric: str
+) -> tuple[str, list[str], dict[str, list[float]]]:
+    """What is drawn in words, and the scores under the names of the models."""
+    if hasattr(models, "ranking"):
+        label, (rows, found) = metric_label(models.metric), _of_comparison(models)
+    else:
+        check_metric(metric)
+        label, (rows, found) = metric_label(metric), _of_reports(models, metric)
+    if names is not None:
+        given = read_several("names", names, "a sequence of names, one a model")
+        if not len(set(given)) == len(given) == len(found):
+            msg = f"names must be {len(found)} different ones, one a model, got {given}"
+            raise ValueError(msg)
+        found = dict(zip(given, found.values(), strict=True))
+    return label, rows, found
+
+
+def _of_comparison(comparison: Comparison) -> Scores:
     found: dict[str, list[float]] = {}
     for pair in comparison.pairs:
         rows = (pair.overall, *pair.classes)
@@ -107,7 +118,7 @@ def _of_comparison(comparison: Comparison) -> tuple[list[str], dict[str, list[fl
     return [row.name for row in rows], {name: found[name] for name in comparison.names}
 
 
-def _of_reports(models: Any, metric: str) -> tuple[list[str], dict[str, list[float]]]:
+def _of_reports(models: Any, metric: str) -> Scores:
     if isinstance(models, Mapping):
         raise refuse_kind("models", models, "a sequence; give the names as names=")
     sources = read_several("models", models, "a comparison or a sequence of runs or reports")
