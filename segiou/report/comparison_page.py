@@ -14,11 +14,12 @@ from segiou.metrics.ratio import Floats
 from segiou.report.image_table import EXAMPLES, choose, image_table
 from segiou.report.page import assemble, class_colors, hex_color, plural
 from segiou.report.pictures import Reader
-from segiou.report.provenance import PageOptions, making
+from segiou.report.provenance import making
 from segiou.report.report_page import (
     bins_of,
     images_context,
     making_context,
+    page_options,
     source_of,
     write_page,
 )
@@ -81,7 +82,7 @@ def render_comparison(
     names = (found.a, found.b)
     colors = class_colors(run_a.labels)
     reports = (run_a.report(comparison.protocol or None), run_b.report(comparison.protocol or None))
-    page = PageOptions(str(images or ""), examples)
+    page = page_options(images, examples, None)
     table = image_table((run_a, run_b), names)
     chosen = choose(table, examples, (), 0)
     source = source_of(colors, table, images, read, folder)

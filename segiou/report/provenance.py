@@ -26,6 +26,7 @@ class PageOptions:
 
     images: str = ""
     examples: int = EXAMPLES
+    path: str = "report.html"
 
     def own(self) -> list[tuple[str, Any]]:
         """What differs from what is usual."""
@@ -201,7 +202,7 @@ def _command(asked: _Scoring, run: Run, report: Report, page: PageOptions) -> st
         words += [f"{flag}={v}" for v in values]
     words += [*_boundary_words(run), *_object_words(run), *_interval_words(report)]
     words += [f"--{name}={value}" for name, value in page.own()]
-    return shlex.join([*words, "--html=report.html"])
+    return shlex.join([*words, f"--html={page.path}"])
 
 
 def _class_argument(name: str, index: int) -> str:
@@ -299,7 +300,7 @@ def _python_report(report: Report, page: PageOptions) -> list[str]:
         *lines,
         f"report = run.report({asked})",
         "print(report)",
-        f'write_html("report.html", report, {shown})',
+        f"write_html({page.path!r}, report, {shown})",
     ]
 
 

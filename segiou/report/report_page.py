@@ -136,12 +136,13 @@ def render_report(
     first = [id for step in steps for id in step.images]
     chosen = [] if table is None else choose(table, examples, first, seed)
     source = source_of(colors, table, images, read, folder)
+    options = page_options(images, examples, folder)
     context = {
         **_headings(report),
         **_numbers(report, bounds, _class_lines(report, colors, bounds)),
         **_confusion_context(report),
         **images_context(table, source, chosen),
-        **making_context([("", making(report, run, PageOptions(str(images or ""), examples)))]),
+        **making_context([("", making(report, run, options))]),
         "steps": steps,
         "measured": measured_tables(report),
         "sentences": _explained(report) if imbalance is None else imbalance.sentences(),
@@ -465,6 +466,14 @@ def source_of(
     if table is not None and images is not None:
         match = match_images(images, table.runs[0].ids)
     return Source(colors, match, read, None if folder is None else Path(folder))
+
+
+def page_options(
+    images: str | Path | None, examples: int, folder: str | Path | None
+) -> PageOptions:
+    """What a page was asked for."""
+    place = {} if folder is None else {"path": f"{Path(folder)}/"}
+    return PageOptions(str(images or ""), examples, **place)
 
 
 def images_context(
