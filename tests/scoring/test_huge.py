@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tifffile
 from hypothesis import given, settings, strategies as st
+from PIL import Image
 
 import segiou
 from segiou.counting.encoding import Encoding, UndeclaredValuesError, count_pairs, count_windows
@@ -115,12 +116,7 @@ def test_pairs_of_large_files_score_like_small_ones(tmp_path, truth, pred, all_b
     (tmp_path / "t").mkdir()
     (tmp_path / "p").mkdir()
     write(tmp_path / "t" / truth, a).rename(tmp_path / "t" / f"x{Path(truth).suffix}")
-    if pred.endswith(".png"):
-        from PIL import Image
-
-        Image.fromarray(b).save(tmp_path / "p" / "x.png")
-    else:
-        write(tmp_path / "p" / pred, b).rename(tmp_path / "p" / f"x{Path(pred).suffix}")
+    write(tmp_path / "p" / pred, b).rename(tmp_path / "p" / f"x{Path(pred).suffix}")
     run = segiou.score_folder(tmp_path / "t", tmp_path / "p", labels=5)
     assert run.total() == segiou.ConfusionMatrix(5).update(a, b)
 
