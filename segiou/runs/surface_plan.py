@@ -18,9 +18,9 @@ from segiou._support.arguments import (
     read_several,
 )
 from segiou.boundary.boundary_options import BoundaryOptions
+from segiou.boundary.codes import LabelCodes, ignored_code
 from segiou.boundary.surface_cases import case_counts, flat_scores
 from segiou.boundary.surfaces import State, SurfaceOptions, SurfaceRow, measure_surfaces
-from segiou.counting.arrays import as_label_array, as_valid_mask
 from segiou.counting.counts import Cells, CellTally, Counts
 from segiou.counting.encoding import Encoding
 from segiou.labels.class_options import ClassOptions
@@ -119,13 +119,10 @@ class SurfacePlan:
         """The rows of one case, as text; ``spacing`` is that of its file."""
         values, ignore = classes.labels.class_values, classes.ignore
         if classes.pred_labels != classes.labels or pred_is_index or mask is not None:
-            encoding = Encoding.of_classes(classes, pred_is_index=pred_is_index)
-            truth = encoding.truth.codes_of(as_label_array(truth, "truth"))
-            pred = encoding.pred.codes_of(as_label_array(pred, "pred"))
+            codes = LabelCodes(Encoding.of_classes(classes, pred_is_index=pred_is_index))
+            truth, pred = codes.encode(truth, pred, mask, batch=True)
             values = tuple((c,) for c in range(classes.num_classes))
-            ignore = (classes.num_classes,)
-            if mask is not None:
-                truth = np.where(as_valid_mask(mask, truth.shape), truth, truth.dtype.type(*ignore))
+            ignore = (ignored_code(truth.dtype),)
         structures: dict[int | str, list[int]] = {
             name: [value for c in members for value in values[c]]
             for name, members in self.structures.items()

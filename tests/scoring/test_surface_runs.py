@@ -313,6 +313,20 @@ def test_other_values_in_predictions_and_ignored_voxels(folder):
         assert row == pytest.approx(other, nan_ok=True)
 
 
+@pytest.mark.parametrize("case", ["b", "d"])
+def test_what_a_mask_leaves_out_is_ignored(case):
+    truth, pred = CASES[case]
+    valid = np.ones(truth.shape, bool)
+    valid[:, 5:] = valid[:3, :, 3] = False
+    options = {"labels": segiou.LabelSet.from_dict(CLASSES), "surfaces": True, "spacing": (1, 2, 3)}
+    masked = segiou.score([truth], [pred], mask=[valid], **options)
+    ignored = segiou.score([np.where(valid, truth, 9)], [pred], ignore=9, **options)
+    assert masked.rows()[0] == pytest.approx(ignored.rows()[0], nan_ok=True)
+    scores = np.stack([pred == label for label in (0, 2, 1)]).astype(np.float32)
+    decided = segiou.score([truth], [scores], mask=[valid], argmax=0, **options)
+    assert decided.rows()[0] == pytest.approx(masked.rows()[0], nan_ok=True)
+
+
 def test_images_are_measured_in_pixels_or_with_a_spacing():
     truth, pred = CASES["a"][0][:, :, 3], CASES["a"][1][:, :, 3]
     labels = segiou.LabelSet.from_dict(CLASSES)
