@@ -70,7 +70,8 @@ def _object_options(parsed: argparse.Namespace, classes: ClassOptions) -> Object
     if given := getattr(parsed, "things", []):
         chosen = ClassOptions.of(classes.labels, exclude=given).exclude
         things = tuple(classes.labels.class_names[index] for index in chosen)
-    return ObjectOptions(source, things, min_size=getattr(parsed, "min_size", None) or 0)
+    found = ObjectOptions(source, things, min_size=getattr(parsed, "min_size", None) or 0)
+    return found.with_things_of(parsed.labels)
 
 
 def _convention(parsed: argparse.Namespace) -> str | None:

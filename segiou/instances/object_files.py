@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
@@ -50,7 +50,7 @@ class ObjectOptions:
     things : tuple of str, optional
         Names of the classes that have objects; of the others all pixels of an
         image are one segment. By default those that Cityscapes has instances
-        of, else all classes.
+        of, or that the label file of COCO names (``isthing``), else all classes.
     protocol : str
         As of :class:`PanopticCounts`; by default that of the source.
     connectivity, min_size, merge
@@ -91,6 +91,16 @@ class ObjectOptions:
         if choice is not True and not isinstance(choice, str):
             raise refuse_kind("objects", choice, "ObjectOptions, a source's name, True or False")
         return cls() if choice is True else cls(choice)
+
+    def with_things_of(self, labels: Any) -> ObjectOptions:
+        """The same; where no things are named, those that a file of COCO's categories names."""
+        file = str(labels)
+        if self.source != "coco" or self.things is not None or not file.endswith(".json"):
+            return self
+        found = read_json(file)
+        categories = found.get("categories", ()) if isinstance(found, dict) else found
+        things = tuple(entry["name"] for entry in categories if entry.get("isthing", 1))
+        return replace(self, things=things)
 
     def __str__(self) -> str:
         usual = ObjectOptions(self.source).to_dict()

@@ -202,7 +202,7 @@ def score_folder(
         resize_pred=resize_pred,
         geometry=geometry,
         boundary=_boundary_options(boundary),
-        objects=object_options(objects),
+        objects=object_options(objects, labels),
         surfaces="segiou" if surfaces is True else surfaces or None,
         spacing=spacing,
         run=run,

@@ -185,10 +185,11 @@ def _absolute(source: Source) -> Source:
     return type(source)(**paths)
 
 
-def object_options(choice: ObjectOptions | str | bool | None) -> ObjectOptions | None:
+def object_options(choice: ObjectOptions | str | bool | None, labels: Any) -> ObjectOptions | None:
     """Read a caller's choice; the module is loaded only where objects are scored."""
     if choice is None or choice is False:
         return None
     from segiou.instances.object_files import ObjectOptions
 
-    return ObjectOptions.of(choice)
+    found = ObjectOptions.of(choice)
+    return None if found is None else found.with_things_of(labels)

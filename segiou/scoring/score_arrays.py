@@ -106,7 +106,7 @@ def score(
     if ids is not None:
         check_several("ids", ids, "one name an image")
     measured = BoundaryOptions.of(boundary)
-    of_objects = object_options(objects)
+    of_objects = object_options(objects, labels)
     decided: dict[str, Any] = {"argmax": argmax, "threshold": threshold}
     is_index = not argmax is threshold is None
     plan: SurfacePlan | None = None
