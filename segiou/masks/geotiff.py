@@ -72,7 +72,8 @@ def _keys(words: Any) -> dict[int, int]:
 
 def _nodata(text: Any) -> int | None:
     value = float(text) if isinstance(text, str) else math.nan
-    return int(value) if value.is_integer() else None
+    # That of floats, -3.4e38, is no label.
+    return int(value) if value.is_integer() and abs(value) < 1 << 63 else None
 
 
 def _affine(page: Any, keys: dict[int, int]) -> tuple[float, ...] | None:
@@ -124,13 +125,13 @@ def mask_page(file: Any, path: str | Path) -> Any:
     return pages[0]
 
 
-def nodata_of(path: str) -> int | None:
-    """The value of pixels without data in a TIFF of this machine; None if there is none."""
+def nodata_of(file: Any) -> int | None:
+    """The value of pixels without data in a TIFF, by its path or content; None without one."""
     import tifffile
 
     try:
-        with tifffile.TiffFile(Path(path).expanduser()) as file:
-            page: Any = file.pages.first
+        with tifffile.TiffFile(file) as opened:
+            page: Any = opened.pages.first
             return raster_of(page).nodata if page.samplesperpixel == 1 else None
     except Exception:  # noqa: BLE001 - whatever is wrong with the file is said when it is read
         return None

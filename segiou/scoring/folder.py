@@ -6,6 +6,7 @@ import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,7 +16,8 @@ from segiou._support.text import encodable
 from segiou.labels.class_options import ClassOptions, Labels, Unassigned
 from segiou.labels.label_set import labelset_names
 from segiou.masks.pairing import Pair, Pairing
-from segiou.masks.read import VOLUME_SUFFIXES
+from segiou.masks.read import VOLUME_SUFFIXES, MaskError
+from segiou.masks.sources import LocalFolder, Source
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.runs.header import Header, Shard
 from segiou.runs.image_counts import Columns, ImageCount, ImageFiles
@@ -274,7 +276,8 @@ def _with_nodata(job: Job, pairing: Pairing) -> Job:
         return job
     from segiou.masks.geotiff import nodata_of
 
-    value, options = nodata_of(first), job.options
+    source, options = job.scorer.truth_source, job.options
+    value = nodata_of(_file_or_path(source, first))
     if value is None or value in options.ignore:
         return job
     named = [one.name for one in options.labels.classes if value in one.values]
@@ -287,6 +290,17 @@ def _with_nodata(job: Job, pairing: Pairing) -> Job:
     if named:
         return job
     return replace(job, options=replace(options, ignore=(*options.ignore, value)))
+
+
+def _file_or_path(source: Source, path: str) -> Any:
+    """A file of this machine by its path, and any other by its content."""
+    if isinstance(source, LocalFolder):
+        return path
+    try:
+        data = source.read(path)[0]
+    except MaskError:  # said when it is scored
+        data = b""
+    return BytesIO(data if isinstance(data, bytes) else b"")
 
 
 def _of_shard(pairs: Sequence[Pair], shard: tuple[int, int] | None) -> Sequence[Pair]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import struct
 import zlib
 
@@ -68,13 +69,20 @@ def test_no_data_of_the_truth_is_ignored_and_said(pair, capsys):
     assert "9 is its value for no data" in err
 
 
+def test_no_data_of_an_archive(pair, tmp_path):
+    folders = pair(tags(nodata=9), tags())
+    archive = shutil.make_archive(str(tmp_path / "truth"), "zip", folders[0])
+    with pytest.warns(UserWarning, match="9 is its value for no data"):
+        assert iou((archive, folders[1])) == IOU
+
+
 def test_no_data_that_is_a_class_is_counted_and_said(pair):
     folders = pair(tags(nodata="0.0"), tags(), (np.minimum(TRUTH, 1), PRED))
     with pytest.warns(UserWarning, match="counted as class '0', as the label set says"):
         assert iou(folders) == 4 / 6
 
 
-@pytest.mark.parametrize("nodata", ["nan", "-1.5", "none", "1e400"])
+@pytest.mark.parametrize("nodata", ["nan", "-1.5", "none", "1e400", "-3.4e38"])
 def test_no_data_that_is_no_integer_says_nothing_of_labels(pair, nodata):
     assert iou(pair(tags(nodata=nodata), tags()), ignore=9) == IOU
 
