@@ -22,10 +22,10 @@ import zipfile
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import import_module
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,9 @@ from segiou._support.files import Stamp, os_problem
 from segiou.masks.pairing import check_found, find_masks, is_mask
 from segiou.masks.png import PngMask, Scratch
 from segiou.masks.read import MaskError, RawMask, zip_member
+
+if TYPE_CHECKING:
+    from segiou.masks.windows import FileMask
 
 
 def _read_none(paths: Sequence[str], tick: int, pixels: Any = None, /) -> list[None]:
@@ -595,15 +598,35 @@ class RemoteFolder:
         MaskError
             If it cannot be read, tried three times, or is too large.
         """
+        # Asked before reading: if the file is replaced in between, it looks changed the next
+        # time and is read again.
+        stamp = self.stamp(path)
+        if stamp.size is not None and stamp.size > MOST_MEMBER_BYTES:
+            raise MaskError(path, f"has {stamp.size} bytes; copy it here to score it")
+        return self._fetched(path), stamp
+
+    def open_tiff(self, path: str) -> FileMask | None:
+        """A view of a large TIFF, of which only windows are fetched; None of a small one.
+
+        Raises
+        ------
+        MaskError
+            If it cannot be read, or is damaged.
+        """
+        from segiou.masks.tiff import open_tiff
+        from segiou.masks.windows import WHOLE_PIXELS
+
+        files, name = self._file(path)
+        with files.open(name, "rb") as file:
+            size = int(files.info(name)["size"])
+            return open_tiff(path, WHOLE_PIXELS, (file, size, partial(self._fetched, path)))
+
+    def _fetched(self, path: str, *span: int) -> bytes:
+        """The content of a file, or its bytes from one place to another."""
         files, name = self._file(path)
         for left in reversed(range(_REMOTE_TRIES)):
-            # Asked before reading: if the file is replaced in between, it looks
-            # changed the next time and is read again.
-            stamp = self.stamp(path)
-            if stamp.size is not None and stamp.size > MOST_MEMBER_BYTES:
-                raise MaskError(path, f"has {stamp.size} bytes; copy it here to score it")
             try:
-                return bytes(files.cat_file(name)), stamp
+                return bytes(files.cat_file(name, *span))
             except FileNotFoundError as error:
                 raise MaskError(path, "does not exist") from error
             except PermissionError as error:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from segiou.masks.geotiff import mask_page, raster_of
 from segiou.masks.png import inflater as _inflater
 from segiou.masks.read import MaskError, RawMask
-from segiou.masks.windows import FileMask
+from segiou.masks.windows import FileMask, Reader
 
 # Our error quotes what tifffile logs about a damaged file; without a handler, logging
 # would print it as well.
@@ -77,18 +77,24 @@ def _from_page(page: Any, data: bytes, path: str | Path) -> RawMask:
     return RawMask(array.reshape(shape), mode, "TIFF", lossy, raster=raster_of(page))
 
 
-def open_tiff(path: str | Path, least: int) -> TiffMask | None:
-    """A view of a large TIFF, None of a small one."""
+def open_tiff(
+    path: str | Path, least: int, remote: tuple[Any, int, Reader] | None = None
+) -> TiffMask | None:
+    """A view of a large TIFF, None of a small one.
+
+    Of a remote one, an open file, its size and a function that fetches bytes are given.
+    """
     import tifffile
 
+    place, size, read = remote or (path, 0, None)
     try:
-        with tifffile.TiffFile(path) as file:
+        with tifffile.TiffFile(place) as file:
             page: Any = file.pages.first
             if page.imagelength * page.imagewidth < least:
                 return None
             page = mask_page(file, path)
-            _check_page(page, Path(path).stat().st_size, path)
-            return TiffMask(path, page)
+            _check_page(page, size or Path(path).stat().st_size, path)
+            return TiffMask(path, page, read)
     except (MaskError, OSError):
         raise
     except Exception as error:
@@ -100,9 +106,9 @@ class TiffMask(FileMask):
 
     kind = "TIFF"
 
-    def __init__(self, path: str | Path, page: Any) -> None:
+    def __init__(self, path: str | Path, page: Any, read: Reader | None = None) -> None:
         self.mode = _mode(page, path)
-        super().__init__(path, (page.imagelength, page.imagewidth), page.dtype)
+        super().__init__(path, (page.imagelength, page.imagewidth), page.dtype, read)
         self.lossy = int(page.compression) in _LOSSY_COMPRESSIONS
         self._page = page
         self._segment = _segment_size(page)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path
 from types import TracebackType
@@ -163,6 +163,10 @@ class ResizedMask:
         return part
 
 
+#: Fetches the bytes of a remote file from one place to another.
+Reader = Callable[[int, int], bytes]
+
+
 class FileMask(ABC):
     """A mask that stays in its file; windows are read, and not mapped.
 
@@ -192,12 +196,19 @@ class FileMask(ABC):
     volume: Volume | None = None
     raster: Raster | None = None
 
-    def __init__(self, path: str | Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    def __init__(
+        self,
+        path: str | Path,
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
+        read: Reader | None = None,
+    ) -> None:
         self.path = str(path)
         self.shape = shape
         self.dtype = dtype
         self.chunks: tuple[int, ...] | None = None
-        self._file = os.open(self.path, os.O_RDONLY)
+        self._file = None if read else os.open(self.path, os.O_RDONLY)
+        self._read_remote = read
 
     def __enter__(self) -> Self:
         return self
@@ -208,7 +219,8 @@ class FileMask(ABC):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        os.close(self._file)
+        if self._file is not None:
+            os.close(self._file)
 
     @abstractmethod
     def __getitem__(self, index: tuple[slice, ...], /) -> NDArray[Any]:
@@ -218,7 +230,12 @@ class FileMask(ABC):
         parts: list[bytes] = []
         found = 0
         while found < count:
-            parts.append(os.pread(self._file, count - found, offset + found))
+            start = offset + found
+            if self._read_remote is not None:
+                parts.append(self._read_remote(start, offset + count)[: count - found])
+            else:
+                assert self._file is not None
+                parts.append(os.pread(self._file, count - found, start))
             if not parts[-1]:
                 raise MaskError(self.path, f"is cut off: it should reach byte {offset + count}")
             found += len(parts[-1])

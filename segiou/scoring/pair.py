@@ -19,7 +19,7 @@ from segiou.labels.label_set import LabelSet
 from segiou.masks.pairing import Pair
 from segiou.masks.png import PngMask, Scratch
 from segiou.masks.read import MaskError, RawMask, from_bytes, to_labels
-from segiou.masks.sources import PIXELS_AHEAD, LocalFolder, Source, stable_stamp
+from segiou.masks.sources import PIXELS_AHEAD, LocalFolder, RemoteFolder, Source, stable_stamp
 from segiou.masks.windows import BigMask, FileMask, ResizedMask, open_big
 from segiou.runs.image_counts import ImageCount, ImageFiles
 from segiou.scoring.pairings import (
@@ -145,9 +145,8 @@ class PairScorer:
         """
 
         def opened() -> _OpenMask:
-            may_be_big = self.objects is None and _may_be_big(path)
-            if content is None and isinstance(source, LocalFolder) and may_be_big:
-                big = _open_windowed(stack, path, labels, self.allow_lossy)
+            if content is None and self.objects is None:
+                big = _open_windowed(stack, path, source, labels, self.allow_lossy)
                 if big is not None:
                     return big
             data, stamp = source.read(path) if content is None else content
@@ -317,10 +316,18 @@ class _OpenMask:
 
 
 def _open_windowed(
-    stack: ExitStack, path: str, labels: LabelSet, allow_lossy: bool
+    stack: ExitStack, path: str, source: Source, labels: LabelSet, allow_lossy: bool
 ) -> _OpenMask | None:
-    version, stamp = stable_stamp(path)
-    big = open_big(path)
+    """A mask that is not read whole; None of one that is."""
+    is_local = isinstance(source, LocalFolder)
+    if is_local and _may_be_big(path):
+        version, stamp = stable_stamp(path)
+        big = open_big(path)
+    elif isinstance(source, RemoteFolder) and _is_packed(path):
+        version, stamp = (), source.stamp(path)
+        big = source.open_tiff(path) if (stamp.size or 0) >= _BIG_BYTES else None
+    else:
+        return None
     if big is None:
         return None
     stack.enter_context(big)
@@ -330,7 +337,7 @@ def _open_windowed(
         return to_labels(raw, path, labels, allow_lossy=allow_lossy)
 
     def check() -> None:
-        if stable_stamp(path)[0] != version:
+        if is_local and stable_stamp(path)[0] != version:
             problem = "is being changed while it is read; score when it is complete"
             raise MaskError(path, problem)
 

@@ -212,3 +212,29 @@ def test_a_huge_strip_that_holds_more_than_its_pixels_is_refused(tmp_path, monke
     path.write_bytes(data[:start] + longer)
     with open_big(path, least=1) as big, pytest.raises(MaskError, match="more than its pixels"):
         big[0:40, 0:30]
+
+
+def test_only_windows_of_a_large_remote_cog_are_fetched(tmp_path, monkeypatch):
+    fsspec = required("fsspec", "SEGIOU_REQUIRE_EXTRAS")
+    rng = np.random.default_rng(0)
+    masks = {"truth": rng.integers(0, 3, (300, 200)), "pred": rng.integers(0, 3, (300, 200))}
+    files = fsspec.filesystem("memory")
+    for side, mask in masks.items():
+        options = {"tile": (64, 64), "compression": "zlib"}
+        path = write(tmp_path / side / "a.tif", mask.astype(np.uint8), tags(), **options)
+        files.makedirs(f"/{side}", exist_ok=True)
+        files.pipe_file(f"/{side}/a.tif", path.read_bytes())
+    fetched = []
+    whole = type(files).cat_file
+
+    def cat_file(self, path, start=None, end=None, **more):
+        fetched.append(end - start)
+        return whole(self, path, start=start, end=end, **more)
+
+    monkeypatch.setattr(type(files), "cat_file", cat_file)
+    monkeypatch.setattr("segiou.scoring.pair._BIG_BYTES", 1)
+    monkeypatch.setattr("segiou.masks.windows.WHOLE_PIXELS", 1)
+    run = segiou.score_folder("memory://truth", "memory://pred", labels=3)
+    assert max(fetched) < 64 * 64, "one tile, packed"
+    expected = segiou.score([masks["truth"]], [masks["pred"]], labels=3)
+    assert run.total().matrix.tolist() == expected.total().matrix.tolist()
