@@ -1,4 +1,4 @@
-"""Objects instead of pixels: IoU weighted by the size of instances."""
+"""Objects instead of pixels: panoptic quality, lesion-wise scores, IoU that weighs objects alike."""
 
 from segiou._support.lazy import lazy_face
 
