@@ -1,4 +1,4 @@
-"""Objects instead of pixels: panoptic quality, lesion-wise scores, IoU that weighs objects alike."""
+"""Objects instead of pixels: panoptic quality, lesion-wise scores, instance-weighted IoU."""
 
 from segiou._support.lazy import lazy_face
 
