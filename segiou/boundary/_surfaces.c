@@ -111,16 +111,6 @@ static PyObject *as_bytes(const void *from, size_t count)
     return PyBytes_FromStringAndSize(from, (Py_ssize_t)(count * 8));
 }
 
-static PyObject *as_tuple(const Distances *found, size_t ranks, int has_areas)
-{
-    for (size_t i = 0; i < found->far_count; i++)
-        found->far[i] = sqrt(found->far[i]);
-    return Py_BuildValue("NNNN", as_bytes(found->points, ranks),
-                         as_bytes(found->areas, has_areas ? ranks : 0),
-                         as_bytes(found->far, found->far_count),
-                         as_bytes(found->far_areas, has_areas ? found->far_count : 0));
-}
-
 static PyObject *py_distances(PyObject *module, PyObject *args)
 {
     Py_buffer views[5]; /* query, target, rows, ranks, areas */
@@ -129,26 +119,30 @@ static PyObject *py_distances(PyObject *module, PyObject *args)
     double steps[3];
     int is_reversed;
     (void)module;
-    if (!PyArg_ParseTuple(args, "y*y*y*y*idddpz*:distances", &views[0], &views[1], &views[2],
+    if (!PyArg_ParseTuple(args, "y*y*y*y*idddpy*:distances", &views[0], &views[1], &views[2],
                           &views[3], &table.certain, &steps[0], &steps[1], &steps[2], &is_reversed,
                           &views[4]))
         return NULL;
     PyObject *answer = NULL;
     Distances *found = calloc(1, sizeof *found);
-    const double *areas = views[4].buf;
     if (!found)
         PyErr_NoMemory();
     else if (!read_points(&views[0], &query) || !read_points(&views[1], &target))
         PyErr_SetString(PyExc_ValueError, "there must be points, one after the other");
     else if (!read_table(&table, &views[2], &views[3], steps, is_reversed) ||
-             (areas && views[4].len != LABELS * (Py_ssize_t)sizeof(double)))
+             views[4].len != LABELS * (Py_ssize_t)sizeof(double))
         PyErr_SetString(PyExc_ValueError, "the table does not suit the search");
     else {
         int is_done;
         Py_BEGIN_ALLOW_THREADS;
-        is_done = find_distances(&table, query, target, areas, found);
+        is_done = find_distances(&table, query, target, views[4].buf, found);
         Py_END_ALLOW_THREADS;
-        answer = is_done ? as_tuple(found, (size_t)(table.certain + 1), areas != NULL)
+        size_t ranks = (size_t)table.certain + 1, far = found->far_count;
+        for (size_t i = 0; is_done && i < far; i++)
+            found->far[i] = sqrt(found->far[i]);
+        answer = is_done ? Py_BuildValue("NNNN", as_bytes(found->points, ranks),
+                                         as_bytes(found->areas, ranks), as_bytes(found->far, far),
+                                         as_bytes(found->far_areas, far))
                          : PyErr_NoMemory();
         free(found->far);
         free(found->far_areas);
@@ -165,8 +159,8 @@ static PyMethodDef methods[] = {
      "The points of the surface of each wanted label, as bytes; None if they pass the limit."},
     {"distances", py_distances, METH_VARARGS,
      "distances(query, target, rows, ranks, certain, *steps, is_reversed, areas) -> bytes\n--\n\n"
-     "From each query to the nearest target: how many points, and which area, have a distance of\n"
-     "each rank up to the last that is certain; then all larger ones, and their areas."},
+     "From queries to targets: the number of points and the area at each certain distance; then\n"
+     "all larger distances, and their areas."},
     {NULL, NULL, 0, NULL},
 };
 

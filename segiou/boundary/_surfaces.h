@@ -85,7 +85,7 @@ typedef struct {
     size_t far_count;
 } Distances;
 
-/* From each query to the nearest target; areas by code, or NULL. False without memory. */
+/* From each query to the nearest target; areas by code. False where memory does not suffice. */
 int find_distances(const Table *table, Points query, Points target, const double *areas,
                    Distances *found);
 

@@ -20,8 +20,8 @@
 /* Boxes of points, in voxels, which floats hold exactly. */
 typedef struct {
     size_t count;
-    uint32_t *first; /* the first point of a cell, or cell of a block; and the end of the last */
     float *low[3], *high[3];
+    uint32_t *first; /* the first point of a cell, or cell of a block; and the end of the last */
 } Boxes;
 
 static float *take(float **memory, size_t count)

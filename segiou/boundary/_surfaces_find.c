@@ -42,28 +42,23 @@ static inline uint64_t differ(const uint8_t *a, const uint8_t *b)
 
 void free_found(Found *found)
 {
-    for (int label = 0; label < LABELS; label++) {
+    for (int label = 0; label < LABELS; label++)
         free(found->at[label]);
-        found->at[label] = NULL;
-    }
 }
 
 /* Make room for more points of a label; false where the limit or memory forbids it. */
 static int make_room(Found *found, int label)
 {
-    size_t more = found->room[label] ? found->room[label] : 256;
-    if (found->status != GOOD || found->reserved + more > found->limit) {
-        found->status = found->status == GOOD ? TOO_MANY : found->status;
-        return 0;
-    }
-    uint64_t *at = realloc(found->at[label], (found->room[label] + more) * sizeof *at);
+    size_t room = found->room[label] ? 2 * found->room[label] : 256;
+    found->reserved += room - found->room[label];
+    int is_allowed = found->reserved <= found->limit;
+    uint64_t *at = is_allowed ? realloc(found->at[label], room * sizeof *at) : NULL;
     if (!at) {
-        found->status = NO_MEMORY;
+        found->status = is_allowed ? NO_MEMORY : TOO_MANY;
         return 0;
     }
     found->at[label] = at;
-    found->room[label] += more;
-    found->reserved += more;
+    found->room[label] = room;
     return 1;
 }
 
@@ -191,14 +186,12 @@ void find_surfaces(const Volume *volume, int elements, Found *found)
     for (size_t z = 1; z <= volume->depth + !volume->is_flat && found->status == GOOD; z++) {
         const uint8_t *labels = volume->labels + (z - 1) * volume->height * volume->width;
         uint8_t *to = frame(&frames, z);
-        if (z > volume->depth)
-            memset(to - VECTOR, 0, frames.plane);
+        memset(to - VECTOR, 0, z > volume->depth ? frames.plane : 0);
         for (size_t y = 0; z <= volume->depth && y < volume->height; y++)
             memcpy(to + (y + 1) * row, labels + y * volume->width, volume->width);
         size_t middle = elements || volume->is_flat ? z : z - 1;
-        uint8_t *planes[] = {frame(&frames, middle + 2), frame(&frames, middle), to};
-        if (volume->is_flat)
-            planes[0] = to;
+        uint8_t *planes[] = {frame(&frames, volume->is_flat ? z : middle + 2),
+                             frame(&frames, middle), to};
         if (middle)
             find_in_plane(volume, elements, row, (uint64_t)(middle - 1) << Z_BITS, planes, zeros,
                           found);

@@ -82,11 +82,6 @@ static inline int search_rows(const Table *table, const Bits *bits, const int64_
     return best;
 }
 
-static double area_of(const double *areas, uint64_t point)
-{
-    return areas[point >> CODE_BITS & 0xFF];
-}
-
 /* Count the queries whose distance is certain; how many others are moved to far. */
 static size_t count_near(const Table *table, Points query, const Bits *bits, const double *areas,
                          Distances *found, uint64_t *far)
@@ -102,8 +97,7 @@ static size_t count_near(const Table *table, Points query, const Bits *bits, con
         if (rank > table->certain)
             continue;
         found->points[rank]++;
-        if (areas)
-            found->areas[rank] += area_of(areas, query.at[i]);
+        found->areas[rank] += areas[query.at[i] >> CODE_BITS & 0xFF];
     }
     return count;
 }
@@ -116,10 +110,10 @@ static int find_far(const Axes *axes, Points query, Points target, Distances *fo
     found->far_count = query.count;
     if (!found->far || !found->far_areas || !search_cells(axes, query, target, found->far))
         return 0;
-    for (size_t i = 0; i < query.count; i++)
-        if (found->far[i] == NOT_FOUND)
-            return transform_box(axes, query, target, found->far);
-    return 1;
+    size_t i = 0;
+    while (i < query.count && found->far[i] != NOT_FOUND)
+        i++;
+    return i == query.count || transform_box(axes, query, target, found->far);
 }
 
 int find_distances(const Table *table, Points query, Points target, const double *areas,
@@ -132,8 +126,8 @@ int find_distances(const Table *table, Points query, Points target, const double
         Points rest = {far, count_near(table, query, &bits, areas, found, far)};
         free(bits.bytes);
         is_done = !rest.count || find_far(&table->axes, rest, target, found);
-        for (size_t i = 0; areas && is_done && i < rest.count; i++)
-            found->far_areas[i] = area_of(areas, far[i]);
+        for (size_t i = 0; is_done && i < rest.count; i++)
+            found->far_areas[i] = areas[far[i] >> CODE_BITS & 0xFF];
     }
     free(far);
     return is_done;

@@ -140,10 +140,10 @@ class SurfacePair:
         return steps if len(steps) == 3 else (1000 * max(steps), *steps)
 
     @cached_property
-    def _areas(self) -> Floats | None:
+    def _areas(self) -> Floats:
         """Area by code of the kernel, of whose eight bits an image has the same four twice."""
         if self.kind == "voxels":
-            return None
+            return np.ones(256)
         if len(self.spacing) == 3:
             return element_areas(self._steps)
         areas = np.zeros(256)
@@ -212,7 +212,7 @@ class SurfacePair:
         areas = self._areas
         if not (query and target):
             codes = (np.frombuffer(query, np.uint64) >> np.uint64(48)).astype(np.uint8)
-            return Distances.to_nothing(float(len(codes) if areas is None else areas[codes].sum()))
+            return Distances.to_nothing(float(areas[codes].sum()))
         rows, ranks, certain, values = _table(self._steps, self._is_reversed)
         given = _kernel.distances(
             query, target, rows, ranks, certain, *self._steps, self._is_reversed, areas
@@ -222,8 +222,8 @@ class SurfacePair:
         points, weights, far, far_weights = parts
         near = np.flatnonzero(points)
         ones = np.ones(len(far), np.int64)
-        if areas is None:
-            weights, far, far_weights = points.astype(np.float64), np.sort(far), ones
+        if self.kind == "voxels":
+            far = np.sort(far)
         else:
             order = np.argsort(far)
             far, far_weights = far[order], far_weights[order]

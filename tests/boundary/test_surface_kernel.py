@@ -203,6 +203,7 @@ def test_volumes_that_do_not_fit_are_refused(wrong):
 POINTS = np.array([1, 1 << 20, 1 << 40], np.uint64)
 ROWS = np.zeros((1, 2), np.int32)
 RANKS = np.arange(29, dtype=np.uint16)
+AREAS = np.full(256, 0.5)
 
 
 def distances(
@@ -212,13 +213,13 @@ def distances(
     ranks=RANKS,
     certain=0,
     steps=(1.0, 1.0, 1.0),
-    areas=None,
+    areas=AREAS,
 ):
     return kernel.distances(query, target, rows, ranks, certain, *steps, False, areas)
 
 
 def test_points_of_one_surface_are_no_distance_apart():
-    points, areas, *far = distances(areas=np.full(256, 0.5))
+    points, areas, *far = distances()
     assert (np.frombuffer(points, np.int64), np.frombuffer(areas)) == ([3], [1.5])
     assert far == [b"", b""]
 

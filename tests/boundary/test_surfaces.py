@@ -74,6 +74,25 @@ def test_a_shift_of_two_slices_is_a_distance_of_two():
         assert scores_of(truth, pred, spacing=3, convention=convention)["hausdorff"] == 6.0
 
 
+def ball(spacing, radius, offset):
+    axes = [np.arange(int(50 // step) + 1) * step - 25 for step in spacing]
+    grid = np.meshgrid(*axes, indexing="ij", sparse=True)
+    return sum((a - o) ** 2 for a, o in zip(grid, offset, strict=True)) <= radius**2
+
+
+def test_areas_depend_less_than_counts_on_the_shape_of_voxels():
+    # A ball moved by 4: half of its surface, by area, lies within 2, whichever way it moved.
+    shares = {"medpy": [], "segiou": []}
+    for spacing in ((1, 1, 1), (3, 1, 1), (5, 0.7, 0.7)):
+        for offset in ((4, 0, 0), (0, 4, 0)):
+            pair = ball(spacing, 20, (0, 0, 0)), ball(spacing, 20, offset)
+            for name, found in shares.items():
+                scores = scores_of(*pair, spacing=spacing, tolerances=[2], convention=name)
+                found.append(scores["surface_dice"][2.0])
+    spread = {name: max(found) - min(found) for name, found in shares.items()}
+    assert spread["segiou"] < spread["medpy"] / 2
+
+
 def test_percentiles_of_three_conventions_by_hand():
     # Twenty voxels in a row; one of the prediction's lies ten away from them.
     truth = np.zeros((1, 40), np.uint8)
