@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from segiou.masks.read import MaskError
 
 _NODATA, _SCALE, _TIE_POINTS, _TRANSFORM, _KEYS = 42113, 33550, 33922, 34264, 34735
+_TAGS = {_NODATA, _SCALE, _TIE_POINTS, _TRANSFORM, _KEYS}
 _RASTER_TYPE, _GEOGRAPHIC, _PROJECTED = 1025, 2048, 3072
 #: Codes from here on are no EPSG codes: the system is described in words, or not at all.
 _USER_DEFINED = 32767
@@ -52,15 +53,20 @@ class Raster(NamedTuple):
         return f"{_placed(pred.affine)}, but its truth has {_placed(self.affine)}"
 
 
+_NOTHING = Raster()
+
+
 def raster_of(page: Any) -> Raster:
     """What the tags of a page say."""
+    if _TAGS.isdisjoint(page.tags.keys()):
+        return _NOTHING
     try:
         keys = _keys(page.tags.valueof(_KEYS))
         known = next((keys[k] for k in (_PROJECTED, _GEOGRAPHIC) if k in keys), _USER_DEFINED)
         crs = f"EPSG:{known}" if 0 < known < _USER_DEFINED else ""
         return Raster(_nodata(page.tags.valueof(_NODATA)), _affine(page, keys), crs)
     except (TypeError, ValueError, IndexError, OverflowError):
-        return Raster()
+        return _NOTHING
 
 
 def _keys(words: Any) -> dict[int, int]:
@@ -115,7 +121,7 @@ def mask_page(file: Any, path: str | Path) -> Any:
         If there are several pages that could be, or one that says which pixels are valid.
     """
     pages = list(file.pages)
-    kinds = [int(page.tags.valueof(254, 0)) for page in pages]
+    kinds = [int(page.subfiletype) for page in pages]
     others = sum(not kind & _REDUCED for kind in kinds[1:])
     if 4 in kinds:
         problem = "has a page that says which pixels are valid; write nodata as a value instead"
