@@ -358,13 +358,26 @@ def _check_measured(runs: Sequence[Any], names: Sequence[str], metric: str) -> N
     """Refuse runs whose boundaries, objects or surfaces were measured in different ways."""
     what, way_of = {
         "boundary_iou": ("Boundary IoU is measured at", _band),
-        "surface_dice": ("surfaces are measured by", lambda run: run.surface_plan.to_dict()),
+        "surface_dice": ("surfaces are measured by", _surface_way),
     }.get(metric, ("objects are scored by", lambda run: run.object_options))
     ways = [way_of(run) for run in runs]
     for way, name in zip(ways, names, strict=True):
         if way != ways[0]:
-            msg = f"{what} {ways[0]} in {names[0]} and {way} in {name}; score both alike"
+            first, second = _told(ways[0], way), _told(way, ways[0])
+            msg = f"{what} {first} in {names[0]} and {second} in {name}; score both alike"
             raise ValueError(msg)
+
+
+def _surface_way(run: Any) -> dict[str, Any]:
+    plan = run.surface_plan.to_dict()
+    return {**plan.pop("options"), **plan}
+
+
+def _told(way: Any, other: Any) -> str:
+    """A way of measuring, where it has parts only those that the other has not."""
+    if not isinstance(way, dict):
+        return str(way)
+    return ", ".join(f"{name} {part}" for name, part in way.items() if other.get(name) != part)
 
 
 def _band(run: Any) -> str:

@@ -208,8 +208,9 @@ def labelsets(parsed: argparse.Namespace) -> int:
     if from_file and parsed.name:
         msg = "labelsets takes the name of a set, or --from FILE, and not both"
         raise ValueError(msg)
-    if from_file and not Path(from_file).expanduser().is_file():
-        msg = f"--from {from_file}: there is no such file"
+    if from_file and not (path := Path(from_file).expanduser()).is_file():
+        folder = "is a folder; for the label sets that fit its masks: segiou inspect"
+        msg = f"--from {from_file}: {folder if path.is_dir() else 'there is no such file'}"
         raise ValueError(msg)
     if wanted := from_file or parsed.name:
         write(load_labels(wanted).to_toml())

@@ -152,7 +152,8 @@ class ObjectOptions:
             return _of_coco(raw.values, path, segments)
         if self.source == "kitti":
             return ObjectMask(raw.values & 0xFFFF, raw.values >> 16)
-        ids = raw.values
+        # A file without objects may have 8 bits, and they do not hold 1000.
+        ids = raw.values.astype(np.promote_types(raw.values.dtype, np.uint16), copy=False)
         classes = np.where(ids >= 1000, ids // 1000, ids)
         # Of a class of objects, what has no number is a group of them.
         return ObjectMask(classes, ids, tuple(range(1, 1000)))

@@ -113,6 +113,10 @@ def _file_facts(found: Inspection) -> list[tuple[str, str]]:
         "orientation": found.orientations,
     }
     facts = [(name, _listed(numbers)) for name, numbers in counted.items() if numbers]
+    if found.pairs:
+        compared = "size, spacing, affine and orientation" if found.spacings else "size"
+        alike = "" if found.disagreements or found.problems else f", all alike in {compared}"
+        facts.append(("pairs", f"{found.pairs}{alike}"))
     return [("files", str(found.files)), *facts] if found.files else []
 
 

@@ -299,7 +299,8 @@ def _surface_table(report: Report) -> MeasuredTable:
 
 
 def _surface_line(row: Mapping[str, Any], percentile: str) -> tuple[str, ...]:
-    line = [str(row["label"]), *(str(row[state]) for state in ("found", "missed", "invented"))]
+    counts = [row[state] for state in ("found", "missed", "invented")]
+    line = [str(row["label"]), *(str(count) if any(counts) else "–" for count in counts)]
     if percentile:
         line += map(_distance, (row[percentile]["median"], row[percentile]["mean_of_found"]))
     line.append(_distance(row["average_surface_distance"]["mean_of_found"]))

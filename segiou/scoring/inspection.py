@@ -115,6 +115,8 @@ class Inspection:
     disagreements : tuple of Problem
         Pairs that differ in size, spacing, affine or orientation, and files without a
         counterpart, where predictions were given.
+    pairs : int
+        Pairs of a mask and a prediction.
     """
 
     folder: str
@@ -132,6 +134,7 @@ class Inspection:
     spacings: dict[str, int] = field(default_factory=dict)
     orientations: dict[str, int] = field(default_factory=dict)
     disagreements: tuple[Problem, ...] = ()
+    pairs: int = 0
 
     @property
     def fitting(self) -> tuple[Fit, ...]:
@@ -208,6 +211,7 @@ class Inspection:
             "spacings": self.spacings,
             "orientations": self.orientations,
             "disagreements": [{"file": p.where, "problem": p.text} for p in self.disagreements],
+            "pairs": self.pairs,
         }
 
     def to_text(self, *, width: int = 100, color: bool = False) -> str:
@@ -279,7 +283,8 @@ def inspect_folder(
     if pairing is None:
         return found
     by_path = {result.path: result for result in read if isinstance(result, _FileContent)}
-    return replace(found, disagreements=_disagreements(pairing, by_path))
+    disagreements = _disagreements(pairing, by_path)
+    return replace(found, disagreements=disagreements, pairs=len(pairing.pairs))
 
 
 def _disagreements(pairing: Pairing, files: Mapping[str, _FileContent]) -> tuple[Problem, ...]:

@@ -34,7 +34,9 @@ class DataError(ValueError):
         self.problems, self.reason = tuple(problems), reason
         lines = [reason] if reason else problem_lines(self.problems)
         if len(lines) < len(self.problems):
-            lines.append("all of them, one by one: .problems of this error (--problems FILE)")
+            lines.append(
+                "all of them, one by one: --problems FILE (in Python .problems of this error)"
+            )
         head = plural(len(self.problems), "problem")
         super().__init__(f"{head}:\n" + "\n".join(f"  {line}" for line in lines))
 

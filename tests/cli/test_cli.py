@@ -113,6 +113,7 @@ def test_every_problem_is_listed_without_a_traceback():
         ([*SCORE, "--workers", "0"], 2, "not a number of at least 1"),
         ([*SCORE, "--key", "("], 2, "no regular expression"),
         (["labelsets", "nope"], 2, "no label set 'nope'"),
+        (["labelsets", "--from", STREETS], 2, "is a folder; for the label sets that fit its masks"),
         (["inspect", "/nowhere/at/all"], 3, "does not exist"),
     ],
 )

@@ -117,6 +117,7 @@ def test_images_that_are_no_folder(capsys, tmp_path):
         (["--worst-by", "influence"], "--worst-by has no effect without --worst"),
         (["--images", "."], "--images has no effect without --html"),
         (["--examples", "3"], "--examples has no effect without --html"),
+        (["--spacing", "1,2"], "--spacing has no effect without --boundary"),
         (["--seed", "1"], "--seed has no effect without --intervals"),
         (["--intervals", "--level", "95"], "level must be between 0 and 1"),
         (["--intervals", "--resamples", "1"], "--resamples must be at least 2"),

@@ -64,7 +64,7 @@ def test_an_error_keeps_them_all_and_says_where_they_are():
     assert lines[0] == "2000 problems:"
     assert lines[-2:] == [
         "    and 1997 more",
-        "  all of them, one by one: .problems of this error (--problems FILE)",
+        "  all of them, one by one: --problems FILE (in Python .problems of this error)",
     ]
     assert pickle.loads(pickle.dumps(error)).problems == tuple(alike(2000))
     assert "all of them" not in str(DataError(alike(5)))

@@ -68,7 +68,7 @@ def test_a_wrong_set_whose_values_are_undeclared_is_one_line(camvid):
         "3 problems:",
         "  label set 'cityscapes' does not fit these masks (3 of 19 classes occur); this fits "
         "better: --labels camvid (11 of 11 classes occur)",
-        "  all of them, one by one: .problems of this error (--problems FILE)",
+        "  all of them, one by one: --problems FILE (in Python .problems of this error)",
     ]
     assert len(error.value.problems) == 3
 
@@ -164,6 +164,14 @@ def test_pairs_of_other_sizes_are_listed(tmp_path):
     assert problem.where.endswith("b.png")
     assert problem.text.startswith("is 4 × 3 pixels, but its truth is 3 × 3")
     assert (found.spacings, found.orientations) == ({}, {})
+    assert found.pairs == 2
+    assert "pairs   2\n" in str(found)
+
+
+def test_pairs_that_agree_are_told(tmp_path):
+    save(tmp_path / "a.png", np.zeros((3, 3)))
+    assert "pairs   1, all alike in size\n" in str(inspect_folder(tmp_path, pred=tmp_path))
+    assert "pairs" not in str(inspect_folder(tmp_path))
 
 
 @pytest.mark.parametrize("dtype", ["i1", "u1", ">i2", "i8", "u8", "?"])

@@ -235,6 +235,17 @@ def test_the_instance_ids_of_cityscapes(tmp_path):
     assert run.total().matrix[car, car] == 4
 
 
+def test_ids_of_8_bits_hold_no_objects(tmp_path):
+    for side in ("truth", "pred"):
+        (tmp_path / side).mkdir()
+        Image.fromarray(np.array([[7, 7, 26, 0]], np.uint8)).save(tmp_path / side / "x.png")
+    run = segiou.score_folder(
+        tmp_path / "truth", tmp_path / "pred", labels="cityscapes", objects="cityscapes"
+    )
+    road = run.labels.index("road")
+    assert run.objects.overlaps.tolist() == [[road, 2, 2, 1]]
+
+
 def test_the_points_of_semantickitti(tmp_path):
     for side, objects in (("truth", (1, 2)), ("pred", (5, 5))):
         points = np.repeat(np.array([40, *(10 | n << 16 for n in objects), 0], "<u4"), 40)

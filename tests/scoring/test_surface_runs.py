@@ -376,6 +376,15 @@ def test_intervals_are_over_cases():
     assert found.overall.low < found.overall.value < found.overall.high
 
 
+def test_a_structure_that_no_case_has_is_not_listed():
+    mask = np.zeros((4, 4), np.uint8)
+    mask[1:3, 1:3] = 1
+    run = segiou.score([mask], [mask], labels=["ground", "organ", "lesion"], surfaces=True)
+    lines = str(run.report()).partition("structure ")[2].splitlines()
+    assert any(line.startswith("organ ") for line in lines)
+    assert not any(line.startswith("lesion ") for line in lines)
+
+
 def test_models_are_compared_on_the_same_cases():
     runs = [patients(model) for model in ("model_a", "model_b")]
     compared = segiou.compare(*runs, metric="surface_dice", resamples=200, permutations=200)
@@ -385,7 +394,11 @@ def test_models_are_compared_on_the_same_cases():
     assert pair.overall.b == pytest.approx(intervals[1].overall.value)
     assert "surface Dice" in str(compared)
     other = patients("model_b", boundary=None, surfaces="monai")
-    with pytest.raises(ValueError, match=r"surfaces are measured by .*; score both alike"):
+    # Their tolerances differ, too; structures and unit, which do not, are not told.
+    differing = (
+        r"by tolerances .*, convention segiou in model_a and tolerances .*, convention monai in"
+    )
+    with pytest.raises(ValueError, match=f"surfaces are measured {differing} model_b; score both"):
         segiou.compare(runs[0], other, metric="surface_dice")
     plain = patients("model_b", boundary=None)
     with pytest.raises(ValueError, match=r"has no surface counts; .* surfaces=True \(--surface\)"):
