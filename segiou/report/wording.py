@@ -205,6 +205,7 @@ def _object_table(objects: Mapping[str, Any]) -> MeasuredTable:
     options = objects["options"]
     covered = plural(objects["all"]["classes"], "class", "classes")
     note = f"objects: {options['source']}, protocol {objects['protocol']}; mean over {covered}"
+    note += ", with sums of found, missed and invented"
     if options["min_size"]:
         note += f"; components below {options['min_size']:g} pixels are void"
     about = (

@@ -248,8 +248,15 @@ def plans_of(
     Raises
     ------
     ValueError
-        If a tolerance is none of such masks.
+        If a tolerance is none of such masks, or widths are given for volumes.
     """
+    if volumes and boundary is not None and boundary.widths not in ((), BoundaryOptions().widths):
+        msg = (
+            f"widths {', '.join(map(str, boundary.widths))}: only images have Boundary IoU; of "
+            "volumes say tolerances of surface Dice instead, such as --boundary-tolerance 1mm,2mm "
+            "(in Python BoundaryOptions(tolerances=...))"
+        )
+        raise ValueError(msg)
     tolerances = () if boundary is None else boundary.tolerances
     if boundary is not None and spacing is None and boundary.spacing != (1.0, 1.0):
         spacing = boundary.spacing

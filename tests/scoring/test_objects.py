@@ -235,6 +235,13 @@ def test_the_instance_ids_of_cityscapes(tmp_path):
     assert run.total().matrix[car, car] == 4
 
 
+def test_the_row_of_means_says_that_its_counts_are_sums():
+    report = segiou.score([[[0, 1]]], [[[0, 1]]], labels=2, objects=True).report()
+    assert "mean over 2 classes, with sums of found, missed and invented" in " ".join(
+        str(report).split()
+    )
+
+
 def test_ids_of_8_bits_hold_no_objects(tmp_path):
     for side in ("truth", "pred"):
         (tmp_path / side).mkdir()

@@ -269,6 +269,8 @@ def test_boundary_alone_measures_the_surfaces_of_volumes(folder):
     assert (options.convention, options.tolerances) == ("segiou", (1.0, 2.0, 4.0))
     with pytest.raises(ValueError, match="2%: surfaces have tolerances of a fixed distance"):
         scored(folder, boundary=BoundaryOptions(tolerances="2%"))
+    with pytest.raises(ValueError, match="widths 1%, 3: only images have Boundary IoU"):
+        scored(folder, boundary=BoundaryOptions(widths=["1%", 3]))
 
 
 def test_what_missed_ones_count_is_data(folder):
