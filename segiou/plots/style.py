@@ -104,6 +104,9 @@ def _classes() -> tuple[type[Any], type[Any]]:
 
             canvas.print_figure = print_figure
 
+        def __reduce__(self) -> tuple[Any, ...]:
+            return _empty_figure, (), self.__getstate__()
+
         def _repr_png_(self) -> tuple[bytes, dict[str, float]]:
             out = BytesIO()
             self.savefig(out, format="png", dpi=2 * _SHOWN_DPI)
@@ -116,15 +119,22 @@ def _classes() -> tuple[type[Any], type[Any]]:
             shown: tuple[bytes, dict[str, float]] = self.figure._repr_png_()
             return shown
 
-    for made in (PaperFigure, PaperAxes):
-        made.__qualname__ = made.__name__
+    # Trackers know a figure by where its class says that it stands.
+    PaperFigure.__module__ = figure_base.__module__
+    PaperAxes.__qualname__ = PaperAxes.__name__
     return PaperFigure, PaperAxes
 
 
+def _empty_figure() -> Any:
+    """A figure without its state, which pickle adds."""
+    figure_class: Any = _classes()[0]
+    return figure_class.__new__(figure_class)
+
+
 def __getattr__(name: str) -> Any:
-    """The two classes by their names, where a pickled figure looks for them."""
-    if name in ("PaperFigure", "PaperAxes"):
-        return _classes()[name == "PaperAxes"]
+    """The class of the axes by its name, where a pickled figure looks for it."""
+    if name == "PaperAxes":
+        return _classes()[1]
     msg = f"module {__name__!r} has no attribute {name!r}"
     raise AttributeError(msg)
 
