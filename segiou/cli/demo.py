@@ -16,6 +16,7 @@ import numpy.typing as npt
 from PIL import Image
 
 from segiou._support.arguments import check_integer
+from segiou._support.text import wrapped
 from segiou.cli.console import harmless, stdout_width, wants_color, write
 from segiou.cli.demo_scenes import (
     BICYCLE,
@@ -53,10 +54,11 @@ def demo(parsed: argparse.Namespace) -> int:
         _show_command("score", truth, pred, *labels)
         report = score_folder(truth, pred, labels=folders.labels).report()
         write(f"\n{report.to_text(width=stdout_width(), color=wants_color())}")
-    write(
-        "\nPixel accuracy prefers one model and mean IoU the other: the first never finds the\n"
-        "rare thin classes, which are too few pixels for accuracy to notice. Continue with\n\n"
+    lesson = (
+        "Pixel accuracy prefers one model and mean IoU the other: the first never finds the "
+        "rare thin classes, which are too few pixels for accuracy to notice. Continue with"
     )
+    write(f"\n{wrapped(lesson, stdout_width())}\n\n")
     page = ("--html", "report.html", "--images", folders.images)
     _show_command("explain", truth, model_a, *labels)
     _show_command("compare", model_a, model_b, "--truth", truth, *labels)

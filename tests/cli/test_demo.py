@@ -12,6 +12,7 @@ from skimage.color import rgb2lab
 import segiou
 from segiou.cli.demo import DemoFolders, write_demo
 from segiou.cli.demo_scenes import box_sum, smooth_noise
+from segiou.cli.main import main
 from segiou.labels.label_set import load_labels
 
 RARE = [6, 7, 8, 9]
@@ -41,6 +42,15 @@ def test_better_pixel_accuracy_goes_with_clearly_worse_mean_iou(demo):
     accuracy_b, mean_b = scores(confusion(demo.truth, demo.model_b))
     assert accuracy_a > accuracy_b + 0.01
     assert mean_b > mean_a + 0.1
+
+
+def test_no_sentence_is_wider_than_the_terminal(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setattr("segiou.cli.demo.write_demo", lambda folder: write_demo(folder, scenes=2))
+    assert main(["demo", "d"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(len(line) for line in lines if not line.startswith("$ ")) <= 60
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
