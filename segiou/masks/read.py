@@ -466,9 +466,12 @@ def _unknown_text(unknown: NDArray[np.uint8], labels: LabelSet) -> str:
     found = count_colors(unknown)
     shown = ", ".join(f"{color} ({n} pixels)" for color, n in list(found.items())[:8])
     more = f" and {len(found) - 8} more" if len(found) > 8 else ""
-    hint = (
-        "many near colours mean that the mask was resized with interpolation or saved with loss"
-        if len(found) > 64
-        else "add them to a class or to ignore_colors"
-    )
+    values = {*labels.ignore, *(value for values in labels.class_values for value in values)}
+    greys = {f"#{value:02x}{value:02x}{value:02x}" for value in values if 0 <= value < 256}
+    if greys.issuperset(found):
+        hint = "its three channels are equal and hold values of the set: save one as a grey PNG"
+    elif len(found) > 64:
+        hint = "many near colours mean that it was resized with interpolation or saved with loss"
+    else:
+        hint = "add them to a class or to ignore_colors"
     return f"has colours that label set {labels.name!r} does not declare: {shown}{more}; {hint}"

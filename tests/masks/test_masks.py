@@ -150,6 +150,16 @@ def test_grey_in_three_channels_is_told(tmp_path):
         read_mask(tmp_path / "g.png")
 
 
+def test_values_in_three_channels_are_told_where_the_set_has_colours(tmp_path):
+    camvid = load_labels("camvid")
+    Image.fromarray(np.full((2, 2, 3), 7, np.uint8)).save(tmp_path / "g.png")
+    with pytest.raises(MaskError, match=r"#070707 \(4 pixels\); its three channels are equal"):
+        read_mask(tmp_path / "g.png", camvid)
+    Image.fromarray(np.full((2, 2, 3), 77, np.uint8)).save(tmp_path / "g.png")
+    with pytest.raises(MaskError, match="add them to a class"):
+        read_mask(tmp_path / "g.png", camvid)
+
+
 def test_many_unknown_colours_are_called_interpolated(tmp_path):
     ramp = np.zeros((10, 20, 3), np.uint8)
     ramp[..., 0] = np.arange(200).reshape(10, 20)
