@@ -54,7 +54,8 @@ def test_every_command_fits_the_terminal_and_breaks_no_word(inside, monkeypatch,
     assert words[80] <= words[120] | {"boundary", "surface", "Boundary"}
 
 
-def test_details_are_shown_when_asked_and_explained(inside):
+def test_details_are_shown_when_asked_and_explained(inside, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
     short, full = inside(*SCORE).stdout, inside(*SCORE, "--detail").stdout
     for name in ("mean accuracy", "mean over images per class", "worst 10 % of images"):
         assert name in full and name not in short
@@ -64,7 +65,8 @@ def test_details_are_shown_when_asked_and_explained(inside):
     assert report["mean_accuracy"] > 0
 
 
-def test_the_gap_is_split_where_pixel_accuracy_stands(inside):
+def test_the_gap_is_split_where_pixel_accuracy_stands(inside, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
     line = next(x for x in inside(*SCORE).stdout.splitlines() if x.startswith("pixel accuracy"))
     gap, imbalance, false_positives = re.findall(r"(\d+\.\d\d) (?:points|by)", line)
     assert float(gap) == pytest.approx(float(imbalance) + float(false_positives), abs=0.011)

@@ -358,7 +358,7 @@ def test_millimetres_of_images_need_a_spacing(tmp_path, capsys):
     assert found["boundary"] is None
 
 
-FIXTURE = Path(segiou.__file__).parents[1] / "fixtures" / "volumes"
+FIXTURE = Path(__file__).parents[2] / "fixtures" / "volumes"
 
 
 def patients(model, **options):
