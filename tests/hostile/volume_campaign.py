@@ -14,6 +14,7 @@ import json
 import logging
 import os
 import random
+import resource
 import sys
 import tempfile
 import warnings
