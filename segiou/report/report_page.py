@@ -55,6 +55,8 @@ Ints = NDArray[np.int64]
 _BINS = 20
 _DUMBBELLS = 40
 _CELLS = 12
+#: The matrix of more classes is not drawn.
+_MATRIX_CLASSES = 1000
 #: Of fewer images an interval would say nothing.
 _FEWEST_IMAGES = 3
 #: Images up to which each is drawn in the histogram.
@@ -422,7 +424,7 @@ def bins_of(counts: Ints, edges: Floats) -> tuple[tuple[float, float, int], ...]
 def _confusion_context(report: Report) -> dict[str, Any]:
     """What the section of confusions shows; overlapping channels have none."""
     tally, names = report.tally, report.class_names
-    if not report.has_matrix:
+    if not _draws_matrix(report):
         return {"heat": None, "confusions": [], "matrix_rows": []}
     rows = []
     for index, name in enumerate(names):
@@ -441,9 +443,14 @@ def _confusion_context(report: Report) -> dict[str, Any]:
     }
 
 
+def _draws_matrix(report: Report) -> bool:
+    """Whether there is a matrix that a screen can show: its cells grow with the square."""
+    return report.has_matrix and len(report.class_names) <= _MATRIX_CLASSES
+
+
 def _confusion_data(report: Report) -> dict[str, Any] | None:
     """What the script of the confusions needs."""
-    if not report.has_matrix:
+    if not _draws_matrix(report):
         return None
     unassigned = report.unassigned
     ious = [(row.iou, i) for i, row in enumerate(report.classes) if row.tp + row.fn > 0]

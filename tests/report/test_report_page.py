@@ -376,3 +376,12 @@ def test_every_report_says_how_much_was_left_out(folders):
     whole = score(folders).report()
     assert whole.to_dict()["left_out"] == 0
     assert "left out" not in whole.to_text() + whole.to_markdown() + whole._repr_html_()
+
+
+def test_the_matrix_of_very_many_classes_is_not_drawn():
+    few, many = (
+        render_report(segiou.ConfusionMatrix(number).update([0, 1], [1, 1]).report())
+        for number in (1000, 1001)
+    )
+    assert 'id="heat-map"' in few and "is not drawn" not in few
+    assert 'id="heat-map"' not in many and "is not drawn: the JSON of the report" in many
