@@ -12,6 +12,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import resources
 from numbers import Integral
 from pathlib import Path
@@ -405,6 +406,16 @@ def labelset_names() -> tuple[str, ...]:
     return tuple(sorted(f.name[:-5] for f in _PRESETS.iterdir() if f.name.endswith(".toml")))
 
 
+@cache
+def _preset(name: str) -> LabelSet | None:
+    """A preset, which is read once; None if there is none of this name."""
+    preset = _PRESETS / f"{name}.toml"
+    if not preset.is_file():
+        return None
+    with resources.as_file(preset) as path:
+        return LabelSet.from_toml(path)
+
+
 def load_labels(labels: LabelSet | str | Path | Sequence[str] | int) -> LabelSet:
     """Turn whatever describes the classes into a :class:`LabelSet`.
 
@@ -442,9 +453,8 @@ def load_labels(labels: LabelSet | str | Path | Sequence[str] | int) -> LabelSet
         return LabelSet.from_names(labels)
     name = str(labels)
     path = Path(name).expanduser()
-    if "/" not in name and "\\" not in name and (preset := _PRESETS / f"{name}.toml").is_file():
-        with resources.as_file(preset) as path:
-            return LabelSet.from_toml(path)
+    if "/" not in name and "\\" not in name and (preset := _preset(name)) is not None:
+        return preset
     if path.is_file():
         from segiou.labels.label_files import read_label_file
 
