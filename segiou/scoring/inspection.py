@@ -518,7 +518,8 @@ def _suspicions(
         found.append(
             "files have different modes: " + ", ".join(_frequencies(f.mode for f in files))
         )
-    if len({f.shape for f in files}) > 1:
+    # Scans of different patients have different sizes.
+    if len({f.shape for f in files}) > 1 and not any(f.volume for f in files):
         found.append(f"files have {len({f.shape for f in files})} different sizes")
     if any(f.grey_as_color for f in files):
         count = sum(f.grey_as_color for f in files)

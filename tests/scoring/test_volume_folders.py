@@ -154,6 +154,7 @@ def test_ten_patients_are_counted_as_by_hand(model):
 
 def test_inspect_says_where_voxels_are_and_which_pairs_disagree(tmp_path, capsys):
     found = inspect_folder(FIXTURE / "truth", pred=FIXTURE / "model_a")
+    assert len(found.sizes) > 1 and "different sizes" not in found.to_text()
     assert found.spacings["0.8 × 0.8 × 2.5 mm"] == 2
     assert sum(found.spacings.values()) == 10
     assert found.orientations == {"RAS": 6, "LPS": 2, "PIR": 1, "LAS": 1}
