@@ -25,13 +25,18 @@ def check_report(
     classes: ClassOptions,
     *,
     boundary: bool,
+    surfaces: bool,
     objects: object,
 ) -> None:
     """Refuse options of a report that do not fit its classes, or one another."""
     report_format(parsed)
     _check_needs(parsed)
     check_thresholds(
-        thresholds, classes.labels.class_names, boundary=boundary, objects=objects is not None
+        thresholds,
+        classes.labels.class_names,
+        boundary=boundary,
+        surfaces=surfaces,
+        objects=objects is not None,
     )
     _check_protocol(parsed)
     if parsed.worst:

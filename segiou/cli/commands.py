@@ -44,8 +44,15 @@ def score(parsed: argparse.Namespace) -> int:
     check_paths(parsed)
     try:
         job = job_of(parsed.truth, parsed.pred, parsed)
+        boundary = job.boundary is not None
         check_report(
-            parsed, thresholds, job.options, boundary=job.boundary is not None, objects=job.objects
+            parsed,
+            thresholds,
+            job.options,
+            boundary=boundary,
+            # On volumes --boundary measures surfaces.
+            surfaces=boundary or job.surfaces is not None,
+            objects=job.objects,
         )
         run = _score(job, parsed)
     except DataError as error:
@@ -252,6 +259,7 @@ def report(parsed: argparse.Namespace) -> int:
         thresholds,
         run.options,
         boundary=run.boundary_options is not None,
+        surfaces=run.surface_plan is not None,
         objects=run.object_options,
     )
     if wants_intervals(parsed):

@@ -23,6 +23,7 @@ _SCORES = (
     "frequency_weighted_iou",
     "cohen_kappa",
     "boundary_iou",
+    "surface_dice",
     "pq",
 )
 _CLASS_SCORES = ("iou", "dice", "precision", "recall")
@@ -80,14 +81,18 @@ def check_thresholds(
     class_names: Sequence[str],
     *,
     boundary: bool,
+    surfaces: bool,
     objects: bool,
 ) -> None:
     """Refuse thresholds of scores that a report will not have."""
+    measured = {
+        "boundary_iou": ("boundaries", "--boundary", boundary),
+        "surface_dice": ("surfaces", "--surface", surfaces),
+        "pq": ("objects", "--objects", objects),
+    }
     for threshold in thresholds:
-        measured = {"boundary_iou": ("boundaries", boundary), "pq": ("objects", objects)}
-        what, is_there = measured.get(threshold.score, ("", True))
+        what, option, is_there = measured.get(threshold.score, ("", "", True))
         if not is_there:
-            option = "--objects" if what == "objects" else "--boundary"
             why = f"{what} are not measured; score with {option}"
             msg = f"--fail-under {threshold.name}: {why}"
             raise ValueError(msg)

@@ -274,6 +274,14 @@ class Report:
         return float(next(means, np.nan))
 
     @property
+    def surface_dice(self) -> float:
+        """Mean surface Dice of the structures, at the first tolerance; NaN where not measured."""
+        if not self.surfaces:
+            return float("nan")
+        first = next(name for name in self.surfaces[0] if name.startswith("surface_dice"))
+        return float(metrics.mean(np.array([row[first]["mean"] for row in self.surfaces])))
+
+    @property
     def pq(self) -> float:
         """Mean panoptic quality; NaN where objects were not scored."""
         return float("nan") if self.objects is None else float(self.objects["all"]["pq"])

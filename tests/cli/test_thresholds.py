@@ -31,6 +31,7 @@ from segiou.runs.run import Run
         ("speed=3", 2, "write NAME=VALUE with a name of miou"),
         ("miou=70", 2, "no score is above 1; for 70 % write 0.7"),
         ("boundary_iou=0.5", 2, "boundaries are not measured; score with --boundary"),
+        ("surface_dice=0.5", 2, "surfaces are not measured; score with --surface"),
         ("miou=nan", 2, "'nan' is not a number"),
         ("miou=high", 2, "'high' is not a number"),
         ("iou:unicorn=0", 2, "no such class"),

@@ -458,3 +458,15 @@ def test_the_page_on_volumes_shows_what_its_command_prints(monkeypatch, tmp_path
     words = shlex.split(command.replace("model_a.sqlite", str(tmp_path / "a.sqlite")))
     assert main([*words[1:], "--quiet"]) == 0
     assert table in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("least", "code"), [("0.5", 0), ("0.95", 1)])
+def test_surface_dice_may_have_a_threshold(capsys, least, code):
+    """The mean of the structures at the first tolerance."""
+    folders = [str(FIXTURE / name) for name in ("truth", "model_a")]
+    labels = ["--labels", str(FIXTURE / "dataset.json"), "--format", "json"]
+    asked = ["--boundary", "--boundary-tolerance", "2mm", "--fail-under", f"surface_dice={least}"]
+    assert main(["score", *folders, *labels, *asked]) == code
+    found = json.loads(capsys.readouterr().out)
+    means = [row["surface_dice_2"]["mean"] for row in found["surfaces"]]
+    assert found["thresholds"][0]["value"] == pytest.approx(sum(means) / len(means), abs=1e-12)
