@@ -276,10 +276,11 @@ class Report:
     @property
     def surface_dice(self) -> float:
         """Mean surface Dice of the structures, at the first tolerance; NaN where not measured."""
-        if not self.surfaces:
-            return float("nan")
-        first = next(name for name in self.surfaces[0] if name.startswith("surface_dice"))
-        return float(metrics.mean(np.array([row[first]["mean"] for row in self.surfaces])))
+        means = [
+            next((row[name]["mean"] for name in row if name.startswith("surface_dice")), np.nan)
+            for row in self.surfaces
+        ]
+        return float(metrics.mean(np.array(means)))
 
     @property
     def pq(self) -> float:

@@ -470,3 +470,11 @@ def test_surface_dice_may_have_a_threshold(capsys, least, code):
     found = json.loads(capsys.readouterr().out)
     means = [row["surface_dice_2"]["mean"] for row in found["surfaces"]]
     assert found["thresholds"][0]["value"] == pytest.approx(sum(means) / len(means), abs=1e-12)
+
+
+def test_without_a_tolerance_there_is_no_surface_dice():
+    mask = np.pad(np.ones((2, 2), np.uint8), 1)
+    options = SurfaceOptions(tolerances=())
+    for measured in (options, None):
+        report = segiou.score([mask], [mask], labels=2, surfaces=measured).report()
+        assert np.isnan(report.surface_dice)
