@@ -226,7 +226,8 @@ class ConfusionMatrix(PixelAccumulator):
         # looked at: it refuses tensors of a graph, whose shapes may not be known.
         arrays = type(truth) is type(pred) is np.ndarray
         on_device = not arrays and (is_on_device(truth) or is_on_device(pred))
-        encoding = self._encoding_for(pred, argmax, threshold)
+        is_decided = argmax is None and threshold is None
+        encoding = self._encoding if is_decided else self._encoding_for(pred, argmax, threshold)
         if on_device:
             how = {"mask": mask, "argmax": argmax, "threshold": threshold}
             for tally in self._pending.add(encoding, truth, pred, **how):

@@ -162,7 +162,9 @@ def compare(
     same = _same_images(runs, names, metric, protocol)
     design = design_of(len(same.ids), same.ids, groups, blocks, same.differences)
     scores = [one.over(design.units, aggregate) for one in same.scored]
-    alone = [one.over(design.images, aggregate) for one in same.scored]
+    alone = scores
+    if design.units is not design.images:
+        alone = [one.over(design.images, aggregate) for one in same.scored]
     values = resampled(alone if design.blocks else scores, resamples, seed, design.blocks)
     columns = zip(same.names, same.counts, scores, alone, values, strict=True)
     models = [_Model(*column) for column in columns]

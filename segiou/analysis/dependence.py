@@ -6,7 +6,9 @@ import math
 import re
 import shlex
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from os.path import commonprefix
 from typing import Any
 
@@ -154,7 +156,8 @@ class Dependence:
         )
 
 
-def sequences_in_names(ids: Sequence[str]) -> Sequences | None:
+@lru_cache(maxsize=1)  # the same images are asked again for every metric
+def sequences_in_names(ids: tuple[str, ...]) -> Sequences | None:
     """Sequences that the names show: a common beginning, then numbers; None where there are none.
 
     Tries the last number in the names as the place in a sequence, then the last two, and so
@@ -201,7 +204,7 @@ def _common_ending(ids: Sequence[str]) -> str:
 def _plainest(ids: Sequence[str], names: Sequence[str]) -> Sequences | None:
     """The same sequences by a plain expression, where there is one."""
     for pattern in _PLAIN_PATTERNS:
-        if all(re.search(pattern, id) for id in ids):
+        with suppress(ValueError):
             found = group_by_pattern(ids, pattern)
             if len(set(zip(found, names, strict=True))) == len(set(found)) == len(set(names)):
                 return sequences_of(ids, found, pattern)

@@ -316,7 +316,7 @@ def _packed(counts: Counts) -> NDArray[np.int64]:
 def _unpacked(sums: NDArray[Any]) -> Counts:
     tp, fp, fn, valid = np.split(sums.astype(np.int64), 4, axis=-1)
     valid[..., 1:] += valid[..., :1]
-    return Counts(tp, fp, fn, valid - tp - fp - fn)
+    return Counts.trusted(tp, fp, fn, valid - tp - fp - fn)
 
 
 def _image_sums(

@@ -287,8 +287,11 @@ def _cells_of(
 
 
 def _most(images: list[tuple[int, str]]) -> tuple[str, ...]:
-    pixels = sum(n for n, _ in images)
-    images = sorted(images, key=lambda image: -image[0])[:_STEP_IMAGES]
-    sums = np.cumsum([n for n, _ in images])
-    enough = int(np.searchsorted(2 * sums, pixels)) + 1
-    return tuple(id for _, id in images[:enough])
+    """The images that hold half of the pixels, the most first."""
+    pixels, held, found = sum(n for n, _ in images), 0, []
+    for n, id in sorted(images, key=lambda image: -image[0])[:_STEP_IMAGES]:
+        found.append(id)
+        held += n
+        if 2 * held >= pixels:
+            break
+    return tuple(found)

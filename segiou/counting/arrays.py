@@ -41,12 +41,12 @@ def _framework_of_type(kind: Any) -> str | None:
 
 def not_compiled(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
     """Let ``torch.compile`` call a function as it is, where it is called from what is compiled."""
-    disabled = None
+    disabled, loaded = None, sys.modules
 
     @wraps(function)
     def call(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
         nonlocal disabled
-        if "torch._dynamo" not in sys.modules:  # nothing is compiled in this process
+        if "torch._dynamo" not in loaded:  # nothing is compiled in this process
             return function(*args, **kwargs)
         if disabled is None:
             disabled = sys.modules["torch"].compiler.disable(function)

@@ -321,18 +321,34 @@ class Encoding:
         truth, pred, mask
             As :meth:`count`.
         """
-        truth, pred = as_label_array(truth, "truth"), as_label_array(pred, "pred")
-        if truth.shape != pred.shape:
-            msg = (
-                f"truth has shape {truth.shape} but pred has {pred.shape}; "
-                "they must be equal, pixel for pixel"
-            )
-            raise ValueError(msg)
-        valid = None if mask is None else as_valid_mask(mask, truth.shape)
-        if self._add_valid(truth, pred, valid, table):
-            self._check(truth, pred, valid, table)
+        # The kernel checks dtypes and shapes as well. Beside a small mask every check is felt, so
+        # that those below, which say what is wrong, come where it refuses.
+        is_plain = mask is None and type(truth) is type(pred) is np.ndarray
+        valid = None
+        try:
+            found = is_plain and self._add(truth, pred, None, table)
+        except (TypeError, ValueError):
+            is_plain = False
+        if not is_plain:
+            truth, pred = as_label_array(truth, "truth"), as_label_array(pred, "pred")
+            if truth.shape != pred.shape:
+                msg = (
+                    f"truth has shape {truth.shape} but pred has {pred.shape}; "
+                    "they must be equal, pixel for pixel"
+                )
+                raise ValueError(msg)
+            valid = None if mask is None else as_valid_mask(mask, truth.shape)
+            found = self._add(truth, pred, valid, table)
+        if not found:
+            return
+        side = "truth" if table[-1].any() else "pred"
+        if side == "truth" or (self.unassigned == "error" and table[:-2, -1].any()):
+            undone = self.empty_table()
+            self._add(truth, pred, valid, undone)
+            table -= undone
+            self._refuse(truth, pred, valid, side)
 
-    def _add_valid(
+    def _add(
         self,
         truth: NDArray[Any],
         pred: NDArray[Any],
@@ -340,39 +356,21 @@ class Encoding:
         table: NDArray[np.int64],
     ) -> bool:
         """Add the counts; whether any value is undeclared, on whatever pixel."""
-        if valid is None:
-            return self._add(truth, pred, table)
-        found = [self._add(t, p, table) for t, p in _valid_blocks(truth, pred, valid)]
-        table[-2, 0] += truth.size - np.count_nonzero(valid)
-        return any(found)
-
-    def _add(self, truth: NDArray[Any], pred: NDArray[Any], table: NDArray[np.int64]) -> bool:
+        if valid is not None:
+            found = [self._add(t, p, None, table) for t, p in _valid_blocks(truth, pred, valid)]
+            table[-2, 0] += truth.size - np.count_nonzero(valid)
+            return any(found)
         t, p = self.truth, self.pred
         if not count_coded(truth, pred, t.low, t.codes, p.low, p.codes, table):
             return False
-        if self.truth.far and table[-1].any():
+        if t.far and table[-1].any():
             # The kernel knows only the table: what it holds undeclared may be ignored.
-            ignored = np.count_nonzero(self.truth.is_far(truth))
+            ignored = np.count_nonzero(t.is_far(truth))
             undeclared = table[-1].sum() - ignored
             table[-1] = 0
             table[-1, 0] = undeclared
             table[-2, 0] += ignored
         return True
-
-    def _check(
-        self,
-        truth: NDArray[Any],
-        pred: NDArray[Any],
-        valid: NDArray[np.bool_] | None,
-        table: NDArray[np.int64],
-    ) -> None:
-        """Refuse undeclared values where they matter, and take back what was added."""
-        side = "truth" if table[-1].any() else "pred"
-        if side == "truth" or (self.unassigned == "error" and table[:-2, -1].any()):
-            undone = self.empty_table()
-            self._add_valid(truth, pred, valid, undone)
-            table -= undone
-            self._refuse(truth, pred, valid, side)
 
     def _refuse(
         self,

@@ -66,7 +66,7 @@ def frames(number=60, seed=0, correlation=0.9, shift=0):
     ],
 )  # fmt: skip
 def test_sequences_are_found_in_names(ids, names, members, pattern):
-    found = sequences_in_names(ids)
+    found = sequences_in_names(tuple(ids))
     assert found.names == names
     assert [own.tolist() for own in found.members] == members
     assert pattern in (None, found.pattern)
@@ -74,7 +74,7 @@ def test_sequences_are_found_in_names(ids, names, members, pattern):
 
 @pytest.mark.parametrize("ids", [["cat", "dog", "cow"], ["a", "b1", "b2"]])
 def test_names_without_numbers_show_no_sequences(ids):
-    assert sequences_in_names(ids) is None
+    assert sequences_in_names(tuple(ids)) is None
 
 
 # What arch 8.0.0 gives: optimal_block_length(serial(ρ, n)).
