@@ -22,7 +22,6 @@ from segiou.analysis.unit_sums import (
     unit_sums,
 )
 from segiou.analysis.units import Units, units_of
-from segiou.boundary.measures import band_iou
 from segiou.counting.counts import Counts
 from segiou.metrics.overall import (
     cohen_kappa,
@@ -459,6 +458,8 @@ def measured_counts(
         msg = f"{name} has no {what} counts; score it again with {option}=True (--{flag})"
         raise ValueError(msg)
     if option == "boundary":
+        from segiou.boundary.measures import band_iou
+
         return found, band_iou, named
     if option == "surfaces":
         from segiou.boundary.surface_cases import mean_of_cases

@@ -174,8 +174,8 @@ page: score compare report
       [default: 100]
   --plots DIR  write figures to this folder, as PNG, SVG and PDF
 intervals: score report
-  --intervals  add bootstrap intervals over images, over groups with --group-by, or over blocks of
-      neighbouring images with --blocks
+  --intervals  add bootstrap intervals of all classes, and how far they can be relied on; over
+      groups with --group-by, over blocks of neighbouring images with --blocks
 intervals: score compare report
   --group-by REGEX  images that belong together, such as frames of one drive: those in whose ids
       this finds the same text; or FILE.csv:COLUMN, a table with a column 'id'; or none: images are

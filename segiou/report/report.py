@@ -35,6 +35,14 @@ if TYPE_CHECKING:
 
 Format = Literal["table", "json", "csv", "markdown", "html"]
 
+#: Of fewer images an interval would say nothing.
+_FEWEST_IMAGES = 3
+#: Intervals of more classes, or of more counts of an image and a class, are made only if asked for.
+_MOST_CLASSES, _MOST_COUNTS = 1_000, 2_000_000
+#: Their resamples, at least and at most, and the counts that all resamples may draw: what takes
+#: some tenths of a second. Dividing costs as much as drawing a hundred images.
+_RESAMPLES, _RESAMPLED, _DIVIDING = (1_000, 10_000), 500_000_000, 100
+
 
 @dataclass(frozen=True, slots=True)
 class ClassRow:
@@ -329,7 +337,25 @@ class Report:
     @cached_property
     def verdict(self) -> str:
         """One sentence: mean IoU with its interval, and what holds it back most."""
-        return verdict(self)
+        return verdict(self, self.shown_intervals)
+
+    @cached_property
+    def shown_intervals(self) -> Intervals | None:
+        """Intervals for people: those that were given, else the usual ones over images."""
+        if self.intervals is not None or self.per_image is None or np.isnan(self.mean_iou):
+            return self.intervals
+        images, classes = self.per_image.tp.shape
+        few = images < _FEWEST_IMAGES
+        many = classes > _MOST_CLASSES or images * classes > _MOST_COUNTS
+        return None if few or many else self.usual_intervals("iou")
+
+    def usual_intervals(self, metric: str) -> Intervals:
+        """Intervals over images as they are made unasked: of many counts by fewer resamples."""
+        from segiou.analysis.bootstrapping import bootstrap
+
+        fewest, most = _RESAMPLES
+        affordable = _RESAMPLED // (len(self.class_names) * (self.pairs + _DIVIDING))
+        return bootstrap(self, metric, resamples=min(max(affordable, fewest), most))
 
     def interval_of(self, name: str | None = None) -> tuple[float, float] | None:
         """Interval of the IoU of a class, or of the mean; None where there is none."""

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.files import write_whole
-from segiou.analysis.bootstrapping import bootstrap
 from segiou.analysis.imbalance import explain
 from segiou.analysis.steps import confusion_gains
 from segiou.labels.label_set import LabelSet
@@ -57,8 +56,6 @@ _DUMBBELLS = 40
 _CELLS = 12
 #: The matrix of more classes is not drawn.
 _MATRIX_CLASSES = 1000
-#: Of fewer images an interval would say nothing.
-_FEWEST_IMAGES = 3
 #: Images up to which each is drawn in the histogram.
 _DRAWN = 400
 
@@ -184,12 +181,12 @@ def write_page(path: str | Path, render: Callable[..., str]) -> Path:
 
 def _intervals(report: Report) -> list[Intervals]:
     """Intervals over images, of the scores that the headline and the classes show."""
-    counts = report.per_image
-    if counts is None or len(counts.tp) < _FEWEST_IMAGES:
+    found = report.shown_intervals
+    if found is None:
         return []
     # The pixel accuracy of overlapping channels is that of yes and no, another one.
-    metrics = ("iou", "recall", *(["pixel_accuracy"] if report.has_matrix else []))
-    return [bootstrap(report, metric) for metric in metrics]
+    others = ("recall", *(["pixel_accuracy"] if report.has_matrix else []))
+    return [found, *map(report.usual_intervals, others)]
 
 
 def _explained(report: Report) -> list[str]:

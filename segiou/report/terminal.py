@@ -25,6 +25,7 @@ from segiou.report.wording import (
     range_text,
     score_text,
     skipped_text,
+    verdict,
 )
 
 if TYPE_CHECKING:
@@ -188,7 +189,8 @@ def render_text(
     console = console_of(width, color=color)
     if report.title:
         console.print(Text(printable(report.title), style="bold"))
-    say(console, report.verdict)
+    # The interval stands beside the mean.
+    say(console, verdict(report, None))
     console.print()
     facts(console, _headline(report, detail=detail), bold="mean IoU")
     console.print()
@@ -219,8 +221,8 @@ def _headline(report: Report, *, detail: bool) -> Iterator[Fact]:
     """Scores of the data set, and what each is."""
     total = plural(len(report.class_names), "class", "classes")
     yield "mean IoU", cell(report.mean_iou), f"over {report.mean_iou_classes} of {total}"
-    if report.intervals is not None:
-        yield "", "", interval_text(report)
+    if report.shown_intervals is not None:
+        yield "", "", interval_text(report.shown_intervals)
     yield "pixel accuracy", cell(report.pixel_accuracy), _gap_text(report)
     if detail:
         yield "mean accuracy", cell(report.mean_accuracy), "mean recall of the classes"

@@ -11,6 +11,7 @@ from segiou._support.files import printable
 from segiou._support.text import called, listed, percent, plural, points, signed_points
 
 if TYPE_CHECKING:
+    from segiou.analysis.bootstrapping import Intervals
     from segiou.analysis.comparison import Comparison
     from segiou.analysis.steps import NextStep
     from segiou.report.report import Report
@@ -62,22 +63,18 @@ def signed(value: float) -> str:
     return signed_points(value).replace("-", "−")
 
 
-def interval_text(report: Report) -> str:
-    """The interval of the mean in words; empty where there is none."""
-    found = report.intervals
-    if found is None:
-        return ""
+def interval_text(found: Intervals) -> str:
+    """The interval of the mean in words, with what makes it unsafe."""
     if math.isnan(found.overall.low):
         return f"no interval over {found.resampled}"
-    few = " (few)" if found.overall.few else ""
-    unsafe = " (maybe not independent)" if found.unsafe else ""
-    return (
-        f"{100 * found.level:g} % interval {range_text(report.interval_of())} over "
-        f"{found.resampled}{few}{unsafe}"
-    )
+    doubts = ["few"] if found.overall.few else []
+    doubts += ["maybe not independent"] if found.unsafe else []
+    limits = range_text((found.overall.low, found.overall.high))
+    unsafe = f" ({', '.join(doubts)})" if doubts else ""
+    return f"{100 * found.level:g} % interval {limits} over {found.resampled}{unsafe}"
 
 
-def verdict(report: Report) -> str:
+def verdict(report: Report, intervals: Intervals | None) -> str:
     """The verdict of a report: mean IoU with its interval, and what holds it back most."""
     absent = _absent(report)
     if math.isnan(report.mean_iou):
@@ -87,7 +84,7 @@ def verdict(report: Report) -> str:
         return f"There is no mean IoU by protocol {report.protocol.name}: {names} {have} no IoU."
     total = plural(len(report.class_names), "class", "classes")
     mean = f"Mean IoU over {report.mean_iou_classes} of {total} is {percent(report.mean_iou)}"
-    interval = f", {interval_text(report)}" if report.intervals is not None else ""
+    interval = "" if intervals is None else f", {interval_text(intervals)}"
     steps = [step for step in report.next_steps if step.kind != "few_images"]
     held_back = _held_back(steps) if steps else ""
     if absent and report.protocol.absent == "zero" and not report.protocol.needs_images:

@@ -271,6 +271,30 @@ def test_an_interval_keeps_to_its_line(width):
     assert ("never predicted: pole" in text) == ("never predicted" not in beside[0])
 
 
+def test_the_interval_of_the_mean_is_shown_unasked():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 3, (12, 8, 8))
+    pred = np.where(rng.random(truth.shape) < 0.2, 0, truth)
+    run = segiou.score(truth, pred, labels=3)
+    report, usual = run.report(), run.intervals().overall
+    limits = f"95 % interval {100 * usual.low:.2f} to {100 * usual.high:.2f} % over 12 images"
+    assert report.to_text().splitlines()[4].strip() == limits
+    assert f"is {100 * usual.value:.2f} %, {limits};" in report.to_markdown()
+    assert report.to_dict()["intervals"] is None
+    # One image has no interval, and neither have counts without images.
+    first = run.select(run.ids[:1]).report()
+    for alone in (first, segiou.ConfusionMatrix(3).update(truth, pred).report()):
+        assert "interval" not in alone.to_text() + alone.to_markdown()
+
+
+def test_intervals_of_many_classes_are_resampled_less():
+    image = np.arange(500).reshape(1, 20, 25)
+    many = segiou.score(image.repeat(3, 0), image.repeat(3, 0), labels=1000)
+    assert many.report().shown_intervals.resamples == 500_000_000 // 103_000
+    more = segiou.score(image.repeat(3, 0), image.repeat(3, 0), labels=1001)
+    assert more.report().shown_intervals is None
+
+
 def test_intervals_over_frames_say_so_in_every_form():
     truth = np.random.default_rng(0).integers(0, 2, (24, 6, 6))
     ids = [f"{drive}_{i:02d}" for drive in ("one", "two") for i in range(12)]
