@@ -13,6 +13,4 @@ from segiou.instances.weighted import (
     InstanceCounts as InstanceCounts,
     cityscapes_iiou as cityscapes_iiou,
     cityscapes_instances as cityscapes_instances,
-    count_instances as count_instances,
-    instance_weighted_iou as instance_weighted_iou,
 )

@@ -17,10 +17,12 @@ from segiou.boundary.surfaces import check_spacing, surface_scores
 from segiou.counting.arrays import as_label_array
 from segiou.counting.id_pairs import count_id_pairs
 from segiou.instances.components import dilate, label_components
+from segiou.instances.objects import Overlaps
 
 __all__ = ["LESION_PROTOCOLS", "LesionProtocol", "lesion_scores", "object_scores"]
 
 Ids = NDArray[np.integer[Any] | np.bool_]
+Box = tuple[slice, ...]
 Partners = dict[int, list[int]]
 _NAN = float("nan")
 
@@ -220,14 +222,14 @@ def object_scores(
     voxel = math.prod(steps)
     lesions = [
         _lesion(objects, i, partners.get(i, []), steps, chosen.convention)
-        for i, pixels in objects.truth.pixels.items()
+        for i, pixels in objects.pixels[0].items()
         if pixels * voxel > chosen.min_volume
     ]
     taken = {j for found in partners.values() for j in found}
-    invented = [pixels * voxel for j, pixels in objects.pred.pixels.items() if j not in taken]
+    invented = [pixels * voxel for j, pixels in objects.pixels[1].items() if j not in taken]
     limits = sorted(bands)
     edges = zip([0.0, *limits], [*limits, math.inf], strict=True) if limits else ()
-    total = sum(objects.truth.pixels.values()) + sum(objects.pred.pixels.values())
+    total = sum(sum(side.values()) for side in objects.pixels)
     return {
         **_detection(lesions, invented),
         **_means(lesions, len(invented), chosen),
@@ -275,68 +277,57 @@ def _cropped(truth: Ids, pred: Ids, values: Collection[int], margin: int) -> tup
     return truth, pred
 
 
-@dataclass(frozen=True, slots=True)
-class _Side:
-    """Ids of one side, and of each object how many pixels it has and where it lies."""
-
-    ids: Ids
-    pixels: dict[int, int]
-    boxes: dict[int, tuple[slice, ...]]
-
-    @classmethod
-    def of(cls, ids: Ids, of_pair: Ids, pixels: NDArray[np.int64]) -> _Side:
-        from scipy.ndimage import find_objects
-
-        known, at = np.unique(np.append(of_pair, of_pair.dtype.type(0)), return_inverse=True)
-        if known[0] < 0:
-            msg = f"ids must not be negative, got {known[0]}"
-            raise ValueError(msg)
-        sums = np.zeros(len(known), np.int64)
-        np.add.at(sums, at.reshape(-1)[:-1], pixels)
-        names = known[1:].tolist()
-        dense = ids if known[-1] == len(names) else np.searchsorted(known, ids)
-        found = find_objects(dense.astype(np.int64, copy=False), len(names))
-        return cls(
-            ids,
-            dict(zip(names, sums[1:].tolist(), strict=True)),
-            dict(zip(names, found, strict=True)),
-        )
-
-
 class _Objects(NamedTuple):
-    """The objects of both sides, and the pixels that each pair shares."""
+    """The objects of both sides: ids, pixels and places of each, and pixels that two share."""
 
-    truth: _Side
-    pred: _Side
+    ids: tuple[Ids, Ids]
+    pixels: tuple[dict[int, int], dict[int, int]]
+    boxes: tuple[dict[int, Box], dict[int, Box]]
     both: dict[tuple[int, int], int]
 
     @classmethod
     def of(cls, truth_ids: Ids, pred_ids: Ids) -> _Objects:
-        in_truth, in_pred, pixels = count_id_pairs(truth_ids, pred_ids)
-        pairs = zip(in_truth.tolist(), in_pred.tolist(), pixels.tolist(), strict=True)
+        pairs = Overlaps.of(*count_id_pairs(truth_ids, pred_ids))
+        names = [side.tolist() for side in pairs.ids]
+        if (least := min(map(min, names), default=0)) < 0:
+            msg = f"ids must not be negative, got {least}"
+            raise ValueError(msg)
+        sums = (zip(names[k], pairs.sums(k).tolist(), strict=True) for k in (0, 1))
+        truth, pred = ({i: n for i, n in side if i} for side in sums)
+        shared = zip(*(at.tolist() for at in pairs.at), pairs.pixels.tolist(), strict=True)
+        named = ((names[0][t], names[1][p], n) for t, p, n in shared)
+        boxes = _boxes(truth_ids, [*truth]), _boxes(pred_ids, [*pred])
         return cls(
-            _Side.of(truth_ids, in_truth, pixels),
-            _Side.of(pred_ids, in_pred, pixels),
-            {(i, j): n for i, j, n in pairs if i and j},
+            (truth_ids, pred_ids), (truth, pred), boxes, {(i, j): n for i, j, n in named if i and j}
         )
 
     def iou(self, i: int, j: int) -> float:
         """Of a true and a predicted object that overlap."""
-        both = self.both[i, j]
-        return both / (self.truth.pixels[i] + self.pred.pixels[j] - both)
+        return self.both[i, j] / (self.pixels[0][i] + self.pixels[1][j] - self.both[i, j])
+
+
+def _boxes(ids: Ids, names: list[int]) -> dict[int, Box]:
+    """Where each object lies."""
+    from scipy.ndimage import find_objects
+
+    numbered = names == list(range(1, len(names) + 1))
+    known = np.array([0, *names], dtype=ids.dtype)
+    dense = ids if numbered else np.searchsorted(known, ids)
+    boxes = find_objects(dense.astype(np.int64, copy=False), len(names))
+    return dict(zip(names, boxes, strict=True))
 
 
 def _partners(objects: _Objects, protocol: LesionProtocol) -> Partners:
     """Predicted objects that each true one takes; those without are left out."""
     if protocol.matching == "id":
-        return {i: [i] for i in objects.truth.pixels if i in objects.pred.pixels}
+        return {i: [i] for i in objects.pixels[0] if i in objects.pixels[1]}
     if protocol.matching == "iou":
         return _one_to_one(objects, protocol.threshold)
-    if protocol.matching == "any" and protocol.reach:
-        met = {i: _met(objects, i, protocol.reach) for i in objects.truth.pixels}
-        return {i: found for i, found in met.items() if found}
     partners: Partners = {}
-    for i, j in objects.both:
+    pairs: Iterable[tuple[int, int]] = objects.both
+    if protocol.matching == "any" and protocol.reach:
+        pairs = ((i, j) for i in objects.pixels[0] for j in _met(objects, i, protocol.reach))
+    for i, j in pairs:
         partners.setdefault(i, []).append(j)
     if protocol.matching == "any":
         return partners
@@ -345,9 +336,9 @@ def _partners(objects: _Objects, protocol: LesionProtocol) -> Partners:
 
 def _met(objects: _Objects, i: int, reach: int) -> list[int]:
     """Predicted objects that meet a true one dilated."""
-    box = tuple(slice(max(0, s.start - reach), s.stop + reach) for s in objects.truth.boxes[i])
-    near = dilate(objects.truth.ids[box] == i, reach)
-    return [int(j) for j in np.unique(objects.pred.ids[box][near]) if j]
+    box = tuple(slice(max(0, s.start - reach), s.stop + reach) for s in objects.boxes[0][i])
+    near = dilate(objects.ids[0][box] == i, reach)
+    return [int(j) for j in np.unique(objects.ids[1][box][near]) if j]
 
 
 def _one_to_one(objects: _Objects, threshold: float) -> Partners:
@@ -370,17 +361,17 @@ def _lesion(
     objects: _Objects, i: int, found: list[int], steps: tuple[float, ...], convention: str
 ) -> dict[str, Any]:
     """One true lesion, and the predicted objects that it takes."""
-    own = objects.truth.pixels[i]
+    own = objects.pixels[0][i]
     both = sum(objects.both.get((i, j), 0) for j in found)
-    total = own + sum(objects.pred.pixels[j] for j in found)
+    total = own + sum(objects.pixels[1][j] for j in found)
     distance = math.inf
     if found:
-        boxes = objects.truth.boxes[i], *(objects.pred.boxes[j] for j in found)
+        boxes = objects.boxes[0][i], *(objects.boxes[1][j] for j in found)
         box = tuple(
             slice(min(s.start for s in axis), max(s.stop for s in axis))
             for axis in zip(*boxes, strict=True)
         )
-        masks = objects.truth.ids[box] == i, np.isin(objects.pred.ids[box], found)
+        masks = objects.ids[0][box] == i, np.isin(objects.ids[1][box], found)
         scores = surface_scores(
             *masks, labels=[1], spacing=steps, tolerances=(), convention=convention
         )

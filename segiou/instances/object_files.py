@@ -16,8 +16,9 @@ from segiou._support.arguments import check_choice, check_integer, check_number,
 from segiou._support.files import read_json
 from segiou.counting.id_pairs import count_id_pairs
 from segiou.instances.components import label_components
+from segiou.instances.objects import NO_OBJECT
 from segiou.instances.panoptic import PanopticCounts
-from segiou.instances.segments import NO_OBJECT, PROTOCOLS
+from segiou.instances.segments import PROTOCOLS
 from segiou.instances.weighted import CITYSCAPES_INSTANCE_SIZES
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
@@ -173,7 +174,8 @@ class ObjectOptions:
         first, second = sides
         classes = first.classes if mask is None else np.where(mask, first.classes, NO_OBJECT)
         # Which values are allowed is checked where pixels are counted.
-        return counts.match((classes, first.ids), second[:2], first.crowd, unknown_is_void=True)
+        found = counts.matches((classes, first.ids), second[:2], first.crowd, unknown_is_void=True)
+        return counts.add(found)
 
     def _components(self, counts: PanopticCounts, values: Any, labels: LabelSet) -> ObjectMask:
         names = [

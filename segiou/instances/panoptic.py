@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice
-from segiou.accumulators.base import Accumulator
-from segiou.counting.counts import Counts, counts_array
-from segiou.instances.segments import PROTOCOLS, VOID, match_segments
+from segiou.counting.counts import Counts
+from segiou.instances.objects import Ints, ObjectCounts
+from segiou.instances.segments import PROTOCOLS, Matches, match_segments
 from segiou.labels.class_options import ClassOptions, Labels, Unassigned
 from segiou.labels.label_set import LabelSet
 from segiou.metrics.ratio import Floats, ratio
@@ -21,7 +21,7 @@ __all__ = ["IOU_UNIT", "OBJECT_METRICS", "PanopticCounts"]
 Part = Literal["all", "things", "stuff"]
 
 
-class PanopticCounts(Accumulator):
+class PanopticCounts(ObjectCounts):
     """Counts of matched segments, from which panoptic quality is made.
 
     Only integers are kept: per class TP, FP and FN, and the intersection and
@@ -66,6 +66,10 @@ class PanopticCounts(Accumulator):
     """
 
     _noun = "panoptic counts"
+    _counted = ("tp", "fp", "fn")
+    _rows_are = "overlaps"
+    _row = ("class", "intersection", "union")
+    _options = ("protocol",)
 
     def __init__(
         self,
@@ -81,76 +85,24 @@ class PanopticCounts(Accumulator):
         self._choose(classes, things, protocol)
 
     def _choose(
-        self, classes: ClassOptions, things: Iterable[int | str] | None, protocol: str
+        self, classes: ClassOptions, things: Iterable[int | str] | None, protocol: str = "coco"
     ) -> None:
         check_choice("protocol", protocol, tuple(PROTOCOLS))
         self._protocol = PROTOCOLS[protocol]
-        self._things = np.ones(classes.num_classes, dtype=bool)
-        if things is not None:
-            self._things = ~ClassOptions.of(classes.labels, exclude=[*things]).include
-        self._start(classes)
+        super()._choose(classes, things)
 
-    @classmethod
-    def from_options(
-        cls,
-        options: ClassOptions,
-        *,
-        things: Iterable[int | str] | None = None,
-        protocol: str = "coco",
-    ) -> Self:
-        """An empty one of the given classes; does not warn again."""
-        new = cls.__new__(cls)
-        new._choose(options, things, protocol)
-        return new
-
-    def _forget(self) -> None:
-        super()._forget()
-        self._found: list[NDArray[np.int64]] = []
-
-    def _empty(self) -> NDArray[np.int64]:
-        return np.zeros((self.num_classes, 3), dtype=np.int64)
-
-    def _named(self) -> dict[str, NDArray[np.int64]]:
-        return {"counts": self._cells, "overlaps": self.overlaps}
-
-    def _read(self, named: Mapping[str, Any]) -> NDArray[np.int64]:
-        cells = counts_array(named["counts"], "counts")
-        overlaps = counts_array(np.reshape(np.array(named["overlaps"], int), (-1, 4)), "overlaps")
-        if cells.shape != (self.num_classes, 3):
-            msg = f"counts must have shape ({self.num_classes}, 3), got {cells.shape}"
-            raise ValueError(msg)
-        wrong = (overlaps[:, 0] >= self.num_classes) | (overlaps[:, 1] > overlaps[:, 2])
-        if wrong.any() or (overlaps[:, 1:] < 1).any():
-            msg = "overlaps must be rows of class, intersection, union and how often"
-            raise ValueError(msg)
-        self._found = [np.repeat(overlaps[:, :3], overlaps[:, 3], axis=0)]
-        return cells
+    def _are_rows(self, rows: Ints) -> bool:
+        in_order = (rows[:, 0] < self.num_classes) & (rows[:, 1] <= rows[:, 2])
+        return bool((in_order & (rows >= [0, 1, 1, 1]).all(1)).all())
 
     def _difference(self, other: Self) -> str:
         if self._protocol != other._protocol:
             return f"protocol {self._protocol.name!r} and {other._protocol.name!r}"
-        if (different := self._things != other._things).any():
-            name = self.class_names[int(different.argmax())]
-            return f"class {name!r} is a thing on one side only"
         return super()._difference(other)
-
-    def merge(self, *others: Self) -> Self:
-        """Add others to this one; they stay as they are. Raises as its base says."""
-        found = [part for other in others for part in getattr(other, "_found", ())]
-        super().merge(*others)
-        self._found += found
-        return self
 
     def state_dict(self) -> dict[str, Any]:
         """The counts and options as plain lists, strings and integers."""
-        own = {"protocol": self._protocol.name, "things": np.flatnonzero(self._things).tolist()}
-        return {**super().state_dict(), **own}
-
-    @classmethod
-    def _of_state(cls, state: Mapping[str, Any]) -> Self:
-        classes = ClassOptions.from_dict(state["options"])
-        things = [int(c) for c in state.get("things", ())]
-        return cls.from_options(classes, things=things, protocol=state.get("protocol", ""))
+        return {**super().state_dict(), "protocol": self._protocol.name}
 
     def update(
         self,
@@ -180,52 +132,33 @@ class PanopticCounts(Accumulator):
             If shapes differ, a value is no class, or an id is out of range.
         """
         lenient = self._classes.unassigned == "count"
-        return self.match((truth_classes, truth_ids), (pred_classes, pred_ids), crowd, lenient)
+        found = self.matches(
+            (truth_classes, truth_ids), (pred_classes, pred_ids), crowd, unknown_is_void=lenient
+        )
+        return self.add(found)
 
-    def match(
+    def matches(
         self,
         truth: tuple[Any, Any],
         pred: tuple[Any, Any],
         crowd: Iterable[int],
+        *,
         unknown_is_void: bool,
-    ) -> Self:
-        """Count one image: classes and ids of either side."""
-        found = match_segments(
-            truth,
-            pred,
-            self._indices,
-            self.num_classes,
-            self._things,
-            self._protocol,
-            crowd,
+    ) -> Matches:
+        """Match the segments of one image, classes and ids of either side, without counting it."""
+        return match_segments(
+            *(truth, pred, self._indices, self._things, self._protocol, crowd),
             unknown_is_void=unknown_is_void,
         )
-        own = self._own()
-        own.cells += found.counts
-        own.pairs += 1
-        self._found.append(found.overlaps)
-        return self
 
-    @property
-    def _indices(self) -> tuple[dict[int, int], dict[int, int]]:
-        """Class index of each value, on either side; void is −1."""
-        sides = self._classes.labels, self._classes.pred_labels
-        truth, pred = (
-            {value: index for index, entry in enumerate(side.classes) for value in entry.values}
-            for side in sides
-        )
-        void = dict.fromkeys(self._classes.ignore, VOID)
-        return truth | void, void | pred if self._classes.ignore else pred
+    def add(self, matches: Matches) -> Self:
+        """Count an image whose segments were matched."""
+        return self._count(matches.counts, matches.overlaps)
 
     @property
     def pred_labels(self) -> LabelSet:
         """The classes as the predictions encode them."""
         return self._classes.pred_labels
-
-    @property
-    def things(self) -> NDArray[np.bool_]:
-        """True for the classes that have objects, (C,)."""
-        return self._things.copy()
 
     @property
     def detections(self) -> NDArray[np.int64]:
@@ -250,9 +183,7 @@ class PanopticCounts(Accumulator):
     @property
     def overlaps(self) -> NDArray[np.int64]:
         """Matches: class, intersection, union and how often, sorted, (M, 4)."""
-        rows = np.concatenate([np.empty((0, 3), np.int64), *self._found])
-        found, often = np.unique(rows, axis=0, return_counts=True)
-        return np.concatenate([found, often[:, None]], axis=1)
+        return self._rows
 
     def _sums(self) -> tuple[Floats, Floats]:
         """Sum of the IoU of the matches, and TP + FP / 2 + FN / 2, per class."""

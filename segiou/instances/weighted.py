@@ -13,19 +13,17 @@ CVPR 2016, section 4.1.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segiou.counting.arrays import as_label_array
-from segiou.counting.counts import Counts
-from segiou.counting.encoding import count_pairs
 from segiou.counting.id_pairs import count_id_pairs
-from segiou.instances.segments import pack_ids, unpack_ids
-from segiou.labels.label_set import load_labels
+from segiou.instances.objects import VOID, Ints, ObjectCounts, class_codes, pack_ids, unpack_ids
+from segiou.labels.class_options import ClassOptions, Labels, Unassigned
+from segiou.labels.label_set import LabelClass, LabelSet, load_labels
 from segiou.metrics.ratio import Floats
 
 #: Average pixels of an object in the Cityscapes training set, by label id; what its scripts use.
@@ -42,51 +40,171 @@ CITYSCAPES_INSTANCE_SIZES: Mapping[int, float] = {
     33: 4672.3249222261,  # bicycle
 }
 
-#: Label ids of Cityscapes: 0 to 33.
-_CITYSCAPES_IDS = 34
 #: Predicted ids that stand for a category of objects. The scripts do not evaluate caravans and
 #: trailers (29, 30), but where one is predicted they take it for a vehicle.
 _TAKEN_FOR: Mapping[str, Sequence[int]] = {"human": range(24, 26), "vehicle": range(26, 34)}
 
 
-@dataclass(frozen=True, eq=False)
-class InstanceCounts:
-    """Pixels of single objects, one row an object; ``+`` puts the objects of two together.
+class InstanceCounts(ObjectCounts):
+    """Pixels of single objects, and false positives, from which instance-weighted IoU is made.
 
-    Attributes
+    Only integers are kept: how many pixels each object has and how many of them
+    are right, and the false positives of each class. They add up exactly, in
+    whatever order: see :class:`segiou.accumulators.base.Accumulator`.
+
+    Parameters
     ----------
-    label : ndarray of int64, shape (K,)
-        Truth value of each object.
-    size : ndarray of int64, shape (K,)
-        Its pixels.
-    tp : ndarray of int64, shape (K,)
-        Those of its pixels that are predicted right.
+    labels : int, sequence of str, LabelSet, str or path
+        The classes, as of :class:`segiou.ConfusionMatrix`. A class of several
+        values, such as a category of Cityscapes, has objects of each of them.
+    pred_labels : likewise, optional
+        The same classes as the predictions encode them.
+    ignore : int, str or iterable of them
+        Truth values whose pixels are dropped.
+    things : iterable of int or str, optional
+        Classes that have objects, by name or index; the others have no score.
+        All classes by default.
+    exclude : int, str or iterable of them
+        Classes that means leave out.
+    unassigned : {"error", "count"}
+        Whether a predicted value that is no class is an error or wrong.
+
+    Examples
+    --------
+    >>> counts = InstanceCounts(["road", "car"], things=["car"])
+    >>> _ = counts.update([1, 1, 1, 1, 0], [1, 1, 1, 2, 0], [1, 1, 1, 0, 0])
+    >>> counts.size, counts.tp
+    (array([1, 3]), array([0, 3]))
+    >>> counts.iou()
+    array([nan, 0.5])
     """
 
-    label: NDArray[np.int64]
-    size: NDArray[np.int64]
-    tp: NDArray[np.int64]
+    _noun = "instance counts"
+    _counted = ("fp",)
+    _rows_are = "objects"
+    _row = ("value", "size", "tp")
 
-    def __add__(self, other: object) -> InstanceCounts:
-        if isinstance(other, int) and other == 0:
-            return self
-        if not isinstance(other, InstanceCounts):
-            return NotImplemented
-        pairs = ((self.label, other.label), (self.size, other.size), (self.tp, other.tp))
-        return InstanceCounts(*(np.concatenate(pair) for pair in pairs))
+    def __init__(
+        self,
+        labels: Labels,
+        *,
+        pred_labels: Labels | None = None,
+        ignore: int | str | Iterable[int | str] = (),
+        things: Iterable[int | str] | None = None,
+        exclude: int | str | Iterable[int | str] = (),
+        unassigned: Unassigned = "error",
+    ) -> None:
+        classes = ClassOptions.of(
+            labels, pred_labels=pred_labels, ignore=ignore, exclude=exclude, unassigned=unassigned
+        )
+        self._choose(classes, things)
 
-    # sum() starts from 0, which stands for no objects.
-    __radd__ = __add__
+    def _are_rows(self, rows: Ints) -> bool:
+        return bool(((rows[:, 2] >= 0) & (rows[:, 2] <= rows[:, 1]) & (rows[:, 1] > 0)).all())
 
-    def __len__(self) -> int:
-        return len(self.label)
+    def update(self, truth: Any, instances: Any, pred: Any, *, no_instance: int = 0) -> Self:
+        """Count one image; returns itself.
+
+        Parameters
+        ----------
+        truth, instances, pred : array_like of int, equal shapes
+            Truth values, object numbers and predicted values. Pixels of one
+            truth value and one object number are one object.
+        no_instance : int
+            Object number of pixels that belong to no object (a crowd, for one).
+
+        Raises
+        ------
+        TypeError
+            If an array does not hold integers.
+        ValueError
+            If shapes differ, a value is no class, or an object number is
+            negative or 2^32 or more.
+        """
+        codes = pack_ids(truth, instances, ("truth", "instances"))
+        predicted = as_label_array(pred, "pred")
+        if predicted.shape != codes.shape:
+            msg = f"truth has shape {codes.shape} but pred has {predicted.shape}"
+            raise ValueError(msg)
+        in_truth, in_pred, pixels = count_id_pairs(codes, predicted)
+        lenient = self._classes.unassigned == "count"
+        truth_indices, pred_indices = self._indices
+        true = unpack_ids(class_codes(in_truth, truth_indices, "truth"))[0]
+        in_pred = pack_ids(in_pred, np.zeros(len(in_pred), np.uint8), ("pred", "pred"))
+        given = unpack_ids(class_codes(in_pred, pred_indices, "pred", lenient))[0]
+        wrong = (true != given) & (true != VOID)
+        fp = np.zeros((self.num_classes + 1, 1), np.int64)
+        np.add.at(fp[:, 0], given[wrong], pixels[wrong])
+
+        chosen = np.append(self._things, False)[true] & (unpack_ids(in_truth)[1] != no_instance)
+        found, at = np.unique(in_truth[chosen], return_inverse=True)
+        size, tp = np.zeros((2, len(found)), dtype=np.int64)
+        np.add.at(size, at, pixels[chosen])
+        np.add.at(tp, at, np.where(wrong, 0, pixels)[chosen])
+        return self._count(fp[:-1], np.stack([unpack_ids(found)[0], size, tp], axis=1))
+
+    def _column(self, name: str) -> Ints:
+        rows = self._rows
+        return np.repeat(rows[:, self._row.index(name)], rows[:, -1])
+
+    @property
+    def label(self) -> Ints:
+        """Truth value of each object, (K,)."""
+        return self._column("value")
+
+    @property
+    def size(self) -> Ints:
+        """Pixels of each object, (K,)."""
+        return self._column("size")
+
+    @property
+    def tp(self) -> Ints:
+        """Pixels of each object that are predicted right, (K,)."""
+        return self._column("tp")
+
+    @property
+    def fp(self) -> Ints:
+        """Pixels of other classes that are predicted as each class, (C,)."""
+        return self._cells[:, 0].copy()
 
     def average_sizes(self) -> dict[int, float]:
         """Average pixels of an object by truth value."""
-        values, inverse, objects = np.unique(self.label, return_inverse=True, return_counts=True)
-        pixels = np.zeros(len(values), dtype=np.int64)
-        np.add.at(pixels, inverse, self.size)
-        return dict(zip(values.tolist(), (pixels / objects).tolist(), strict=True))
+        label, size = self.label, self.size
+        return {v: size[label == v].sum() / (label == v).sum() for v in np.unique(label).tolist()}
+
+    def iou(self, average_sizes: Mapping[int, float] | None = None) -> Floats:
+        """Instance-weighted IoU per class, iTP / (iTP + FP + iFN), (C,).
+
+        Parameters
+        ----------
+        average_sizes : mapping of int to float, optional
+            Average pixels of an object by truth value; those counted by
+            default. A benchmark fixes them: ``CITYSCAPES_INSTANCE_SIZES``.
+
+        Returns
+        -------
+        ndarray of float64, shape (C,)
+            NaN for a class that has no objects, or occurs nowhere.
+
+        Raises
+        ------
+        ValueError
+            If an average size is missing.
+        """
+        label, size, tp = self.label, self.size, self.tp
+        sizes = self.average_sizes() if average_sizes is None else average_sizes
+        if missing := sorted({*label.tolist()} - {*sizes}):
+            msg = f"there is no average size for objects of truth value {missing[0]}"
+            raise ValueError(msg)
+        weight = np.array([sizes[v] for v in label.tolist()], dtype=np.float64) / size
+        scores = np.full(self.num_classes, np.nan)
+        for c in np.flatnonzero(self._things):
+            own = np.isin(label, self.labels.classes[c].values)
+            # fsum: the score does not depend on the order in which images came.
+            right, wrong = (math.fsum(n[own] * weight[own]) for n in (tp, size - tp))
+            if union := right + int(self.fp[c]) + wrong:
+                scores[c] = right / union
+        return scores
 
 
 def cityscapes_instances(instance_ids: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -103,116 +221,6 @@ def cityscapes_instances(instance_ids: Any) -> tuple[NDArray[np.int64], NDArray[
     ids = as_label_array(instance_ids, "instance_ids").astype(np.int64)
     of_object = ids >= 1000
     return np.where(of_object, ids // 1000, ids), np.where(of_object, ids, 0)
-
-
-def count_instances(
-    truth: Any,
-    instances: Any,
-    pred: Any,
-    right: Mapping[int, Collection[int]],
-    *,
-    no_instance: int = 0,
-) -> InstanceCounts:
-    """Count how much of each object is predicted right.
-
-    Parameters
-    ----------
-    truth, instances, pred : array_like of int, equal shapes
-        Truth values, object numbers and predicted values. Pixels of one truth
-        value and one object number are one object.
-    right : mapping of int to collection of int
-        Truth value → predicted values that are right on its objects: the class
-        itself, or all classes of its category. Objects of other truth values
-        are left out.
-    no_instance : int
-        Object number of pixels that belong to no object (a crowd, for one).
-
-    Raises
-    ------
-    TypeError
-        If an array does not hold integers.
-    ValueError
-        If the shapes differ, or an object number is negative or 2^32 or more.
-
-    Examples
-    --------
-    >>> count_instances([26, 26, 26, 7], [1, 1, 2, 0], [26, 7, 26, 7], {26: {26}})
-    InstanceCounts(label=array([26, 26]), size=array([2, 1]), tp=array([1, 1]))
-    """
-    codes = pack_ids(truth, instances, ("truth", "instances"))
-    predicted = as_label_array(pred, "pred")
-    if predicted.shape != codes.shape:
-        msg = f"truth has shape {codes.shape} but pred has {predicted.shape}"
-        raise ValueError(msg)
-    in_truth, in_pred, pixels = count_id_pairs(codes, predicted)
-    values, objects = unpack_ids(in_truth)
-    correct = np.zeros(len(values), dtype=bool)
-    for value, right_values in right.items():
-        correct |= (values == value) & np.isin(in_pred, list(right_values))
-    chosen = np.isin(values, list(right)) & (objects != no_instance)
-    found, at = np.unique(in_truth[chosen], return_inverse=True)
-    size, tp = np.zeros((2, len(found)), dtype=np.int64)
-    np.add.at(size, at, pixels[chosen])
-    np.add.at(tp, at, np.where(correct, pixels, 0)[chosen])
-    return InstanceCounts(unpack_ids(found)[0], size, tp)
-
-
-def instance_weighted_iou(
-    counts: Counts,
-    instances: InstanceCounts,
-    members: Sequence[Collection[int]],
-    average_sizes: Mapping[int, float] | None = None,
-) -> Floats:
-    """Score classes, or unions of classes, with every object weighted alike.
-
-    Parameters
-    ----------
-    counts : Counts of shape (C,)
-        Of the classes or unions; their false positives are used.
-    instances : InstanceCounts
-        The objects.
-    members : sequence of collection of int
-        Truth values whose objects belong to each of the C; empty where there
-        are no objects (road, sky), which have no iIoU.
-    average_sizes : mapping of int to float, optional
-        Average pixels of an object by truth value; those of ``instances`` by
-        default. A benchmark fixes them: ``CITYSCAPES_INSTANCE_SIZES``.
-
-    Returns
-    -------
-    ndarray of float64, shape (C,)
-
-    Raises
-    ------
-    ValueError
-        If there are not as many members as classes, or an average size is missing.
-
-    Examples
-    --------
-    >>> objects = count_instances([26] * 4, [1, 1, 1, 2], [26, 26, 26, 7], {26: {26}})
-    >>> counts = Counts(tp=[3], fp=[0], fn=[1], tn=[0])
-    >>> instance_weighted_iou(counts, objects, [{26}])
-    array([0.5])
-    """
-    if counts.tp.shape != (len(members),):
-        msg = f"{len(members)} members do not fit counts of shape {counts.tp.shape}"
-        raise ValueError(msg)
-    sizes = instances.average_sizes() if average_sizes is None else average_sizes
-    if missing := sorted(set(instances.label.tolist()) - set(sizes)):
-        msg = f"there is no average size for objects of truth value {missing[0]}"
-        raise ValueError(msg)
-    average = np.array([sizes[v] for v in instances.label.tolist()], dtype=np.float64)
-    weight = average / instances.size
-    scores = np.full(len(members), np.nan)
-    for k, values in enumerate(members):
-        own = np.isin(instances.label, list(values))
-        # fsum: the score does not depend on the order in which images came.
-        tp = math.fsum(instances.tp[own] * weight[own])
-        fn = math.fsum((instances.size - instances.tp)[own] * weight[own])
-        union = tp + int(counts.fp[k]) + fn
-        if values and union:
-            scores[k] = tp / union
-    return scores
 
 
 def cityscapes_iiou(images: Iterable[tuple[Any, Any]]) -> tuple[dict[str, float], dict[str, float]]:
@@ -243,37 +251,29 @@ def cityscapes_iiou(images: Iterable[tuple[Any, Any]]) -> tuple[dict[str, float]
     (0.5, 0.9999, nan)
     """
     labels = load_labels("cityscapes")
-    ids = {c.name: c.values[0] for c in labels.classes}
-    classes = {name: [value] for name, value in ids.items()}
-    categories = {name: [ids[m] for m in members] for name, members in labels.groups.items()}
-    objects_of_class, objects_of_category = [], []
-    matrix = np.zeros((_CITYSCAPES_IDS, _CITYSCAPES_IDS), dtype=np.int64)
-    of_class = {v: [v] for v in ids.values() if v in CITYSCAPES_INSTANCE_SIZES}
-    of_category = {v: _TAKEN_FOR[name] for name in _TAKEN_FOR for v in categories[name]}
+    values = {c.name: c.values for c in labels.classes}
+    members: dict[str, Iterable[int]] = {
+        name: [v for c in classes for v in values[c]] for name, classes in labels.groups.items()
+    }
+    truth_groups, pred_groups = (
+        LabelSet("cityscapes categories", tuple(LabelClass(n, tuple(v)) for n, v in sides.items()))
+        for sides in (members, {**members, **_TAKEN_FOR})
+    )
+    things = [name for name, own in values.items() if CITYSCAPES_INSTANCE_SIZES.keys() & own]
+    of_classes = InstanceCounts(labels, things=things, unassigned="count")
+    of_groups = InstanceCounts(
+        truth_groups,
+        pred_labels=pred_groups,
+        ignore=labels.ignore,
+        things=_TAKEN_FOR,
+        unassigned="count",
+    )
     for instance_ids, pred in images:
         truth, instances = cityscapes_instances(instance_ids)
-        matrix += count_pairs(
-            truth, pred, _CITYSCAPES_IDS, ignore=labels.ignore, unassigned="count"
-        )[:, :-1]
-        objects_of_class.append(count_instances(truth, instances, pred, of_class))
-        objects_of_category.append(count_instances(truth, instances, pred, of_category))
-    return (
-        _cityscapes_scores(matrix, objects_of_class, classes, classes),
-        _cityscapes_scores(matrix, objects_of_category, categories, {**categories, **_TAKEN_FOR}),
+        of_classes.update(truth, instances, pred)
+        of_groups.update(truth, instances, pred)
+    classes, categories = (
+        dict(zip(c.class_names, c.iou(CITYSCAPES_INSTANCE_SIZES).tolist(), strict=True))
+        for c in (of_classes, of_groups)
     )
-
-
-def _cityscapes_scores(
-    matrix: NDArray[np.int64],
-    objects: list[InstanceCounts],
-    truth_ids: Mapping[str, Sequence[int]],
-    pred_ids: Mapping[str, Sequence[int]],
-) -> dict[str, float]:
-    """Score unions of label ids; ``pred_ids`` are those that are taken for each union."""
-    fp = [int(np.delete(matrix, truth_ids[n], axis=0)[:, pred_ids[n]].sum()) for n in truth_ids]
-    zeros, nothing = np.zeros_like(fp), np.zeros(0, dtype=np.int64)
-    members = [set(values) & set(CITYSCAPES_INSTANCE_SIZES) for values in truth_ids.values()]
-    found = sum(objects, InstanceCounts(nothing, nothing, nothing))
-    counts = Counts(tp=zeros, fp=fp, fn=zeros, tn=zeros)
-    scores = instance_weighted_iou(counts, found, members, CITYSCAPES_INSTANCE_SIZES)
-    return dict(zip(truth_ids, scores.tolist(), strict=True))
+    return classes, categories

@@ -1,21 +1,29 @@
 """Instance-weighted IoU by hand."""
 
+import json
+import pickle
+
 import numpy as np
 import pytest
 
-from segiou.counting.counts import Counts
-from segiou.instances.weighted import (
-    InstanceCounts,
-    cityscapes_instances,
-    count_instances,
-    instance_weighted_iou,
-)
+from segiou.instances import InstanceCounts, cityscapes_instances
+from segiou.labels import LabelClass, LabelSet
 
 # A car of four pixels found by half, one of one pixel missed, a person found; one crowd pixel.
 TRUTH = np.array([26, 26, 26, 26, 26, 24, 26, 7])
 OBJECT = np.array([1, 1, 1, 1, 2, 1, 0, 0])
 PRED = np.array([26, 26, 7, 24, 7, 24, 26, 26])
-RIGHT = {26: {26}, 24: {24}}
+
+
+def labels(**classes):
+    return LabelSet("some", tuple(LabelClass(name, values) for name, values in classes.items()))
+
+
+STREET = labels(road=(7,), car=(26,), person=(24,))
+
+
+def counted(chosen=STREET, things=("car", "person"), **options):
+    return InstanceCounts(chosen, things=things, **options).update(TRUTH, OBJECT, PRED)
 
 
 def rows(counts):
@@ -23,54 +31,65 @@ def rows(counts):
 
 
 def test_objects_by_hand():
-    objects = count_instances(TRUTH, OBJECT, PRED, RIGHT)
-    assert rows(objects) == [(24, 1, 1), (26, 1, 0), (26, 4, 2)]
-    assert objects.average_sizes() == {24: 1.0, 26: 2.5}
+    counts = counted()
+    assert rows(counts) == [(24, 1, 1), (26, 1, 0), (26, 4, 2)]
+    assert counts.average_sizes() == {24: 1.0, 26: 2.5}
+    assert counts.fp.tolist() == [2, 1, 1]
 
 
 def test_every_object_counts_alike():
-    objects = count_instances(TRUTH, OBJECT, PRED, RIGHT)
-    counts = Counts(tp=[3, 1], fp=[1, 1], fn=[3, 0], tn=[1, 6])
-    scores = instance_weighted_iou(counts, objects, [{26}, {24}])
     # Cars: half of 2.5 and none of 2.5, one false pixel. Persons: all of 1, one false pixel.
-    assert scores.tolist() == [1.25 / (1.25 + 1 + 1.25 + 2.5), 1 / 2]
-    fixed = instance_weighted_iou(counts, objects, [{26}, {24}], {26: 10, 24: 4})
-    assert fixed.tolist() == [5 / (5 + 1 + 5 + 10), 4 / 5]
+    scores = [np.nan, 1.25 / (1.25 + 1 + 1.25 + 2.5), 1 / 2]
+    np.testing.assert_array_equal(counted().iou(), scores)
+    fixed = counted().iou({26: 10, 24: 4})
+    np.testing.assert_array_equal(fixed, [np.nan, 5 / (5 + 1 + 5 + 10), 4 / 5])
 
 
-def test_unions_of_classes():
-    either = {26: {26, 24}, 24: {26, 24}}
-    objects = count_instances(TRUTH, OBJECT, PRED, either)
-    assert rows(objects) == [(24, 1, 1), (26, 1, 0), (26, 4, 3)]
-    counts = Counts(tp=[5], fp=[1], fn=[2], tn=[0])
-    score = instance_weighted_iou(counts, objects, [{24, 26}])
-    assert score.tolist() == [(1.875 + 1) / (1.875 + 1 + 1 + 0.625 + 2.5)]
+def test_classes_of_several_values():
+    counts = counted(labels(road=(7,), mover=(24, 26)), ["mover"])
+    assert rows(counts) == [(24, 1, 1), (26, 1, 0), (26, 4, 3)]
+    score = (1.875 + 1) / (1.875 + 1 + 1 + 0.625 + 2.5)
+    np.testing.assert_array_equal(counts.iou(), [np.nan, score])
+
+
+def test_what_predictions_call_otherwise():
+    given = labels(road=(0,), car=(1,), person=(2,))
+    renamed = np.select([PRED == 26, PRED == 24], [1, 2], 0)
+    counts = InstanceCounts(STREET, pred_labels=given, things=[1, 2])
+    assert rows(counts.update(TRUTH, OBJECT, renamed)) == rows(counted())
+    np.testing.assert_array_equal(counts.iou(), counted().iou())
+
+
+def test_ignored_and_unassigned_pixels():
+    counts = counted(labels(car=(26,), person=(24,)), None, ignore=7, unassigned="count")
+    # The car that is predicted on the road is forgiven.
+    assert counts.fp.tolist() == [0, 1]
+    assert rows(counts) == rows(counted())
 
 
 def test_classes_without_objects_have_no_score():
-    objects = count_instances(TRUTH, OBJECT, PRED, {})
-    counts = Counts(tp=[3, 3], fp=[0, 2], fn=[0, 0], tn=[0, 0])
+    counts = InstanceCounts(3, things=[1, 2]).update([0, 0], [0, 0], [0, 1])
     # The first is no class of objects; of the second there are none, but some are predicted.
-    scores = instance_weighted_iou(counts, objects, [set(), {26}])
-    np.testing.assert_array_equal(scores, [np.nan, 0.0])
-    nothing = Counts([0], [0], [0], [0])
-    assert np.isnan(instance_weighted_iou(nothing, objects, [{26}])).all()
+    np.testing.assert_array_equal(counts.iou(), [np.nan, 0, np.nan])
 
 
-def test_images_add_up_in_any_order():
+def test_images_add_up_in_any_order_and_travel():
     rng = np.random.default_rng(0)
-    parts = [
-        count_instances(*rng.integers(24, 28, (3, 50)), {v: {v} for v in range(24, 28)})
-        for _ in range(5)
-    ]
-    counts = Counts(*rng.integers(0, 90, (4, 4)))
-    members = [{v} for v in range(24, 28)]
-    forward = instance_weighted_iou(counts, sum(parts), members)
-    backward = instance_weighted_iou(counts, sum(parts[::-1]), members)
-    assert forward.tolist() == backward.tolist()
-    assert len(sum(parts)) == sum(map(len, parts))
-    with pytest.raises(TypeError):
-        parts[0] + "objects"
+    parts = [InstanceCounts(4).update(*rng.integers(0, 4, (3, 50))) for _ in range(5)]
+    total = sum(parts)
+    assert total == sum(parts[::-1]) == InstanceCounts(4).merge(*parts)
+    assert total.iou().tolist() == sum(parts[::-1]).iou().tolist()
+    assert len(total.label) == sum(len(part.label) for part in parts)
+    assert total.pairs == 5
+    state = json.loads(json.dumps(total.state_dict()))
+    assert InstanceCounts.from_state_dict(state) == total.copy() == total
+    assert pickle.loads(pickle.dumps(total)).iou().tolist() == total.iou().tolist()
+    with pytest.raises(ValueError, match="objects must be rows of value, size, tp and how often"):
+        InstanceCounts.from_state_dict(state | {"objects": [[1, 2, 3, 1]]})
+    with pytest.raises(ValueError, match="class '0' is a thing on one side only"):
+        total.merge(InstanceCounts(4, things=[1]))
+    with pytest.raises(TypeError, match="only instance counts can be merged"):
+        total.merge("objects")
 
 
 def test_cityscapes_ids():
@@ -80,14 +99,15 @@ def test_cityscapes_ids():
 
 
 def test_bad_input_is_refused():
+    counts = InstanceCounts(STREET)
     with pytest.raises(ValueError, match=r"truth has shape \(8,\) but pred has \(3,\)"):
-        count_instances(TRUTH, OBJECT, PRED[:3], RIGHT)
+        counts.update(TRUTH, OBJECT, PRED[:3])
     with pytest.raises(TypeError, match="instances is float64"):
-        count_instances(TRUTH, OBJECT / 2, PRED, RIGHT)
-    objects = count_instances(TRUTH, OBJECT, PRED, RIGHT)
-    counts = Counts([1], [1], [1], [1])
-    with pytest.raises(ValueError, match=r"2 members do not fit counts of shape \(1,\)"):
-        instance_weighted_iou(counts, objects, [{26}, {24}])
+        counts.update(TRUTH, OBJECT / 2, PRED)
+    with pytest.raises(ValueError, match="truth has values that are no class: 5; declare them"):
+        counts.update([5], [0], [7])
+    with pytest.raises(ValueError, match="pred has values that are no class: 5; declare them"):
+        counts.update([7], [0], [5])
+    assert counts == InstanceCounts(STREET)
     with pytest.raises(ValueError, match="no average size for objects of truth value 24"):
-        instance_weighted_iou(counts, objects, [{26}], {26: 3.0})
-    assert isinstance(objects, InstanceCounts)
+        counted().iou({26: 3.0})

@@ -1,0 +1,216 @@
+"""What every score of objects is made of: which objects share pixels, and rows of integers."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou.accumulators.base import Accumulator
+from segiou.counting.arrays import as_label_array
+from segiou.counting.counts import counts_array
+from segiou.labels.class_options import ClassOptions
+
+__all__ = ["NO_OBJECT", "VOID", "ObjectCounts", "Overlaps", "class_codes", "pack_ids", "unpack_ids"]
+
+Ints = NDArray[np.int64]
+
+#: What has no class, as a class index.
+VOID = -1
+#: As a class value: no object on either side, and void.
+NO_OBJECT = -(2**31)
+_ID_BITS = 32
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Overlaps:
+    """Objects of two sides, each once, and how many pixels two of them share.
+
+    Attributes
+    ----------
+    ids : pair of ndarray, shapes (T,) and (P,)
+        Ids of the true and of the predicted objects, sorted.
+    at : pair of ndarray of int, shape (N,)
+        Of each pair that shares pixels, its place in either.
+    pixels : ndarray of int64, shape (N,)
+    """
+
+    ids: tuple[NDArray[Any], NDArray[Any]]
+    at: tuple[NDArray[np.intp], NDArray[np.intp]]
+    pixels: Ints
+
+    @classmethod
+    def of(cls, in_truth: NDArray[Any], in_pred: NDArray[Any], pixels: Ints) -> Self:
+        """Put pairs of ids together, of which several may be of the same two objects."""
+        truth_ids, t = np.unique(in_truth, return_inverse=True)
+        pred_ids, p = np.unique(in_pred, return_inverse=True)
+        width = max(1, len(pred_ids))
+        pairs, of_pair = np.unique(t * width + p, return_inverse=True)
+        first, second = np.divmod(pairs, width)
+        return cls((truth_ids, pred_ids), (first, second), _sums(of_pair, pixels, len(pairs)))
+
+    def sums(self, side: int, where: NDArray[np.bool_] | bool = True) -> Ints:
+        """Pixels of each object of a side, 0 or 1, in the pairs that are chosen."""
+        return _sums(self.at[side], np.where(where, self.pixels, 0), len(self.ids[side]))
+
+
+def _sums(at: NDArray[np.intp], pixels: Ints, length: int) -> Ints:
+    sums = np.zeros(length, dtype=np.int64)
+    np.add.at(sums, at, pixels)
+    return sums
+
+
+def pack_ids(classes: Any, ids: Any, names: tuple[str, str]) -> Ints:
+    """Class value and id of each pixel as one number; raises by the names of the arguments."""
+    values, objects = (
+        as_label_array(x, name) for x, name in zip((classes, ids), names, strict=True)
+    )
+    if values.shape != objects.shape:
+        msg = f"{names[0]} has shape {values.shape} but {names[1]} has {objects.shape}"
+        raise ValueError(msg)
+    for what, array, low, high in (
+        (names[0], values, -(2**31), 2**31 - 1),
+        (names[1], objects, 0, 2**_ID_BITS - 1),
+    ):
+        if (array.size and array.dtype.itemsize > 2) or array.dtype.kind == "i":
+            least, most = (int(array.min()), int(array.max())) if array.size else (0, 0)
+            if least < low or most > high:
+                far = least if least < low else most
+                msg = f"{what} holds {far}; it must lie between {low} and {high}"
+                raise ValueError(msg)
+    return values.astype(np.int64) << _ID_BITS | objects.astype(np.int64)
+
+
+def unpack_ids(codes: NDArray[Any]) -> tuple[Ints, Ints]:
+    """Class values and ids of what :func:`pack_ids` made."""
+    return codes >> _ID_BITS, codes & (2**_ID_BITS - 1)
+
+
+def class_codes(
+    codes: NDArray[Any], indices: Mapping[int, int], side: str, unknown_is_void: bool = False
+) -> Ints:
+    """The same with class indices in the place of values."""
+    values, ids = unpack_ids(codes)
+    known, at = np.unique(values, return_inverse=True)
+    unknown = {*known.tolist()} - indices.keys() - {NO_OBJECT}
+    if unknown and not unknown_is_void:
+        shown = ", ".join(map(str, sorted(unknown)[:6]))
+        msg = f"{side} has values that are no class: {shown}; declare them, or " + (
+            "count them as void: unassigned='count'" if "pred" in side else "ignore them: ignore=…"
+        )
+        raise ValueError(msg)
+    classes = np.array([indices.get(value, VOID) for value in known.tolist()], dtype=np.int64)
+    return classes[at.reshape(values.shape)] << _ID_BITS | ids
+
+
+class ObjectCounts(Accumulator):
+    """Integers of each class, and rows of integers: one an object, or a match of two.
+
+    Rows are a multiset: merging puts them together, and their order means nothing.
+    """
+
+    #: Names of the counts of a class.
+    _counted: ClassVar[tuple[str, ...]]
+    #: What the rows are, and what stands in them.
+    _rows_are: ClassVar[str]
+    _row: ClassVar[tuple[str, ...]]
+    #: Names of further options in a saved state.
+    _options: ClassVar[tuple[str, ...]] = ()
+
+    def _choose(self, classes: ClassOptions, things: Iterable[int | str] | None) -> None:
+        self._things = np.ones(classes.num_classes, dtype=bool)
+        if things is not None:
+            self._things = ~ClassOptions.of(classes.labels, exclude=[*things]).include
+        self._start(classes)
+
+    @classmethod
+    def from_options(
+        cls, options: ClassOptions, *, things: Iterable[int | str] | None = None, **own: Any
+    ) -> Self:
+        """An empty one of the given classes; does not warn again."""
+        new = cls.__new__(cls)
+        new._choose(options, things, **own)
+        return new
+
+    @classmethod
+    def _of_state(cls, state: Mapping[str, Any]) -> Self:
+        classes = ClassOptions.from_dict(state["options"])
+        own = {name: state.get(name, "") for name in cls._options}
+        return cls.from_options(classes, things=[int(c) for c in state.get("things", ())], **own)
+
+    def _forget(self) -> None:
+        super()._forget()
+        self._found: list[Ints] = []
+
+    def _empty(self) -> Ints:
+        return np.zeros((self.num_classes, len(self._counted)), dtype=np.int64)
+
+    @property
+    def _rows(self) -> Ints:
+        """The rows, each once and sorted, and how often each is there."""
+        rows = np.concatenate([np.empty((0, len(self._row)), np.int64), *self._found])
+        found, often = np.unique(rows, axis=0, return_counts=True)
+        return np.concatenate([found, often[:, None]], axis=1)
+
+    def _named(self) -> dict[str, Ints]:
+        return {"counts": self._cells, self._rows_are: self._rows}
+
+    def _read(self, named: Mapping[str, Any]) -> Ints:
+        cells = counts_array(named["counts"], "counts")
+        wide = np.reshape(np.array(named[self._rows_are], int), (-1, len(self._row) + 1))
+        if cells.shape != self._empty().shape:
+            msg = f"counts must have shape {self._empty().shape}, got {cells.shape}"
+            raise ValueError(msg)
+        if not self._are_rows(wide) or (wide[:, -1] < 1).any():
+            msg = f"{self._rows_are} must be rows of {', '.join(self._row)} and how often"
+            raise ValueError(msg)
+        self._found = [np.repeat(wide[:, :-1], wide[:, -1], axis=0)]
+        return cells
+
+    @abstractmethod
+    def _are_rows(self, rows: Ints) -> bool:
+        """Whether saved rows can be true."""
+
+    def _difference(self, other: Self) -> str:
+        if (different := self._things != other._things).any():
+            name = self.class_names[int(different.argmax())]
+            return f"class {name!r} is a thing on one side only"
+        return super()._difference(other)
+
+    def merge(self, *others: Self) -> Self:
+        """Add others to this one; they stay as they are. Raises as its base says."""
+        found = [part for other in others for part in getattr(other, "_found", ())]
+        super().merge(*others)
+        self._found += found
+        return self
+
+    def _count(self, counts: Ints, rows: Ints) -> Self:
+        """Add those of one image."""
+        own = self._own()
+        own.cells += counts
+        own.pairs += 1
+        self._found.append(rows)
+        return self
+
+    def state_dict(self) -> dict[str, Any]:
+        """The counts and options as plain lists, strings and integers."""
+        return {**super().state_dict(), "things": np.flatnonzero(self._things).tolist()}
+
+    @property
+    def things(self) -> NDArray[np.bool_]:
+        """True for the classes that have objects, (C,)."""
+        return self._things.copy()
+
+    @property
+    def _indices(self) -> tuple[dict[int, int], dict[int, int]]:
+        """Class index of each value, on either side; void is −1."""
+        truth, pred = (
+            {value: index for index, entry in enumerate(side.classes) for value in entry.values}
+            for side in (self._classes.labels, self._classes.pred_labels)
+        )
+        void = dict.fromkeys(self._classes.ignore, VOID)
+        return truth | void, void | pred
