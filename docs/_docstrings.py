@@ -1,0 +1,114 @@
+"""Checks the docstring of every public name: `python docs/_docstrings.py`.
+
+The checks of numpydoc that `[tool.numpydoc_validation]` in pyproject.toml lists, with three
+allowances: what a class describes under Attributes needs no other description as a parameter; one
+line is enough for what takes no argument and returns what that line says; a framework describes the
+methods that it calls.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from types import GenericAlias, ModuleType
+from typing import Any
+
+from numpydoc.docscrape import get_doc_object
+from numpydoc.validate import Validator, validate
+
+import segiou
+
+PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
+CHECKS = set(PROJECT["tool"]["numpydoc_validation"]["checks"])
+
+
+def main() -> int:
+    """Print what is missing; 1 if anything is."""
+    checked, missing = 0, []
+    for path in dict.fromkeys(public_names()):
+        checked += 1
+        missing += [f"{path}: {code} {text}" for code, text in problems(path)]
+    print(*missing, f"{checked} public names, {len(missing)} problems", sep="\n")
+    return 1 if missing else 0
+
+
+def public_names() -> Iterator[str]:
+    """Name what `import segiou` gives, what its packages hold, and the members of their classes."""
+    seen: set[int] = set()
+    for path, value in _names_of(segiou, "segiou"):
+        if id(value) not in seen and _is_ours(value):
+            seen.add(id(value))
+            yield path
+            if inspect.isclass(value):
+                yield from _members(value, path, seen)
+
+
+def _names_of(module: ModuleType, path: str) -> Iterator[tuple[str, Any]]:
+    """Give the functions and classes of a module, then those of its own public modules."""
+    packages = []
+    for name in dir(module):
+        value = getattr(module, name)
+        if name.startswith("_") or isinstance(value, GenericAlias):
+            continue
+        if isinstance(value, ModuleType):
+            if value.__name__ == f"{path}.{name}":
+                packages.append(value)
+        elif (inspect.isclass(value) or inspect.isroutine(value)) and (
+            "__init__" in (module.__file__ or "") or value.__module__ == path
+        ):
+            yield f"{path}.{name}", value
+    for package in packages:
+        yield from _names_of(package, package.__name__)
+
+
+def _members(owner: type, path: str, seen: set[int]) -> Iterator[str]:
+    """Name the methods and properties that a class of ours defines or inherits, each once."""
+    for base in owner.__mro__:
+        if not _is_ours(base):
+            continue
+        for name, value in vars(base).items():
+            described = isinstance(value, property | functools.cached_property)
+            routine = inspect.isroutine(getattr(owner, name, None)) and not inspect.isclass(value)
+            if name.startswith("_") or id(value) in seen or _of_framework(owner, name):
+                continue
+            if described or routine:
+                seen.add(id(value))
+                yield f"{path}.{name}"
+
+
+def _is_ours(value: Any) -> bool:
+    return (getattr(value, "__module__", None) or "").startswith("segiou")
+
+
+def _of_framework(owner: type, name: str) -> bool:
+    """Whether a method takes the place of one that a class of another package describes."""
+    return any(name in vars(base) for base in owner.__mro__ if not _is_ours(base))
+
+
+def problems(path: str) -> Iterator[tuple[str, str]]:
+    """Give codes and texts of what is missing in one docstring."""
+    found = Validator(get_doc_object(Validator._load_obj(path)))
+    for code, text in validate(path)["errors"]:
+        if code not in CHECKS or (code == "PR01" and _attributes_cover(found)):
+            continue
+        one_line = not found.signature_parameters and not found.extended_summary
+        if code != "RT01" or not one_line:
+            yield code, text
+
+
+def _attributes_cover(found: Validator) -> bool:
+    """Whether the section Attributes of a class describes every parameter."""
+    names = {
+        name.strip() for row in found.doc["Attributes"] for name in row.name.split(",")
+    } | set(found.doc_all_parameters)
+    return found.is_function_or_method is False and set(found.signature_parameters) <= names
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("KERAS_BACKEND", "torch")
+    sys.exit(main())
