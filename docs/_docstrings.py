@@ -102,11 +102,15 @@ def problems(path: str) -> Iterator[tuple[str, str]]:
 
 
 def _attributes_cover(found: Validator) -> bool:
-    """Whether the section Attributes of a class describes every parameter."""
-    names = {
-        name.strip() for row in found.doc["Attributes"] for name in row.name.split(",")
-    } | set(found.doc_all_parameters)
-    return found.is_function_or_method is False and set(found.signature_parameters) <= names
+    """Whether Attributes of a class, or of one that it extends, describe every parameter."""
+    if not inspect.isclass(found.obj):
+        return False
+    names = set(found.doc_all_parameters)
+    for base in filter(_is_ours, found.obj.__mro__):
+        for row in get_doc_object(base)["Attributes"]:
+            names.update(name.strip() for name in row.name.split(","))
+    wanted = {name for name in found.signature_parameters if not name.startswith("_")}
+    return wanted <= names or getattr(found.obj, "_is_protocol", False)
 
 
 if __name__ == "__main__":

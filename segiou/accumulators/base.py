@@ -69,7 +69,13 @@ class Accumulator(ABC):
 
     @classmethod
     def from_options(cls, options: ClassOptions) -> Self:
-        """An empty accumulator of the given classes; does not warn again."""
+        """An empty accumulator of the given classes; does not warn again.
+
+        Parameters
+        ----------
+        options : ClassOptions
+            The classes, and what is ignored.
+        """
         new = cls.__new__(cls)
         new._start(options)
         return new
@@ -134,6 +140,15 @@ class Accumulator(ABC):
 
     def merge(self, *others: Self) -> Self:
         """Add others to this one; they stay as they are.
+
+        Parameters
+        ----------
+        *others : Self
+            What to add.
+
+        Returns
+        -------
+        Self
 
         Raises
         ------
@@ -215,6 +230,15 @@ class Accumulator(ABC):
     def load_state_dict(self, state: Mapping[str, Any]) -> Self:
         """Replace the counts by saved ones.
 
+        Parameters
+        ----------
+        state : mapping
+            What :meth:`state_dict` gave.
+
+        Returns
+        -------
+        Self
+
         Raises
         ------
         TypeError
@@ -230,7 +254,13 @@ class Accumulator(ABC):
 
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any]) -> Self:
-        """Build one from a saved state alone; raises as :meth:`load_state_dict`."""
+        """Build one from a saved state alone; raises as :meth:`load_state_dict`.
+
+        Parameters
+        ----------
+        state : mapping
+            What :meth:`state_dict` gave.
+        """
         _check_state(state)
         new = cls._of_state(state)
         _check_names(state, *new._named())
@@ -288,7 +318,17 @@ class PixelAccumulator(Accumulator):
         return metrics.recall(self.counts)
 
     def mean_iou(self, protocol: Protocol | str = "segiou") -> float:
-        """Mean IoU over the classes that are not excluded, by a protocol."""
+        """Mean IoU over the classes that are not excluded, by a protocol.
+
+        Parameters
+        ----------
+        protocol : Protocol or str, default "segiou"
+            How means are made.
+
+        Returns
+        -------
+        float
+        """
         chosen = load_protocol(protocol)
         return chosen.mean(metrics.iou, self.counts, include=chosen.include_of(self)).value
 

@@ -124,6 +124,10 @@ class ChannelCounts(PixelAccumulator):
             The channel axis: 0 for (C, H, W), −1 for (H, W, C), 1 for
             (N, C, H, W).
 
+        Returns
+        -------
+        Self
+
         Raises
         ------
         TypeError, ValueError
@@ -146,6 +150,19 @@ class ChannelCounts(PixelAccumulator):
 
     def add(self, counts: Counts, *, ignored: Any = 0, pairs: int = 1) -> Self:
         """Add what was counted elsewhere of the same channels.
+
+        Parameters
+        ----------
+        counts : Counts
+            Counts of each channel, (C,).
+        ignored : array_like, default 0
+            Values that were ignored, one number or (C,).
+        pairs : int, default 1
+            Number of images that the counts come from.
+
+        Returns
+        -------
+        Self
 
         Raises
         ------
@@ -170,7 +187,19 @@ class ChannelCounts(PixelAccumulator):
         return self.report()
 
     def report(self, protocol: Protocol | str = "segiou", *, title: str = "") -> ChannelReport:
-        """All scores, by a protocol, ready to be shown or saved."""
+        """All scores, by a protocol, ready to be shown or saved.
+
+        Parameters
+        ----------
+        protocol : Protocol or str, default "segiou"
+            How means are made.
+        title : str, default ""
+            Title of the report.
+
+        Returns
+        -------
+        ChannelReport
+        """
         from segiou.report.channel_report import ChannelReport
 
         return ChannelReport(

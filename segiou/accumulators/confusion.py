@@ -249,7 +249,23 @@ class ConfusionMatrix(PixelAccumulator):
         argmax: int | None = None,
         threshold: float | None = None,
     ) -> Tally:
-        """Count a pair as :meth:`update` does, without adding it."""
+        """Count a pair as :meth:`update` does, without adding it.
+
+        Parameters
+        ----------
+        truth, pred : array_like
+            As :meth:`update` takes it.
+        mask : array_like, optional
+            True where a pixel counts; all by default.
+        argmax : int, optional
+            Axis of the class scores in ``pred``; None where it holds labels.
+        threshold : float, optional
+            Score from which a pixel is of class 1.
+
+        Returns
+        -------
+        Tally
+        """
         on_device = is_on_device(truth) or is_on_device(pred)
         encoding = self._encoding_for(pred, argmax, threshold)
         if on_device:
@@ -288,6 +304,17 @@ class ConfusionMatrix(PixelAccumulator):
     def add(self, tally: Tally, *, pairs: int = 1) -> Self:
         """Add what was counted elsewhere with the same options.
 
+        Parameters
+        ----------
+        tally : Tally
+            What was counted.
+        pairs : int, default 1
+            Number of images that the counts come from.
+
+        Returns
+        -------
+        Self
+
         Raises
         ------
         TypeError
@@ -311,7 +338,19 @@ class ConfusionMatrix(PixelAccumulator):
         return self.report()
 
     def report(self, protocol: Protocol | str = "segiou", *, title: str = "") -> Report:
-        """All scores, by a protocol, ready to be shown or saved."""
+        """All scores, by a protocol, ready to be shown or saved.
+
+        Parameters
+        ----------
+        protocol : Protocol or str, default "segiou"
+            How means are made.
+        title : str, default ""
+            Title of the report.
+
+        Returns
+        -------
+        Report
+        """
         from segiou.report.report import Report
 
         protocol = load_protocol(protocol)

@@ -126,6 +126,7 @@ def skill(score: Any, baseline: Any) -> Floats:
     Parameters
     ----------
     score, baseline : array_like of float, at most 1
+        Score of the model, a fraction; score of the baseline, a fraction.
 
     Returns
     -------
@@ -150,6 +151,11 @@ def majority_class(counts: Counts) -> int:
     Parameters
     ----------
     counts : Counts of shape (C,)
+        Counts per class, (..., C).
+
+    Returns
+    -------
+    int
 
     Examples
     --------
@@ -165,8 +171,13 @@ def majority_counts(counts: Counts, majority: int) -> Counts:
     Parameters
     ----------
     counts : Counts of shape (..., C)
+        Counts per class, (..., C).
     majority : int
         The class that is always predicted.
+
+    Returns
+    -------
+    Counts
 
     Examples
     --------

@@ -241,6 +241,7 @@ def bootstrap(
         given. ``"auto"`` takes the length from how far scores of neighbours go
         together. The interval is then about other stretches of these sequences.
     resamples, seed : int
+        Number of resamples; seed of the random numbers.
     level : float
         Between 0 and 1.
     method : {"percentile", "bca"}

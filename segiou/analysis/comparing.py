@@ -113,9 +113,12 @@ def compare(
         :func:`segiou.analysis.bootstrapping.bootstrap`; ``"auto"`` takes the
         length from the differences of the models on each image.
     resamples, permutations, seed : int
+        Number of resamples; number of permutations; seed of the random numbers.
     level : float
         Of the intervals; 1 − level is what p is held against.
     method : {"percentile", "bca"}
+        How the intervals are made: percentiles of the resamples, or corrected for bias
+        (BCa).
     names : sequence of str, optional
         What to call the models; the runs' names by default.
     influential : int

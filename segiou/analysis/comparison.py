@@ -75,7 +75,17 @@ class Difference:
         return self.units < FEW_UNITS
 
     def differs(self, level: float) -> bool:
-        """Whether interval and adjusted p both speak for a difference."""
+        """Whether interval and adjusted p both speak for a difference.
+
+        Parameters
+        ----------
+        level : float
+            Level of the intervals, such as 0.95.
+
+        Returns
+        -------
+        bool
+        """
         return (self.low > 0 or self.high < 0) and self.p_holm < 1 - level
 
 
@@ -138,7 +148,17 @@ class PairComparison:
     imbalance: ImbalanceDifference
 
     def different(self, level: float) -> tuple[Difference, ...]:
-        """Classes that differ after Holm's adjustment, the widest difference first."""
+        """Classes that differ after Holm's adjustment, the widest difference first.
+
+        Parameters
+        ----------
+        level : float
+            Level of the intervals, such as 0.95.
+
+        Returns
+        -------
+        tuple of Difference
+        """
         found = [c for c in self.classes if c.differs(level)]
         return tuple(sorted(found, key=lambda c: -abs(c.delta)))
 
@@ -239,7 +259,17 @@ class Comparison:
         ]
 
     def pair_sentences(self, pair: PairComparison) -> list[str]:
-        """Say what was found of two models."""
+        """Say what was found of two models.
+
+        Parameters
+        ----------
+        pair : PairComparison
+            Two of the models.
+
+        Returns
+        -------
+        list of str
+        """
         if math.isnan(pair.overall.delta):
             return [f"{pair.a} and {pair.b} cannot be compared: one of the scores is undefined."]
         said = [_lead_sentence(self, pair), _verdict_sentence(self, pair)]
@@ -280,6 +310,10 @@ class Comparison:
             Columns to fill; where they are few, the tables have fewer columns.
         color : bool
             Whether to use ANSI colours.
+
+        Returns
+        -------
+        str
         """
         from segiou.report.findings_text import render_comparison
 

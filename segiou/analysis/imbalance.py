@@ -184,6 +184,10 @@ def explain(
     protocol : Protocol or str, optional
         How the means are made; by default that of the run or report, or ``"segiou"``.
 
+    Returns
+    -------
+    Imbalance
+
     Raises
     ------
     TypeError
@@ -461,10 +465,15 @@ def explain_difference(
     counts_a, counts_b : Counts of shape (C,) or (N, C)
         Of the two models, on the same truth.
     class_names : sequence of str
+        Names of the classes.
     names : pair of str
         What to call the models.
     include, protocol
         As for :func:`explain`.
+
+    Returns
+    -------
+    ImbalanceDifference
 
     Raises
     ------

@@ -91,6 +91,7 @@ def at_prevalence(
     Parameters
     ----------
     tally : Tally of shape (C, C)
+        What was counted.
     shares : array_like of float, shape (C,), or "balanced"
         Weights of the truth classes, scaled to sum to 1; "balanced" gives
         every class of the truth the same, which makes pixel accuracy equal to
@@ -99,6 +100,10 @@ def at_prevalence(
         Classes that take part in the means.
     class_names : sequence of str, optional
         For messages.
+
+    Returns
+    -------
+    Prevalence
 
     Raises
     ------
@@ -150,11 +155,17 @@ def prevalence_curve(
     Parameters
     ----------
     tally : Tally of shape (C, C)
+        What was counted.
     class_index : int
+        Index of the class.
     shares : array_like of float in [0, 1], shape (S,), optional
         61 shares from one half down to one in a million by default.
     include : array_like of bool, shape (C,), optional
         Classes that take part in the mean.
+
+    Returns
+    -------
+    PrevalenceCurve
 
     Raises
     ------

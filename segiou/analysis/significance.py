@@ -47,6 +47,7 @@ def permutation_p(a: Statistic, b: Statistic, permutations: int, seed: int) -> P
     a, b : Statistic
         The same score over the same units.
     permutations, seed : int
+        Number of permutations; seed of the random numbers.
 
     Returns
     -------
@@ -191,7 +192,9 @@ def power(
     a, b : Statistic
         The same score over the same units.
     level, target : float
+        Level of the intervals, such as 0.95; power that is wanted, such as 0.8.
     simulations, seed : int
+        Number of simulated comparisons; seed of the random numbers.
 
     Returns
     -------

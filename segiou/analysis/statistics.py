@@ -162,6 +162,10 @@ def statistic(
         whose truth has the class. Z. Wang et al., NeurIPS 2023
         (arXiv 2310.19252).
 
+    Returns
+    -------
+    Statistic
+
     Raises
     ------
     ValueError
@@ -515,10 +519,19 @@ class Influence:
     def strongest(self, count: int = 5, column: int = 0) -> tuple[list[int], list[int]]:
         """Units that raise a value most, and those that lower it most.
 
+        Parameters
+        ----------
+        count : int, default 5
+            How many of either kind.
+        column : int, default 0
+            Index of the value, one of :attr:`columns`.
+
         Returns
         -------
-        raising, lowering : list of int
+        raising : list of int
             Indices into :attr:`names`, the strongest first.
+        lowering : list of int
+            The same of those that lower it.
         """
         effect = self.effect[:, column]
         order = np.argsort(effect, kind="stable")
@@ -553,10 +566,20 @@ def influence(
     Parameters
     ----------
     counts : Counts of shape (N, C)
+        Counts per class, (..., C).
     metric, groups, class_names, include, protocol, aggregate
         As for :func:`segiou.analysis.bootstrapping.bootstrap`.
     ids : sequence of str, length N, optional
         Names of the images.
+
+    Returns
+    -------
+    Influence
+
+    References
+    ----------
+    B. Efron and R. Tibshirani, An Introduction to the Bootstrap (1993),
+    chapter 11.
 
     Examples
     --------
@@ -564,11 +587,6 @@ def influence(
     >>> found = influence(counts, ids=["clear", "fog"])
     >>> found.values, found.left_out[:, 0], found.strongest(1)
     (array([0.5, 0.5]), array([0.1, 0.9]), ([0], [1]))
-
-    References
-    ----------
-    B. Efron and R. Tibshirani, An Introduction to the Bootstrap (1993),
-    chapter 11.
     """
     parts = CountParts.of(counts)
     prepared = statistic(

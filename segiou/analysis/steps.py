@@ -108,6 +108,7 @@ def next_steps(
     tally : Tally
         Of the data set.
     class_names : sequence of str
+        Names of the classes.
     protocol : Protocol
         One that averages over images, whose gains the counts of the data set do
         not tell, is replaced by ``"segiou"``.

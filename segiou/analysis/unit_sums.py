@@ -27,22 +27,32 @@ class Scored(Structure):
     """What has counts of known classes: a run, a report, a confusion matrix."""
 
     @property
-    def counts(self) -> Counts: ...  # noqa: D102
+    def counts(self) -> Counts:
+        """Counts of each class, (C,)."""
+
     @property
-    def class_names(self) -> tuple[str, ...]: ...  # noqa: D102
+    def class_names(self) -> tuple[str, ...]:
+        """Names of the classes."""
+
     @property
-    def include(self) -> NDArray[np.bool_]: ...  # noqa: D102
+    def include(self) -> NDArray[np.bool_]:
+        """Which classes take part in means, (C,)."""
 
 
 class ScoredRun(Scored, Structure):
     """What a comparison needs of a run; :class:`segiou.Run` has it."""
 
     @property
-    def name(self) -> str: ...  # noqa: D102
+    def name(self) -> str:
+        """What the run is called."""
+
     @property
-    def ids(self) -> tuple[str, ...]: ...  # noqa: D102
+    def ids(self) -> tuple[str, ...]:
+        """Ids of the images."""
+
     @property
-    def protocol(self) -> Protocol: ...  # noqa: D102
+    def protocol(self) -> Protocol:
+        """How means are made."""
 
 
 @dataclass(frozen=True, eq=False)

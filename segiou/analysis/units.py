@@ -57,7 +57,17 @@ class Units:
         return self.kind == "group" and len(self) < FEW_UNITS
 
     def sums(self, per_image: NDArray[Any]) -> NDArray[Any]:
-        """Sum the rows (N, F) of the images of each unit, (U, F)."""
+        """Sum the rows (N, F) of the images of each unit, (U, F).
+
+        Parameters
+        ----------
+        per_image : ndarray
+            A row of numbers for each image, (N, F).
+
+        Returns
+        -------
+        ndarray
+        """
         if self.kind == "image":
             return per_image
         summed = np.zeros((len(self), *per_image.shape[1:]), per_image.dtype)
@@ -75,10 +85,15 @@ def units_of(
     Parameters
     ----------
     num_images : int
+        Number of images.
     groups : sequence of hashable, length N, optional
         The group of each image; every image is its own unit by default.
     ids : sequence of str, length N, optional
         Names of the images; their positions by default.
+
+    Returns
+    -------
+    Units
 
     Raises
     ------
@@ -119,6 +134,7 @@ def group_by_pattern(ids: Sequence[str], pattern: str) -> tuple[str, ...]:
     Parameters
     ----------
     ids : sequence of str
+        Ids of images.
     pattern : str
         Searched in each id. The group is the text of its capturing groups,
         joined by "/", or the whole match where it has none.
@@ -166,10 +182,15 @@ def groups_of(ids: Sequence[str], groups: Groups | None) -> Sequence[Hashable] |
     Parameters
     ----------
     ids : sequence of str
+        Ids of images.
     groups : str, mapping, callable or sequence, optional
         A regular expression (see :func:`segiou.analysis.units.group_by_pattern`),
         a mapping or function from id to group, or the groups in the order of
         the ids. ``"none"`` states that images are independent.
+
+    Returns
+    -------
+    sequence of Hashable or None
 
     Raises
     ------

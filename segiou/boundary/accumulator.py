@@ -74,7 +74,15 @@ class BoundaryAccumulator(Accumulator):
 
     @classmethod
     def from_options(cls, options: ClassOptions, boundary: BoundaryOptions | None = None) -> Self:
-        """An empty accumulator of the given classes that measures what is said."""
+        """An empty accumulator of the given classes that measures what is said.
+
+        Parameters
+        ----------
+        options : ClassOptions
+            The classes, and what is ignored.
+        boundary : BoundaryOptions, optional
+            What is measured at boundaries; None measures nothing.
+        """
         new = cls.__new__(cls)
         new.options = BoundaryOptions() if boundary is None else boundary
         new._start(options)
@@ -121,6 +129,7 @@ class BoundaryAccumulator(Accumulator):
         Parameters
         ----------
         truth, pred : array_like of int or bool, equal shapes (H, W)
+            Label map of the truth, (H, W); predicted label map, (H, W).
         mask : array_like of bool, optional
             True where a pixel is valid.
         batch : bool

@@ -42,6 +42,15 @@ def bin_values(resolution: float) -> NDArray[np.float64]:
     off by at most half the resolution there, and by at most 1/64 of itself
     beyond. The last bin is infinite.
 
+    Parameters
+    ----------
+    resolution : float
+        Width of a step, in pixels.
+
+    Returns
+    -------
+    ndarray of float64
+
     Examples
     --------
     >>> values = bin_values(0.25)
@@ -135,6 +144,11 @@ class Tolerance:
     def of(cls, value: Tolerance | float | str) -> Tolerance:
         """Read a number (absolute) or text: ``"3"``, ``"2%"`` of the diagonal, ``"2mm"``.
 
+        Parameters
+        ----------
+        value : Tolerance or float or str
+            A tolerance, number or text.
+
         Raises
         ------
         TypeError
@@ -171,13 +185,35 @@ class Tolerance:
         return f"{self.value:g}{'mm' * (self.unit == 'mm')}"
 
     def distance(self, shape: tuple[int, int], spacing: tuple[float, float]) -> float:
-        """Distance in units of the spacing, for an image of this shape."""
+        """Distance in units of the spacing, for an image of this shape.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            Height and width, in pixels.
+        spacing : tuple of float
+            Size of a pixel along each axis.
+
+        Returns
+        -------
+        float
+        """
         if self.unit != "diagonal":
             return self.value
         return self.value * math.hypot(shape[0] * spacing[0], shape[1] * spacing[1])
 
     def width(self, shape: tuple[int, int]) -> int:
-        """Whole pixels, at least 1; a fraction is rounded as boundary-iou does."""
+        """Whole pixels, at least 1; a fraction is rounded as boundary-iou does.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            Height and width, in pixels.
+
+        Returns
+        -------
+        int
+        """
         return max(1, round(self.distance(shape, (1.0, 1.0))))
 
 
@@ -198,11 +234,11 @@ class BoundaryOptions:
 
     Parameters
     ----------
-    widths : Tolerance, number or string, or several
+    widths : Tolerance, float or str, or several
         Widths d of Boundary IoU and of the trimaps, in pixels; ``()`` for none.
     trimaps : bool
         Whether the trimaps are measured.
-    tolerances : Tolerance, number or string, or several
+    tolerances : Tolerance, float or str, or several
         Tolerances of boundary precision, recall, F1 and surface Dice, in units
         of the spacing; with ``()``, only distances are measured.
     contours : {"pixels", "elements"}, or both
@@ -268,6 +304,11 @@ class BoundaryOptions:
     def of(cls, choice: BoundaryOptions | bool | None) -> BoundaryOptions | None:
         """Read what a caller asks for: True is all by default, False and None nothing.
 
+        Parameters
+        ----------
+        choice : BoundaryOptions or bool or None
+            What the caller asks for.
+
         Raises
         ------
         TypeError
@@ -281,7 +322,17 @@ class BoundaryOptions:
         return choice
 
     def difference(self, other: BoundaryOptions) -> str:
-        """Say in words in what other options differ; empty if they do not."""
+        """Say in words in what other options differ; empty if they do not.
+
+        Parameters
+        ----------
+        other : BoundaryOptions
+            What to compare with.
+
+        Returns
+        -------
+        str
+        """
         return "; ".join(
             f"boundary {name} is {_shown(mine)} here and {_shown(theirs)} there"
             for name in self.to_dict()
@@ -333,7 +384,13 @@ class BoundaryOptions:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> BoundaryOptions:
-        """Read what :meth:`to_dict` gave."""
+        """Read what :meth:`to_dict` gave.
+
+        Parameters
+        ----------
+        data : mapping
+            What :meth:`to_dict` gave.
+        """
         read = {
             name: tuple(Tolerance(**t) for t in data[name]) for name in ("widths", "tolerances")
         }

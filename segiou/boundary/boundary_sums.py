@@ -100,12 +100,25 @@ class BoundaryCounts:
 
     @classmethod
     def zeros(cls, num_classes: int, options: BoundaryOptions) -> BoundaryCounts:
-        """Counts of no image."""
+        """Counts of no image.
+
+        Parameters
+        ----------
+        num_classes : int
+            Number of classes.
+        options : BoundaryOptions
+            The options.
+        """
         return cls.trusted(empty_parts(num_classes, options)[0], num_classes, options)
 
     @classmethod
     def stack(cls, counts: Iterable[BoundaryCounts]) -> BoundaryCounts:
         """Put the counts of several images into one, along a new first axis.
+
+        Parameters
+        ----------
+        counts : iterable of BoundaryCounts
+            Counts of the images.
 
         Raises
         ------
@@ -124,7 +137,17 @@ class BoundaryCounts:
     def trusted(
         cls, table: NDArray[np.int64], num_classes: int, options: BoundaryOptions
     ) -> BoundaryCounts:
-        """Take over a table that is known to suit, such as that of :func:`empty_parts`."""
+        """Take over a table that is known to suit, such as that of :func:`empty_parts`.
+
+        Parameters
+        ----------
+        table : ndarray of int64
+            The counts, as the layout of the options orders them.
+        num_classes : int
+            Number of classes.
+        options : BoundaryOptions
+            The options.
+        """
         # Not through the checks: they would cost as much as counting a small image.
         counts = object.__new__(cls)
         for name, value in (
@@ -235,6 +258,15 @@ class BoundaryCounts:
     def part(self, name: str) -> NDArray[np.int64]:
         """Counts of one part of the layout, with its shape behind the leading axes.
 
+        Parameters
+        ----------
+        name : str
+            Name of the part.
+
+        Returns
+        -------
+        ndarray of int64
+
         Raises
         ------
         ValueError
@@ -264,6 +296,10 @@ class BoundaryCounts:
 
         TP are pixels in the inner bands of truth and prediction at once;
         a true negative is any valid pixel in neither.
+
+        Returns
+        -------
+        Counts
         """
         return _overlap_counts(self.part("band"), self.pixels[..., None, None])
 
@@ -271,6 +307,10 @@ class BoundaryCounts:
         """Counts near any boundary of the truth, shape (..., K, C).
 
         The same pixels for all classes: any metric over all classes applies.
+
+        Returns
+        -------
+        Counts
         """
         band = self.part("trimap")
         return _overlap_counts(band, band[..., 0].sum(-1, keepdims=True))
@@ -284,7 +324,17 @@ class BoundaryCounts:
     def contour_parts(
         self, contour: Contour | None
     ) -> tuple[Contour, dict[str, NDArray[np.int64]]]:
-        """A kind of contour, by default the first that was measured, and its parts."""
+        """A kind of contour, by default the first that was measured, and its parts.
+
+        Parameters
+        ----------
+        contour : Contour or None
+            Kind of contour; by default the first that was measured.
+
+        Returns
+        -------
+        tuple of Contour and dict
+        """
         chosen: Contour = contour or (*self.options.contours, "pixels")[0]
         names = ("total", "matched", "distance", "histogram")
         return chosen, {name: self.part(f"{chosen}.{name}") for name in names}

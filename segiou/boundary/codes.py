@@ -64,11 +64,16 @@ class LabelCodes:
         Parameters
         ----------
         truth, pred : array_like of int or bool, equal shapes (H, W)
+            Label map of the truth, (H, W); predicted label map, (H, W).
         mask : array_like of bool, optional
             True where a pixel is valid; the others are ignored.
         batch : bool
             The shapes are (..., H, W), a label map at each place of the
             leading axes.
+
+        Returns
+        -------
+        tuple of Codes
 
         Raises
         ------

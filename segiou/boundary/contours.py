@@ -75,6 +75,17 @@ def kind_lengths(contour: Contour, spacing: tuple[float, float]) -> NDArray[np.f
     The lengths are those of surface-distance's table for two dimensions
     (Nikolov et al. 2018).
 
+    Parameters
+    ----------
+    contour : Contour
+        Kind of contour.
+    spacing : tuple of float
+        Size of a pixel or voxel along each axis.
+
+    Returns
+    -------
+    ndarray of float64
+
     Examples
     --------
     >>> kind_lengths("elements", (3.0, 4.0))
@@ -99,6 +110,10 @@ def find_contour(codes: Codes, num_classes: int, contour: Contour, border: bool)
         below; or corners of pixels whose four pixels are valid and differ.
     border : bool
         Whether outside the image is another code; else it is as if ignored.
+
+    Returns
+    -------
+    ContourPoints
     """
     outside = unassigned_code(codes.dtype) if border else ignored_code(codes.dtype)
     padded: Codes = np.pad(codes, 1, constant_values=outside)  # type: ignore[assignment]
@@ -214,7 +229,19 @@ class ContourDistances:
         contour: Contour,
         spacing: tuple[float, float],
     ) -> ContourDistances:
-        """Measure both directions."""
+        """Measure both directions.
+
+        Parameters
+        ----------
+        truth : ContourPoints
+            Points of the truth's contours.
+        pred : ContourPoints
+            Points of the predicted contours.
+        contour : Contour
+            Kind of contour.
+        spacing : tuple of float
+            Size of a pixel or voxel along each axis.
+        """
         sides = (truth.points, truth.starts), (pred.points, pred.starts)
         there, back = (
             np.sqrt(nearest(*query, *target, spacing)) for query, target in (sides, sides[::-1])
@@ -313,7 +340,19 @@ class ContourDistances:
     def counts(
         self, options: BoundaryOptions, tolerances: list[float]
     ) -> dict[str, NDArray[np.int64]]:
-        """The counts of this contour's parts of the layout."""
+        """The counts of this contour's parts of the layout.
+
+        Parameters
+        ----------
+        options : BoundaryOptions
+            The options.
+        tolerances : list of float
+            Tolerances, in the unit of the spacing.
+
+        Returns
+        -------
+        dict
+        """
         sides = [self._side_counts(p, d, options, tolerances) for p, d in self._directions()]
         names = ("total", "matched", "distance", "histogram")
         axis = {"matched": 1}

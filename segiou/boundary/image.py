@@ -58,6 +58,10 @@ def measure_codes(
     options : BoundaryOptions, optional
         What to measure.
 
+    Returns
+    -------
+    ImageBoundaries
+
     Raises
     ------
     ValueError
@@ -159,6 +163,10 @@ def measure_boundaries(
     options : BoundaryOptions, optional
         What to measure.
 
+    Returns
+    -------
+    ImageBoundaries
+
     Raises
     ------
     TypeError
@@ -192,13 +200,47 @@ def _label_codes(
 
 
 def boundary_counts(truth: Any, pred: Any, num_classes: int, **settings: Any) -> BoundaryCounts:
-    """Count at the boundaries of two label maps: ``measure_boundaries(…).counts``."""
+    """Count at the boundaries of two label maps: ``measure_boundaries(…).counts``.
+
+    Parameters
+    ----------
+    truth : array_like
+        Label map of the truth, (H, W).
+    pred : array_like
+        Predicted label map, (H, W).
+    num_classes : int
+        Number of classes.
+    **settings
+        As :func:`segiou.boundary.measure_boundaries` takes them.
+
+    Returns
+    -------
+    BoundaryCounts
+    """
     return measure_boundaries(truth, pred, num_classes, **settings).counts
 
 
 def count_labels(
     codes: LabelCodes, truth: Any, pred: Any, options: BoundaryOptions, mask: Any = None
 ) -> BoundaryCounts:
-    """Count at the boundaries of a pair of label maps; raises as :meth:`LabelCodes.encode`."""
+    """Count at the boundaries of a pair of label maps; raises as :meth:`LabelCodes.encode`.
+
+    Parameters
+    ----------
+    codes : LabelCodes
+        Codes of the classes' values.
+    truth : array_like
+        Label map of the truth, (H, W).
+    pred : array_like
+        Predicted label map, (H, W).
+    options : BoundaryOptions
+        The options.
+    mask : array_like, optional
+        True where a pixel counts; all by default.
+
+    Returns
+    -------
+    BoundaryCounts
+    """
     encoded = codes.encode(truth, pred, mask)
     return measure_checked(*encoded, codes.encoding.num_classes, options).counts

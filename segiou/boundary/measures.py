@@ -47,6 +47,11 @@ def boundary_iou(counts: BoundaryCounts) -> Floats:
     ``|(G_d ∩ G) ∩ (P_d ∩ P)| / |(G_d ∩ G) ∪ (P_d ∩ P)|``, where X_d are the
     pixels within d of X's contour.
 
+    Parameters
+    ----------
+    counts : BoundaryCounts
+        Counts at boundaries.
+
     Returns
     -------
     ndarray of float64, shape (..., K, C)
@@ -62,6 +67,15 @@ def band_iou(counts: Counts) -> Floats:
     """Boundary IoU of band counts that were taken out already: their IoU, (..., C).
 
     For what works on plain counts: intervals, comparisons.
+
+    Parameters
+    ----------
+    counts : Counts
+        Counts in the bands, (..., C).
+
+    Returns
+    -------
+    float or ndarray
     """
     return iou(counts)
 
@@ -73,6 +87,15 @@ band_iou.__name__ = "boundary_iou"
 def trimap_iou(counts: BoundaryCounts) -> Floats:
     """IoU per width and class in the band around all boundaries of the truth, shape (..., K, C).
 
+    Parameters
+    ----------
+    counts : BoundaryCounts
+        Counts at boundaries.
+
+    Returns
+    -------
+    float or ndarray
+
     References
     ----------
     P. Krähenbühl and V. Koltun, NIPS 2011, section 5.
@@ -82,6 +105,15 @@ def trimap_iou(counts: BoundaryCounts) -> Floats:
 
 def trimap_accuracy(counts: BoundaryCounts) -> Floats:
     """Share of correct pixels in the band around all boundaries of the truth, shape (..., K).
+
+    Parameters
+    ----------
+    counts : BoundaryCounts
+        Counts at boundaries.
+
+    Returns
+    -------
+    float or ndarray
 
     References
     ----------
@@ -95,6 +127,11 @@ def class_trimap_iou(counts: BoundaryCounts) -> Floats:
 
     ``|G_d ∩ (G ∩ P)| / |G_d ∩ (G ∪ P)|``; not symmetric, since the band is the truth's.
 
+    Parameters
+    ----------
+    counts : BoundaryCounts
+        Counts at boundaries.
+
     Returns
     -------
     ndarray of float64, shape (..., K, C)
@@ -107,13 +144,34 @@ def class_trimap_iou(counts: BoundaryCounts) -> Floats:
 
 
 def class_trimap_accuracy(counts: BoundaryCounts) -> Floats:
-    """Share of correct pixels, class against rest, near the class's truth boundary, (..., K, C)."""
+    """Share of correct pixels, class against rest, near the class's truth boundary, (..., K, C).
+
+    Parameters
+    ----------
+    counts : BoundaryCounts
+        Counts at boundaries.
+
+    Returns
+    -------
+    float or ndarray
+    """
     own = counts.class_trimap_counts()
     return ratio(own.tp + own.tn, own.total)
 
 
 def boundary_precision(counts: BoundaryCounts, contour: Contour | None = None) -> Floats:
     """Share of the predicted boundary within each tolerance of the truth's, shape (..., S, C).
+
+    Parameters
+    ----------
+    counts : BoundaryCounts
+        Counts at boundaries.
+    contour : Contour, optional
+        Kind of contour; by default the first that was measured.
+
+    Returns
+    -------
+    float or ndarray
 
     References
     ----------
@@ -126,6 +184,17 @@ def boundary_precision(counts: BoundaryCounts, contour: Contour | None = None) -
 def boundary_recall(counts: BoundaryCounts, contour: Contour | None = None) -> Floats:
     """Share of the truth's boundary within each tolerance of the predicted one, shape (..., S, C).
 
+    Parameters
+    ----------
+    counts : BoundaryCounts
+        Counts at boundaries.
+    contour : Contour, optional
+        Kind of contour; by default the first that was measured.
+
+    Returns
+    -------
+    float or ndarray
+
     References
     ----------
     G. Csurka et al., BMVC 2013, eq. 3.
@@ -136,6 +205,17 @@ def boundary_recall(counts: BoundaryCounts, contour: Contour | None = None) -> F
 
 def boundary_f1(counts: BoundaryCounts, contour: Contour | None = None) -> Floats:
     """Boundary F1 (BF): harmonic mean of boundary precision and recall, shape (..., S, C).
+
+    Parameters
+    ----------
+    counts : BoundaryCounts
+        Counts at boundaries.
+    contour : Contour, optional
+        Kind of contour; by default the first that was measured.
+
+    Returns
+    -------
+    float or ndarray
 
     References
     ----------
@@ -150,6 +230,13 @@ def surface_dice(counts: BoundaryCounts, contour: Contour | None = None) -> Floa
 
     Lengths of surface elements where the contour is "elements" (Nikolov et al.;
     surface-distance), numbers of pixels where it is "pixels" (MONAI's default).
+
+    Parameters
+    ----------
+    counts : BoundaryCounts
+        Counts at boundaries.
+    contour : Contour, optional
+        Kind of contour; by default the first that was measured.
 
     Returns
     -------
@@ -178,6 +265,7 @@ def average_surface_distance(
     Parameters
     ----------
     counts : BoundaryCounts
+        Counts at boundaries.
     contour : {"pixels", "elements"}, optional
         By default the first that was measured.
     direction : {"both", "truth_to_pred", "pred_to_truth"}
@@ -217,6 +305,15 @@ def hausdorff_distance(
     The smallest step of the histogram within which at least that share of the
     boundary's length lies; :func:`segiou.boundary.bin_values` says how exact
     the steps are. 100 is the Hausdorff distance of the whole data set.
+
+    Parameters
+    ----------
+    counts : BoundaryCounts
+        Counts at boundaries.
+    percentile : float, default 95.0
+        Between 0 and 100.
+    contour : Contour, optional
+        Kind of contour; by default the first that was measured.
 
     Returns
     -------

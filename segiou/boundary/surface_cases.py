@@ -82,7 +82,23 @@ class SurfaceAccumulator:
         spacing: float | Sequence[float] | None = None,
         case: str = "",
     ) -> list[SurfaceRow]:
-        """Measure a case and keep its rows; raises as ``measure_surfaces`` does."""
+        """Measure a case and keep its rows; raises as ``measure_surfaces`` does.
+
+        Parameters
+        ----------
+        truth : array_like
+            Label map or volume of the truth.
+        pred : array_like
+            The same of the prediction.
+        spacing : float or sequence of float, optional
+            Size of a pixel or voxel along each axis.
+        case : str, default ""
+            Name of the case.
+
+        Returns
+        -------
+        list of SurfaceRow
+        """
         found = measure_surfaces(
             truth,
             pred,
@@ -134,7 +150,13 @@ class SurfaceAccumulator:
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Self:
-        """The accumulator whose ``state_dict`` this is."""
+        """The accumulator whose ``state_dict`` this is.
+
+        Parameters
+        ----------
+        state : mapping
+            What :meth:`state_dict` gave.
+        """
         given = state["structures"]
         structures = None if given is None else {k: tuple(v) for k, v in given}
         options = SurfaceOptions.from_dict(state["options"])
@@ -156,6 +178,7 @@ def summarize_surfaces(rows: Iterable[SurfaceRow], options: SurfaceOptions) -> l
     Parameters
     ----------
     rows : iterable of SurfaceRow
+        Rows of one or more cases.
     options : SurfaceOptions
         What the rows were measured with.
 

@@ -175,7 +175,13 @@ class SurfaceOptions:
 
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> SurfaceOptions:
-        """The options that :meth:`to_dict` gave."""
+        """The options that :meth:`to_dict` gave.
+
+        Parameters
+        ----------
+        state : mapping
+            What :meth:`to_dict` gave.
+        """
         empty: dict[str, Any] = {
             measure: tuple(v if v == "diagonal" else float(v) for v in values)
             for measure, values in state["empty"].items()
@@ -185,7 +191,21 @@ class SurfaceOptions:
         return cls(common, percentiles, state["convention"], own, empty)
 
     def filling(self, measure: str, state: State, diagonal: float) -> float:
-        """What a measure counts where a mask is empty."""
+        """What a measure counts where a mask is empty.
+
+        Parameters
+        ----------
+        measure : str
+            Name of the measure.
+        state : State
+            Which of the masks are empty.
+        diagonal : float
+            Length of the diagonal, in the unit of the distances.
+
+        Returns
+        -------
+        float
+        """
         fillings = self.empty.get(measure) or CONVENTIONS[self.convention].empty[measure]
         value = fillings[("absent", "invented", "missed").index(state)]
         return diagonal if value == "diagonal" else float(value)
@@ -243,11 +263,16 @@ class SurfaceRow:
     def values(self, options: SurfaceOptions) -> Scores:
         """The scores by name, with what counts where a mask is empty.
 
+        Parameters
+        ----------
+        options : SurfaceOptions
+            What counts where a mask is empty.
+
         Returns
         -------
         dict
-            ``{"hausdorff": …, "hausdorff_95": …, "average_surface_distance": …,
-            "surface_dice": {tolerance: …}}``
+            Scores ``"hausdorff"``, ``"hausdorff_95"``, …, ``"average_surface_distance"``, and
+            ``"surface_dice"``, a dict by tolerance.
         """
         names = [f"hausdorff_{percentile:g}" for percentile in options.percentiles]
         if self.state == "found":
@@ -278,7 +303,13 @@ class SurfaceRow:
 
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> SurfaceRow:
-        """The row that :meth:`to_dict` gave, from JSON too."""
+        """The row that :meth:`to_dict` gave, from JSON too.
+
+        Parameters
+        ----------
+        state : mapping
+            What :meth:`to_dict` gave.
+        """
         given = dict(state)
         given["within"] = tuple((float(a), float(b)) for a, b in given["within"])
         for name in ("sizes", "tolerances", "percentiles"):
@@ -407,8 +438,8 @@ def surface_scores(
 
     See Also
     --------
-    measure_surfaces : regions and ignored voxels; results that are kept.
-    SurfaceAccumulator : many cases.
+    measure_surfaces : Regions and ignored voxels; results that are kept.
+    SurfaceAccumulator : Many cases.
 
     Notes
     -----

@@ -147,6 +147,10 @@ def as_label_array(data: Any, name: str) -> NDArray[np.integer[Any] | np.bool_]:
     name : str
         ``"truth"`` or ``"pred"``, for the messages.
 
+    Returns
+    -------
+    ndarray of integer | bool
+
     Raises
     ------
     TypeError

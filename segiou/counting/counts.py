@@ -68,7 +68,13 @@ class Counts:
 
     @classmethod
     def trusted(cls, *arrays: NDArray[np.int64]) -> Counts:
-        """Take over TP, FP, FN and TN that are known to be counts of one shape, unchecked."""
+        """Take over TP, FP, FN and TN that are known to be counts of one shape, unchecked.
+
+        Parameters
+        ----------
+        *arrays : ndarray of int64
+            TP, FP, FN and TN, each of shape (..., C).
+        """
         counts = object.__new__(cls)
         for name, array in zip(("tp", "fp", "fn", "tn"), arrays, strict=True):
             object.__setattr__(counts, name, array)
@@ -133,6 +139,10 @@ class Counts:
         Kappa, Matthews correlation and pixel accuracy of one class against the
         rest, or of one of several overlapping channels, are those of this.
 
+        Returns
+        -------
+        Counts
+
         Examples
         --------
         >>> from segiou.metrics import pixel_accuracy
@@ -190,7 +200,15 @@ def _refuse_past_int64(wrong: NDArray[np.bool_], name: str) -> None:
 
 
 def check_counts(counts: object, name: str = "counts") -> None:
-    """Refuse what is no :class:`Counts`."""
+    """Refuse what is no :class:`Counts`.
+
+    Parameters
+    ----------
+    counts : object
+        What should be counts.
+    name : str, default "counts"
+        What messages call them.
+    """
     wanted = "segiou.Counts, such as cm.counts or run.counts"
     check_kind(name, counts, Counts, wanted)
 
@@ -285,6 +303,15 @@ class Tally:
     ) -> Tally:
         """Put a (..., C, C) matrix and its (..., C) unassigned pixels into one table.
 
+        Parameters
+        ----------
+        matrix : array_like
+            Counts, (C, C), truth in rows.
+        unassigned : array_like, default 0
+            Pixels of each class whose prediction names none, (C,).
+        ignored : array_like, default 0
+            Number of ignored pixels.
+
         Examples
         --------
         >>> Tally.of_matrix([[3, 1], [0, 4]], [0, 2]).table.tolist()
@@ -296,7 +323,15 @@ class Tally:
 
     @classmethod
     def trusted(cls, table: NDArray[np.int64], ignored: Any) -> Tally:
-        """Take over what was counted here, unchecked: checks cost as much as a small image."""
+        """Take over what was counted here, unchecked: checks cost as much as a small image.
+
+        Parameters
+        ----------
+        table : ndarray of int64
+            Counts, (C, C + 1), the unassigned last.
+        ignored : array_like
+            Number of ignored pixels.
+        """
         tally = object.__new__(cls)
         object.__setattr__(tally, "table", table)
         object.__setattr__(tally, "ignored", np.asarray(ignored, dtype=np.int64))

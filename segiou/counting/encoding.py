@@ -68,12 +68,26 @@ class ValueCodes:
     def of_truth(
         cls, class_values: Sequence[Sequence[int]], ignore: Iterable[int] = ()
     ) -> ValueCodes:
-        """Codes of truth values; an ignored value is ignored even if it is also a class's."""
+        """Codes of truth values; an ignored value is ignored even if it is also a class's.
+
+        Parameters
+        ----------
+        class_values : sequence of sequence of int
+            The values of each class.
+        ignore : iterable of int, optional
+            Truth values whose pixels are dropped.
+        """
         return cls._of(class_values, ignore, undeclared=len(class_values) + 1)
 
     @classmethod
     def of_pred(cls, class_values: Sequence[Sequence[int]]) -> ValueCodes:
-        """Codes of predicted values."""
+        """Codes of predicted values.
+
+        Parameters
+        ----------
+        class_values : sequence of sequence of int
+            The values of each class.
+        """
         return cls._of(class_values, (), undeclared=len(class_values))
 
     @classmethod
@@ -105,13 +119,33 @@ class ValueCodes:
         return cls(low, codes, undeclared, tuple(far))
 
     def holds(self, value: int) -> bool:
-        """Whether a value is declared: a class or, in the truth, ignored."""
+        """Whether a value is declared: a class or, in the truth, ignored.
+
+        Parameters
+        ----------
+        value : int
+            A value of pixels.
+
+        Returns
+        -------
+        bool
+        """
         offset = value - self.low
         inside = 0 <= offset < len(self.codes) and int(self.codes[offset]) != self.undeclared
         return inside or value in self.far
 
     def codes_of(self, labels: NDArray[Any]) -> NDArray[np.uint16]:
-        """The code of every label."""
+        """The code of every label.
+
+        Parameters
+        ----------
+        labels : ndarray
+            Values of pixels.
+
+        Returns
+        -------
+        ndarray of uint16
+        """
         found = np.full(labels.shape, self.undeclared, dtype=np.uint16)
         inside = (labels >= self.low) & (labels <= self.low + len(self.codes) - 1)
         found[inside] = self.codes[labels[inside].astype(np.int64) - self.low]
@@ -120,7 +154,17 @@ class ValueCodes:
         return found
 
     def is_far(self, labels: NDArray[Any]) -> NDArray[np.bool_]:
-        """Where a label is one of the ignored values outside the table."""
+        """Where a label is one of the ignored values outside the table.
+
+        Parameters
+        ----------
+        labels : ndarray
+            Values of pixels.
+
+        Returns
+        -------
+        ndarray of bool
+        """
         values = [v for v in self.far if can_hold(labels.dtype, v)]
         if len(values) == 1:
             return np.asarray(labels == labels.dtype.type(values[0]))
@@ -203,6 +247,17 @@ class Encoding:
     ) -> Encoding:
         """Build from the values of each class on either side.
 
+        Parameters
+        ----------
+        truth_values : sequence of sequence of int
+            Values of each class in the truth.
+        pred_values : sequence of sequence of int, optional
+            Values of each class in the prediction; by default the truth's.
+        ignore : iterable of int, optional
+            Truth values whose pixels are dropped.
+        unassigned : Unassigned, default "error"
+            What happens where a prediction names no class.
+
         Raises
         ------
         ValueError
@@ -220,7 +275,17 @@ class Encoding:
     def of_indices(
         cls, num_classes: int, ignore: int | Iterable[int] = (), unassigned: Unassigned = "error"
     ) -> Encoding:
-        """Labels 0 … C − 1; raises as :func:`count_pairs`."""
+        """Labels 0 … C − 1; raises as :func:`count_pairs`.
+
+        Parameters
+        ----------
+        num_classes : int
+            Number of classes.
+        ignore : int or iterable of int, optional
+            Truth values whose pixels are dropped.
+        unassigned : Unassigned, default "error"
+            What happens where a prediction names no class.
+        """
         classes = range(check_integer("num_classes", num_classes, 1))
         several = isinstance(ignore, Iterable) and not isinstance(ignore, str)
         values: Iterable[Any] = ignore if several else (ignore,)  # type: ignore[assignment]
@@ -229,7 +294,15 @@ class Encoding:
 
     @classmethod
     def of_classes(cls, options: ClassOptions, *, pred_is_index: bool = False) -> Encoding:
-        """How values are counted; decided scores are class indices, not file values."""
+        """How values are counted; decided scores are class indices, not file values.
+
+        Parameters
+        ----------
+        options : ClassOptions
+            The classes, and what is ignored.
+        pred_is_index : bool, default False
+            Whether ``pred`` holds indices of classes, not values.
+        """
         by_name = {c.name: c.values for c in options.pred_labels.classes}
         pred_values = [by_name[name] for name in options.labels.class_names]
         if pred_is_index:
@@ -250,6 +323,10 @@ class Encoding:
             Labels; any integer dtypes, strides and byte orders.
         mask : array_like of bool, optional
             True where a pixel is valid; the others count as ignored.
+
+        Returns
+        -------
+        Tally
 
         Raises
         ------
@@ -302,7 +379,17 @@ class Encoding:
 
     @staticmethod
     def tally(table: NDArray[np.int64]) -> Tally:
-        """What :meth:`count_into` has added to an empty table; a view of it."""
+        """What :meth:`count_into` has added to an empty table; a view of it.
+
+        Parameters
+        ----------
+        table : ndarray of int64
+            Counts by code.
+
+        Returns
+        -------
+        Tally
+        """
         return Tally.trusted(table[:-2], table[-2].sum())
 
     def empty_table(self) -> NDArray[np.int64]:
@@ -418,12 +505,16 @@ def count_windows(
     encoding : Encoding
         What values mean, such as :meth:`Encoding.of_classes` gives.
     truth, pred : array-like with shape, dtype and slices, equal shapes
-        zarr and dask arrays, memory maps, :class:`BigMask`.
+        Arrays of zarr or dask, memory maps, :class:`BigMask`.
     pixels : int
         Pixels of a window; memory is a few bytes times that. By default as many as are read at
         once elsewhere.
     decoded : pair of callables
         How a window of either side becomes an array of labels.
+
+    Returns
+    -------
+    CellTally
 
     Raises
     ------

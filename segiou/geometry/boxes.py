@@ -41,6 +41,23 @@ def box_intersection(
 ) -> Result:
     """Area that two boxes share; parameters, result and errors as for `box_iou`.
 
+    Parameters
+    ----------
+    truth : array_like
+        The true boxes.
+    pred : array_like
+        The predicted boxes.
+    fmt : BoxFormat, default "xyxy"
+        How a box is given.
+    elementwise : bool, default False
+        Compare box i with box i only; otherwise all with all.
+    out : Result, optional
+        Array that takes the result.
+
+    Returns
+    -------
+    Result
+
     Examples
     --------
     >>> box_intersection([[50, 100, 200, 300]], [[80, 120, 220, 310]])
@@ -58,6 +75,23 @@ def box_union(
     out: Result | None = None,
 ) -> Result:
     """Area that at least one of two boxes covers; parameters and errors as for `box_iou`.
+
+    Parameters
+    ----------
+    truth : array_like
+        The true boxes.
+    pred : array_like
+        The predicted boxes.
+    fmt : BoxFormat, default "xyxy"
+        How a box is given.
+    elementwise : bool, default False
+        Compare box i with box i only; otherwise all with all.
+    out : Result, optional
+        Array that takes the result.
+
+    Returns
+    -------
+    Result
 
     Examples
     --------
@@ -111,7 +145,7 @@ def box_iou(
 
     See Also
     --------
-    box_blocks : the same in blocks of rows, for results that do not fit into memory.
+    box_blocks : The same in blocks of rows, for results that do not fit into memory.
 
     Notes
     -----
@@ -144,6 +178,23 @@ def box_giou(
     In (-1, 1], never above the IoU, below 0 for boxes far apart. Parameters and errors as for
     `box_iou`. Source: Rezatofighi et al., CVPR 2019, arXiv 1902.09630, algorithm 2.
 
+    Parameters
+    ----------
+    truth : array_like
+        The true boxes.
+    pred : array_like
+        The predicted boxes.
+    fmt : BoxFormat, default "xyxy"
+        How a box is given.
+    elementwise : bool, default False
+        Compare box i with box i only; otherwise all with all.
+    out : Result, optional
+        Array that takes the result.
+
+    Returns
+    -------
+    Result
+
     Examples
     --------
     >>> box_giou([[0, 0, 1, 1]], [[0, 0, 1, 1], [2, 0, 3, 1]])
@@ -167,6 +218,23 @@ def box_signed_iou(
     the IoU where boxes overlap, 0 where they touch or overlap along an axis without area.
     Parameters and errors as for `box_iou`. Source: Simonelli et al., ICCV 2019, arXiv 1905.12365.
 
+    Parameters
+    ----------
+    truth : array_like
+        The true boxes.
+    pred : array_like
+        The predicted boxes.
+    fmt : BoxFormat, default "xyxy"
+        How a box is given.
+    elementwise : bool, default False
+        Compare box i with box i only; otherwise all with all.
+    out : Result, optional
+        Array that takes the result.
+
+    Returns
+    -------
+    Result
+
     Examples
     --------
     >>> box_signed_iou([[0, 0, 1, 1]], [[0, 0, 1, 1], [2, 2, 3, 3]])
@@ -187,6 +255,23 @@ def box_iof(
 
     What COCO uses for crowd regions, here for every pair. NaN where the prediction has no area.
     Parameters and errors as for `box_iou`.
+
+    Parameters
+    ----------
+    truth : array_like
+        The true boxes.
+    pred : array_like
+        The predicted boxes.
+    fmt : BoxFormat, default "xyxy"
+        How a box is given.
+    elementwise : bool, default False
+        Compare box i with box i only; otherwise all with all.
+    out : Result, optional
+        Array that takes the result.
+
+    Returns
+    -------
+    Result
 
     Examples
     --------
@@ -215,6 +300,10 @@ def box_blocks(
         What to compute.
     rows : int
         Truth boxes per block.
+
+    Returns
+    -------
+    iterator of tuple of slice and ndarray of float64
 
     Yields
     ------

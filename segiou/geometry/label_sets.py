@@ -64,6 +64,10 @@ class LabelSetCounts:
             The value of a sample without any label in truth and prediction. Undefined (NaN) by
             default; 1 if agreeing on nothing is agreement; 0 is scikit-learn's default.
 
+        Returns
+        -------
+        ndarray of float64
+
         Raises
         ------
         ValueError
@@ -76,7 +80,17 @@ class LabelSetCounts:
         return np.where(np.isnan(values), empty, values)
 
     def mean_sample_iou(self, *, empty: float = float("nan")) -> float:
-        """Mean of `sample_iou` over the samples where it is defined."""
+        """Mean of `sample_iou` over the samples where it is defined.
+
+        Parameters
+        ----------
+        empty : float, default float("nan")
+            What a sample without any label counts.
+
+        Returns
+        -------
+        float
+        """
         return float(mean(self.sample_iou(empty=empty)))
 
 

@@ -31,7 +31,23 @@ _PAIRS = 2**14
 def polygon_intersection(
     truth: Polygons, pred: Polygons, *, elementwise: bool = False, repair: bool = False
 ) -> Floats:
-    """Area that two polygons share; parameters and errors as for `polygon_iou`."""
+    """Area that two polygons share; parameters and errors as for `polygon_iou`.
+
+    Parameters
+    ----------
+    truth : Polygons
+        The true polygons.
+    pred : Polygons
+        The predicted polygons.
+    elementwise : bool, default False
+        Compare polygon i with polygon i only; otherwise all with all.
+    repair : bool, default False
+        Whether to make invalid polygons valid; otherwise they are refused.
+
+    Returns
+    -------
+    float or ndarray
+    """
     ours, theirs = _read_both(truth, pred, elementwise, repair)
     return _intersection(ours, theirs, elementwise)
 
@@ -39,7 +55,23 @@ def polygon_intersection(
 def polygon_union(
     truth: Polygons, pred: Polygons, *, elementwise: bool = False, repair: bool = False
 ) -> Floats:
-    """Area that at least one of two polygons covers; parameters and errors as for `polygon_iou`."""
+    """Area that at least one of two polygons covers; parameters and errors as for `polygon_iou`.
+
+    Parameters
+    ----------
+    truth : Polygons
+        The true polygons.
+    pred : Polygons
+        The predicted polygons.
+    elementwise : bool, default False
+        Compare polygon i with polygon i only; otherwise all with all.
+    repair : bool, default False
+        Whether to make invalid polygons valid; otherwise they are refused.
+
+    Returns
+    -------
+    float or ndarray
+    """
     ours, theirs = _read_both(truth, pred, elementwise, repair)
     return _union(ours, theirs, _intersection(ours, theirs, elementwise), elementwise)
 
@@ -95,6 +127,21 @@ def polygon_giou(
     The hull is the convex hull of both polygons together; for boxes that is not the enclosing box
     of `box_giou`. Source: Rezatofighi et al., CVPR 2019, arXiv 1902.09630, algorithm 1.
     Parameters and errors as for `polygon_iou`.
+
+    Parameters
+    ----------
+    truth : Polygons
+        The true polygons.
+    pred : Polygons
+        The predicted polygons.
+    elementwise : bool, default False
+        Compare polygon i with polygon i only; otherwise all with all.
+    repair : bool, default False
+        Whether to make invalid polygons valid; otherwise they are refused.
+
+    Returns
+    -------
+    float or ndarray
 
     Examples
     --------

@@ -30,6 +30,7 @@ def all_reduce(counted: Counted, accelerator: Accelerator) -> Counted:
         ungathered batches whose sampler repeats nothing; an ImageCounts counts
         a repeated image once.
     accelerator : Accelerator
+        The accelerator of the training loop.
 
     Returns
     -------

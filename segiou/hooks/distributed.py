@@ -35,18 +35,46 @@ class Processes(ABC):
 
     @abstractmethod
     def gather(self, numbers: Ints) -> Ints:
-        """The vectors of all processes, (P, K)."""
+        """The vectors of all processes, (P, K).
+
+        Parameters
+        ----------
+        numbers : Ints
+            Integers, of one shape in every process.
+        """
 
     @abstractmethod
     def sum(self, numbers: Ints) -> Ints:
-        """The sum of the vectors of all processes, (K,)."""
+        """The sum of the vectors of all processes, (K,).
+
+        Parameters
+        ----------
+        numbers : Ints
+            Integers, of one shape in every process.
+        """
 
     @abstractmethod
     def gather_objects(self, item: Any) -> list[Any]:
-        """The objects of all processes."""
+        """The objects of all processes.
+
+        Parameters
+        ----------
+        item : array_like
+            Any object that can be pickled.
+        """
 
     def add_up(self, counted: Counted) -> Counted:
-        """Counts of all processes together, new."""
+        """Counts of all processes together, new.
+
+        Parameters
+        ----------
+        counted : Counted
+            What was counted.
+
+        Returns
+        -------
+        Counted
+        """
         self._agree(counted)
         if isinstance(counted, ImageCounts):
             total = counted.empty()

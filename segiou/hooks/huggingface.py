@@ -29,6 +29,17 @@ def preprocess_logits_for_metrics(logits: Any, labels: Any) -> torch.Tensor:
     """Upsample logits bilinearly to the labels' size and take argmax: class indices of 32 bits.
 
     It works on one image after the other, so that no upsampled copy of all logits is made.
+
+    Parameters
+    ----------
+    logits : array_like
+        Scores of the model, (N, C, h, w), or a tuple that begins with them.
+    labels : array_like
+        Labels of the batch, (N, H, W).
+
+    Returns
+    -------
+    torch.Tensor
     """
     scores = torch.as_tensor(logits[0] if isinstance(logits, (tuple, list)) else logits)
     size = tuple(labels.shape[-2:])

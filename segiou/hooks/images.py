@@ -51,7 +51,15 @@ class ImageCounts:
 
     @classmethod
     def from_options(cls, options: ClassOptions, *, conflict: Conflict = "error") -> Self:
-        """Of these classes and options, with no images."""
+        """Of these classes and options, with no images.
+
+        Parameters
+        ----------
+        options : ClassOptions
+            The classes, and what is ignored.
+        conflict : Conflict, default "error"
+            What happens to an image that comes again.
+        """
         new = cls(options.num_classes, conflict=conflict)
         new._counting = ConfusionMatrix.from_options(options)
         return new
@@ -81,6 +89,10 @@ class ImageCounts:
         ids : sequence of str or int, or tensor of them, one an image
             What distinguishes the images, over all processes.
 
+        Returns
+        -------
+        Self
+
         Raises
         ------
         ValueError
@@ -101,7 +113,17 @@ class ImageCounts:
         return self
 
     def merge(self, images: Iterable[ImageCount]) -> Self:
-        """Add images counted elsewhere with the same options."""
+        """Add images counted elsewhere with the same options.
+
+        Parameters
+        ----------
+        images : iterable of ImageCount
+            Images of other counts.
+
+        Returns
+        -------
+        Self
+        """
         for image in images:
             self._add(image)
         return self
@@ -130,7 +152,17 @@ class ImageCounts:
         return tuple(self._images.values())
 
     def run(self, **about: Any) -> Run:
-        """A :class:`segiou.Run` of the images: worst images, intervals, comparisons."""
+        """A :class:`segiou.Run` of the images: worst images, intervals, comparisons.
+
+        Parameters
+        ----------
+        **about
+            Options of the run, as :func:`segiou.runs.run_of` takes them.
+
+        Returns
+        -------
+        Run
+        """
         return run_of(self.options, self.images, **about)
 
     def total(self) -> ConfusionMatrix:

@@ -25,7 +25,19 @@ __all__ = ["CountState", "PixelCounter"]
 
 
 class CountState(NamedTuple):
-    """Counts so far: a pytree of arrays of 32-bit integers."""
+    """Counts so far: a pytree of arrays of 32-bit integers.
+
+    Parameters
+    ----------
+    low : jax.Array
+        Lower 32 bits of each count.
+    high : jax.Array
+        Higher 32 bits of each count.
+    maxima : jax.Array
+        A truth and a predicted value that are no class, if there were any.
+    batches : jax.Array
+        Number of batches that were added.
+    """
 
     low: jax.Array
     high: jax.Array
@@ -72,7 +84,27 @@ class PixelCounter:
         argmax: int | None = None,
         threshold: float | None = None,
     ) -> CountState:
-        """The state with a batch added; arguments as :meth:`segiou.ConfusionMatrix.update`."""
+        """The state with a batch added; arguments as :meth:`segiou.ConfusionMatrix.update`.
+
+        Parameters
+        ----------
+        state : CountState
+            Counts so far.
+        truth : array_like
+            Labels, (..., H, W).
+        pred : array_like
+            Labels, or class scores with ``argmax``.
+        mask : array_like, optional
+            True where a pixel counts; all by default.
+        argmax : int, optional
+            Axis of the class scores in ``pred``; None where it holds labels.
+        threshold : float, optional
+            Score from which a pixel is of class 1.
+
+        Returns
+        -------
+        CountState
+        """
         check_pixels(np.shape(truth))
         is_index = argmax is not None or threshold is not None
         if is_index:
@@ -85,17 +117,51 @@ class PixelCounter:
         return CountState(low, high, maxima, state.batches + 1)
 
     def merge(self, a: CountState, b: CountState) -> CountState:
-        """The counts of two states together."""
+        """The counts of two states together.
+
+        Parameters
+        ----------
+        a : CountState
+            One state.
+        b : CountState
+            The other.
+
+        Returns
+        -------
+        CountState
+        """
         low, high = carry(a.low + b.low, a.high + b.high)
         return CountState(low, high, jnp.maximum(a.maxima, b.maxima), a.batches + b.batches)
 
     def psum(self, state: CountState, axis_name: Any) -> CountState:
-        """The sum over the devices of a mapped axis."""
+        """The sum over the devices of a mapped axis.
+
+        Parameters
+        ----------
+        state : CountState
+            Counts so far.
+        axis_name : array_like
+            Name of the mapped axis, as given to ``pmap`` or ``shard_map``.
+
+        Returns
+        -------
+        CountState
+        """
         low, high, batches = jax.lax.psum((state.low, state.high, state.batches), axis_name)
         return CountState(*carry(low, high), jax.lax.pmax(state.maxima, axis_name), batches)
 
     def confusion_matrix(self, state: CountState) -> ConfusionMatrix:
-        """The state as segiou's own accumulator, read from the device; checks what was counted."""
+        """The state as segiou's own accumulator, read from the device; checks what was counted.
+
+        Parameters
+        ----------
+        state : CountState
+            Counts so far.
+
+        Returns
+        -------
+        ConfusionMatrix
+        """
         sums, maxima = as_int64(state.low, state.high), np.asarray(state.maxima)
         count = read_counts(self._tables[False].encoding, sums, maxima)
         return ConfusionMatrix.from_options(self.options).add(count, pairs=int(state.batches))

@@ -32,8 +32,6 @@ class SegmentationScores(BaseMetric):
     ----------
     labels : as :class:`segiou.ConfusionMatrix`, optional
         The classes; those of ``dataset_meta["classes"]`` where not given.
-    ignore, exclude, pred_labels, unassigned
-        As :class:`segiou.ConfusionMatrix`, among `options`.
     scores : sequence of str
         Which scores to give; those of classes are named ``iou/road``.
     protocol : str
@@ -42,6 +40,9 @@ class SegmentationScores(BaseMetric):
         The entries of a data sample whose ``"data"`` holds the labels.
     collect_device, prefix, collect_dir
         As :class:`mmengine.evaluator.BaseMetric`.
+    **options
+        ``ignore``, ``exclude``, ``pred_labels``, ``unassigned``, as
+        :class:`segiou.ConfusionMatrix` takes them.
     """
 
     default_prefix = "segiou"

@@ -84,7 +84,13 @@ class ObjectOptions:
 
     @classmethod
     def of(cls, choice: ObjectOptions | str | bool | None) -> ObjectOptions | None:
-        """Read a caller's choice: options, the name of a source, or whether to score objects."""
+        """Read a caller's choice: options, the name of a source, or whether to score objects.
+
+        Parameters
+        ----------
+        choice : ObjectOptions or str or bool or None
+            What the caller asks for.
+        """
         if choice is None or choice is False:
             return None
         if isinstance(choice, ObjectOptions):
@@ -94,7 +100,17 @@ class ObjectOptions:
         return cls() if choice is True else cls(choice)
 
     def with_things_of(self, labels: Any) -> ObjectOptions:
-        """The same; where no things are named, those that a file of COCO's categories names."""
+        """The same; where no things are named, those that a file of COCO's categories names.
+
+        Parameters
+        ----------
+        labels : array_like
+            The label set.
+
+        Returns
+        -------
+        ObjectOptions
+        """
         file = str(labels)
         if self.source != "coco" or self.things is not None or not file.endswith(".json"):
             return self
@@ -114,12 +130,28 @@ class ObjectOptions:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> ObjectOptions:
-        """Read what :meth:`to_dict` gave."""
+        """Read what :meth:`to_dict` gave.
+
+        Parameters
+        ----------
+        data : mapping
+            What :meth:`to_dict` gave.
+        """
         things = data["things"]
         return cls(**{**data, "things": None if things is None else tuple(things)})
 
     def empty(self, classes: ClassOptions) -> PanopticCounts:
-        """Nothing counted, of these classes."""
+        """Nothing counted, of these classes.
+
+        Parameters
+        ----------
+        classes : ClassOptions
+            The classes, and what is ignored.
+
+        Returns
+        -------
+        PanopticCounts
+        """
         things = self.things
         if things is None and self.source == "cityscapes":
             things = tuple(
@@ -131,6 +163,19 @@ class ObjectOptions:
 
     def read(self, raw: RawMask, path: str, folder: str) -> ObjectMask | None:
         """Split what a file holds into classes and ids; None where components are looked for.
+
+        Parameters
+        ----------
+        raw : RawMask
+            The file's pixels.
+        path : str
+            The file.
+        folder : str
+            The folder that the file is in.
+
+        Returns
+        -------
+        ObjectMask or None
 
         Raises
         ------
@@ -166,7 +211,23 @@ class ObjectOptions:
         pred: ObjectMask | Any,
         mask: Any = None,
     ) -> PanopticCounts:
-        """Add one pair, of ids or of class maps; what ``mask`` leaves out is void."""
+        """Add one pair, of ids or of class maps; what ``mask`` leaves out is void.
+
+        Parameters
+        ----------
+        counts : PanopticCounts
+            What the pair is added to.
+        truth : ObjectMask or array_like
+            Objects or classes of the truth.
+        pred : ObjectMask or array_like
+            The same of the prediction.
+        mask : array_like, optional
+            True where a pixel counts; all by default.
+
+        Returns
+        -------
+        PanopticCounts
+        """
         sides = [
             side if isinstance(side, ObjectMask) else self._components(counts, side, labels)
             for side, labels in ((truth, counts.labels), (pred, counts.pred_labels))

@@ -55,6 +55,19 @@ class ClassOptions:
     ) -> ClassOptions:
         """Read a caller's options; they are those of :class:`segiou.ConfusionMatrix`.
 
+        Parameters
+        ----------
+        labels : Labels
+            A label set, its name, names of classes, or their number.
+        pred_labels : Labels, optional
+            Classes of the prediction; by default those of the truth.
+        ignore : int or str or iterable of int or str, optional
+            Truth values whose pixels are dropped.
+        exclude : int or str or iterable of int or str, optional
+            Classes that stay out of means.
+        unassigned : Unassigned, default "error"
+            What happens where a prediction names no class.
+
         Raises
         ------
         TypeError
@@ -102,7 +115,13 @@ class ClassOptions:
         return tuple(c.name for c in self.labels.classes if ignored.intersection(c.values))
 
     def warn_of_ignored_classes(self, *, stacklevel: int) -> None:
-        """Say what it means to ignore a declared class, if one is ignored."""
+        """Say what it means to ignore a declared class, if one is ignored.
+
+        Parameters
+        ----------
+        stacklevel : int
+            As :func:`warnings.warn` takes it.
+        """
         if not self.ignored_classes:
             return
         names = ", ".join(repr(name) for name in self.ignored_classes)
@@ -115,6 +134,13 @@ class ClassOptions:
 
     def check_scores(self, shape: tuple[int, ...], argmax: int | None) -> None:
         """Refuse scores that do not fit the classes.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            Shape of the scores.
+        argmax : int or None
+            Axis of the classes.
 
         Raises
         ------
@@ -134,7 +160,17 @@ class ClassOptions:
             raise ValueError(msg)
 
     def difference(self, other: ClassOptions) -> str:
-        """Say in words how the options differ; empty if they do not."""
+        """Say in words how the options differ; empty if they do not.
+
+        Parameters
+        ----------
+        other : ClassOptions
+            What to compare with.
+
+        Returns
+        -------
+        str
+        """
         mine, theirs = self.to_dict(), other.to_dict()
         parts = []
         for key, value in mine.items():
@@ -158,7 +194,13 @@ class ClassOptions:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> ClassOptions:
-        """Read what :meth:`to_dict` gave."""
+        """Read what :meth:`to_dict` gave.
+
+        Parameters
+        ----------
+        data : mapping
+            What :meth:`to_dict` gave.
+        """
         return cls(
             LabelSet.from_dict(data["labels"]),
             LabelSet.from_dict(data["pred_labels"]),

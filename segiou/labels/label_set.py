@@ -194,6 +194,15 @@ class LabelSet:
     def index(self, name: str) -> int:
         """Position of a class.
 
+        Parameters
+        ----------
+        name : str
+            Name of the class.
+
+        Returns
+        -------
+        int
+
         Raises
         ------
         ValueError
@@ -245,6 +254,13 @@ class LabelSet:
     def from_dict(cls, description: Mapping[str, Any], *, where: str = "label set") -> LabelSet:
         """Build a set from plain data of the TOML files' form.
 
+        Parameters
+        ----------
+        description : mapping
+            The data.
+        where : str, default "label set"
+            What messages call it.
+
         Raises
         ------
         TypeError
@@ -262,6 +278,11 @@ class LabelSet:
     @classmethod
     def from_toml(cls, path: str | Path) -> LabelSet:
         """Read a label set file.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
 
         Raises
         ------
@@ -285,7 +306,15 @@ class LabelSet:
 
     @classmethod
     def from_names(cls, names: Sequence[str], *, ignore: int | Iterable[int] = ()) -> LabelSet:
-        """Build a set whose values are 0, 1, 2, … in the order of the names."""
+        """Build a set whose values are 0, 1, 2, … in the order of the names.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Names of the classes.
+        ignore : int or iterable of int, optional
+            Truth values whose pixels are dropped.
+        """
         check_several("class names", names, "a sequence of strings")
         ignored = tuple(ignore) if isinstance(ignore, Iterable) else (ignore,)
         classes = tuple(LabelClass(str(name), (i,)) for i, name in enumerate(names))
@@ -294,6 +323,13 @@ class LabelSet:
     @classmethod
     def numbered(cls, num_classes: int, *, ignore: int | Iterable[int] = ()) -> LabelSet:
         """Build a set of classes named by their numbers.
+
+        Parameters
+        ----------
+        num_classes : int
+            Number of classes.
+        ignore : int or iterable of int, optional
+            Truth values whose pixels are dropped.
 
         Raises
         ------
@@ -428,6 +464,10 @@ def load_labels(labels: LabelSet | str | Path | Sequence[str] | int) -> LabelSet
         ``id2label`` of Hugging Face, ``METAINFO`` of MMSegmentation as JSON,
         ``labelmap.txt`` of CVAT, a raster with GDAL's ``.aux.xml``), class
         names for the values 0, 1, 2, …, or the number of classes.
+
+    Returns
+    -------
+    LabelSet
 
     Raises
     ------

@@ -37,6 +37,15 @@ def find_masks(folder: str | os.PathLike[str]) -> dict[str, str]:
     Hidden files and folders are left out; links to folders are not followed,
     so that a loop of links cannot trap the search.
 
+    Parameters
+    ----------
+    folder : str or os.PathLike
+        The folder to search.
+
+    Returns
+    -------
+    dict
+
     Raises
     ------
     ValueError
@@ -179,6 +188,10 @@ def pair_folders(
     key : str, optional
         A regular expression to search in the path within the folder; its group
         ``key``, or its first group, or the whole match is the key.
+
+    Returns
+    -------
+    Pairing
 
     Raises
     ------

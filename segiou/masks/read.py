@@ -111,6 +111,7 @@ def read_mask(
     Parameters
     ----------
     path : str or path
+        The file.
     labels : LabelSet, optional
         Needed for colour masks: a pixel gets the first value of the class
         whose colour it has exactly.
@@ -139,6 +140,15 @@ def open_mask(path: str | Path) -> RawMask:
     PNG, TIFF, NumPy files, label volumes (NIfTI, NRRD, MetaImage) and what
     Pillow reads. Palette images give their indices, never their colours; a
     TIFF in which 0 is white gives its values as they are stored.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+
+    Returns
+    -------
+    RawMask
 
     Raises
     ------

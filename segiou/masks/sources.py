@@ -74,10 +74,22 @@ class Source(Protocol):
         """Mask files: path within the place (with ``/``) → whole path."""
 
     def stamp(self, path: str) -> Stamp:
-        """A stamp that changes when the file does; cheap after :meth:`find`."""
+        """A stamp that changes when the file does; cheap after :meth:`find`.
+
+        Parameters
+        ----------
+        path : str
+            The file.
+        """
 
     def read(self, path: str) -> tuple[bytes | RawMask, Stamp]:
-        """The content of a file, or the mask it is, and the stamp it had then."""
+        """The content of a file, or the mask it is, and the stamp it had then.
+
+        Parameters
+        ----------
+        path : str
+            The file.
+        """
 
 
 def open_source(where: str | Path, storage_options: Mapping[str, Any] | None = None) -> Source:
@@ -94,6 +106,10 @@ def open_source(where: str | Path, storage_options: Mapping[str, Any] | None = N
         that fsspec knows, such as ``s3://bucket/truth``.
     storage_options : mapping, optional
         Options for fsspec: keys, end points.
+
+    Returns
+    -------
+    Source
 
     Raises
     ------
@@ -155,7 +171,17 @@ class LocalFolder:
         return find_masks(self.root)
 
     def stamp(self, path: str) -> Stamp:
-        """Size and modification time of a file; unknown if it cannot be asked."""
+        """Size and modification time of a file; unknown if it cannot be asked.
+
+        Parameters
+        ----------
+        path : str
+            The file.
+
+        Returns
+        -------
+        Stamp
+        """
         try:
             return _stamp(Path(path).stat())
         except OSError:
@@ -168,6 +194,17 @@ class LocalFolder:
 
         With ``scratch``, plain PNG masks come decoded, in its memory, as long as they fit. All
         of it happens without the interpreter's lock.
+
+        Parameters
+        ----------
+        paths : sequence of str
+            The files.
+        scratch : Scratch, optional
+            Memory for decoded masks.
+
+        Returns
+        -------
+        list of tuple of bytes or PngMask and Stamp or None
         """
         if scratch is None:
             found = _read_small(paths, _TICK_NS)
@@ -178,6 +215,15 @@ class LocalFolder:
 
     def read(self, path: str) -> tuple[bytes, Stamp]:
         """The content of a file and what it was then.
+
+        Parameters
+        ----------
+        path : str
+            The file.
+
+        Returns
+        -------
+        tuple of bytes and Stamp
 
         Raises
         ------
@@ -339,7 +385,17 @@ class ArchiveFolder:
         }
 
     def stamp(self, path: str) -> Stamp:
-        """Size and checksum of a zip's member; of a tar's, size and the archive's time."""
+        """Size and checksum of a zip's member; of a tar's, size and the archive's time.
+
+        Parameters
+        ----------
+        path : str
+            The file.
+
+        Returns
+        -------
+        Stamp
+        """
         try:
             return self._members().stamp(self._name(path))
         except _DAMAGE:
@@ -347,6 +403,15 @@ class ArchiveFolder:
 
     def read(self, path: str) -> tuple[bytes, Stamp]:
         """The content of a member.
+
+        Parameters
+        ----------
+        path : str
+            The file.
+
+        Returns
+        -------
+        tuple of bytes and Stamp
 
         Raises
         ------
@@ -580,7 +645,17 @@ class RemoteFolder:
         return files, f"{base}/{relative}" if base else relative
 
     def stamp(self, path: str) -> Stamp:
-        """Size and ETag or date, as the server gives them."""
+        """Size and ETag or date, as the server gives them.
+
+        Parameters
+        ----------
+        path : str
+            The file.
+
+        Returns
+        -------
+        Stamp
+        """
         known = _remote_stamp(self._infos.get(path) or {})
         if known.known:
             return known
@@ -592,6 +667,15 @@ class RemoteFolder:
 
     def read(self, path: str) -> tuple[bytes, Stamp]:
         """The content of a file.
+
+        Parameters
+        ----------
+        path : str
+            The file.
+
+        Returns
+        -------
+        tuple of bytes and Stamp
 
         Raises
         ------
@@ -607,6 +691,15 @@ class RemoteFolder:
 
     def open_tiff(self, path: str) -> FileMask | None:
         """A view of a large TIFF, of which only windows are fetched; None of a small one.
+
+        Parameters
+        ----------
+        path : str
+            The file.
+
+        Returns
+        -------
+        FileMask or None
 
         Raises
         ------

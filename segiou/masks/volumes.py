@@ -474,6 +474,7 @@ def geometry_difference(truth: Volume, pred: Volume) -> str | None:
     Parameters
     ----------
     truth, pred : Volume
+        Volume of the truth; predicted volume.
 
     Returns
     -------
@@ -514,6 +515,7 @@ def reoriented(volume: Volume, like: Volume) -> Volume:
     Parameters
     ----------
     volume, like : Volume
+        The volume to turn; the volume whose orientation is wanted.
 
     Returns
     -------

@@ -55,11 +55,16 @@ def window_slices(
     Parameters
     ----------
     shape : tuple of int
+        Height and width, in pixels.
     steps : tuple of int, optional
         Sizes of the chunks it is stored in. Windows are made of whole chunks
         along the first axis, as far as that is not too much at once.
     pixels : int
         How many pixels a window has at most, unless a single chunk has more.
+
+    Yields
+    ------
+    tuple of slice
 
     Examples
     --------
@@ -87,7 +92,17 @@ def window_slices(
 
 
 def is_lazy(array: Any) -> bool:
-    """Whether an array is stored in chunks, as those of zarr, dask and h5py are."""
+    """Whether an array is stored in chunks, as those of zarr, dask and h5py are.
+
+    Parameters
+    ----------
+    array : array_like
+        Any array.
+
+    Returns
+    -------
+    bool
+    """
     return not isinstance(array, np.ndarray) and chunks_of(array) is not None
 
 
@@ -109,6 +124,10 @@ def open_big(path: str | Path, *, least: int | None = None) -> FileMask | None:
         A TIFF, ``.npy`` or ``.nii`` file; any other file gives None.
     least : int, optional
         Pixels from which on a mask is too large, 64 Mi by default.
+
+    Returns
+    -------
+    FileMask or None
 
     Raises
     ------
@@ -139,7 +158,15 @@ def open_big(path: str | Path, *, least: int | None = None) -> FileMask | None:
 
 
 class ResizedMask:
-    """A mask at another size: each pixel is the nearest one of the mask."""
+    """A mask at another size: each pixel is the nearest one of the mask.
+
+    Parameters
+    ----------
+    mask : BigMask
+        The mask.
+    shape : tuple of int
+        The size that is wanted, in pixels.
+    """
 
     def __init__(self, mask: BigMask, shape: tuple[int, ...]) -> None:
         self._mask = mask
@@ -172,6 +199,17 @@ class FileMask(ABC):
 
     If somebody cuts the file short, reading gives an error, where a map would
     end the process.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    shape : tuple of int
+        Height and width, in pixels.
+    dtype : dtype
+        Type of the values.
+    read : Reader, optional
+        Reads a window; by default bytes of the file.
 
     Attributes
     ----------

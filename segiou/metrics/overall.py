@@ -19,6 +19,7 @@ def mean(values: Floats, include: Any = None) -> Floats:
     Parameters
     ----------
     values : ndarray of float, shape (..., C)
+        Values; NaN is left out.
     include : array_like of bool, shape (C,) or (..., C), optional
         Classes that may take part.
 
@@ -51,6 +52,7 @@ def average(
     metric : callable
         A per-class metric of this module.
     counts : Counts of shape (..., C)
+        Counts per class, (..., C).
     how : {"macro", "micro", "weighted", "none"}
         Mean of the defined values; metric of the summed counts; mean weighted
         by truth pixels; or the values themselves.
@@ -94,6 +96,7 @@ def mean_iou(counts: Counts) -> Floats:
     Parameters
     ----------
     counts : Counts of shape (..., C)
+        Counts per class, (..., C).
 
     Returns
     -------
@@ -117,6 +120,7 @@ def mean_dice(counts: Counts) -> Floats:
     Parameters
     ----------
     counts : Counts of shape (..., C)
+        Counts per class, (..., C).
 
     Returns
     -------
@@ -136,6 +140,7 @@ def mean_accuracy(counts: Counts) -> Floats:
     Parameters
     ----------
     counts : Counts of shape (..., C)
+        Counts per class, (..., C).
 
     Returns
     -------
@@ -159,6 +164,7 @@ def pixel_accuracy(counts: Counts) -> Floats:
     Parameters
     ----------
     counts : Counts of shape (..., C)
+        Counts per class, (..., C).
 
     Returns
     -------
@@ -179,6 +185,7 @@ def frequency_weighted_iou(counts: Counts) -> Floats:
     Parameters
     ----------
     counts : Counts of shape (..., C)
+        Counts per class, (..., C).
 
     Returns
     -------
@@ -286,6 +293,7 @@ def soft_iou(truth: Any, pred: Any, *, axis: int | tuple[int, ...] | None = None
     Parameters
     ----------
     truth, pred : array_like of float in [0, 1], equal shapes
+        Truth, in [0, 1]; prediction, in [0, 1].
     axis : int or tuple of int, optional
         Axes to sum over; all by default.
 
@@ -319,6 +327,7 @@ def soft_dice(truth: Any, pred: Any, *, axis: int | tuple[int, ...] | None = Non
     Parameters
     ----------
     truth, pred : array_like of float in [0, 1], equal shapes
+        Truth, in [0, 1]; prediction, in [0, 1].
     axis : int or tuple of int, optional
         Axes to sum over; all by default.
 

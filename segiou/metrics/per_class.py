@@ -19,6 +19,7 @@ def iou(counts: Counts) -> Floats:
     Parameters
     ----------
     counts : Counts of shape (..., C)
+        Counts per class, (..., C).
 
     Returns
     -------
@@ -46,6 +47,7 @@ def dice(counts: Counts) -> Floats:
     Parameters
     ----------
     counts : Counts of shape (..., C)
+        Counts per class, (..., C).
 
     Returns
     -------
@@ -73,6 +75,7 @@ def f_beta(counts: Counts, beta: float) -> Floats:
     Parameters
     ----------
     counts : Counts of shape (..., C)
+        Counts per class, (..., C).
     beta : float
         At least 0; 1 gives Dice.
 
@@ -110,6 +113,7 @@ def tversky(counts: Counts, alpha: float, beta: float) -> Floats:
     Parameters
     ----------
     counts : Counts of shape (..., C)
+        Counts per class, (..., C).
     alpha, beta : float
         Weights of false positives and of false negatives, at least 0.
 
@@ -143,6 +147,7 @@ def precision(counts: Counts) -> Floats:
     Parameters
     ----------
     counts : Counts of shape (..., C)
+        Counts per class, (..., C).
 
     Returns
     -------
@@ -164,6 +169,7 @@ def recall(counts: Counts) -> Floats:
     Parameters
     ----------
     counts : Counts of shape (..., C)
+        Counts per class, (..., C).
 
     Returns
     -------
@@ -185,6 +191,7 @@ def specificity(counts: Counts) -> Floats:
     Parameters
     ----------
     counts : Counts of shape (..., C)
+        Counts per class, (..., C).
 
     Returns
     -------
@@ -208,6 +215,7 @@ def balanced_accuracy(counts: Counts) -> Floats:
     Parameters
     ----------
     counts : Counts of shape (..., C)
+        Counts per class, (..., C).
 
     Returns
     -------
@@ -235,6 +243,7 @@ def volumetric_similarity(counts: Counts) -> Floats:
     Parameters
     ----------
     counts : Counts of shape (..., C)
+        Counts per class, (..., C).
 
     Returns
     -------
@@ -268,6 +277,7 @@ def share(counts: Counts) -> Floats:
     Parameters
     ----------
     counts : Counts of shape (..., C)
+        Counts per class, (..., C).
 
     Returns
     -------

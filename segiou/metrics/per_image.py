@@ -47,6 +47,10 @@ def fine_grained(
     quantiles : sequence of int
         Percentages of the worst cases, each above 0 and at most 100.
 
+    Returns
+    -------
+    FineGrained
+
     Raises
     ------
     ValueError
@@ -131,7 +135,21 @@ class FineGrained:
 
 
 def image_values(per_image: Counts, metric: Metric = iou, *, include: Any = None) -> Floats:
-    """Metric of each image and class, (N, C); NaN where the image's truth lacks the class."""
+    """Metric of each image and class, (N, C); NaN where the image's truth lacks the class.
+
+    Parameters
+    ----------
+    per_image : Counts
+        Counts of each image, (N, C).
+    metric : Metric, default iou
+        Function of counts.
+    include : array_like, optional
+        Which classes take part, (C,); all by default.
+
+    Returns
+    -------
+    float or ndarray
+    """
     check_per_image(per_image)
     check_callable("metric", metric, "a function of Counts, such as segiou.metrics.iou")
     taken = (per_image.truth > 0) & included(include, per_image.tp.shape[1])
@@ -139,7 +157,21 @@ def image_values(per_image: Counts, metric: Metric = iou, *, include: Any = None
 
 
 def image_means(per_image: Counts, metric: Metric = iou, *, include: Any = None) -> Floats:
-    """Each image's own mean over the classes in its truth, (N,)."""
+    """Each image's own mean over the classes in its truth, (N,).
+
+    Parameters
+    ----------
+    per_image : Counts
+        Counts of each image, (N, C).
+    metric : Metric, default iou
+        Function of counts.
+    include : array_like, optional
+        Which classes take part, (C,); all by default.
+
+    Returns
+    -------
+    float or ndarray
+    """
     return mean(image_values(per_image, metric, include=include))
 
 
@@ -150,7 +182,23 @@ def class_means(
     include: Any = None,
     weights: Any = None,
 ) -> Floats:
-    """Each class's mean over the images with it in their truth, (C,)."""
+    """Each class's mean over the images with it in their truth, (C,).
+
+    Parameters
+    ----------
+    per_image : Counts
+        Counts of each image, (N, C).
+    metric : Metric, default iou
+        Function of counts.
+    include : array_like, optional
+        Which classes take part, (C,); all by default.
+    weights : array_like, optional
+        Weight of each image, (N,); equal by default.
+
+    Returns
+    -------
+    float or ndarray
+    """
     values = image_values(per_image, metric, include=include)
     return worst_mean(values, 100, checked_weights(weights, len(values)))
 
@@ -164,6 +212,7 @@ def worst_mean(values: Any, quantile: int, weights: Any = None) -> Floats:
     Parameters
     ----------
     values : array_like of float, shape (N,) or (N, C)
+        Values; NaN is left out.
     quantile : int
         Percentage, above 0 and at most 100.
     weights : array_like of float, shape (N,), optional
@@ -184,12 +233,32 @@ def worst_mean(values: Any, quantile: int, weights: Any = None) -> Floats:
 
 
 def false_positive_images(per_image: Counts) -> NDArray[np.int64]:
-    """Images without a class in their truth in which it was predicted, per class, (C,)."""
+    """Images without a class in their truth in which it was predicted, per class, (C,).
+
+    Parameters
+    ----------
+    per_image : Counts
+        Counts of each image, (N, C).
+
+    Returns
+    -------
+    ndarray of int64
+    """
     return np.asarray(_only_predicted(per_image).sum(0, dtype=np.int64))
 
 
 def false_positive_classes(per_image: Counts) -> NDArray[np.int64]:
-    """Number of classes that are predicted in an image and not in its truth, (N,)."""
+    """Number of classes that are predicted in an image and not in its truth, (N,).
+
+    Parameters
+    ----------
+    per_image : Counts
+        Counts of each image, (N, C).
+
+    Returns
+    -------
+    ndarray of int64
+    """
     return np.asarray(_only_predicted(per_image).sum(1, dtype=np.int64))
 
 
@@ -216,12 +285,17 @@ def image_influence(
     Parameters
     ----------
     per_image : Counts of shape (N, C)
+        Counts of each image, (N, C).
     whole : Counts of shape (C,), optional
         Counts of the data set, where the images are a part of it only.
     metric : callable
         A per-class metric of :mod:`segiou.metrics`.
     include : array_like of bool, shape (C,), optional
         Classes that take part.
+
+    Returns
+    -------
+    float or ndarray
 
     Examples
     --------

@@ -153,7 +153,17 @@ class Protocol:
         return self.unit != "dataset"
 
     def include_of(self, scored: Any) -> NDArray[np.bool_]:
-        """Classes of a matrix, run or report that may take part in a mean, (C,)."""
+        """Classes of a matrix, run or report that may take part in a mean, (C,).
+
+        Parameters
+        ----------
+        scored : array_like
+            A matrix, run or report.
+
+        Returns
+        -------
+        ndarray of bool
+        """
         include: NDArray[np.bool_] = np.array(scored.include, dtype=bool)
         if self.ignored == "exclude" and (options := getattr(scored, "options", None)) is not None:
             include &= [not set(c.values) <= set(options.ignore) for c in options.labels.classes]
@@ -179,6 +189,10 @@ class Protocol:
             Classes that may take part.
         per_image : Counts of shape (N, C), optional
             Counts of each image; needed where ``needs_images``.
+
+        Returns
+        -------
+        Mean
 
         Raises
         ------
@@ -264,7 +278,19 @@ class Protocol:
         return self.divide(filled.sum(-1), part.sum(-1))
 
     def divide(self, total: Any, number: Any) -> Floats:
-        """Divide sums of values by their number; a mean over nothing is NaN, or 0 by ``empty``."""
+        """Divide sums of values by their number; a mean over nothing is NaN, or 0 by ``empty``.
+
+        Parameters
+        ----------
+        total : array_like
+            Sums of values.
+        number : array_like
+            How many values were added up.
+
+        Returns
+        -------
+        float or ndarray
+        """
         means = ratio(total, number)
         return np.where(np.asarray(number) == 0, 0.0, means) if self.empty == "zero" else means
 
@@ -331,6 +357,15 @@ def load_protocol(protocol: Protocol | str) -> Protocol:
     """Find a preset by name; a protocol is returned as it is.
 
     Installed packages add protocols by the entry point ``segiou.protocols``.
+
+    Parameters
+    ----------
+    protocol : Protocol or str
+        A protocol, or the name of one.
+
+    Returns
+    -------
+    Protocol
 
     Raises
     ------

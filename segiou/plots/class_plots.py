@@ -68,12 +68,15 @@ def class_bars(
     Parameters
     ----------
     source : Report, Run or ConfusionMatrix
+        What has scores of classes: a run, report or confusion matrix.
     metric : {"iou", "dice", "precision", "recall"}
+        Function of counts.
     intervals : Intervals, optional
         Bootstrap intervals of the same metric; those of the report by default.
     limit : int
         Classes to draw, at most: the lowest.
     ax : Axes, optional
+        Axes to draw into; new ones by default.
 
     Returns
     -------
@@ -143,9 +146,15 @@ def accuracy_against_iou(source: Any, *, limit: int = 40, ax: Axes | None = None
     Parameters
     ----------
     source : Report, Run or ConfusionMatrix
+        What has scores of classes: a run, report or confusion matrix.
     limit : int
         Classes to draw, at most: those with the longest lines.
     ax : Axes, optional
+        Axes to draw into; new ones by default.
+
+    Returns
+    -------
+    Axes
 
     Raises
     ------
@@ -210,9 +219,11 @@ def prevalence_curve(source: Any, class_name: str | None = None, *, ax: Axes | N
     Parameters
     ----------
     source : Report, Run or ConfusionMatrix
+        What has scores of classes: a run, report or confusion matrix.
     class_name : str, optional
         The rarest class of the truth by default.
     ax : Axes, optional
+        Axes to draw into; new ones by default.
 
     Returns
     -------
@@ -272,6 +283,11 @@ def image_distribution(source: Any, *, bins: int = 20, ax: Axes | None = None) -
     bins : int
         From 0 to 1.
     ax : Axes, optional
+        Axes to draw into; new ones by default.
+
+    Returns
+    -------
+    Axes
 
     Raises
     ------
@@ -323,9 +339,11 @@ def class_boxes(
     source : Report or Run
         One that kept the counts of its images.
     metric : {"iou", "dice", "precision", "recall"}
+        Function of counts.
     limit : int
         Classes to draw, at most: those with the lowest medians.
     ax : Axes, optional
+        Axes to draw into; new ones by default.
 
     Returns
     -------
@@ -381,6 +399,11 @@ def boundary_against_iou(source: Any, *, limit: int = 40, ax: Axes | None = None
     limit : int
         Classes to draw, at most: those with the longest lines.
     ax : Axes, optional
+        Axes to draw into; new ones by default.
+
+    Returns
+    -------
+    Axes
 
     Raises
     ------

@@ -62,6 +62,7 @@ def plot(source: Any, kind: str, **options: Any) -> Axes:
     Parameters
     ----------
     source : Report, Run, ConfusionMatrix or Comparison
+        What has scores of classes: a run, report or confusion matrix.
     kind : str
         Of a comparison ``"comparison_forest"`` or ``"model_bars"``; else
         ``"confusion_matrix"``, ``"class_bars"``, ``"accuracy_against_iou"``,

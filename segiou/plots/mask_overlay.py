@@ -36,6 +36,7 @@ def overlay(
     Parameters
     ----------
     truth, pred : array_like of int, shape (H, W)
+        Label map of the truth, (H, W); predicted label map, (H, W).
     label : int
         The value of the class in the two arrays; of a name it is
         ``labels.index(name)``.
@@ -44,6 +45,7 @@ def overlay(
     ignore : iterable of int
         Truth values whose pixels belong to none of the three.
     ax : Axes, optional
+        Axes to draw into; new ones by default.
 
     Returns
     -------

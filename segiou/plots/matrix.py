@@ -29,10 +29,12 @@ def confusion_matrix(
     Parameters
     ----------
     source : Report, Run or ConfusionMatrix
+        What has scores of classes: a run, report or confusion matrix.
     normalize : {"truth", "pred"}, optional
         Shares of each row (the diagonal is recall), of each column (precision),
         or pixels on a logarithmic scale.
     ax : Axes, optional
+        Axes to draw into; new ones by default.
 
     Returns
     -------

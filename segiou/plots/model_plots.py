@@ -46,9 +46,11 @@ def model_bars(
         What to call the models: by default the names of the runs or titles of the
         reports, or A, B, ….
     metric : {"iou", "dice", "precision", "recall"}
+        Function of counts.
     limit : int
         Classes to draw, at most: those on which the models differ most.
     ax : Axes, optional
+        Axes to draw into; new ones by default.
 
     Returns
     -------
@@ -147,11 +149,13 @@ def comparison_forest(
     Parameters
     ----------
     comparison : Comparison
+        The comparison to show.
     pair : int
         Which of its pairs of models.
     limit : int
         Classes to draw, at most: those that differ most.
     ax : Axes, optional
+        Axes to draw into; new ones by default.
 
     Returns
     -------

@@ -49,6 +49,7 @@ def render_comparison(
     Parameters
     ----------
     comparison : Comparison
+        The comparison to show.
     run_a, run_b : Run
         The two runs of the pair, in its order.
     pair : int
@@ -63,6 +64,10 @@ def render_comparison(
         archive or at an address.
     folder : str or path, optional
         As for :func:`segiou.report.render_report`.
+
+    Returns
+    -------
+    str
 
     Raises
     ------
@@ -130,6 +135,10 @@ def write_comparison_html(
         A file or a folder, as for :func:`segiou.report.write_html`.
     comparison, run_a, run_b, **options
         As for :func:`render_comparison`.
+
+    Returns
+    -------
+    Path
     """
     return write_page(path, partial(render_comparison, comparison, run_a, run_b, **options))
 

@@ -47,7 +47,15 @@ _MOST_VALUES = 40
 
 
 class Explorer:
-    """An explorer that a notebook shows inline, and that can be saved as one file."""
+    """An explorer that a notebook shows inline, and that can be saved as one file.
+
+    Parameters
+    ----------
+    page : str
+        The page, HTML.
+    height : int
+        Height of the frame, in pixels.
+    """
 
     def __init__(self, page: str, height: int) -> None:
         self._page = page
@@ -58,7 +66,17 @@ class Explorer:
         return self._page
 
     def save(self, path: str | Path) -> Path:
-        """Write the page to a file; open that in a browser."""
+        """Write the page to a file; open that in a browser.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file to write.
+
+        Returns
+        -------
+        Path
+        """
         check_path("path", path)
         return write_whole(Path(path).expanduser(), self._page)
 

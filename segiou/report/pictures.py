@@ -342,6 +342,10 @@ def match_images(folder: str | Path, ids: Iterable[str]) -> ImageMatch:
     ids : iterable of str
         As of :attr:`segiou.Run.ids`.
 
+    Returns
+    -------
+    ImageMatch
+
     Raises
     ------
     FileNotFoundError

@@ -218,6 +218,17 @@ class Report:
     def sorted_classes(self, key: str = "order", *, reverse: bool = False) -> tuple[ClassRow, ...]:
         """The classes by ``"order"`` or one of their columns; undefined values come last.
 
+        Parameters
+        ----------
+        key : str, default "order"
+            ``"order"``, or a column.
+        reverse : bool, default False
+            Whether the order is reversed.
+
+        Returns
+        -------
+        tuple of ClassRow
+
         Raises
         ------
         ValueError
@@ -358,7 +369,17 @@ class Report:
         return bootstrap(self, metric, resamples=min(max(affordable, fewest), most))
 
     def interval_of(self, name: str | None = None) -> tuple[float, float] | None:
-        """Interval of the IoU of a class, or of the mean; None where there is none."""
+        """Interval of the IoU of a class, or of the mean; None where there is none.
+
+        Parameters
+        ----------
+        name : str, optional
+            Name of the class; None for the mean.
+
+        Returns
+        -------
+        tuple of float or None
+        """
         if self.intervals is None:
             return None
         found = next((c for c in self.intervals.classes if c.name == name), None)
@@ -433,21 +454,65 @@ class Report:
         return formats.to_dict(self)
 
     def to_json(self, *, indent: int | None = 2) -> str:
-        """Strict JSON of :meth:`to_dict`, at full precision."""
+        """Strict JSON of :meth:`to_dict`, at full precision.
+
+        Parameters
+        ----------
+        indent : int, default 2
+            Blanks of each level; None gives one line.
+
+        Returns
+        -------
+        str
+        """
         if indent is not None:
             check_integer("indent", indent, 0)
         return formats.to_json(self, indent)
 
     def to_csv(self, *, sort: str = "order", reverse: bool = False) -> str:
-        """The classes as CSV, one row each."""
+        """The classes as CSV, one row each.
+
+        Parameters
+        ----------
+        sort : str, default "order"
+            ``"order"``, or the column to sort by.
+        reverse : bool, default False
+            Whether the order is reversed.
+
+        Returns
+        -------
+        str
+        """
         return formats.to_csv(self, self.sorted_classes(sort, reverse=reverse))
 
     def to_markdown(self, *, sort: str = "order", reverse: bool = False) -> str:
-        """A Markdown section: headline, classes, protocol."""
+        """A Markdown section: headline, classes, protocol.
+
+        Parameters
+        ----------
+        sort : str, default "order"
+            ``"order"``, or the column to sort by.
+        reverse : bool, default False
+            Whether the order is reversed.
+
+        Returns
+        -------
+        str
+        """
         return formats.to_markdown(self, self.sorted_classes(sort, reverse=reverse))
 
     def to_html(self, **options: Any) -> str:
-        """A self-contained page; options as for :func:`segiou.report.report_page.render_report`."""
+        """A self-contained page; options as for :func:`segiou.report.report_page.render_report`.
+
+        Parameters
+        ----------
+        **options
+            As there.
+
+        Returns
+        -------
+        str
+        """
         from segiou.report.report_page import render_report
 
         return render_report(self, **options)
@@ -475,6 +540,10 @@ class Report:
         detail : bool
             Whether to add the mean accuracy, and means over images and over the
             images that score least.
+
+        Returns
+        -------
+        str
         """
         from segiou.report.terminal import render_text
 
@@ -500,6 +569,10 @@ class Report:
         path : str or path
             Where to; its ending says the format unless that is given.
         format : {"table", "json", "csv", "markdown", "html"}, optional
+
+        Returns
+        -------
+        Path
         """
         check_path("path", path)
         return formats.save(self, Path(path), format)

@@ -77,6 +77,7 @@ def render_report(
     Parameters
     ----------
     report : Report
+        The report to show.
     run : Run, optional
         The run that the report is of; needed for the images and for how to
         make it again.
@@ -164,8 +165,13 @@ def write_html(path: str | Path, report: Report, **options: Any) -> Path:
         page ``index.html``, written last, with the pictures of all images in
         files beside it.
     report : Report
+        The report to show.
     **options
         As for :func:`render_report`.
+
+    Returns
+    -------
+    Path
     """
     return write_page(path, partial(render_report, report, **options))
 

@@ -386,6 +386,11 @@ class RunFile:
     def open(cls, path: str | Path) -> RunFile:
         """Open a run file.
 
+        Parameters
+        ----------
+        path : str or Path
+            The run file.
+
         Raises
         ------
         RunFileError
@@ -411,6 +416,17 @@ class RunFile:
         """All images, in the order of their ids, many at a time.
 
         What was measured beside the pixels comes with the files, unless it is said otherwise.
+
+        Parameters
+        ----------
+        files : bool, default True
+            Whether to read the names and stamps of files.
+        measured : bool, optional
+            Whether to read what was measured beside the pixels.
+
+        Yields
+        ------
+        Columns
 
         Raises
         ------

@@ -106,7 +106,17 @@ class Header:
         return "; ".join(texts)
 
     def counting_difference(self, other: Header) -> str:
-        """Say how the counting of both differs; empty if it does not."""
+        """Say how the counting of both differs; empty if it does not.
+
+        Parameters
+        ----------
+        other : Header
+            What to compare with.
+
+        Returns
+        -------
+        str
+        """
         found = [self.options.difference(other.options)]
         for what, mine, theirs in (
             ("boundaries", self.boundary, other.boundary),
@@ -123,7 +133,17 @@ class Header:
         return "; ".join(part for part in found if part)
 
     def difference(self, other: Header) -> str:
-        """Say why images of both cannot be in one run; empty if they can."""
+        """Say why images of both cannot be in one run; empty if they can.
+
+        Parameters
+        ----------
+        other : Header
+            What to compare with.
+
+        Returns
+        -------
+        str
+        """
         parts = [self.counting_difference(other)]
         reading = sorted({*self.reading, *other.reading})
         for what, mine, theirs in (
@@ -162,6 +182,11 @@ class Header:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Header:
         """Read what :meth:`to_dict` gave.
+
+        Parameters
+        ----------
+        data : mapping
+            What :meth:`to_dict` gave.
 
         Raises
         ------

@@ -35,7 +35,17 @@ def id_order(id: str) -> tuple[bool, bytes]:
 
 
 class ImageFiles(NamedTuple):
-    """The two files of an image."""
+    """The two files of an image.
+
+    Parameters
+    ----------
+    truth : str, default ""
+        Path of the true mask.
+    pred : str, default ""
+        Path of the prediction.
+    truth_stamp, pred_stamp : Stamp, optional
+        What identified the file when it was read.
+    """
 
     truth: str = ""
     pred: str = ""
@@ -92,7 +102,21 @@ class ImageCount:
         measured: bytes | None = None,
         surfaces: str | None = None,
     ) -> ImageCount:
-        """Keep the cells that are not zero."""
+        """Keep the cells that are not zero.
+
+        Parameters
+        ----------
+        id : str
+            Id of the image.
+        counted : Tally or Cells
+            What was counted.
+        files : ImageFiles, default NO_FILES
+            The two files of the image.
+        measured : bytes, optional
+            What was measured at boundaries.
+        surfaces : str, optional
+            What was measured between surfaces, as text.
+        """
         found = counted.cells if isinstance(counted, Tally) else counted
         return cls(id, found.indices, found.values, found.ignored, *files, measured, surfaces)
 
@@ -107,7 +131,17 @@ class ImageCount:
         return ImageFiles(self.truth, self.pred, self.truth_stamp, self.pred_stamp)
 
     def same_counts(self, other: ImageCount) -> bool:
-        """Whether the counts are equal, wherever they came from."""
+        """Whether the counts are equal, wherever they came from.
+
+        Parameters
+        ----------
+        other : ImageCount
+            What to compare with.
+
+        Returns
+        -------
+        bool
+        """
         return (
             self.ignored == other.ignored
             and (self.measured, self.surfaces) == (other.measured, other.surfaces)
@@ -161,7 +195,13 @@ class Columns:
 
     @classmethod
     def of(cls, images: Sequence[ImageCount]) -> Columns:
-        """Columns of images, in their order."""
+        """Columns of images, in their order.
+
+        Parameters
+        ----------
+        images : sequence of ImageCount
+            The images.
+        """
         return cls(
             tuple(image.id for image in images),
             np.array([len(image.cells) for image in images], dtype=np.int64),
@@ -175,7 +215,13 @@ class Columns:
 
     @classmethod
     def joined(cls, blocks: Iterable[Columns]) -> Columns:
-        """Several columns as one."""
+        """Several columns as one.
+
+        Parameters
+        ----------
+        blocks : iterable of Columns
+            The images, in blocks.
+        """
         parts = list(blocks)
         if len(parts) == 1:
             return parts[0]
@@ -206,7 +252,19 @@ class Columns:
             start = stop
 
     def blocks(self, *, files: bool = True, measured: bool | None = None) -> Iterator[Columns]:
-        """All images at once; a run file gives them in several blocks."""
+        """All images at once; a run file gives them in several blocks.
+
+        Parameters
+        ----------
+        files : bool, default True
+            Whether to read the names and stamps of files.
+        measured : bool, optional
+            Whether to read what was measured beside the pixels.
+
+        Yields
+        ------
+        Columns
+        """
         yield self
 
     def by_id(self) -> Columns:
@@ -225,7 +283,17 @@ class Columns:
         return self if order == [*range(len(self))] else self.take(order)
 
     def take(self, indices: Sequence[int]) -> Columns:
-        """Some of the images, in the order of the indices."""
+        """Some of the images, in the order of the indices.
+
+        Parameters
+        ----------
+        indices : sequence of int
+            Positions of the images.
+
+        Returns
+        -------
+        Columns
+        """
         chosen = np.asarray(indices, dtype=np.int64)
         sizes = self.sizes[chosen]
         starts = (np.cumsum(self.sizes) - self.sizes)[chosen]
@@ -254,7 +322,17 @@ class Columns:
         return Cells(self.cells, self.values, sum(self.ignored.tolist()))
 
     def counts(self, num_classes: int) -> Counts:
-        """Counts of each image, shape (N, C)."""
+        """Counts of each image, shape (N, C).
+
+        Parameters
+        ----------
+        num_classes : int
+            Number of classes.
+
+        Returns
+        -------
+        Counts
+        """
         return counts_of_cells(self.sizes, self.cells, self.values, num_classes)
 
 

@@ -54,6 +54,15 @@ class Run:
     :func:`segiou.score`, :func:`segiou.score_folder`, :meth:`Run.open` and
     :func:`segiou.runs.run_of` make runs.
 
+    Parameters
+    ----------
+    header : Header
+        What the run was made from.
+    images : Columns or RunFile
+        The images, in memory or in a run file.
+    skipped : sequence of Problem, optional
+        Pairs that were left out.
+
     Attributes
     ----------
     skipped : tuple of Problem
@@ -76,6 +85,11 @@ class Run:
     @classmethod
     def open(cls, path: str | Path) -> Run:
         """Open a run file; its images are read when they are needed.
+
+        Parameters
+        ----------
+        path : str or Path
+            The run file.
 
         Raises
         ------
@@ -203,7 +217,12 @@ class Run:
         return Counts(*arrays)
 
     def count_parts(self) -> Iterator[Counts]:
-        """Counts of some images at a time, shape (n, C), in the order of their ids."""
+        """Counts of some images at a time, shape (n, C), in the order of their ids.
+
+        Yields
+        ------
+        Counts
+        """
         num_classes = self.options.num_classes
         step = max(1, _PART // num_classes)
         for block in self._images.blocks(files=False):
@@ -220,7 +239,17 @@ class Run:
         return ConfusionMatrix.from_options(self.options).add(self._tally, pairs=len(self))
 
     def tally(self, index: int) -> Tally:
-        """The confusion matrix of one image."""
+        """The confusion matrix of one image.
+
+        Parameters
+        ----------
+        index : int
+            Position of the image in the run.
+
+        Returns
+        -------
+        Tally
+        """
         one = self._loaded.take([range(len(self))[index]])
         return CellTally(self.options.num_classes, one.summed())
 
@@ -317,6 +346,10 @@ class Run:
             most first, ``"objects_missed"`` or ``"objects_invented"``. Images
             where it is undefined are left out.
 
+        Returns
+        -------
+        list of dict
+
         Raises
         ------
         ValueError
@@ -339,6 +372,10 @@ class Run:
         ``hausdorff_95:NAME`` and the other measures, in the unit of the run's
         ``surface_plan``; and ``iou:NAME`` of each region. Distances to what is
         missed are infinite, or as the convention counts them.
+
+        Returns
+        -------
+        list of dict
         """
         return list(self._table().rows())
 
@@ -358,6 +395,15 @@ class Run:
 
     def to_parquet(self, path: str | Path) -> Path:
         """Write the rows as a Parquet file; a file of that name is replaced.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file to write.
+
+        Returns
+        -------
+        Path
 
         Raises
         ------
@@ -396,6 +442,10 @@ class Run:
         **options
             Others of :func:`segiou.bootstrap`: resamples, seed, level, method,
             aggregate, blocks.
+
+        Returns
+        -------
+        Intervals
         """
         from segiou.analysis.bootstrapping import bootstrap
 
@@ -417,6 +467,23 @@ class Run:
 
         Of a run of very many images, the report holds the counts of each only
         where its protocol needs them.
+
+        Parameters
+        ----------
+        protocol : Protocol or str, optional
+            How means are made.
+        title : str, default ""
+            Title of the report.
+        intervals : Intervals, optional
+            Intervals of this run, from :meth:`intervals`.
+        worst : int, default 0
+            How many of the worst images are listed.
+        worst_by : str, default "mean_iou"
+            Column by which images are the worst.
+
+        Returns
+        -------
+        Report
         """
         from segiou.report.report import report_of
 
@@ -435,6 +502,15 @@ class Run:
 
     def select(self, ids: Iterable[str]) -> Run:
         """The run of some of the images.
+
+        Parameters
+        ----------
+        ids : iterable of str
+            Ids of the images to keep.
+
+        Returns
+        -------
+        Run
 
         Raises
         ------
@@ -494,9 +570,14 @@ class Run:
         Parameters
         ----------
         *others : Run
+            What to add.
         partial : bool
             Whether parts (``shard``) of the data set may be missing; the run and
             its reports then say which.
+
+        Returns
+        -------
+        Run
 
         Raises
         ------
@@ -513,6 +594,15 @@ class Run:
 
     def save(self, path: str | Path) -> Path:
         """Write the run into a new run file, whole or not at all.
+
+        Parameters
+        ----------
+        path : str or Path
+            The run file to write.
+
+        Returns
+        -------
+        Path
 
         Raises
         ------
@@ -532,7 +622,11 @@ class Run:
         protocol : Protocol or str, optional
             The run's own by default.
         **options
-            As for :func:`segiou.report.report_page.render_report`: ``images``, ``examples``, …
+            As for :func:`segiou.report.report_page.render_report`: ``images``, ``examples``, ….
+
+        Returns
+        -------
+        str
         """
         return self.report(protocol).to_html(run=self, **options)
 
@@ -606,6 +700,10 @@ def run_of(
         How the objects of all images were scored.
     surfaces : SurfacePlan, optional
         What was measured between the surfaces of all images.
+
+    Returns
+    -------
+    Run
 
     Raises
     ------

@@ -68,6 +68,7 @@ class RunWriter:
         Made if it does not exist; otherwise it must be a run of the same
         options and folders.
     header : Header
+        What the run was made from.
 
     Raises
     ------
@@ -205,19 +206,39 @@ class RunWriter:
         self._connection.execute("COMMIT")
 
     def add(self, image: ImageCount) -> None:
-        """Add an image; it is committed with its batch, soon."""
+        """Add an image; it is committed with its batch, soon.
+
+        Parameters
+        ----------
+        image : ImageCount
+            The counts of the image.
+        """
         self._pending.append(image)
         if len(self._pending) >= _IMAGES:
             self.flush()
 
     def skip(self, problem: Problem, id: str = "") -> None:
-        """Note a pair that is left out."""
+        """Note a pair that is left out.
+
+        Parameters
+        ----------
+        problem : Problem
+            The pair, and why.
+        id : str, default ""
+            Id of the image; empty if it has none.
+        """
         text = problem.text.encode("utf-8", "backslashreplace").decode()
         row = to_text(id), to_text(problem.where), text
         self._pending_skips.append((*row, checksum(*row)))
 
     def add_block(self, columns: Columns) -> None:
-        """Add many images and commit them."""
+        """Add many images and commit them.
+
+        Parameters
+        ----------
+        columns : Columns
+            The images.
+        """
         self.flush()
         self._write(columns, {})
 
@@ -356,6 +377,21 @@ def write_new(
 ) -> Path:
     """Write a run file whole or not at all.
 
+    Parameters
+    ----------
+    path : str or Path
+        The run file to write.
+    header : Header
+        What the run was made from.
+    blocks : iterable of Columns
+        The images, in blocks.
+    skipped : iterable of Problem, optional
+        Pairs that were left out.
+
+    Returns
+    -------
+    Path
+
     Raises
     ------
     RunFileError
@@ -395,6 +431,10 @@ def merge_files(paths: Sequence[str | Path], output: str | Path, *, partial: boo
     partial : bool
         Whether parts (``shard``) of the data set may be missing; the run and its
         reports then say which.
+
+    Returns
+    -------
+    Path
 
     Raises
     ------

@@ -64,6 +64,19 @@ class SurfacePlan:
         """Every class that means include, and every group of classes.
 
         Without ``background`` a class whose only value is 0 has no surface.
+
+        Parameters
+        ----------
+        options : SurfaceOptions
+            What is measured.
+        classes : ClassOptions
+            The classes, and what is ignored.
+        background : bool
+            Whether a class whose only value is 0 is measured.
+        unit : str
+            Unit of the distances.
+        spacing : array_like, optional
+            Size of a pixel or voxel, in place of what files say.
         """
         check_kind("surfaces", options, SurfaceOptions, "True, a convention or SurfaceOptions")
         values = classes.labels.class_values
@@ -78,7 +91,17 @@ class SurfacePlan:
         return cls(options, chosen, unit, None if spacing is None else _checked_spacing(spacing))
 
     def difference(self, other: SurfacePlan) -> str:
-        """Say in what other plans differ; empty if they do not."""
+        """Say in what other plans differ; empty if they do not.
+
+        Parameters
+        ----------
+        other : SurfacePlan
+            What to compare with.
+
+        Returns
+        -------
+        str
+        """
         mine, theirs = ({**p.to_dict(), **p.options.to_dict()} for p in (self, other))
         return "; ".join(
             f"surface {name} is {mine[name]} here and {theirs[name]} there"
@@ -97,7 +120,13 @@ class SurfacePlan:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> SurfacePlan:
-        """Read what :meth:`to_dict` gave."""
+        """Read what :meth:`to_dict` gave.
+
+        Parameters
+        ----------
+        data : mapping
+            What :meth:`to_dict` gave.
+        """
         structures = {
             name: tuple(check_integer("a class", c, 0) for c in members)
             for name, members in data["structures"].items()
@@ -116,7 +145,27 @@ class SurfacePlan:
         spacing: Sequence[float] | None = None,
         pred_is_index: bool = False,
     ) -> str:
-        """The rows of one case, as text; ``spacing`` is that of its file."""
+        """The rows of one case, as text; ``spacing`` is that of its file.
+
+        Parameters
+        ----------
+        classes : ClassOptions
+            The classes, and what is ignored.
+        truth : array_like
+            Label map or volume of the truth.
+        pred : array_like
+            The same of the prediction.
+        mask : array_like, optional
+            True where a pixel counts; all by default.
+        spacing : sequence of float, optional
+            Spacing of the file.
+        pred_is_index : bool, default False
+            Whether ``pred`` holds indices of classes, not values.
+
+        Returns
+        -------
+        str
+        """
         values, ignore = classes.labels.class_values, classes.ignore
         if classes.pred_labels != classes.labels or pred_is_index or mask is not None:
             codes = LabelCodes(Encoding.of_classes(classes, pred_is_index=pred_is_index))
@@ -140,6 +189,17 @@ class SurfacePlan:
 
     def rows(self, text: str, case: str) -> list[SurfaceRow]:
         """The rows of one case.
+
+        Parameters
+        ----------
+        text : str
+            What :meth:`measure` gave.
+        case : str
+            Id of the case.
+
+        Returns
+        -------
+        list of SurfaceRow
 
         Raises
         ------
@@ -166,12 +226,32 @@ class SurfacePlan:
             raise ValueError(msg)
 
     def all_rows(self, blocks: Iterable[Columns]) -> tuple[SurfaceRow, ...]:
-        """The rows of many cases, case by case."""
+        """The rows of many cases, case by case.
+
+        Parameters
+        ----------
+        blocks : iterable of Columns
+            The images, in blocks.
+
+        Returns
+        -------
+        tuple of SurfaceRow
+        """
         cases = (pair for block in blocks for pair in zip(block.ids, block.surfaces, strict=True))
         return tuple(row for id, text in cases for row in self.rows(text, id))
 
     def dice(self, rows: Sequence[SurfaceRow]) -> Counts | None:
-        """Surface Dice at the first tolerance of each case and structure, (N, R), if any."""
+        """Surface Dice at the first tolerance of each case and structure, (N, R), if any.
+
+        Parameters
+        ----------
+        rows : sequence of SurfaceRow
+            Rows of cases.
+
+        Returns
+        -------
+        Counts or None
+        """
         if not self.options.tolerances:
             return None
         shape = -1, len(self.structures)
@@ -180,7 +260,17 @@ class SurfacePlan:
         return case_counts(np.reshape(dice, shape), np.reshape(in_truth, shape))
 
     def column_names(self, class_names: Sequence[str]) -> list[str]:
-        """Columns of a table with a row for each case; the IoU of classes stands there already."""
+        """Columns of a table with a row for each case; the IoU of classes stands there already.
+
+        Parameters
+        ----------
+        class_names : sequence of str
+            Names of the classes.
+
+        Returns
+        -------
+        list of str
+        """
         return [
             f"{measure}:{name}"
             for name in self.structures
@@ -188,7 +278,19 @@ class SurfacePlan:
         ]
 
     def columns(self, block: Columns, class_names: Sequence[str]) -> dict[str, list[float]]:
-        """The columns :meth:`column_names` of some cases."""
+        """The columns :meth:`column_names` of some cases.
+
+        Parameters
+        ----------
+        block : Columns
+            The cases.
+        class_names : sequence of str
+            Names of the classes.
+
+        Returns
+        -------
+        dict
+        """
         names = self.column_names(class_names)
         data: dict[str, list[float]] = {name: [] for name in names}
         members = list(self.structures.values())

@@ -235,7 +235,27 @@ def score_job(
     on_paired: Callable[[Sequence[Pair]], None] | None = None,
     on_problem: Callable[[Problem], None] | None = None,
 ) -> Run:
-    """Do a job; arguments as of :func:`score_folder`, and what is called with each problem."""
+    """Do a job; arguments as of :func:`score_folder`, and what is called with each problem.
+
+    Parameters
+    ----------
+    job : Job
+        What to do.
+    executor : ExecutorLike, optional
+        Runs the work; threads by default.
+    progress : Progress, optional
+        Called with the number of finished pairs and of all pairs.
+    stop : callable, optional
+        Asked now and then; True ends the job.
+    on_paired : callable, optional
+        Called with the pairs before they are scored.
+    on_problem : callable, optional
+        Called with each pair that is left out.
+
+    Returns
+    -------
+    Run
+    """
     check_engine(job, executor)
     if progress is not None:
         check_callable("progress", progress, "a function of pairs done and total")

@@ -215,7 +215,19 @@ class Inspection:
         }
 
     def to_text(self, *, width: int = 100, color: bool = False) -> str:
-        """The findings for a terminal."""
+        """The findings for a terminal.
+
+        Parameters
+        ----------
+        width : int, default 100
+            Columns of the terminal.
+        color : bool, default False
+            Whether to use the colours of a terminal.
+
+        Returns
+        -------
+        str
+        """
         from segiou.report.findings_text import render_inspection
 
         return render_inspection(self, width, color=color)
@@ -250,6 +262,10 @@ def inspect_folder(
         Called with files done and total; first with 0 done.
     most : int, optional
         Read only so many files, evenly spread over the folder.
+
+    Returns
+    -------
+    Inspection
 
     Raises
     ------

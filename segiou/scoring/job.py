@@ -38,8 +38,20 @@ Unpaired = Literal["error", "skip"]
 class Job:
     """Everything that :func:`segiou.score_folder` and the command are asked for.
 
-    The attributes are the arguments of :func:`segiou.score_folder`. What can
-    be called (executors, callbacks) is no part of it.
+    What can be called (executors, callbacks) is no part of it.
+
+    Parameters
+    ----------
+    truth, pred, truth_suffix, pred_suffix, key, ids, missing, extra, shard
+        Which pairs, as :func:`segiou.score_folder` takes them.
+    options : ClassOptions
+        The classes, and what is ignored.
+    protocol : Protocol, optional
+        How means are made.
+    on_error, allow_lossy, resize_pred, geometry, spacing, boundary, objects, surfaces
+        How a pair is read and what is measured, as :func:`segiou.score_folder` takes them.
+    run, workers, processes, dask, storage_options, name
+        Where the run is kept and who works, as :func:`segiou.score_folder` takes them.
 
     Raises
     ------
@@ -140,6 +152,15 @@ class Job:
 
     def plans(self, volumes: bool) -> tuple[BoundaryOptions | None, SurfacePlan | None]:
         """What is measured at boundaries and between surfaces of these pairs.
+
+        Parameters
+        ----------
+        volumes : bool
+            Whether the pairs are volumes.
+
+        Returns
+        -------
+        tuple of BoundaryOptions or None and SurfacePlan or None
 
         Raises
         ------
