@@ -131,7 +131,17 @@ class ObjectCounts(Accumulator):
     def from_options(
         cls, options: ClassOptions, *, things: Iterable[int | str] | None = None, **own: Any
     ) -> Self:
-        """An empty one of the given classes; does not warn again."""
+        """An empty one of the given classes; does not warn again.
+
+        Parameters
+        ----------
+        options : ClassOptions
+            The classes, and what is ignored.
+        things : iterable of int or str, optional
+            Classes whose objects are counted; by default as the protocol says.
+        **own
+            What only this kind has.
+        """
         new = cls.__new__(cls)
         new._choose(options, things, **own)
         return new
@@ -182,7 +192,17 @@ class ObjectCounts(Accumulator):
         return super()._difference(other)
 
     def merge(self, *others: Self) -> Self:
-        """Add others to this one; they stay as they are. Raises as its base says."""
+        """Add others to this one; they stay as they are. Raises as its base says.
+
+        Parameters
+        ----------
+        *others : Self
+            What to add.
+
+        Returns
+        -------
+        Self
+        """
         found = [part for other in others for part in getattr(other, "_found", ())]
         super().merge(*others)
         self._found += found

@@ -124,6 +124,10 @@ class PanopticCounts(ObjectCounts):
             Truth ids that are crowds: they match nothing, and forgive
             predictions of their class that lie on them.
 
+        Returns
+        -------
+        Self
+
         Raises
         ------
         TypeError
@@ -145,14 +149,40 @@ class PanopticCounts(ObjectCounts):
         *,
         unknown_is_void: bool,
     ) -> Matches:
-        """Match the segments of one image, classes and ids of either side, without counting it."""
+        """Match the segments of one image, classes and ids of either side, without counting it.
+
+        Parameters
+        ----------
+        truth : tuple of array_like
+            Classes and ids of the truth, each (H, W).
+        pred : tuple of array_like
+            The same of the prediction.
+        crowd : iterable of int
+            Segments of the truth that are crowds.
+        unknown_is_void : bool
+            Whether pixels of unknown classes are left out.
+
+        Returns
+        -------
+        Matches
+        """
         return match_segments(
             *(truth, pred, self._indices, self._things, self._protocol, crowd),
             unknown_is_void=unknown_is_void,
         )
 
     def add(self, matches: Matches) -> Self:
-        """Count an image whose segments were matched."""
+        """Count an image whose segments were matched.
+
+        Parameters
+        ----------
+        matches : Matches
+            What :meth:`matches` gave.
+
+        Returns
+        -------
+        Self
+        """
         return self._count(matches.counts, matches.overlaps)
 
     @property
@@ -201,6 +231,10 @@ class PanopticCounts(ObjectCounts):
         """Segmentation quality per class, the mean IoU of the matches, (C,); NaN where absent.
 
         A class that occurs without a match has 0, so that it counts in a mean.
+
+        Returns
+        -------
+        float or ndarray
         """
         sums, occurring = self._sums()
         return np.where(occurring > 0, np.nan_to_num(ratio(sums, self._cells[:, 0])), np.nan)

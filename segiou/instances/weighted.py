@@ -113,6 +113,10 @@ class InstanceCounts(ObjectCounts):
         no_instance : int
             Object number of pixels that belong to no object (a crowd, for one).
 
+        Returns
+        -------
+        Self
+
         Raises
         ------
         TypeError
@@ -212,6 +216,15 @@ def cityscapes_instances(instance_ids: Any) -> tuple[NDArray[np.int64], NDArray[
 
     A pixel of an object holds 1000 · label + number, any other its label.
 
+    Parameters
+    ----------
+    instance_ids : array_like
+        Pixels of an ``instanceIds`` file, (H, W).
+
+    Returns
+    -------
+    tuple of ndarray of int64
+
     Examples
     --------
     >>> truth, instances = cityscapes_instances([[7, 26000, 26001, 24]])
@@ -233,9 +246,11 @@ def cityscapes_iiou(images: Iterable[tuple[Any, Any]]) -> tuple[dict[str, float]
 
     Returns
     -------
-    classes, categories : dict of str to float
-        iIoU by name; NaN for what has no objects (road, sky) or does not occur.
+    classes : dict of str to float
+        The iIoU by name; NaN for what has no objects (road, sky) or does not occur.
         ``numpy.nanmean`` of the values is the mean that the scripts print.
+    categories : dict of str to float
+        The same of the categories.
 
     Raises
     ------

@@ -361,7 +361,17 @@ class Report:
         return None if few or many else self.usual_intervals("iou")
 
     def usual_intervals(self, metric: str) -> Intervals:
-        """Intervals over images as they are made unasked: of many counts by fewer resamples."""
+        """Intervals over images as they are made unasked: of many counts by fewer resamples.
+
+        Parameters
+        ----------
+        metric : str
+            Name of a metric, such as ``"iou"``.
+
+        Returns
+        -------
+        Intervals
+        """
         from segiou.analysis.bootstrapping import bootstrap
 
         fewest, most = _RESAMPLES
