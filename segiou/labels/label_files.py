@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from segiou._support.files import os_problem, read_json
-from segiou.labels.label_set import LabelClass, LabelSet
+from segiou.labels.label_set import MOST_VALUE, LabelClass, LabelSet
 
 #: What MMSegmentation and Hugging Face ignore where nothing else is said.
 _IGNORED = 255
 _FORMS = (
     "'labels' (nnU-Net's dataset.json), 'categories' (COCO), 'id2label' (Hugging Face's "
-    "config.json) or 'classes' (MMSegmentation's METAINFO)"
+    "config.json) or 'classes' (MMSegmentation's METAINFO, Supervisely's meta.json)"
 )
 _RASTERS = (".tif", ".tiff", ".img", ".vrt")
 #: What a column of GDAL's attribute table is used for, by number.
@@ -36,10 +37,7 @@ def read_label_file(path: Path) -> LabelSet:
     try:
         if kind == ".json":
             return _of_json(read_json(path), path)
-        if kind == ".txt":
-            return _of_labelmap(_text_of(path), path)
-        xml = path if kind == ".xml" else Path(f"{path}.aux.xml")
-        return _of_gdal(_text_of(xml), path)
+        return _of_labelmap(path) if kind == ".txt" else _of_gdal(path)
     except (TypeError, ValueError) as error:
         text = str(error).removeprefix(f"{path}: ")
         msg = f"{path}: {text}"
@@ -71,6 +69,8 @@ def _of_json(found: Any, path: Path) -> LabelSet:
             ignore = found.get("semantic_loss_ignore_index", _IGNORED)
             return _of_id2label(found["id2label"], path, ignore)
         if isinstance(found.get("classes"), list):
+            if any(isinstance(entry, dict) for entry in found["classes"]):
+                return _of_supervisely(found["classes"], path)
             return _of_metainfo(found["classes"], found.get("palette"), path)
         if found and all(key.isdecimal() for key in found):
             return _of_id2label(found, path, _IGNORED)
@@ -124,10 +124,26 @@ def _of_metainfo(names: Sequence[Any], palette: Any, path: Path) -> LabelSet:
     return LabelSet(path.stem, classes, ignore=ignore, source="MMSegmentation METAINFO")
 
 
-def _of_labelmap(text: str, path: Path) -> LabelSet:
+def _of_supervisely(classes: Sequence[Any], path: Path) -> LabelSet:
+    """Classes of a project of Supervisely, which have no values: 1, 2, … after the background."""
+    for i, entry in enumerate(classes):
+        if not isinstance(entry, dict) or not isinstance(entry.get("title"), str):
+            msg = f"class {i} must have a 'title', not {entry!r:.80}"
+            raise ValueError(msg)
+    named = {entry["title"]: entry.get("color") for entry in classes}
+    every = [{"name": "background", "values": [0]}] * ("background" not in named)
+    colors = Counter(named.values())
+    for title, color in named.items():
+        known = [color] if color and colors[color] == 1 else []
+        every.append({"name": title, "values": [len(every)], "colors": known})
+    description = {"name": path.resolve().parent.name, "classes": every}
+    return LabelSet.from_dict({**description, "source": f"Supervisely, {path.name}"})
+
+
+def _of_labelmap(path: Path) -> LabelSet:
     """CVAT's and Datumaro's labelmap.txt: a line is ``name:red,green,blue:parts:actions``."""
     classes: list[LabelClass] = []
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(_text_of(path).splitlines(), 1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         fields = line.strip().rsplit(":", 3)
@@ -142,27 +158,73 @@ def _of_labelmap(text: str, path: Path) -> LabelSet:
     return LabelSet(path.resolve().parent.name or path.stem, tuple(classes), source="labelmap.txt")
 
 
-def _of_gdal(text: str, path: Path) -> LabelSet:
-    """Names and colours of a raster as GDAL keeps them beside it."""
+def _of_gdal(path: Path) -> LabelSet:
+    """Names and colours of a raster as GDAL keeps them, in its TIFF or beside it."""
+    from xml.etree import ElementTree
+
+    kind = path.suffix.lower()
+    is_tiff = kind in (".tif", ".tiff")
+    text, colors, nodata = _of_tiff(path) if is_tiff else ("", [], None)
+    xml = path if kind in (".xml", ".vrt") else Path(f"{path}.aux.xml")
+    texts = [_text_of(xml), text] if xml.is_file() or not is_tiff else [text]
+    root = ElementTree.Element("all")
+    root.extend([_xml_of(text) for text in texts if text])
+    entries = root.iterfind(".//ColorTable/Entry")
+    colors = colors or [tuple(int(entry.get(f"c{i}", 0)) for i in (1, 2, 3)) for entry in entries]
+    names = [entry.text or "" for entry in root.iterfind(".//CategoryNames/Category")]
+    # A table has 256 colours; those that nobody has set are black.
+    set_values = [v for v, rgb in enumerate(colors) if v != nodata and (any(rgb) or v == 0)]
+    classes = (
+        list(_of_attributes(root))
+        or list(_colored(dict(enumerate(names)), colors))
+        or list(_colored({value: f"value {value}" for value in set_values}, colors))
+    )
+    if not classes:
+        msg = "names no classes: it has no category names, attribute table with names or colours"
+        raise ValueError(msg)
+    ignored = () if nodata is None or any(nodata in c.values for c in classes) else (nodata,)
+    name = path.name.split(".")[0]
+    return LabelSet(name, tuple(classes), ignore=ignored, source=f"GDAL, {path.name}")
+
+
+def _of_tiff(path: Path) -> tuple[str, list[Any], int | None]:
+    """What GDAL has written into a TIFF: metadata as XML, the colour table, the no-data value."""
+    import tifffile
+
+    try:
+        with tifffile.TiffFile(path) as file:
+            page: Any = file.pages.first
+            colors = [] if page.colormap is None else (page.colormap.T >> 8).tolist()
+            nodata = float(page.tags.valueof(42113) or "nan")
+            text = page.tags.valueof(42112) or ""
+    except Exception as error:
+        msg = f"cannot be read as a TIFF: {error}"
+        raise ValueError(msg) from error
+    known = int(nodata) if nodata.is_integer() and abs(nodata) < MOST_VALUE else None
+    return str(text), [tuple(rgb) for rgb in colors], known
+
+
+def _colored(names: Mapping[int, str], colors: Sequence[tuple[int, ...]]) -> Iterator[LabelClass]:
+    """Classes by value with the colours of a table, each colour once."""
+    used: set[tuple[int, ...]] = set()
+    for value, name in names.items():
+        if name:
+            own: Any = set(colors[value : value + 1]) - used
+            used |= own
+            yield LabelClass(name, (value,), tuple(own))
+
+
+def _xml_of(text: str) -> Any:
     from xml.etree import ElementTree
 
     if "<!" in text.replace("<!--", ""):
         msg = "its XML declares entities, which GDAL never does"
         raise ValueError(msg)
     try:
-        root = ElementTree.fromstring(text)
+        return ElementTree.fromstring(text)
     except ElementTree.ParseError as error:
         msg = f"is no XML: {error}"
         raise ValueError(msg) from error
-    classes = list(_of_attributes(root)) or [
-        LabelClass(entry.text, (value,))
-        for value, entry in enumerate(root.iterfind(".//CategoryNames/Category"))
-        if entry.text
-    ]
-    if not classes:
-        msg = "names no classes: it has neither category names nor an attribute table with names"
-        raise ValueError(msg)
-    return LabelSet(path.name.split(".")[0], tuple(classes), source=f"GDAL, {path.name}")
 
 
 def _of_attributes(root: Any) -> Iterator[LabelClass]:

@@ -1,3 +1,4 @@
+from segiou.masks.archives import ArchiveFolder as ArchiveFolder
 from segiou.masks.pairing import (
     MASK_SUFFIXES as MASK_SUFFIXES,
     Pair as Pair,
@@ -13,7 +14,6 @@ from segiou.masks.read import (
     read_mask as read_mask,
 )
 from segiou.masks.sources import (
-    ArchiveFolder as ArchiveFolder,
     LocalFolder as LocalFolder,
     RemoteFolder as RemoteFolder,
     Source as Source,

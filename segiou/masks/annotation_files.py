@@ -1,4 +1,4 @@
-"""Shapes that people have drawn, with names instead of values: LabelMe and Label Studio."""
+"""Shapes that people have drawn, with names instead of values, as annotation tools keep them."""
 
 from __future__ import annotations
 
@@ -6,17 +6,23 @@ import base64
 import io
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from segiou.masks.painting import Painting, check_corners, check_size
+from segiou.masks.painting import Painting, check_corners, check_size, filled
 from segiou.masks.read import RawMask
+
+#: What :class:`Painting` takes: polygons, or an area.
+Area = list[Any] | NDArray[np.bool_]
+#: The name of a shape, and its area in an image of a size.
+Reader = Callable[[Any, tuple[int, int]], tuple[str, Area]]
 
 #: Widths of lines and points of LabelMe.
 _LINE, _POINT = 10, 5
@@ -24,8 +30,8 @@ _LINE, _POINT = 10, 5
 _CORNERS = {"circle": 2, "rectangle": 2, "line": 2, "point": 1, "oriented_rectangle": 4, "mask": 2}
 #: Label Studio puts this before the name of a file that is uploaded.
 _UPLOADED = re.compile(r"^[0-9a-f]{8}-")
-#: Parts of a result of Label Studio that are areas, but no masks.
-_NO_MASKS = ("rectanglelabels", "ellipselabels", "keypointlabels", "vectorlabels")
+#: VIA makes polygons of circles with a corner every so many degrees.
+_DEGREES = 5
 
 
 @dataclass(frozen=True)
@@ -34,17 +40,17 @@ class DrawnImage:
 
     Attributes
     ----------
-    size : (int, int)
-        Height and width.
-    shapes : sequence of dict
+    size : (int, int) or path
+        Height and width, or the image file that has them.
+    shapes : sequence
         In the order in which they are drawn.
-    is_labelme : bool
-        Whether they are those of LabelMe, and not results of Label Studio.
+    read : callable
+        Gives the name of a shape, and its area in an image of a size.
     """
 
-    size: tuple[int, int]
+    size: tuple[int, int] | Path
     shapes: Sequence[Any]
-    is_labelme: bool
+    read: Reader
 
     def draw(self) -> RawMask:
         """The mask: 0 where no shape is, and the place of each name in ``names`` elsewhere.
@@ -54,45 +60,71 @@ class DrawnImage:
         ValueError
             Naming the shape that cannot be drawn.
         """
+        size = _size_of(self.size) if isinstance(self.size, Path) else self.size
         names = [""]
-        painting = Painting(self.size, 0, np.int32)
+        painting = Painting(size, 0, np.int32)
         for number, shape in enumerate(self.shapes, 1):
             try:
-                name = _name_of(shape) if self.is_labelme else _label_of(shape)
+                name, area = self.read(shape, size)
+                if not isinstance(name, str) or not name:
+                    msg = f"its label is {name!r:.40}"
+                    raise ValueError(msg)
                 if name not in names:
                     names.append(name)
-                value = names.index(name)
-                if self.is_labelme:
-                    painting.cover(_area(shape, self.size), value)
-                elif shape["type"] == "brushlabels":
-                    painting.cover(_brushed(shape["value"].get("rle"), self.size), value)
-                else:
-                    scale = self.size[1] / 100, self.size[0] / 100
-                    corners = np.array(shape["value"]["points"], dtype=float) * scale
-                    painting.add([corners.ravel().tolist()], value)
+                painting.add(area, names.index(name))
             except (ValueError, TypeError, KeyError, AttributeError) as error:
-                reason = str(error) if isinstance(error, ValueError) else f"it lacks {error}"
-                msg = f"shape {number} of {len(self.shapes)}: {reason}"
+                msg = f"shape {number} of {len(self.shapes)}: {_reason(error)}"
                 raise ValueError(msg) from error
         return RawMask(painting.mask, "json", "JSON", names=tuple(names))
 
 
-def of_labelme(data: Mapping[str, Any]) -> DrawnImage:
-    """An image as LabelMe keeps it: one JSON file with ``shapes``."""
-    size = check_size((data.get("imageHeight"), data.get("imageWidth")))
-    return DrawnImage(size, data["shapes"], True)
+def drawn_images(data: Any, path: Path) -> dict[str, DrawnImage] | None:
+    """The images that a file of an annotation tool names; None of other JSON.
+
+    Raises
+    ------
+    ValueError
+        Naming the image or task that cannot be read.
+    """
+    found = _found_images(data, path)
+    if found is None:
+        return None
+    images: dict[str, DrawnImage] = {}
+    for name, image in found:
+        if name in images:
+            msg = f"has the image {name!r} twice; keep one of them"
+            raise ValueError(msg)
+        images[name] = image
+    return images
 
 
-def _name_of(shape: Any) -> str:
-    name = shape.get("label")
-    if not isinstance(name, str) or not name:
-        msg = f"its label is {name!r:.40}"
-        raise ValueError(msg)
-    return name
+def _found_images(data: Any, path: Path) -> Iterable[tuple[str, DrawnImage]] | None:
+    if isinstance(data, list):
+        is_tasks = bool(data) and isinstance(data[0], dict) and "annotations" in data[0]
+        return map(_of_task, enumerate(data, 1)) if is_tasks else None
+    if isinstance(data.get("shapes"), list):
+        size = check_size((data.get("imageHeight"), data.get("imageWidth")))
+        return [(path.stem, DrawnImage(size, data["shapes"], _of_labelme))]
+    if isinstance(data.get("objects"), list):
+        size = data.get("size") if isinstance(data.get("size"), dict) else {}
+        size = check_size((size.get("height"), size.get("width")))
+        return [(path.stem, DrawnImage(size, data["objects"], _of_supervisely))]
+    entries = data.get("_via_img_metadata", data)
+    if not isinstance(entries, dict) or not entries:
+        return None
+    if any(not isinstance(one, dict) or "regions" not in one for one in entries.values()):
+        return None
+    return (_of_via_image(entry, path) for entry in entries.values())
 
 
-def _area(shape: Mapping[str, Any], size: tuple[int, int]) -> NDArray[np.bool_]:
-    """The pixels of a shape of LabelMe, pixel by pixel as LabelMe draws it."""
+def _reason(error: Exception) -> str:
+    if isinstance(error, ValueError):
+        return str(error)
+    return f"it lacks {error}" if isinstance(error, KeyError) else f"it has another form: {error}"
+
+
+def _of_labelme(shape: Any, size: tuple[int, int]) -> tuple[str, Area]:
+    """A shape of LabelMe, pixel by pixel as LabelMe draws it."""
     kind = shape.get("shape_type") or "polygon"
     least = _CORNERS.get(kind, 3 if kind == "polygon" else 2)
     points = check_corners(shape.get("points"), size, least)
@@ -100,7 +132,12 @@ def _area(shape: Mapping[str, Any], size: tuple[int, int]) -> NDArray[np.bool_]:
         msg = f"a {kind} has {least} corners, not {len(points)}"
         raise ValueError(msg)
     if kind == "mask":
-        return _pasted(shape.get("mask"), points, size)
+        (left, top), (right, bottom) = points.astype(int).tolist()
+        part = _png_area(_of_base64(shape.get("mask")), size)
+        if part.shape != (bottom - top + 1, right - left + 1):
+            msg = f"its mask has the shape {part.shape}, which is not that of its corners"
+            raise ValueError(msg)
+        return shape.get("label"), _pasted(part, left, top, size)
     area = Image.fromarray(np.zeros(size, dtype=np.uint8))
     draw = ImageDraw.Draw(area)
     xy = [(x, y) for x, y in points.tolist()]
@@ -118,52 +155,169 @@ def _area(shape: Mapping[str, Any], size: tuple[int, int]) -> NDArray[np.bool_]:
     else:
         msg = f"its shape_type {kind!r:.40} is not known"
         raise ValueError(msg)
-    return np.asarray(area) > 0
+    return shape.get("label"), np.asarray(area) > 0
 
 
-def _pasted(packed: Any, points: NDArray[np.float64], size: tuple[int, int]) -> NDArray[np.bool_]:
-    """A mask of LabelMe: a PNG that lies between two corners."""
-    (left, top), (right, bottom) = points.astype(int)
+def _of_supervisely(shape: Any, size: tuple[int, int]) -> tuple[str, Area]:
+    """An object of Supervisely, pixel by pixel as Supervisely draws it."""
+    kind = shape.get("geometryType")
+    if kind == "bitmap":
+        (left, top), packed = shape["bitmap"]["origin"], _of_base64(shape["bitmap"]["data"])
+        part = _png_area(_inflated(packed, 4 * size[0] * size[1] + (1 << 16)), size)
+        return shape["classTitle"], _pasted(part, int(left), int(top), size)
+    if kind not in ("polygon", "rectangle"):
+        msg = f"it is a {kind!r:.40}; only bitmaps, polygons and rectangles make masks"
+        raise ValueError(msg)
+    least = 3 if kind == "polygon" else 2
+    corners = np.floor(check_corners(shape["points"]["exterior"], size, least)).astype(np.int64)
+    if kind == "rectangle":
+        (left, top), (right, bottom) = corners.min(axis=0), corners.max(axis=0)
+        corners = np.array([(left, top), (right, top), (right, bottom), (left, bottom)])
+    area = filled(corners, size)
+    for hole in shape["points"].get("interior") or ():
+        area &= ~filled(np.floor(check_corners(hole, size, least)).astype(np.int64), size)
+    return shape["classTitle"], area
+
+
+def _of_base64(text: Any) -> bytes:
     try:
-        with Image.open(io.BytesIO(base64.b64decode(packed)), formats=["PNG"]) as image:
-            if image.size != (right - left + 1, bottom - top + 1) or min(left, top) < 0:
-                msg = f"its mask has the size {image.size}, which is not that of its corners"
-                raise ValueError(msg)
-            part = np.asarray(image.convert("L")) > 0
-    except (OSError, TypeError, SyntaxError, Image.DecompressionBombError) as error:
+        return base64.b64decode(text)
+    except (TypeError, ValueError) as error:
         msg = f"its mask is no PNG in base 64: {error}"
         raise ValueError(msg) from error
+
+
+def _inflated(data: bytes, most: int) -> bytes:
+    """What is packed in some bytes, if they are packed."""
+    try:
+        engine = zlib.decompressobj()
+        found = engine.decompress(data, most)
+    except zlib.error:
+        return data
+    if engine.unconsumed_tail:
+        msg = "its mask unpacks to more than its image"
+        raise ValueError(msg)
+    return found
+
+
+def _png_area(data: bytes, size: tuple[int, int]) -> NDArray[np.bool_]:
+    """Where a PNG is not black, or not transparent if it says what is."""
+    try:
+        with Image.open(io.BytesIO(data), formats=["PNG"]) as image:
+            if image.height > size[0] or image.width > size[1]:
+                msg = f"its mask has {image.width} × {image.height} pixels, more than its image"
+                raise ValueError(msg)
+            has_alpha = "transparency" in image.info or image.mode.endswith("A")
+            grey = image.convert("RGBA").getchannel("A") if has_alpha else image.convert("L")
+            return np.asarray(grey) > 0
+    except (OSError, SyntaxError, Image.DecompressionBombError) as error:
+        msg = f"its mask is no PNG in base 64: {error}"
+        raise ValueError(msg) from error
+
+
+def _pasted(
+    part: NDArray[np.bool_], left: int, top: int, size: tuple[int, int]
+) -> NDArray[np.bool_]:
+    """A part of an image in its place."""
+    if min(left, top) < 0:
+        msg = f"its mask begins at ({left}, {top}), outside of the image"
+        raise ValueError(msg)
     area = np.zeros(size, dtype=bool)
-    place = area[top : bottom + 1, left : right + 1]
+    place = area[top : top + part.shape[0], left : left + part.shape[1]]
     place |= part[: place.shape[0], : place.shape[1]]
     return area
 
 
-def of_label_studio(tasks: Sequence[Any]) -> Iterator[tuple[str, DrawnImage]]:
-    """Images of Label Studio's JSON, by the name of their file.
+def _of_via_image(entry: Mapping[str, Any], path: Path) -> tuple[str, DrawnImage]:
+    """An image of VIA, which does not keep its size: the image itself must lie beside the file."""
+    name, regions = entry.get("filename"), entry["regions"]
+    if not isinstance(name, str) or not isinstance(regions, (list, dict)):
+        msg = f"an image has the filename {name!r:.60}, and the regions {regions!r:.60}"
+        raise ValueError(msg)
+    shapes = list(regions.values()) if isinstance(regions, dict) else regions
+    return name, DrawnImage(path.parent / PurePosixPath(name).name, shapes, _of_via)
 
-    Raises
-    ------
-    ValueError
-        Naming the task that has no image, or several annotations.
-    """
-    for number, task in enumerate(tasks, 1):
-        try:
-            done = [a for a in task["annotations"] if not a.get("was_cancelled")]
-            if len(done) != 1:
-                msg = f"has {len(done)} annotations; keep one of them"
-                raise ValueError(msg)
-            results = [r for r in done[0]["result"] if str(r.get("type")).endswith("labels")]
-            sizes = {(r["original_height"], r["original_width"]) for r in results}
-            if len(sizes) != 1:
-                msg = f"says {len(sizes)} sizes of its image; it must have one, and shapes"
-                raise ValueError(msg)
-            drawn = DrawnImage(check_size(sizes.pop()), results, False)
-            yield _image_name(task["data"]), drawn
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            reason = str(error) if isinstance(error, ValueError) else f"is none: it lacks {error}"
-            msg = f"task {number} {reason}"
-            raise ValueError(msg) from error
+
+def _size_of(image: Path) -> tuple[int, int]:
+    try:
+        with Image.open(image) as opened:
+            return check_size((opened.height, opened.width))
+    except (OSError, SyntaxError, Image.DecompressionBombError) as error:
+        msg = (
+            f"its size is not in the file, and {image} cannot be asked ({error}); "
+            "put the image beside the file, or export as COCO"
+        )
+        raise ValueError(msg) from error
+
+
+def _of_via(region: Any, size: tuple[int, int]) -> tuple[str, Area]:
+    """A region of VIA, with the corners that its export to COCO has."""
+    shape = region["shape_attributes"]
+    kind = shape["name"]
+    if kind == "polygon":
+        corners = np.array([shape["all_points_x"], shape["all_points_y"]], dtype=float).T
+    elif kind == "rect":
+        x, y, width, height = (float(shape[key]) for key in ("x", "y", "width", "height"))
+        corners = np.array([(x, y), (x + width, y), (x + width, y + height), (x, y + height)])
+    elif kind in ("circle", "ellipse"):
+        keys = ("cx", "cy", "r", "r") if kind == "circle" else ("cx", "cy", "rx", "ry")
+        center, radii = check_corners([shape[key] for key in keys], size, 2)
+        angles = np.radians(np.arange(0, 360, _DEGREES))
+        turned = float(shape.get("theta") or 0)
+        axes = (math.cos(turned), math.sin(turned)), (-math.sin(turned), math.cos(turned))
+        corners = np.column_stack([np.cos(angles), np.sin(angles)]) * radii @ axes + center
+        corners = corners.round(3)
+    else:
+        msg = f"it is a {kind!r:.40}; only polygons, rectangles, circles and ellipses have an area"
+        raise ValueError(msg)
+    return _via_name(region["region_attributes"]), [check_corners(corners, size, 3).ravel()]
+
+
+def _via_name(attributes: Mapping[str, Any]) -> str:
+    """The one text of a region's attributes, or the one box that is ticked."""
+    texts = [value for value in attributes.values() if isinstance(value, str) and value]
+    for boxes in attributes.values():
+        texts += [key for key, on in boxes.items() if on] if isinstance(boxes, dict) else []
+    if len(texts) != 1:
+        msg = f"its attributes are {dict(attributes)!r:.80}; one of them must name its class"
+        raise ValueError(msg)
+    return texts[0]
+
+
+def _of_task(numbered: tuple[int, Any]) -> tuple[str, DrawnImage]:
+    """The image of a task of Label Studio, by the name of its file."""
+    number, task = numbered
+    try:
+        done = [a for a in task["annotations"] if not a.get("was_cancelled")]
+        if len(done) != 1:
+            msg = f"has {len(done)} annotations; keep one of them"
+            raise ValueError(msg)
+        results = [r for r in done[0]["result"] if str(r.get("type")).endswith("labels")]
+        sizes = {(r["original_height"], r["original_width"]) for r in results}
+        if len(sizes) != 1:
+            msg = f"says {len(sizes)} sizes of its image; it must have one, and shapes"
+            raise ValueError(msg)
+        image = DrawnImage(check_size(sizes.pop()), results, _of_label_studio)
+        return _image_name(task["data"]), image
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        msg = f"task {number}: {_reason(error)}"
+        raise ValueError(msg) from error
+
+
+def _of_label_studio(result: Any, size: tuple[int, int]) -> tuple[str, Area]:
+    """A result of Label Studio: a brush, or a polygon in per cent of the image."""
+    kind, value = result["type"], result["value"]
+    if kind not in ("brushlabels", "polygonlabels"):
+        msg = f"it is one of {kind}; only brushes and polygons make masks"
+        raise ValueError(msg)
+    labels = value.get(kind)
+    if not isinstance(labels, list) or len(labels) != 1:
+        msg = f"it has the labels {labels!r:.60}; it must have one"
+        raise ValueError(msg)
+    if kind == "brushlabels":
+        return labels[0], _brushed(value.get("rle"), size)
+    corners = np.array(value["points"], dtype=float) * (size[1] / 100, size[0] / 100)
+    return labels[0], [corners.ravel()]
 
 
 def _image_name(data: Mapping[str, Any]) -> str:
@@ -173,18 +327,6 @@ def _image_name(data: Mapping[str, Any]) -> str:
         raise ValueError(msg)
     path = found[0].rpartition("?d=")[2] if "?d=" in found[0] else found[0].partition("?")[0]
     return _UPLOADED.sub("", PurePosixPath(path).name)
-
-
-def _label_of(result: Mapping[str, Any]) -> str:
-    kind = result["type"]
-    if kind in _NO_MASKS:
-        msg = f"it is one of {kind}; only brushes and polygons make masks"
-        raise ValueError(msg)
-    labels = result["value"].get(kind)
-    if not isinstance(labels, list) or len(labels) != 1 or not isinstance(labels[0], str):
-        msg = f"it has the labels {labels!r:.60}; it must have one"
-        raise ValueError(msg)
-    return labels[0]
 
 
 def _brushed(packed: Any, size: tuple[int, int]) -> NDArray[np.bool_]:

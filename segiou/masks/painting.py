@@ -1,4 +1,4 @@
-"""Segments → masks: run lengths and polygons, as COCO and detectron2 store them."""
+"""Segments → masks: run lengths and polygons, pixel by pixel as pycocotools and OpenCV do it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ MOST_PIXELS = 1 << 28
 _FINER = 5
 #: No outline of a polygon is longer, in steps of that grid.
 _MOST_STEPS = 1 << 26
+#: Parts of a pixel in which OpenCV follows the sides.
+_PARTS = 1 << 16
 
 
 def check_size(size: Any) -> tuple[int, int]:
@@ -51,14 +53,16 @@ class Painting:
         return np.ascontiguousarray(self._flat.reshape(width, height).T)
 
     def add(self, segmentation: Any, value: int) -> None:
-        """Give the pixels of a segment a value: run lengths (a dict), or a list of polygons.
+        """Give a segment's pixels a value: run lengths (a dict), polygons (a list), or an area.
 
         Raises
         ------
         ValueError
-            If it is neither, or does not fit the image.
+            If it is none of these, or does not fit the image.
         """
-        if isinstance(segmentation, dict):
+        if isinstance(segmentation, np.ndarray):
+            self._flat[segmentation.T.ravel()] = value
+        elif isinstance(segmentation, dict):
             if "size" in segmentation and check_size(segmentation["size"]) != self.size:
                 msg = f"its size is {segmentation['size']}, and that of its image {self.size}"
                 raise ValueError(msg)
@@ -69,10 +73,6 @@ class Painting:
         else:
             msg = "it has neither run lengths nor polygons"
             raise ValueError(msg)
-
-    def cover(self, area: NDArray[np.bool_], value: int) -> None:
-        """Give the pixels of an area, shape (H, W), a value."""
-        self._flat[area.T.ravel()] = value
 
     def _add_runs(self, runs: NDArray[np.int64], value: int) -> None:
         """Runs of pixels, column by column, outside and inside the segment in turn."""
@@ -173,11 +173,6 @@ def _outline(
     extent = np.abs(end - start)
     length = extent.max(axis=1)
     start, end, extent, length = (a[length > 0] for a in (start, end, extent, length))
-    if not len(length) or length.sum() > _MOST_STEPS:
-        if len(length):
-            msg = f"it has a polygon whose outline is longer than {_MOST_STEPS // _FINER} pixels"
-            raise ValueError(msg)
-        return np.empty(0, np.int64), np.empty(0, np.int64)
     wide = extent[:, 0] >= extent[:, 1]
     along, across = np.where(wide, 0, 1), np.where(wide, 1, 0)
     side = np.arange(len(length))
@@ -187,9 +182,55 @@ def _outline(
         np.where(flipped[:, None], start, end),
     )
     slope = (end - start)[side, across] / length
-    of = np.repeat(side, length + 1)
-    at = np.arange(of.size) - np.repeat(np.cumsum(length + 1) - (length + 1), length + 1)
+    of, at = _steps(length + 1)
     at = np.where(flipped[of], length[of] - at, at)
     first = start[side, along][of] + at
     second = (start[side, across][of] + slope[of] * at + 0.5).astype(np.int64)
     return np.where(wide[of], first, second), np.where(wide[of], second, first)
+
+
+def _steps(lengths: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Of every step along the sides of a polygon: its side, and its place on it."""
+    if lengths.sum() > _MOST_STEPS:
+        msg = f"it has a polygon whose outline is longer than {_MOST_STEPS // _FINER} pixels"
+        raise ValueError(msg)
+    of = np.repeat(np.arange(len(lengths)), lengths)
+    return of, np.arange(of.size) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+
+
+def filled(points: NDArray[np.int64], size: tuple[int, int]) -> NDArray[np.bool_]:
+    """A polygon's inside and its sides, pixel by pixel as OpenCV's fillPoly draws them."""
+    after = np.roll(points, -1, axis=0)
+    from_left = (points[:, 0] > after[:, 0])[:, None]
+    start, way = np.where(from_left, after, points), np.abs(after - points)
+    direction = np.sign(np.where(from_left, points, after) - start)
+    of, at = _steps(way.max(axis=1) + 1)
+    most = np.maximum(way.max(axis=1), 1)[of, None]
+    # Of two pixels that are as near to a side, the one nearer to its left end.
+    x, y = (start[of] + direction[of] * ((2 * way[of] * at[:, None] + most - 1) // (2 * most))).T
+    is_inside = (x >= 0) & (x < size[1]) & (y >= 0) & (y < size[0])
+    area = _between_sides(points, after, size)
+    area[y[is_inside], x[is_inside]] = True
+    return area
+
+
+def _between_sides(
+    points: NDArray[np.int64], after: NDArray[np.int64], size: tuple[int, int]
+) -> NDArray[np.bool_]:
+    """Pixels between the first and second side of a row, the third and fourth, and so on."""
+    height, width = size
+    goes_up = (points[:, 1] > after[:, 1])[:, None]
+    top, bottom = np.where(goes_up, after, points), np.where(goes_up, points, after)
+    crossed = top[:, 1] < bottom[:, 1]
+    top, rows = top[crossed], bottom[crossed] - top[crossed]
+    # In parts of a pixel of 1 / 65536, as OpenCV does it.
+    slope = np.trunc(rows[:, 0] * _PARTS / rows[:, 1]).astype(np.int64)
+    of, at = _steps(rows[:, 1])
+    x, y = top[of, 0] * _PARTS + slope[of] * at, top[of, 1] + at
+    order = np.lexsort((x, y))
+    y, left, right = y[order][::2], -(-x[order][::2] // _PARTS), x[order][1::2] // _PARTS + 1
+    kept = (y >= 0) & (y < height) & (left < right)
+    area = np.zeros((height, width + 1), dtype=np.int8)
+    np.add.at(area, (y[kept], left[kept].clip(0, width)), 1)
+    np.add.at(area, (y[kept], right[kept].clip(0, width)), -1)
+    return np.asarray(area.cumsum(axis=1, dtype=np.int8)[:, :width] > 0)

@@ -1,8 +1,7 @@
-"""One JSON file with the masks of many images: of COCO, detectron2, LabelMe and Label Studio."""
+"""One JSON file with the masks of many images: of COCO, detectron2, and annotation tools."""
 
 from __future__ import annotations
 
-import os
 import posixpath
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,14 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.files import Stamp, os_problem, read_json
-from segiou.masks.annotation_files import DrawnImage, of_label_studio, of_labelme
+from segiou.masks.annotation_files import DrawnImage, drawn_images
 from segiou.masks.painting import Painting, check_size
 from segiou.masks.read import MaskError, RawMask, open_mask
+from segiou.masks.sources import stamp_of
 
 _FORMS = (
     "a list of results with 'segmentation' and 'image_id' (COCO) or 'file_name' (detectron2), "
-    "an object with 'images' and 'annotations' (COCO) or with 'shapes' (LabelMe), or Label "
-    "Studio's list of tasks"
+    "an object with 'images' and 'annotations' (COCO), 'shapes' (LabelMe) or 'objects' "
+    "(Supervisely), a project of VIA, or Label Studio's list of tasks"
 )
 #: What pixels in no segment have, if no category has it; 0 only where a file may leave such.
 _FREE = (0, 255, 65535, (1 << 31) - 1)
@@ -62,11 +62,7 @@ class SegmentFile:
 
     def stamp(self, path: str) -> Stamp:
         """The stamp of the file."""
-        try:
-            found = os.stat(self.root)  # noqa: PTH116 - asked for each image
-        except OSError:
-            return Stamp(None, None)
-        return Stamp(found.st_size, found.st_mtime_ns)
+        return stamp_of(self.root)
 
     def read(self, path: str) -> tuple[RawMask, Stamp]:
         """The mask of an image.
@@ -173,10 +169,8 @@ def _load(path: str, size: int, time: int) -> _Contents:
     try:
         if isinstance(data, dict) and isinstance(data.get("annotations"), list):
             return _of_annotations(data)
-        if isinstance(data, dict) and isinstance(data.get("shapes"), list):
-            return _Contents({Path(path).stem: of_labelme(data)})
-        if isinstance(data, list) and any("annotations" in task for task in data[:1] if task):
-            return _Contents(_once(of_label_studio(data)))
+        if (drawn := drawn_images(data, Path(path))) is not None:
+            return _Contents(drawn)
         if isinstance(data, list) and data:
             return _of_results(data)
     except ValueError as error:
@@ -184,16 +178,6 @@ def _load(path: str, size: int, time: int) -> _Contents:
         raise ValueError(msg) from error
     msg = f"{path}: is no file of segments; it should be {_FORMS}"
     raise ValueError(msg)
-
-
-def _once(named: Iterable[tuple[str, DrawnImage]]) -> dict[str, DrawnImage]:
-    images: dict[str, DrawnImage] = {}
-    for name, image in named:
-        if name in images:
-            msg = f"has two tasks with the image {name!r}; keep one of them"
-            raise ValueError(msg)
-        images[name] = image
-    return images
 
 
 def _of_results(data: Sequence[Any]) -> _Contents:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import io
 import os
+import sys
 from collections.abc import Iterable, Mapping
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import Any
+from unittest.mock import MagicMock, patch
 
 import numpy as np
 import pytest
@@ -55,3 +59,24 @@ def required(name: str, variable: str = "SEGIOU_REQUIRE_PEERS") -> Any:
     if os.environ.get(variable) == "1":
         return import_module(name)
     return pytest.importorskip(name, reason=f"{name} is not installed")
+
+
+def part_of(package: str, module: str, variable: str, *absent: str, **given: Any) -> Any:
+    """One module of an installed package whose others need much more: these are stood in for.
+
+    What the module imports of ``absent`` is there, and useless; ``given`` has what it needs of
+    the package itself, by the name of the module with ``__`` for a dot.
+    """
+    if (spec := find_spec(package)) is None or spec.submodule_search_locations is None:
+        assert os.environ.get(variable) != "1", f"{package} is not installed"
+        pytest.skip(f"{package} is not installed")
+    faces = {}
+    for parent in (package, module.rpartition(".")[0]):
+        faces[parent] = ModuleType(parent)
+        folder = parent.removeprefix(package).replace(".", "/").strip("/")
+        faces[parent].__path__ = [str(Path(spec.submodule_search_locations[0]) / folder)]
+    faces[package].__getattr__ = lambda name: MagicMock()  # type: ignore[attr-defined]
+    others = {name: MagicMock() for name in absent}
+    needed = {name.replace("__", "."): value for name, value in given.items()}
+    with patch.dict(sys.modules, {**faces, **others, **needed}):
+        return import_module(module)

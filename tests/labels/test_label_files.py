@@ -2,7 +2,10 @@
 
 import json
 
+import numpy as np
 import pytest
+import tifffile
+from mask_files import required
 
 import segiou
 from segiou.cli.main import main
@@ -149,11 +152,51 @@ TABLE = """<PAMDataset><PAMRasterBand band="1"><GDALRasterAttributeTable tableTy
 
 def test_names_of_gdal(tmp_path):
     named(tmp_path, "nlcd.tif.aux.xml", TABLE)
-    found = load(tmp_path, "nlcd.tif", "a raster that is not read")
+    tifffile.imwrite(tmp_path / "nlcd.tif", np.zeros((2, 2), np.uint8))
+    found = segiou.load_labels(tmp_path / "nlcd.tif")
     assert (found.name, found.class_names) == ("nlcd", ("Water",))
     assert (found.classes[0].values, found.classes[0].colors) == ((11,), ((70, 107, 159),))
     names = "<P><CategoryNames><Category>sky</Category><Category/></CategoryNames></P>"
     assert load(tmp_path, "a.aux.xml", names).class_names == ("sky",)
+
+
+def test_colours_and_names_of_gdals_own_files(tmp_path):
+    rasterio = required("rasterio", "SEGIOU_REQUIRE_EXTRAS")
+    path = tmp_path / "cover.tif"
+    options = {"driver": "GTiff", "height": 2, "width": 2, "count": 1, "dtype": "uint8"}
+    options["transform"] = rasterio.Affine(10, 0, 500000, 0, -10, 4600000)
+    with rasterio.open(path, "w", **options, nodata=255) as file:
+        file.write(np.array([[0, 1], [4, 255]], np.uint8), 1)
+        colors = {1: (10, 20, 30, 255), 4: (200, 100, 0, 255), 5: (10, 20, 30, 255)}
+        file.write_colormap(1, {0: (0, 0, 0, 255), **colors, 255: (255, 255, 255, 255)})
+    found = segiou.load_labels(path)
+    assert found.class_names == ("value 0", "value 1", "value 4", "value 5")
+    assert [one.colors for one in found.classes] == [
+        ((0, 0, 0),),
+        ((10, 20, 30),),
+        ((200, 100, 0),),
+        (),
+    ]
+    assert found.ignore == (255,)
+    names = "".join(f"<Category>{name}</Category>" for name in ("", "water", "", "", "wood"))
+    sidecar = f"<PAMDataset><PAMRasterBand><CategoryNames>{names}</CategoryNames></PAMRasterBand>"
+    named(tmp_path, "cover.tif.aux.xml", f"{sidecar}</PAMDataset>")
+    found = segiou.load_labels(path)
+    assert [(one.name, one.values, one.colors) for one in found.classes] == [
+        ("water", (1,), ((10, 20, 30),)),
+        ("wood", (4,), ((200, 100, 0),)),
+    ]
+
+
+def test_attribute_table_inside_a_tiff(tmp_path):
+    path = tmp_path / "a.tif"
+    metadata = f"<GDALMetadata>{TABLE}</GDALMetadata>"
+    tags = [(42112, "s", 0, metadata, True)]
+    tifffile.imwrite(path, np.zeros((2, 2), np.uint8), extratags=tags)
+    assert segiou.load_labels(path).class_names == ("Water",)
+    tifffile.imwrite(path, np.zeros((2, 2), np.uint8))
+    with pytest.raises(ValueError, match="names no classes"):
+        segiou.load_labels(path)
 
 
 @pytest.mark.parametrize(
@@ -167,12 +210,14 @@ def test_names_of_gdal(tmp_path):
         ("a.json", {"id2label": {"1": 3}}, "names by number, not '1'"),
         ("a.json", {"classes": ["a"], "palette": []}, "a colour for each of the 1 classes"),
         ("a.json", {"classes": ["a", 3]}, "must be text"),
+        ("a.json", {"classes": [{"title": 3}]}, "class 0 must have a 'title'"),
         ("a.json", {"classes": ["a"], "palette": [7]}, "must be a sequence of colours"),
         ("a.txt", "car", "line 1 is 'car', and not name:red"),
         ("a.txt", "car:1,2::", "line 1"),
         ("a.txt", "car:300,0,0::", "a colour is three numbers"),
         ("a.txt", "", "has no classes"),
-        ("a.tif", "", "a.tif.aux.xml does not exist"),
+        ("a.tif", "", "cannot be read as a TIFF"),
+        ("a.img", "", "a.img.aux.xml does not exist"),
         ("a.xml", "<a>", "is no XML"),
         ("a.xml", "<a/>", "names no classes"),
         ("a.xml", '<!DOCTYPE a [<!ENTITY b "c">]><a/>', "declares entities"),

@@ -1,15 +1,17 @@
-"""Shapes of LabelMe and Label Studio, and CVAT's masks, as their tools draw them."""
+"""Shapes of LabelMe, Label Studio, Supervisely and VIA, and CVAT's masks, as their tools draw."""
 
 from __future__ import annotations
 
 import base64
 import io
 import json
+import zlib
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from mask_files import required, write_masks
-from PIL import Image
+from mask_files import part_of, required, write_masks
+from PIL import Image, ImageDraw
 
 import segiou
 from segiou.cli.main import main
@@ -17,6 +19,7 @@ from segiou.masks.read import MaskError, from_bytes, to_labels
 from segiou.masks.sources import open_source
 from segiou.scoring.pairings import DataError
 
+ANNOTATORS = "SEGIOU_REQUIRE_ANNOTATORS"
 LABELS = segiou.LabelSet.from_names(["background", "car", "tree"], ignore=255)
 
 
@@ -72,7 +75,7 @@ SHAPES = [
 
 @pytest.mark.parametrize("one", SHAPES)
 def test_shapes_are_drawn_as_labelme_does(tmp_path, one):
-    utils = required("labelme.utils.shape", "SEGIOU_REQUIRE_ANNOTATORS")
+    utils = part_of("labelme", "labelme.utils.shape", ANNOTATORS, "labelme._label_file")
     expected = utils.shape_to_mask((40, 50), one["points"], one["shape_type"])
     found = read(write(tmp_path / "a.json", labelme(one, height=40, width=50)))["a"]
     np.testing.assert_array_equal(found, expected)
@@ -173,7 +176,7 @@ def test_brushes_and_polygons_of_label_studio(tmp_path):
 
 
 def test_brushes_are_those_of_label_studio(tmp_path):
-    tool = required("label_studio_sdk.converter.brush", "SEGIOU_REQUIRE_ANNOTATORS")
+    tool = required("label_studio_sdk.converter.brush", ANNOTATORS)
     rng = np.random.default_rng(0)
     for density in (0.02, 0.5):
         mask = rng.random((13, 17)) < density
@@ -212,16 +215,16 @@ def broken(change):
         (broken(lambda data: [1, *data[1:]]), "and not four bytes a pixel"),
         (broken(lambda data: [300]), "cut off, or is no list of bytes"),
         (broken(lambda data: "x"), "cut off, or is no list of bytes"),
-        ([task(brush("car", MASK), brush("car", MASK[:1]))], "task 1 says 2 sizes of its image"),
-        ([task()], "task 1 says 0 sizes"),
-        ([task(brush("car", MASK), data={})], "task 1 has 0 texts in its data"),
-        ([task(brush("car", MASK), annotations=[])], "task 1 has 0 annotations"),
-        ([task(brush("car", MASK))] * 2, "has two tasks with the image 'a.jpg'"),
+        ([task(brush("car", MASK), brush("car", MASK[:1]))], "task 1: says 2 sizes of its image"),
+        ([task()], "task 1: says 0 sizes"),
+        ([task(brush("car", MASK), data={})], "task 1: has 0 texts in its data"),
+        ([task(brush("car", MASK), annotations=[])], "task 1: has 0 annotations"),
+        ([task(brush("car", MASK))] * 2, "has the image 'a.jpg' twice"),
         (
             [task(brush("car", MASK, type="rectanglelabels"))],
             "only brushes and polygons make masks",
         ),
-        ([{"annotations": 3}], "task 1 is none"),
+        ([{"annotations": 3}], "task 1: it has another form"),
     ],
 )
 def test_exports_with_faults_are_named(tmp_path, content, words):
@@ -239,6 +242,188 @@ def test_images_of_label_studio_by_their_address(tmp_path):
     ):
         content = [task(brush("car", MASK), image=image)]
         assert list(read(write(tmp_path / "export.json", content))) == [name]
+
+
+def supervisely_code():
+    """What Supervisely makes its files with, and draws them."""
+    required("cv2", ANNOTATORS)
+    required("shapely.geometry", ANNOTATORS)
+    return part_of(
+        "supervisely",
+        "supervisely.geometry.bitmap",
+        ANNOTATORS,
+        *("supervisely.imaging", "supervisely.imaging.image", "supervisely.imaging.font"),
+        *("supervisely.sly_logger", "supervisely.io"),
+        supervisely___utils=SimpleNamespace(unwrap_if_numpy=lambda number: number),
+        supervisely__io__json=SimpleNamespace(JsonSerializable=object),
+    )
+
+
+def supervisely(*objects, height=40, width=40):
+    size = {"height": height, "width": width}
+    return {"description": "", "tags": [], "size": size, "objects": list(objects)}
+
+
+def thing(title, kind="polygon", **more):
+    return {"id": 1, "classId": 2, "classTitle": title, "geometryType": kind, "tags": [], **more}
+
+
+def outline(exterior, *interior):
+    return {"points": {"exterior": exterior, "interior": list(interior)}}
+
+
+def test_objects_of_supervisely(tmp_path):
+    ring = outline([[1, 1], [5, 1], [5, 5], [1, 5]], [[2, 2], [4, 2], [4, 4], [2, 4]])
+    packed_mask = base64.b64encode(zlib.compress(base64.b64decode(packed([[1, 0], [1, 1]]))))
+    bitmap = {"data": packed_mask.decode(), "origin": [6, 5]}
+    objects = (
+        thing("car", **ring),
+        thing("tree", "bitmap", bitmap=bitmap),
+        thing("car", "rectangle", **outline([[6, 1], [7, 0]])),
+    )
+    write(tmp_path / "ann" / "a.jpg.json", supervisely(*objects, height=8, width=8))
+    assert read(str(tmp_path / "ann" / "*.json"))["a.jpg"].tolist() == [
+        [0, 0, 0, 0, 0, 0, 1, 1],
+        [0, 1, 1, 1, 1, 1, 1, 1],
+        [0, 1, 0, 0, 0, 1, 0, 0],
+        [0, 1, 0, 0, 0, 1, 0, 0],
+        [0, 1, 0, 0, 0, 1, 0, 0],
+        [0, 1, 1, 1, 1, 1, 2, 0],
+        [0, 0, 0, 0, 0, 0, 2, 2],
+        [0, 0, 0, 0, 0, 0, 0, 0],
+    ]
+
+
+def test_objects_are_drawn_as_supervisely_does(tmp_path):
+    tool = supervisely_code()
+    rng = np.random.default_rng(0)
+    for number in range(40):
+        polygons = (rng.integers(0, 40, (rng.integers(3, 9), 2)).tolist() for _ in range(2))
+        polygon = tool.Polygon.from_json(outline(*polygons))
+        mask = rng.random((rng.integers(1, 9), rng.integers(1, 9))) < 0.5
+        mask[0, 0] = True
+        bitmap = tool.Bitmap(mask, tool.PointLocation(*rng.integers(0, 30, 2).tolist()))
+        expected = np.zeros((40, 40), np.uint8)
+        objects = []
+        for value, title, figure in ((1, "car", polygon), (2, "tree", bitmap)):
+            figure._draw_impl(expected, value)
+            objects.append(thing(title, **figure.to_json()))
+        path = write(tmp_path / f"{number}.png.json", supervisely(*objects))
+        np.testing.assert_array_equal(read(path)[f"{number}.png"], expected)
+
+
+def test_supervisely_is_scored_with_the_classes_of_its_project(tmp_path, capsys):
+    square = thing("car", "rectangle", **outline([[0, 0], [3, 3]]))
+    write(tmp_path / "ds" / "ann" / "a.jpg.json", supervisely(square, height=8, width=10))
+    classes = [{"title": "car", "shape": "rectangle", "color": "#0A141E"}]
+    write(tmp_path / "meta.json", {"classes": classes, "tags": []})
+    pred = np.zeros((8, 10))
+    pred[:4, :5] = 1
+    write_masks(tmp_path / "pred", {"a": pred})
+    places = str(tmp_path / "ds" / "ann" / "*.json"), str(tmp_path / "pred")
+    options = "--labels", str(tmp_path / "meta.json"), "--format", "json", "--quiet"
+    assert main(["score", *places, *options]) == 0
+    found = json.loads(capsys.readouterr().out)["classes"][1]
+    assert (found["name"], found["iou"]) == ("car", 16 / 20)
+
+
+def via(*regions, **more):
+    attributes = {"file_attributes": {}, "regions": list(regions)}
+    return {"a.png123": {"filename": "a.png", "size": 123, **attributes, **more}}
+
+
+def region(name, attributes=None, **shape):
+    kept = {"class": "car"} if attributes is None else attributes
+    return {"shape_attributes": {"name": name, **shape}, "region_attributes": kept}
+
+
+BOX = region("rect", x=1, y=2, width=3, height=2)
+
+
+@pytest.mark.parametrize("of_project", [False, True])
+def test_regions_of_via(tmp_path, of_project):
+    corners = {"all_points_x": [5, 8, 8, 5], "all_points_y": [0, 0, 6, 6]}
+    regions = BOX, region("polygon", {"kind": {"tree": True, "car": False}}, **corners)
+    content = via(*regions)
+    write_masks(tmp_path, {"a": np.zeros((7, 9))})
+    if of_project:
+        content = {"_via_settings": {}, "_via_img_metadata": content, "_via_attributes": {}}
+    expected = np.zeros((7, 9), int)
+    expected[2:4, 1:4] = 1
+    expected[0:6, 5:8] = 2
+    found = read(write(tmp_path / "via.json", content))
+    assert found["a.png"].tolist() == expected.tolist()
+
+
+def test_circles_and_ellipses_of_via_are_near_those_of_pillow(tmp_path):
+    write_masks(tmp_path, {"a": np.zeros((60, 80))})
+    for shape in (
+        region("circle", cx=40, cy=30, r=20),
+        region("ellipse", cx=40, cy=30, rx=12, ry=25, theta=np.pi / 2),
+    ):
+        place = shape["shape_attributes"]
+        wide, tall = (20, 20) if place["name"] == "circle" else (25, 12)
+        image = Image.new("L", (80, 60))
+        corners = (40 - wide, 30 - tall, 40 + wide, 30 + tall)
+        ImageDraw.Draw(image).ellipse(corners, fill=1)
+        found = read(write(tmp_path / "via.json", via(shape)))["a.png"]
+        assert (found != np.asarray(image)).mean() < 0.03
+
+
+def test_via_is_scored_from_the_command_line(tmp_path, capsys):
+    write_masks(tmp_path / "images", {"a": np.zeros((7, 9))})
+    pred = np.zeros((7, 9))
+    pred[2:4, 1:5] = 1
+    write_masks(tmp_path / "pred", {"a": pred})
+    path = write(tmp_path / "images" / "via.json", via(BOX))
+    (tmp_path / "labels.toml").write_text(LABELS.to_toml())
+    options = "--labels", str(tmp_path / "labels.toml"), "--format", "json", "--quiet"
+    assert main(["score", str(path), str(tmp_path / "pred"), *options]) == 0
+    assert json.loads(capsys.readouterr().out)["classes"][1]["iou"] == 6 / 8
+
+
+def bitmap(data, origin=(0, 0)):
+    return thing("car", "bitmap", bitmap={"data": data, "origin": list(origin)})
+
+
+BOMB = base64.b64encode(zlib.compress(bytes(1 << 20))).decode()
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (supervisely(thing("car", **outline([[0, 0], [float("nan"), 1], [2, 2]]))), "no number"),
+        (supervisely(thing("car", **outline([[0, 0], [1, 1]]))), "at least 3 corners"),
+        (supervisely(thing("car", **outline([[0, 0]] * 3, [[1]]))), "at least 3 corners"),
+        (supervisely(thing("car", "point", **outline([[0, 0]]))), "only bitmaps, polygons and"),
+        (supervisely(thing("", **outline([[0, 0]] * 3))), "its label is ''"),
+        (supervisely(thing("car")), "it lacks 'points'"),
+        (supervisely(bitmap("?")), "no PNG in base 64"),
+        (supervisely(bitmap(BOMB)), "unpacks to more than its image"),
+        (supervisely(bitmap(packed(np.ones((41, 1))))), "1 × 41 pixels, more than its image"),
+        (supervisely(bitmap(packed([[1]]), (-1, 0))), "outside of the image"),
+        (supervisely(bitmap(packed([[1]]), ("x", 0))), "invalid literal"),
+        (supervisely(3), "another form"),
+        (supervisely(height=-1), "its size, height and width, is"),
+        ({"objects": [], "size": 3}, "its size, height and width, is"),
+        (via(BOX, filename="b.png"), "b.png cannot be asked .*put the image beside"),
+        (via(BOX, filename=3), "an image has the filename 3"),
+        (via(region("line", all_points_x=[0], all_points_y=[1])), "it is a 'line'"),
+        (via(region("polygon", all_points_x=[0, 1], all_points_y=[1])), "inhomogeneous"),
+        (via(region("circle", cx=0, cy=0, r=1e300)), "far outside"),
+        (via(region("rect", x=0, y=0, width=float("nan"), height=1)), "no number"),
+        (via(region("rect", x=0)), "it lacks 'y'"),
+        (via(region("rect", {"a": "x", "b": "y"}, x=0, y=0, width=1, height=1)), "one of them"),
+        ({**via(BOX), **{"b": via(BOX)["a.png123"]}}, "has the image 'a.png' twice"),
+        ([3], "is no file of segments|must be"),
+    ],
+)
+def test_objects_and_regions_with_faults_are_named(tmp_path, content, words):
+    write_masks(tmp_path, {"a": np.zeros((40, 40))})
+    path = write(tmp_path / "export.json", content)
+    with pytest.raises((MaskError, ValueError), match=words) as caught:
+        read(path)
+    assert str(caught.value).startswith(str(path))
 
 
 def test_segmentation_masks_of_cvat(tmp_path):

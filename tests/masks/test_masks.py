@@ -16,8 +16,8 @@ import tifffile
 from PIL import Image
 
 from segiou.labels.label_set import LabelClass, LabelSet, load_labels
+from segiou.masks.archives import ArchiveFolder
 from segiou.masks.read import LossyMaskError, MaskError, from_bytes, open_mask, read_mask
-from segiou.masks.sources import ArchiveFolder
 from segiou.masks.windows import open_big
 
 HOSTILE = Path(__file__).parents[2] / "fixtures" / "hostile"

@@ -15,8 +15,9 @@ import pytest
 from mask_files import png
 
 import segiou
-from segiou.masks import sources
-from segiou.masks.sources import ArchiveFolder, LocalFolder, RemoteFolder, open_source
+from segiou.masks import archives
+from segiou.masks.archives import ArchiveFolder
+from segiou.masks.sources import LocalFolder, RemoteFolder, open_source
 from segiou.scoring.pairings import DataError
 
 scored = partial(segiou.score_folder, labels=4)
@@ -104,7 +105,7 @@ def test_links_and_devices_in_a_tar_are_no_masks(tmp_path):
 
 
 def test_a_zip_bomb_is_refused_by_what_it_declares(tmp_path, monkeypatch):
-    monkeypatch.setattr(sources, "MOST_MEMBER_BYTES", 1 << 20)
+    monkeypatch.setattr(archives, "MOST_MEMBER_BYTES", 1 << 20)
     with zipfile.ZipFile(tmp_path / "p.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("a.png", bytes(2 << 20))
     zip_of(tmp_path / "t.zip", [("a.png", png([[1]]))])
@@ -125,7 +126,7 @@ def test_a_member_larger_than_it_declares_is_damaged(tmp_path):
 
 
 def test_a_compressed_tar_that_grows_without_end_is_stopped(tmp_path, monkeypatch):
-    monkeypatch.setattr(sources, "LEAST_BOUND", 1 << 20)
+    monkeypatch.setattr(archives, "LEAST_BOUND", 1 << 20)
     with tarfile.open(tmp_path / "p.tar.gz", "w:gz") as archive:
         member = tarfile.TarInfo("a.png")
         member.size = 8 << 20

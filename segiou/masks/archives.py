@@ -1,0 +1,490 @@
+"""Files that hold many masks: archives, Parquet tables, and several of these as shards.
+
+Archives are read in place. Nothing is ever written by a member's name, so a name
+such as ``../../x.png`` is only a key. What a member or a compressed archive may grow
+to is bounded before it is unpacked.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import re
+import struct
+import tarfile
+import tempfile
+import threading
+import zipfile
+import zlib
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from glob import glob
+from importlib import import_module
+from itertools import accumulate
+from pathlib import Path
+from typing import IO, Any
+
+from segiou._support.files import Stamp, os_problem
+from segiou.masks.pairing import check_found, is_mask
+from segiou.masks.read import MaskError, RawMask, zip_member
+from segiou.masks.sources import MOST_MEMBER_BYTES, Source, open_source, stamp_of
+
+#: A group of rows is read whole, so that a larger one would need too much memory.
+_MOST_GROUP_BYTES = 1 << 30
+#: Columns that name an image where the image itself has no path, the best first.
+_NAMES = ("id", "image_id", "key", "__key__", "file_name", "filename", "image_path", "name")
+#: What pyarrow's errors are.
+_FAULTS = (OSError, ValueError, RuntimeError, KeyError, TypeError, IndexError)
+_RANGE = re.compile(r"\{(\d+)\.\.(\d+)\}")
+_MOST_SHARDS = 1 << 16
+
+
+#: A compressed tar grows at most to this many times its size, or to the least.
+MOST_RATIO = 250
+LEAST_BOUND = 256 << 20
+_CHUNK = 1 << 20
+
+_DAMAGE = (
+    zipfile.BadZipFile,
+    tarfile.TarError,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    ValueError,
+    NotImplementedError,
+    RuntimeError,
+    OSError,
+    OverflowError,
+    KeyError,
+    IndexError,
+    struct.error,
+)
+
+
+@dataclass(frozen=True)
+class ArchiveFolder:
+    """A zip or tar archive, or a folder in one.
+
+    Attributes
+    ----------
+    root : str
+        The archive's path, and the folder's in it.
+    archive : str
+        The archive's path.
+    """
+
+    root: str
+    archive: str
+
+    def find(self) -> dict[str, str]:
+        """Mask files by their path within; one folder around everything is left out.
+
+        Raises
+        ------
+        ValueError
+            If the archive is not there, damaged, holds no masks, or holds one
+            name twice.
+        """
+        if not Path(self.archive).is_file():
+            msg = f"{self.root}: does not exist"
+            raise ValueError(msg)
+        try:
+            names = self._members().names()
+        except (_Refused, *_DAMAGE) as error:
+            text = os_problem(error) if isinstance(error, OSError) and error.errno else str(error)
+            msg = f"{self.root}: cannot be read as an archive: {text}"
+            raise ValueError(msg) from error
+        folder = self.root[len(self.archive) :].strip("/")
+        inner = f"{folder}/" if folder else ""
+        inside = [name for name in names if name.startswith(inner) and is_mask(name)]
+        if doubled := {name for name in inside if names[name] > 1}:
+            msg = f"{self.root}: holds {sorted(doubled)[0]!r} more than once; keep one of them"
+            raise ValueError(msg)
+        check_found(inside, self.root)
+        relative = relative_names([name[len(inner) :] for name in inside])
+        return {
+            short: f"{self.archive}/{name}"
+            for short, name in sorted(zip(relative, inside, strict=True))
+        }
+
+    def stamp(self, path: str) -> Stamp:
+        """Size and checksum of a zip's member; of a tar's, size and the archive's time.
+
+        Parameters
+        ----------
+        path : str
+            The file.
+
+        Returns
+        -------
+        Stamp
+        """
+        try:
+            return self._members().stamp(self._name(path))
+        except _DAMAGE:
+            return Stamp(None, None)
+
+    def read(self, path: str) -> tuple[bytes, Stamp]:
+        """The content of a member.
+
+        Parameters
+        ----------
+        path : str
+            The file.
+
+        Returns
+        -------
+        tuple of bytes and Stamp
+
+        Raises
+        ------
+        MaskError
+            If it is damaged, encrypted, too large, or the archive is changing.
+        """
+        try:
+            members = self._members()
+            return members.read(self._name(path)), members.stamp(self._name(path))
+        except _Refused as refused:
+            raise MaskError(path, str(refused)) from None
+        except _DAMAGE as error:
+            raise MaskError(path, f"is damaged in its archive: {error}") from error
+
+    def _members(self) -> _Zip | _Tar:
+        return _opened(self.archive, _version(self.archive))
+
+    def _name(self, path: str) -> str:
+        return path[len(self.archive) + 1 :]
+
+
+def is_one_mask(file: Path) -> bool:
+    """Whether an .npz file is a mask itself, and not several by name."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            return len(archive.infolist()) < 2
+    except _DAMAGE:
+        return True
+
+
+class _Refused(Exception):
+    """A member that is not read, and why."""
+
+
+def relative_names(names: list[str]) -> list[str]:
+    """Names without the one folder around all of them, where there is one.
+
+    Examples
+    --------
+    >>> relative_names(["gt/x/a.png", "gt/y/b.png"]), relative_names(["a.png", "gt/b.png"])
+    (['x/a.png', 'y/b.png'], ['a.png', 'gt/b.png'])
+    """
+    tops = {name.partition("/")[0] if "/" in name.strip("/") else "" for name in names}
+    top = tops.pop() if len(tops) == 1 else ""
+    return [name[len(top) + 1 :] for name in names] if top else list(names)
+
+
+def _version(file: str) -> tuple[int, ...]:
+    found = Path(file).stat()
+    return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+@lru_cache(maxsize=8)
+def _opened(archive: str, version: tuple[int, ...]) -> _Zip | _Tar:
+    """An open archive; another version of the file is another archive."""
+    # Not zipfile.is_zipfile: a tar that ends in an .npz looks like a zip to it.
+    with Path(archive).open("rb") as file:
+        begins_as_zip = file.read(2) == b"PK"
+    if begins_as_zip or archive.lower().endswith(".zip"):
+        return _Zip(archive)
+    return _Tar(archive, version)
+
+
+class _Zip:
+    def __init__(self, archive: str) -> None:
+        self._zip = zipfile.ZipFile(archive)
+
+    def names(self) -> dict[str, int]:
+        """Names of the regular files, and how often each is there."""
+        counted: dict[str, int] = {}
+        for info in self._zip.infolist():
+            # The upper half of external_attr is the Unix mode: links are no masks.
+            kind = (info.external_attr >> 28) & 0xF
+            if not info.is_dir() and kind in (0, 0o10):
+                counted[info.filename] = counted.get(info.filename, 0) + 1
+        return counted
+
+    def stamp(self, name: str) -> Stamp:
+        info = self._zip.getinfo(name)
+        return Stamp(info.file_size, f"crc32:{info.CRC:08x}")
+
+    def read(self, name: str) -> bytes:
+        info = self._zip.getinfo(name)
+        _check_size(info.file_size)
+        return zip_member(self._zip, info)
+
+
+class _Tar:
+    def __init__(self, archive: str, version: tuple[int, ...]) -> None:
+        self._version = version
+        self._archive = archive
+        self._file = _plain_tar(archive)
+        self._lock = threading.Lock()
+        self._index: dict[str, tarfile.TarInfo] = {}
+        self._counted: dict[str, int] = {}
+        try:
+            with tarfile.open(fileobj=self._file, mode="r:") as tar:
+                for member in tar:
+                    if member.isreg() and not member.issparse():
+                        self._index[member.name] = member
+                        self._counted[member.name] = self._counted.get(member.name, 0) + 1
+        except BaseException:
+            self._file.close()
+            raise
+
+    def __del__(self) -> None:
+        if hasattr(self, "_file"):
+            self._file.close()
+
+    def names(self) -> dict[str, int]:
+        """Names of the regular files, and how often each is there."""
+        return self._counted
+
+    def stamp(self, name: str) -> Stamp:
+        return Stamp(self._index[name].size, self._version[-1])
+
+    def read(self, name: str) -> bytes:
+        member = self._index[name]
+        _check_size(member.size)
+        with self._lock:
+            self._file.seek(member.offset_data)
+            data = self._file.read(member.size)
+        if len(data) != member.size:
+            msg = "the archive is cut off"
+            raise _Refused(msg)
+        if _version(self._archive) != self._version:
+            msg = "its archive is being changed while it is read; score when it is complete"
+            raise _Refused(msg)
+        return data
+
+
+def _check_size(size: int) -> None:
+    if size > MOST_MEMBER_BYTES:
+        msg = f"declares {size} bytes, more than a mask in an archive may have; unpack it"
+        raise _Refused(msg)
+
+
+_OPENERS: dict[bytes, Callable[..., Any]] = {
+    b"\x1f\x8b": gzip.open,
+    b"BZh": bz2.open,
+    b"\xfd7zXZ": lzma.open,
+}
+
+
+def _plain_tar(archive: str) -> IO[bytes]:
+    """The archive as an open file that can be sought in, unpacked once if it is compressed."""
+    with Path(archive).open("rb") as file:
+        magic = file.read(6)
+    opener = next((o for begin, o in _OPENERS.items() if magic.startswith(begin)), None)
+    if opener is None:
+        return Path(archive).open("rb")
+    bound = max(LEAST_BOUND, MOST_RATIO * Path(archive).stat().st_size)
+    # The file has no name, and goes with the process however that ends.
+    unpacked = tempfile.TemporaryFile()  # noqa: SIM115 - closed with its owner
+    try:
+        with opener(archive, "rb") as compressed:
+            while chunk := compressed.read(_CHUNK):
+                if unpacked.tell() + len(chunk) > bound:
+                    msg = f"unpacks to more than {bound} bytes; if that is right, unpack it"
+                    raise _Refused(msg)
+                unpacked.write(chunk)
+        unpacked.seek(0)
+    except BaseException:
+        unpacked.close()
+        raise
+    return unpacked
+
+
+@dataclass(frozen=True)
+class ParquetFile:
+    """A Parquet file with a column of images, as Hugging Face's data sets have.
+
+    Attributes
+    ----------
+    root : str
+        The file's path, and after it, if it has several columns of images, the
+        name of the column: ``val.parquet/annotation``.
+    file : str
+        The file's path.
+    """
+
+    root: str
+    file: str
+
+    def find(self) -> dict[str, str]:
+        """The masks by the path that their image has in the column, or else by the row's id.
+
+        Raises
+        ------
+        ImportError
+            If pyarrow is not installed.
+        ValueError
+            If the file is not there, damaged, or has no such column or names.
+        """
+        column, rows = self._rows(self.root[len(self.file) :].strip("/"))
+        return {name: f"{self.file}/{column}/{name}" for name in rows}
+
+    def stamp(self, path: str) -> Stamp:
+        """The stamp of the file."""
+        return stamp_of(self.file)
+
+    def read(self, path: str) -> tuple[bytes, Stamp]:
+        """The content of an image file in a row.
+
+        Raises
+        ------
+        MaskError
+            If the row holds none.
+        """
+        column, _, name = path[len(self.file) + 1 :].partition("/")
+        stamp = self.stamp(path)
+        try:
+            rows = self._rows(column)[1]
+            value = _cell(self.file, _version(self.file), column, rows[name])
+        except _FAULTS as error:
+            raise MaskError(path, f"cannot be read from its file: {error}") from error
+        data = value.get("bytes") if isinstance(value, dict) else value
+        if not isinstance(data, bytes):
+            problem = "has no bytes in its row; save the data set with its images embedded"
+            raise MaskError(path, problem)
+        return data, stamp
+
+    def _rows(self, column: str) -> tuple[str, dict[str, int]]:
+        try:
+            return _rows(self.file, _version(self.file), column)
+        except ImportError as error:
+            msg = f"{self.file}: reading Parquet needs pip install 'segiou[parquet]' ({error})"
+            raise ImportError(msg) from error
+        except _FAULTS as error:
+            msg = f"{self.root}: cannot be read as Parquet: {error}"
+            raise ValueError(msg) from error
+
+
+@lru_cache(maxsize=64)
+def _rows(file: str, version: tuple[int, ...], column: str) -> tuple[str, dict[str, int]]:
+    """The column of masks, and the row of each by its name."""
+    parquet: Any = import_module("pyarrow.parquet")
+
+    with parquet.ParquetFile(file) as table:
+        schema = table.schema_arrow
+        images = [field.name for field in schema if _is_image(field.type)]
+        if not column and len(images) == 1:
+            column = images[0]
+        if column not in images:
+            said = f"no column of images {column!r}" if column else f"{len(images)} of them"
+            listed = ", ".join(images) or "none"
+            msg = f"its columns of images are {listed}: {said}; name one: {file}/COLUMN"
+            raise ValueError(msg)
+        candidates = [f"{column}.path"] if "path" in _fields(schema.field(column).type) else []
+        candidates += [name for name in _NAMES if name in schema.names]
+        for name in candidates:
+            found = table.read(columns=[name]).flatten().column(0).to_pylist()
+            if None not in found and len(set(map(str, found))) == len(found):
+                return column, {str(value): row for row, value in enumerate(found)}
+    msg = (
+        f"no column names the rows of {column!r}, each differently; pairs are made by name and "
+        f"never by order: add a column 'id' ({', '.join(candidates) or 'none'} would not do)"
+    )
+    raise ValueError(msg)
+
+
+def _fields(kind: Any) -> list[str]:
+    return [field.name for field in kind] if str(kind).startswith("struct") else []
+
+
+def _is_image(kind: Any) -> bool:
+    return "bytes" in _fields(kind) or str(kind) in ("binary", "large_binary")
+
+
+def _cell(file: str, version: tuple[int, ...], column: str, row: int) -> Any:
+    starts = _group_starts(file, version)
+    group = bisect_right(starts, row) - 1
+    return _group(file, version, column, group)[row - starts[group]].as_py()
+
+
+@lru_cache(maxsize=64)
+def _group_starts(file: str, version: tuple[int, ...]) -> list[int]:
+    parquet: Any = import_module("pyarrow.parquet")
+
+    found = parquet.read_metadata(file)
+    counts = [found.row_group(i).num_rows for i in range(found.num_row_groups)]
+    return [0, *accumulate(counts)][:-1]
+
+
+@lru_cache(maxsize=8)
+def _group(file: str, version: tuple[int, ...], column: str, group: int) -> Any:
+    parquet: Any = import_module("pyarrow.parquet")
+
+    with parquet.ParquetFile(file) as table:
+        size = table.metadata.row_group(group).total_byte_size
+        if size > _MOST_GROUP_BYTES:
+            msg = f"rows are stored in groups of {size} bytes; write it in smaller groups"
+            raise ValueError(msg)
+        return table.read_row_group(group, columns=[column]).column(0)
+
+
+@dataclass(frozen=True)
+class Shards:
+    """Several archives or Parquet files as one place.
+
+    Attributes
+    ----------
+    root : str
+        Their paths as one pattern: ``val-*.tar``, ``val-{000..009}.tar``, or
+        ``val-*.parquet/annotation``.
+    """
+
+    root: str
+
+    def find(self) -> dict[str, str]:
+        """Masks of all shards.
+
+        Raises
+        ------
+        ValueError
+            If there are no such files, one is damaged, or two hold the same name.
+        """
+        found: dict[str, str] = {}
+        for shard in self._shards():
+            for name, path in shard.find().items():
+                if name in found:
+                    msg = f"{self.root}: {name!r} is in two shards, {found[name]} and {path}"
+                    raise ValueError(msg)
+                found[name] = path
+        check_found(found, self.root)
+        return found
+
+    def stamp(self, path: str) -> Stamp:
+        """The stamp that the shard gives."""
+        return open_source(path).stamp(path)
+
+    def read(self, path: str) -> tuple[bytes | RawMask, Stamp]:
+        """The content of a file in its shard."""
+        return open_source(path).read(path)
+
+    def _shards(self) -> Iterator[Source]:
+        pattern, ending, column = self.root.partition(".parquet/")
+        pattern += ending.rstrip("/")
+        if (numbers := _RANGE.search(pattern)) is None:
+            paths = sorted(glob(pattern))  # noqa: PTH207 - a Path takes no absolute pattern
+        else:
+            first, last = int(numbers[1]), int(numbers[2])
+            several = range(first, min(last, first + _MOST_SHARDS) + 1)
+            width = len(numbers[1])
+            paths = [_RANGE.sub(f"{number:0{width}}", pattern, count=1) for number in several]
+        if not paths:
+            msg = f"{self.root}: there are no such files"
+            raise ValueError(msg)
+        for path in paths:
+            yield open_source(f"{path}/{column}" if column else path)
