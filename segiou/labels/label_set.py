@@ -437,6 +437,7 @@ def _is_byte(part: object) -> bool:
 _PRESETS = resources.files("segiou.labels") / "presets"
 
 
+@cache
 def labelset_names() -> tuple[str, ...]:
     """Names of the presets, sorted."""
     return tuple(sorted(f.name[:-5] for f in _PRESETS.iterdir() if f.name.endswith(".toml")))

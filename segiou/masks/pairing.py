@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from pathlib import Path
-from posixpath import splitext
 
 #: Endings of files that are taken for masks.
 MASK_SUFFIXES = frozenset(
@@ -87,7 +86,11 @@ def _raise_unreadable(error: OSError) -> None:
 
 def split_ending(name: str) -> tuple[str, str]:
     """A name and its ending; that of a packed volume is ``.nii.gz``."""
-    stem, ending = splitext(name)
+    stem, dot, ending = name.rpartition(".")
+    # As os.path.splitext, which takes three times as long: for many files that is felt.
+    if "/" in ending or not stem.rpartition("/")[2].strip("."):
+        return name, ""
+    ending = dot + ending
     if ending == ".bin" and stem.endswith("_lidarseg"):
         # Of all the files with this ending only labels of points are masks.
         return stem.removesuffix("_lidarseg"), "_lidarseg.bin"

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 #: Seconds between two calls of ``stop``, at most.
 _TICK = 0.2
 _MAX_BATCH = 1024
-_LEAST_SECONDS = 0.003
+_LEAST_SECONDS = 0.001
 #: A batch that was lost so often is split, and each pair goes alone.
 _ALONE = 2
 #: So often in a row workers may die before anything is done.
