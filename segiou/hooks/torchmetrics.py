@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from segiou.hooks._scoring import Scores, Scoring, digest, missing
 
 try:
     import torch
-    from torchmetrics import Metric
+    from torchmetrics import ClasswiseWrapper, Metric, MetricTracker
 except ImportError as error:
     raise missing("torchmetrics", "torchmetrics") from error
 
@@ -21,6 +22,15 @@ from segiou.metrics.protocols import Protocol
 
 __all__ = ["PanopticScores", "SegmentationScores"]
 
+_WRAPPED = (
+    "ClasswiseWrapper takes the names of several scores for their values: wrap a metric of one "
+    "score of each class, such as scores='iou'; several of them go into a MetricCollection"
+)
+_TRACKED = (
+    "MetricTracker finds no best of a metric that gives several scores: put it into a collection, "
+    "MetricTracker(MetricCollection([metric]), maximize=True), or ask for one score"
+)
+
 
 class _Scores(Metric):
     """What metrics of integer counts have in common."""
@@ -32,14 +42,42 @@ class _Scores(Metric):
 
     scores: str | tuple[str, ...]
 
+    def __init__(self, scores: Scores, metric_options: dict[str, Any] | None) -> None:
+        # A dict is made whenever it is asked for, since it depends on who asks.
+        kept = {"compute_with_cache": isinstance(scores, str)}
+        super().__init__(**kept | (metric_options or {}))
+        self.scores = scores if isinstance(scores, str) else tuple(scores)
+
     @property
     def higher_is_better(self) -> bool | None:
         """True; None where there are several numbers, of which MetricTracker cannot take a best."""
-        return None if self._gives_dict else True
+        return True if isinstance(self.scores, str) else None
 
-    @property
-    def _gives_dict(self) -> bool:
-        return not isinstance(self.scores, str)
+    def _given(self, values: dict[str, float]) -> torch.Tensor | dict[str, torch.Tensor]:
+        """What `compute` gives of some scores: a number, one a class, or a dict."""
+        dtype = torch.float32 if self.device.type == "mps" else torch.float64
+        tensors = {
+            name: torch.tensor(value, dtype=dtype, device=self.device)
+            for name, value in values.items()
+        }
+        if isinstance(self.scores, str):
+            one = tensors.get(self.scores)
+            return torch.stack([*tensors.values()]) if one is None else one
+        self._refuse_misreaders()
+        return tensors
+
+    def _refuse_misreaders(self) -> None:
+        """Refuse a wrapper of torchmetrics that asks, and cannot read a dict."""
+        # Neither tells a metric that it is wrapped: only the callers show it.
+        frame = sys._getframe(1).f_back
+        while frame is not None:
+            caller = frame.f_locals.get("self")
+            if isinstance(caller, ClasswiseWrapper) and caller.metric is self:
+                raise TypeError(_WRAPPED)
+            is_bare = isinstance(caller, MetricTracker) and isinstance(caller._base_metric, _Scores)
+            if is_bare and frame.f_code.co_name == "best_metric":
+                raise TypeError(_TRACKED)
+            frame = frame.f_back
 
     def plot(self, val: Any = None, ax: Any = None) -> Any:
         """Draw values of `compute` or `forward`, one or a list of them; those of now by default."""
@@ -92,9 +130,8 @@ class SegmentationScores(_Scores):
         metric_options: dict[str, Any] | None = None,
         **options: Any,
     ) -> None:
-        super().__init__(**(metric_options or {}))
+        super().__init__(scores, metric_options)
         options |= {"axis": axis, "threshold": threshold}
-        self.scores = scores if isinstance(scores, str) else tuple(scores)
         self.scoring = Scoring(labels, scores=scores, protocol=protocol, **options)
         self.counter = TorchCounter(self.scoring)
         sums, maxima = self.counter.empty()
@@ -125,15 +162,7 @@ class SegmentationScores(_Scores):
     @not_compiled
     def compute(self) -> torch.Tensor | dict[str, torch.Tensor]:
         """The scores: a scalar, C values of a per-class score, or a dict of scalars."""
-        dtype = torch.float32 if self.sums.device.type == "mps" else torch.float64
-        values = self.scoring.values(self.confusion_matrix())
-        tensors = {
-            name: torch.tensor(value, dtype=dtype, device=self.sums.device)
-            for name, value in values.items()
-        }
-        if self._gives_dict:
-            return tensors
-        return tensors[self.scoring.only] if self.scoring.only else torch.stack([*tensors.values()])
+        return self._given(self.scoring.values(self.confusion_matrix()))
 
     def _load_from_state_dict(
         self, state_dict: Any, prefix: str, *rest: Any, **keywords: Any
@@ -175,10 +204,8 @@ class PanopticScores(_Scores):
         metric_options: dict[str, Any] | None = None,
         **options: Any,
     ) -> None:
-        super().__init__(**(metric_options or {}))
-        self.scores = scores if isinstance(scores, str) else tuple(scores)
-        names = (self.scores,) if isinstance(self.scores, str) else self.scores
-        for name in names:
+        super().__init__(scores, metric_options)
+        for name in self._names():
             check_choice("scores", name, ("pq", "sq", "rq"))
         self.empty = PanopticCounts(labels, **options)
         zeros = torch.from_numpy(self.empty.detections)
@@ -215,12 +242,11 @@ class PanopticScores(_Scores):
     @not_compiled
     def compute(self) -> torch.Tensor | dict[str, torch.Tensor]:
         """The scores: a scalar, or a dict of scalars."""
-        dtype = torch.float32 if self.detections.device.type == "mps" else torch.float64
         found = self.counts().panoptic_quality()
-        names = (self.scores,) if isinstance(self.scores, str) else self.scores
-        device = self.detections.device
-        tensors = {name: torch.tensor(found[name], dtype=dtype, device=device) for name in names}
-        return tensors if self._gives_dict else tensors[names[0]]
+        return self._given({name: found[name] for name in self._names()})
+
+    def _names(self) -> tuple[str, ...]:
+        return (self.scores,) if isinstance(self.scores, str) else self.scores
 
     def _sync_dist(self, *rest: Any, **keywords: Any) -> None:
         # A process without a batch takes part with no matches, in the same shape and type.

@@ -259,6 +259,52 @@ def test_one_per_class_score_is_a_tensor_that_wrappers_name(hook, streets, batch
         MetricTracker(several)
 
 
+def test_wrappers_that_cannot_read_a_dict_are_refused(hook, need):
+    torch = need("torch")
+    from torchmetrics import ClasswiseWrapper, MetricCollection, MetricTracker
+
+    truth, pred = torch.tensor([0, 1]), torch.tensor([0, 1])
+    several = hook.SegmentationScores(2, scores=["mean_iou", "iou"])
+    wrapped = ClasswiseWrapper(several.clone(), labels=["a", "b"])
+    with pytest.raises(TypeError, match=r"for their values: wrap a metric .* scores='iou'"):
+        wrapped(pred, truth)
+    wrapped.update(pred, truth)
+    for wrapper in (wrapped, MetricCollection([wrapped])):
+        with pytest.raises(TypeError, match="names of several scores for their values"):
+            wrapper.compute()
+    tracker = MetricTracker(several, maximize=True)
+    tracker.increment()
+    tracker.update(pred, truth)
+    assert tracker.compute()["iou/1"] == tracker.compute_all()["iou/1"][0] == 1
+    with pytest.raises(TypeError, match=r"MetricTracker\(MetricCollection\(\[metric\]\), maximize"):
+        tracker.best_metric()
+
+
+def test_a_tracker_of_one_number_a_class_does_as_with_torchmetrics_own(hook, need):
+    torch = need("torch")
+    from torchmetrics import ClasswiseWrapper, MetricTracker
+    from torchmetrics.classification import MulticlassJaccardIndex
+
+    found = []
+    for metric in (
+        MulticlassJaccardIndex(2, average=None),
+        hook.SegmentationScores(2, scores="iou"),
+    ):
+        named = ClasswiseWrapper(metric.clone(), labels=["a", "b"], prefix="iou/")
+        trackers = MetricTracker(metric, maximize=True), MetricTracker(named, maximize=True)
+        for pred in ([0, 0, 1], [1, 1, 1]):
+            for tracker in trackers:
+                tracker.increment()
+                tracker.update(torch.tensor(pred), torch.tensor([0, 1, 1]))
+        with pytest.warns(UserWarning, match="best"):
+            best = trackers[0].best_metric(return_step=True)
+        best_named, steps = trackers[1].best_metric(return_step=True)
+        best_named = {name: pytest.approx(value) for name, value in best_named.items()}
+        found.append((trackers[0].compute_all().tolist(), best, best_named, steps))
+    assert found[1][0] == [pytest.approx(row) for row in found[0][0]]
+    assert found[1][1:] == found[0][1:]
+
+
 def test_a_tracker_finds_the_best_step(hook, need):
     torch = need("torch")
     from torchmetrics import MetricCollection, MetricTracker
