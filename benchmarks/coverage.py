@@ -19,8 +19,7 @@ from functools import cache
 import numpy as np
 
 from segiou.analysis.bootstrapping import limits_of, resampled
-from segiou.analysis.dependence import Sequences, dependence_of
-from segiou.analysis.design import Blocks
+from segiou.analysis.dependence import Blocks, Sequences, dependence_of
 from segiou.analysis.significance import permutation_p
 from segiou.analysis.statistics import image_scores, statistic
 from segiou.analysis.units import units_of

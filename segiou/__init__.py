@@ -9,7 +9,6 @@ Three lines are enough::
 Names are loaded when they are first used, so that importing costs little.
 """
 
-from segiou._support import __version__ as __version__
-from segiou._support.lazy import lazy_face
+from segiou._support import __version__ as __version__, lazy_face
 
 __getattr__, __dir__ = lazy_face(__name__)

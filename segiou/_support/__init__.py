@@ -1,3 +1,54 @@
-"""Helpers of all packages, with nothing in them of segmentation."""
+"""Helpers of all packages, with nothing in them of segmentation; here the faces of packages."""
+
+from __future__ import annotations
+
+import sys
+
+# The module typing would take most of the time that `import segiou` takes.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 __version__ = "0.1.0"
+
+
+def lazy_face(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """``__getattr__`` and ``__dir__`` of a package, as its ``__init__.pyi`` says."""
+    homes: dict[str, str] = {}
+
+    def names() -> list[str]:
+        if not homes:
+            homes.update(homes_of(package))
+        return sorted(homes)
+
+    def load(name: str) -> Any:
+        if name == "__all__":
+            return names()
+        if name not in names():
+            msg = f"module {package!r} has no attribute {name!r}"
+            raise AttributeError(msg)
+        from importlib import import_module
+
+        home = homes[name]
+        if home == package:  # the name is a package of this one
+            value: Any = import_module(f"{home}.{name}")
+        else:
+            value = getattr(import_module(home), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return load, names
+
+
+def homes_of(package: str) -> dict[str, str]:
+    """The public names of a package, and the modules that they are imported from."""
+    # Type checkers read the same file, so that every name stands once. It holds imports only.
+    face: Any = sys.modules[package]
+    stub = face.__spec__.loader.get_data(f"{face.__file__.removesuffix('.py')}.pyi").decode()
+    homes = {}
+    for statement in stub.replace("(", "").replace(")", "").split("from ")[1:]:
+        home, _, names = statement.partition(" import ")
+        for name in names.split(","):
+            homes[name.partition(" as ")[0].strip()] = home
+    return {name: home for name, home in homes.items() if name and not name.startswith("__")}

@@ -1,5 +1,5 @@
 """Counts that grow batch by batch, merge and travel: a matrix of classes, and channels."""
 
-from segiou._support.lazy import lazy_face
+from segiou._support import lazy_face
 
 __getattr__, __dir__ = lazy_face(__name__)

@@ -49,10 +49,11 @@ from segiou.analysis.statistics import (
     statistic as statistic,
 )
 from segiou.analysis.steps import NextStep as NextStep, next_steps as next_steps
-from segiou.analysis.unit_sums import Scored as Scored, ScoredRun as ScoredRun
 from segiou.analysis.units import (
     FEW_UNITS as FEW_UNITS,
     Groups as Groups,
+    Scored as Scored,
+    ScoredRun as ScoredRun,
     Units as Units,
     group_by_pattern as group_by_pattern,
     groups_of as groups_of,

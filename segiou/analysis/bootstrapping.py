@@ -13,11 +13,9 @@ import numpy as np
 from segiou._support import text
 from segiou._support.arguments import check_choice, check_integer, check_number
 from segiou._support.html import sentence_list, table
-from segiou.analysis.dependence import Dependence
-from segiou.analysis.design import BlockLength, Blocks, design_of, independent_draw
+from segiou.analysis.dependence import BlockLength, Blocks, Dependence, design_of, independent_draw
 from segiou.analysis.statistics import Aggregate, Statistic, scored_images
-from segiou.analysis.unit_sums import Metric, Scored, weighted
-from segiou.analysis.units import FEW_UNITS, Groups
+from segiou.analysis.units import FEW_UNITS, Groups, Metric, Scored, weighted
 from segiou.counting.counts import Counts
 from segiou.metrics.protocols import Protocol
 from segiou.metrics.ratio import Floats

@@ -25,7 +25,7 @@ from segiou.analysis.comparison import (
     PairComparison,
     Ranked,
 )
-from segiou.analysis.design import BlockLength, design_of
+from segiou.analysis.dependence import BlockLength, design_of
 from segiou.analysis.imbalance import explain_difference
 from segiou.analysis.significance import holm, permutation_p, power
 from segiou.analysis.statistics import (
@@ -36,8 +36,7 @@ from segiou.analysis.statistics import (
     Statistic,
     measured_counts,
 )
-from segiou.analysis.unit_sums import CountParts, Metric, ScoredRun
-from segiou.analysis.units import Groups, some_of
+from segiou.analysis.units import CountParts, Groups, Metric, ScoredRun, some_of
 from segiou.counting.counts import Counts
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.metrics.ratio import Floats, ratio

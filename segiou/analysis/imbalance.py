@@ -20,7 +20,7 @@ from segiou.analysis.baselines import (
     majority_baseline,
     random_baseline,
 )
-from segiou.analysis.unit_sums import Scored
+from segiou.analysis.units import Scored
 from segiou.counting.counts import Counts, Tally, check_counts
 from segiou.metrics.overall import pixel_accuracy
 from segiou.metrics.per_class import iou, recall, share

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from segiou._support.text import plain
 from segiou.analysis.bootstrapping import batches
 from segiou.analysis.statistics import Statistic
-from segiou.analysis.unit_sums import weighted
+from segiou.analysis.units import weighted
 from segiou.metrics.ratio import Floats
 
 # Scores are near 1 at most, so two differences closer than this are equal but for rounding.

@@ -12,16 +12,17 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice, check_kind, read_several, refuse_kind
 from segiou._support.text import did_you_mean, plain
-from segiou.analysis.unit_sums import (
+from segiou.analysis.units import (
     CountParts,
     Metric,
     Scored,
+    Units,
     is_large,
     largest,
     row_parts,
     unit_sums,
+    units_of,
 )
-from segiou.analysis.units import Units, units_of
 from segiou.counting.counts import Counts
 from segiou.metrics.overall import (
     cohen_kappa,

@@ -3,6 +3,6 @@
 Region overlap forgives ragged edges on large objects; these measures do not.
 """
 
-from segiou._support.lazy import lazy_face
+from segiou._support import lazy_face
 
 __getattr__, __dir__ = lazy_face(__name__)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.compiled import load_part
+from segiou._support.optional import load_part
 from segiou.counting.arrays import as_label_array, as_valid_mask
 from segiou.counting.encoding import Encoding, ValueCodes
 

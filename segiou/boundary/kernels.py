@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.compiled import load_part, warn_missing
+from segiou._support.optional import load_part, warn_missing
 from segiou.boundary.codes import Codes, ignored_code
 
 __all__ = [

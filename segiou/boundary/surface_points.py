@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.compiled import load_part, warn_missing
+from segiou._support.optional import load_part, warn_missing
 from segiou.boundary.codes import as_bytes
 
 __all__ = ["Both", "Distances", "Kind", "SurfacePair"]

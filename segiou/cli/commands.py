@@ -207,7 +207,7 @@ def inspect(parsed: argparse.Namespace) -> int:
 
 def labelsets(parsed: argparse.Namespace) -> int:
     """List the presets, or print one set as TOML."""
-    from segiou._support.plugins import plugin_names
+    from segiou._support.optional import plugin_names
     from segiou.labels.label_set import labelset_names, load_labels
     from segiou.report.findings_text import render_labelsets
 

@@ -197,7 +197,7 @@ class _HelpAll(argparse.Action):
 class _Version(_HelpAll):
     def __call__(self, parser: Any, *_: Any) -> None:
         from segiou._support import __version__
-        from segiou._support.compiled import PARTS, compiled_parts
+        from segiou._support.optional import PARTS, compiled_parts
 
         built = compiled_parts()
         lines = [

@@ -5,6 +5,6 @@ may overlap. Everything is checked here, once, before the compiled kernel or the
 NumPy reference sees it.
 """
 
-from segiou._support.lazy import lazy_face
+from segiou._support import lazy_face
 
 __getattr__, __dir__ = lazy_face(__name__)

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.compiled import fallback, load_part
+from segiou._support.optional import fallback, load_part
 from segiou.counting.arrays import as_array
 from segiou.counting.counts import Counts
 

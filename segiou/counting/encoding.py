@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice, check_integer
-from segiou._support.compiled import fallback, load_part
+from segiou._support.optional import fallback, load_part
 from segiou.counting.arrays import as_label_array, as_valid_mask
 from segiou.counting.counts import Cells, CellTally, Tally
 from segiou.labels.class_options import ClassOptions, Unassigned

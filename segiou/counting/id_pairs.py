@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.compiled import fallback, load_part
+from segiou._support.optional import fallback, load_part
 from segiou.counting.arrays import as_label_array
 
 _id_pairs = load_part("segiou.counting._id_pairs")

@@ -7,6 +7,6 @@ Import the module of your framework: ``segiou.hooks.torchmetrics``,
 framework; its absence is an ImportError that names the extra.
 """
 
-from segiou._support.lazy import lazy_face
+from segiou._support import lazy_face
 
 __getattr__, __dir__ = lazy_face(__name__)

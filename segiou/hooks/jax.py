@@ -16,8 +16,7 @@ except ImportError as error:
 import numpy as np
 
 from segiou.accumulators.confusion import ConfusionMatrix
-from segiou.counting.device_counts import NONE_MET, CodeTables, read_counts
-from segiou.counting.device_operations import Jax
+from segiou.counting.device_counts import NONE_MET, CodeTables, Jax, read_counts
 from segiou.hooks._scoring import as_int64, carry, check_pixels
 from segiou.labels.class_options import ClassOptions
 

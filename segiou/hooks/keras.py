@@ -6,8 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from segiou.accumulators.confusion import ConfusionMatrix
-from segiou.counting.device_counts import NONE_MET, CodeTables, read_counts
-from segiou.counting.device_operations import Operations
+from segiou.counting.device_counts import NONE_MET, CodeTables, Operations, read_counts
 from segiou.counting.encoding import Encoding
 from segiou.hooks._scoring import BASE, Scores, Scoring, as_int64, carry, check_pixels, missing
 from segiou.labels.class_options import ClassOptions

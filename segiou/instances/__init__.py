@@ -1,5 +1,5 @@
 """Objects instead of pixels: panoptic quality, lesion-wise scores, instance-weighted IoU."""
 
-from segiou._support.lazy import lazy_face
+from segiou._support import lazy_face
 
 __getattr__, __dir__ = lazy_face(__name__)

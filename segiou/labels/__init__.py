@@ -1,5 +1,5 @@
 """What a class is: its name, the file values and colours that mean it, its group."""
 
-from segiou._support.lazy import lazy_face
+from segiou._support import lazy_face
 
 __getattr__, __dir__ = lazy_face(__name__)

@@ -500,7 +500,7 @@ def load_labels(labels: LabelSet | str | Path | Sequence[str] | int) -> LabelSet
         from segiou.labels.label_files import read_label_file
 
         return read_label_file(path)
-    from segiou._support.plugins import find_plugin, plugin_names
+    from segiou._support.optional import find_plugin, plugin_names
 
     if (added := find_plugin("labelsets", name, LabelSet)) is not None:
         found: LabelSet = added

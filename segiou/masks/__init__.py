@@ -1,5 +1,5 @@
 """Files → label arrays: formats, windows, folders and archives, and which files are a pair."""
 
-from segiou._support.lazy import lazy_face
+from segiou._support import lazy_face
 
 __getattr__, __dir__ = lazy_face(__name__)

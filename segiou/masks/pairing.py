@@ -58,7 +58,7 @@ def find_masks(folder: str | os.PathLike[str]) -> dict[str, str]:
         raise ValueError(msg)
     found = _below(root, MASK_SUFFIXES)
     if not found:
-        from segiou._support.plugins import plugin_names
+        from segiou._support.optional import plugin_names
 
         found = _below(root, {f".{name}" for name in plugin_names("formats")})
     check_found(found, root)

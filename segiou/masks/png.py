@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.compiled import load_part, warn_missing
+from segiou._support.optional import load_part, warn_missing
 
 _COMPILED: Final = "segiou.masks._png"
 _png = load_part(_COMPILED)

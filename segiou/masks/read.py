@@ -207,7 +207,7 @@ def from_bytes(data: bytes | RawMask, path: str | Path, scratch: Scratch | None 
 
 def _from_plugin(data: bytes, path: str | Path, ending: str) -> RawMask | None:
     """What the function of another package reads; None if no package knows the ending."""
-    from segiou._support.plugins import find_plugin
+    from segiou._support.optional import find_plugin
 
     if (read := find_plugin("formats", ending[1:])) is None:
         return None

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.compiled import fallback, load_part
 from segiou._support.files import Stamp, os_problem
+from segiou._support.optional import fallback, load_part
 from segiou.masks.pairing import check_found, find_masks, is_mask
 from segiou.masks.png import PngMask, Scratch
 from segiou.masks.read import MaskError, RawMask

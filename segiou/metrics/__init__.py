@@ -9,6 +9,6 @@ Below, TP, FP, FN and TN are one class's counts against the rest, truth
 ``t = TP + FN``, prediction ``p = TP + FP``, valid pixels ``n = TP + FP + FN + TN``.
 """
 
-from segiou._support.lazy import lazy_face
+from segiou._support import lazy_face
 
 __getattr__, __dir__ = lazy_face(__name__)

@@ -381,7 +381,7 @@ def load_protocol(protocol: Protocol | str) -> Protocol:
         return PROTOCOLS[protocol]
     except KeyError:
         pass
-    from segiou._support.plugins import find_plugin, plugin_names
+    from segiou._support.optional import find_plugin, plugin_names
 
     if (added := find_plugin("protocols", protocol, Protocol)) is not None:
         found: Protocol = added

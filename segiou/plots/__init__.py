@@ -5,6 +5,6 @@ wide, and returns it; pyplot and its global state are never touched. Needs
 matplotlib: ``pip install 'segiou[plot]'``.
 """
 
-from segiou._support.lazy import lazy_face
+from segiou._support import lazy_face
 
 __getattr__, __dir__ = lazy_face(__name__)

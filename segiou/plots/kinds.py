@@ -15,10 +15,10 @@ from segiou.plots.class_plots import (
     boundary_against_iou,
     class_bars,
     class_boxes,
+    confusion_matrix,
     image_distribution,
     prevalence_curve,
 )
-from segiou.plots.matrix import confusion_matrix
 from segiou.plots.model_plots import comparison_forest, model_bars
 from segiou.plots.style import report_of, require
 

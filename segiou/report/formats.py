@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from segiou._support.compiled import compiled_parts
 from segiou._support.files import printable, write_whole
+from segiou._support.optional import compiled_parts
 from segiou._support.text import called, csv_text, percent, plain, plural
 from segiou.report.wording import (
     cell,

@@ -1,5 +1,5 @@
 """What is kept of every image of an evaluation, in memory and on disk."""
 
-from segiou._support.lazy import lazy_face
+from segiou._support import lazy_face
 
 __getattr__, __dir__ = lazy_face(__name__)

@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from segiou.analysis.bootstrapping import Intervals
-    from segiou.analysis.unit_sums import Metric
-    from segiou.analysis.units import Groups
+    from segiou.analysis.units import Groups, Metric
     from segiou.boundary.boundary_options import BoundaryOptions
     from segiou.boundary.boundary_sums import BoundaryCounts
     from segiou.boundary.surfaces import SurfaceRow

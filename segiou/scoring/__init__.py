@@ -1,5 +1,5 @@
 """Pairs → a run, in parallel: the one place where files are read and counted."""
 
-from segiou._support.lazy import lazy_face
+from segiou._support import lazy_face
 
 __getattr__, __dir__ = lazy_face(__name__)

@@ -8,12 +8,13 @@ import pytest
 from segiou import compare, score
 from segiou.analysis.bootstrapping import bootstrap
 from segiou.analysis.dependence import (
+    Blocks,
     Dependence,
     Sequences,
     dependence_of,
+    design_of,
     sequences_in_names,
 )
-from segiou.analysis.design import Blocks, design_of
 from segiou.analysis.significance import permutation_p
 from segiou.analysis.statistics import image_scores, statistic
 from segiou.analysis.units import units_of

@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 
 from segiou import compare, score
-from segiou.analysis import unit_sums
+from segiou.analysis import units
 from segiou.analysis.bootstrapping import bootstrap
 from segiou.analysis.significance import permutation_p, power
 from segiou.analysis.statistics import image_scores, influence, statistic
-from segiou.analysis.unit_sums import CountParts, weighted
-from segiou.analysis.units import units_of
+from segiou.analysis.units import CountParts, units_of, weighted
 from segiou.counting.counts import Counts
 
 
@@ -18,8 +17,8 @@ def as_large(monkeypatch):
     """Take every table for a large one, three images of two classes at a time."""
 
     def now():
-        monkeypatch.setattr(unit_sums, "_DENSE", 0)
-        monkeypatch.setattr(unit_sums, "_PART", 6)
+        monkeypatch.setattr(units, "_DENSE", 0)
+        monkeypatch.setattr(units, "_PART", 6)
         monkeypatch.setattr("segiou.runs.run._PART", 6)
 
     return now

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import segiou
-from segiou._support.compiled import PARTS
+from segiou._support.optional import PARTS
 
 EVERYTHING = """
 import os

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import segiou
-from segiou._support.lazy import homes_of
+from segiou._support import homes_of
 
 ROOT = Path(segiou.__file__).parent
 STUBS = sorted(ROOT.rglob("__init__.pyi"))

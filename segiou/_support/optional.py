@@ -1,13 +1,16 @@
-"""The compiled modules: each may be missing, and then NumPy does its work, slower."""
+"""What may be missing, the compiled modules, and what others may add, as plug-ins."""
 
 from __future__ import annotations
 
 import os
 import warnings
 from collections.abc import Callable
-from functools import wraps
+from functools import lru_cache, wraps
 from importlib import import_module
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -89,3 +92,52 @@ def _is_there(module: str) -> bool:
     except ImportError:
         return False
     return True
+
+
+@lru_cache(maxsize=8)
+def _entries(kind: str) -> dict[str, list[EntryPoint]]:
+    from importlib.metadata import entry_points
+
+    found: dict[str, list[EntryPoint]] = {}
+    for entry in entry_points(group=f"segiou.{kind}"):
+        found.setdefault(entry.name, []).append(entry)
+    return found
+
+
+def plugin_names(kind: str) -> tuple[str, ...]:
+    """Names of the formats, labelsets or protocols that other packages add, sorted."""
+    return tuple(sorted(_entries(kind)))
+
+
+def find_plugin(kind: str, name: str, wanted: type | None = None) -> Any:
+    """What a package adds under a name; None if none does.
+
+    Raises
+    ------
+    ImportError
+        If it cannot be loaded; the message names the package.
+    TypeError
+        If it is not of the kind that is wanted.
+    ValueError
+        If two packages add the same name.
+    """
+    found = _entries(kind).get(name, [])
+    if not found:
+        return None
+    owners = [entry.dist.name if entry.dist else entry.value for entry in found]
+    if len(found) > 1:
+        msg = f"segiou.{kind}: {name!r} is added by {' and by '.join(owners)}; uninstall one"
+        raise ValueError(msg)
+    try:
+        plugin = found[0].load()
+    except Exception as error:
+        msg = f"segiou.{kind}: {name!r} of {owners[0]} cannot be loaded: {error}"
+        raise ImportError(msg) from error
+    if wanted is None and not callable(plugin):
+        msg = f"segiou.{kind}: {name!r} of {owners[0]} must be a function, not {plugin!r:.80}"
+        raise TypeError(msg)
+    if wanted is not None and not isinstance(plugin, wanted):
+        what = f"must be a {wanted.__name__}, not {plugin!r:.80}"
+        msg = f"segiou.{kind}: {name!r} of {owners[0]} {what}"
+        raise TypeError(msg)
+    return plugin
