@@ -16,13 +16,14 @@ from segiou._support.arguments import check_choice, check_integer, check_number,
 from segiou._support.files import read_json
 from segiou.counting.id_pairs import count_id_pairs
 from segiou.instances.components import label_components
-from segiou.instances.objects import NO_OBJECT
+from segiou.instances.objects import NO_OBJECT, Ints
 from segiou.instances.panoptic import PanopticCounts
 from segiou.instances.segments import PROTOCOLS
 from segiou.instances.weighted import CITYSCAPES_INSTANCE_SIZES
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
 from segiou.masks.read import MaskError, RawMask, open_mask
+from segiou.masks.windows import ResizedMask
 
 __all__ = ["ObjectMask", "ObjectOptions"]
 
@@ -35,6 +36,17 @@ class ObjectMask(NamedTuple):
     classes: NDArray[Any]
     ids: NDArray[Any]
     crowd: tuple[int, ...] = ()
+
+    def resized(self, shape: tuple[int, ...]) -> ObjectMask:
+        """The same at another size; each pixel is that of the nearest centre."""
+        whole = tuple(slice(0, length) for length in shape)
+        classes, ids = (ResizedMask(side, shape)[whole] for side in self[:2])
+        return self._replace(classes=classes, ids=ids)
+
+
+#: Of either side: the number, from 1, of the object of each pixel; and of each object whether it
+#: was forgiven (0), found (1), or missed or invented (2), its class index and its pixels.
+Drawn = tuple[tuple[Ints, list[list[int]]], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,11 +217,7 @@ class ObjectOptions:
         return ObjectMask(classes, ids, tuple(range(1, 1000)))
 
     def count(
-        self,
-        counts: PanopticCounts,
-        truth: ObjectMask | Any,
-        pred: ObjectMask | Any,
-        mask: Any = None,
+        self, counts: PanopticCounts, truth: Any, pred: Any, mask: Any = None
     ) -> PanopticCounts:
         """Add one pair, of ids or of class maps; what ``mask`` leaves out is void.
 
@@ -228,15 +236,30 @@ class ObjectOptions:
         -------
         PanopticCounts
         """
-        sides = [
+        first, second = self._sides(counts, truth, pred)
+        if mask is not None:
+            first = first._replace(classes=np.where(mask, first.classes, NO_OBJECT))
+        # Which values are allowed is checked where pixels are counted.
+        found = counts.matches(first[:2], second[:2], first.crowd, unknown_is_void=True)
+        return counts.add(found)
+
+    def draw(self, classes: ClassOptions, truth: Any, pred: Any, shape: tuple[int, ...]) -> Drawn:
+        """What became of each object, and where it lies in pictures of this shape."""
+        counts = self.empty(classes)
+        sides = self._sides(counts, truth, pred)
+        found = counts.matches(sides[0][:2], sides[1][:2], sides[0].crowd, unknown_is_void=True)
+        small = (side.resized(shape) for side in sides)
+        return tuple(counts.drawn(found, k, *side[:2]) for k, side in enumerate(small))
+
+    def _sides(
+        self, counts: PanopticCounts, truth: Any, pred: Any
+    ) -> tuple[ObjectMask, ObjectMask]:
+        """Of class maps the components; which values are allowed is checked with the pixels."""
+        first, second = (
             side if isinstance(side, ObjectMask) else self._components(counts, side, labels)
             for side, labels in ((truth, counts.labels), (pred, counts.pred_labels))
-        ]
-        first, second = sides
-        classes = first.classes if mask is None else np.where(mask, first.classes, NO_OBJECT)
-        # Which values are allowed is checked where pixels are counted.
-        found = counts.matches((classes, first.ids), second[:2], first.crowd, unknown_is_void=True)
-        return counts.add(found)
+        )
+        return first, second
 
     def _components(self, counts: PanopticCounts, values: Any, labels: LabelSet) -> ObjectMask:
         names = [

@@ -108,6 +108,19 @@ class Matches:
     found: tuple[Bools, Bools]
     left: tuple[Bools, Bools]
 
+    def drawn(self, side: int, codes: Ints, things: Bools) -> tuple[Ints, list[list[int]]]:
+        """Of each pixel the number, from 1, of its object, and what became of each object.
+
+        ``codes`` are those of :func:`segment_codes`. An object is 0 (forgiven), 1 (found) or
+        2 (missed or invented), its class index and its pixels.
+        """
+        classes = unpack_ids(self.pairs.ids[side])[0]
+        chosen = np.append(things, False)[classes]
+        rows = np.stack([self.found[side] + 2 * self.left[side], classes, self.pairs.sums(side)], 1)
+        known = np.append(self.pairs.ids[side][chosen], np.iinfo(np.int64).max)
+        at = np.searchsorted(known, codes)
+        return np.where(known[at] == codes, at + 1, 0), rows[chosen].tolist()
+
 
 def match_segments(
     truth: tuple[Any, Any],

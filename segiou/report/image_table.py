@@ -18,6 +18,7 @@ from segiou.metrics.per_image import image_means
 from segiou.metrics.ratio import Floats
 from segiou.report.page import Color, hex_color
 from segiou.report.pictures import ImageMatch, PictureError, Reader, fitted, read_indices
+from segiou.runs.cells import unpack_objects
 from segiou.runs.image_counts import Columns
 
 if TYPE_CHECKING:
@@ -65,6 +66,8 @@ class ImageTable:
         Counts and files of the images.
     left : int
         Images that are not listed.
+    objects : list, optional
+        Objects found, invented and missed in each image, for each run.
     """
 
     runs: tuple[Run, ...]
@@ -72,6 +75,7 @@ class ImageTable:
     scores: tuple[Floats, ...]
     columns: tuple[Columns, ...]
     left: int
+    objects: list[list[list[int]]] | None = None
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -103,6 +107,7 @@ class ImageTable:
             "ids": list(self.ids),
             "scores": plain(self.scores),
             "cells": [_packed(columns, self.kept) for columns in self.columns],
+            "objects": self.objects,
             "pictures": within,
             "folder": "" if source.folder is None else "pictures",
         }
@@ -131,7 +136,7 @@ class ImageTable:
         preds = [(file.pred, run.options) for file, run in zip(files, self.runs, strict=True)]
         image = None if source.match is None else source.match.files.get(self.ids[index])
         try:
-            objects = self.runs[0].object_options
+            objects = None if self.objects is None else self.runs[0].object_options
             masks = read_indices(files[0].truth, preds, source.read, width, objects)
         except PictureError as error:
             return {"problem": f"No pictures: {error}"}
@@ -146,19 +151,29 @@ def image_table(runs: tuple[Run, ...], models: tuple[str, ...]) -> ImageTable:
     scores = [image_means(run.counts, include=run.include) for run in runs]
     first = scores[0] if len(runs) == 1 else -np.abs(scores[1] - scores[0])
     listed = np.sort(np.argsort(first, kind="stable")[:LISTED])
+    columns = tuple(_taken(run, listed) for run in runs)
     return ImageTable(
         runs,
         models,
         tuple(s[listed] for s in scores),
-        tuple(_taken(run, listed) for run in runs),
+        columns,
         len(first) - len(listed),
+        _objects(runs, columns),
     )
+
+
+def _objects(runs: tuple[Run, ...], columns: tuple[Columns, ...]) -> list[list[list[int]]] | None:
+    """Objects of each image, where all runs have the same; stuff has none."""
+    if runs[0].objects is None or any(r.object_options != runs[0].object_options for r in runs):
+        return None
+    found = (unpack_objects(c.measured, r._header)[0] for c, r in zip(columns, runs, strict=True))
+    return [of_run[:, runs[0].objects.things].sum(1).tolist() for of_run in found]
 
 
 def _taken(run: Run, indices: Ints) -> Columns:
     """Some images by index; the others are not kept, since a run may be larger than memory."""
     parts, start = [], 0
-    for block in run._images.blocks(measured=False):
+    for block in run._images.blocks(measured=run.object_options is not None):
         inside = indices[(indices >= start) & (indices < start + len(block))]
         parts.append(block.take((inside - start).tolist()))
         start += len(block)

@@ -186,7 +186,16 @@ STYLES = ("page.css", "tables.css", "charts.css", "images.css", "print.css")
 
 # The order matters: each file uses names that those before it declare.
 SCRIPTS = (
-    *("base.js", "address.js", "table.js", "matrix.js", "pictures.js", "viewer.js", "panels.js"),
+    *(
+        "base.js",
+        "address.js",
+        "table.js",
+        "matrix.js",
+        "pictures.js",
+        "objects.js",
+        "viewer.js",
+        "panels.js",
+    ),
     *("images.js", "main.js"),
 )
 

@@ -22,13 +22,16 @@ from segiou.masks.read import MaskError, RawMask, from_bytes, open_mask, to_labe
 from segiou.report.page import Color
 
 if TYPE_CHECKING:
-    from segiou.instances.object_files import ObjectOptions
+    from segiou.instances.object_files import ObjectMask, ObjectOptions
 
 Indices = NDArray[np.uint16]
 Shape = tuple[int, ...]
+Outcomes = tuple[list[list[int]], list[list[int]]]
 
 #: Voxels along each axis of a volume, at most.
 _VOXELS = 160
+#: Objects of an image are drawn where there are fewer.
+_MOST_OBJECTS = 1 << 16
 #: Widths tried one after the other, until the pictures of an image fit its part of the page.
 _WIDTHS = (400, 320, 256, 208, 160, 128, 96, 64)
 _QUALITY = 80
@@ -52,6 +55,10 @@ class Pictures:
         Planes of a volume, and how many are side by side; 1 of an image.
     spacing : tuple of float
         Of a plane's columns, of its rows, and between planes.
+    objects : tuple of str
+        Numbers of the objects, as colours: truth, then predictions.
+    outcomes : tuple
+        What became of them, as of :class:`Masks`.
     """
 
     width: int
@@ -62,11 +69,13 @@ class Pictures:
     depth: int = 1
     columns: int = 1
     spacing: tuple[float, ...] = (1.0, 1.0, 1.0)
+    objects: tuple[str, ...] = ()
+    outcomes: tuple[Outcomes, ...] = ()
 
     @property
     def size(self) -> int:
         """Characters they take in the page."""
-        return sum(map(len, self.masks)) + len(self.image or "")
+        return sum(map(len, (*self.masks, *self.objects, self.image or "")))
 
 
 def fitted(
@@ -85,31 +94,45 @@ def fitted(
 def _encoded(
     masks: Masks, colors: Sequence[Color], image: Path | None, shape: Shape
 ) -> tuple[Pictures, str]:
-    arrays = [resized(mask, shape) for mask in masks.arrays]
+    sheets = [_sheet(resized(mask, shape)) for mask in (*masks.arrays, *masks.objects)]
     height, width = shape[-2:]
+    sides = len(masks.arrays)
+    shown = tuple(mask_png(sheet, colors) for sheet in sheets[:sides])
+    numbers = tuple(mask_png(sheet, _as_colors(int(sheet.max()))) for sheet in sheets[sides:])
+    pictures = Pictures(
+        *(width, height, masks.full, shown, None), objects=numbers, outcomes=masks.outcomes
+    )
     if len(shape) == 3:
-        columns = math.ceil(math.sqrt(shape[0]))
-        shown = tuple(mask_png(_montage(array, columns), colors) for array in arrays)
         # As a volume shrinks, its voxels grow.
         spacing = [s * n / m for s, n, m in zip(masks.spacing, masks.full, shape, strict=True)]
-        layout = shape[0], columns, tuple(spacing[::-1])
-        return Pictures(width, height, masks.full, shown, None, *layout), ""
-    shown = tuple(mask_png(array, colors) for array in arrays)
-    below, problem = None, ""
-    if image is not None:
-        try:
-            below = _jpeg(read_image(image, (width, height)))
-        except PictureError as error:
-            problem = str(error)
-    return Pictures(width, height, masks.full, shown, below), problem
+        steps = tuple(spacing[::-1])
+        return replace(pictures, depth=shape[0], columns=_columns(shape[0]), spacing=steps), ""
+    if image is None:
+        return pictures, ""
+    try:
+        return replace(pictures, image=_jpeg(read_image(image, (width, height)))), ""
+    except PictureError as error:
+        return pictures, str(error)
 
 
-def _montage(volume: Indices, columns: int) -> Indices:
-    """The planes of a volume in rows of so many."""
-    depth, height, width = volume.shape
+def _as_colors(most: int) -> list[Color]:
+    """Numbers up to the largest as colours."""
+    return [(0, number >> 8, number & 255) for number in range(most + 1)]
+
+
+def _columns(depth: int) -> int:
+    return math.ceil(math.sqrt(depth))
+
+
+def _sheet(array: Indices) -> Indices:
+    """The planes of a volume side by side and below each other; an image as it is."""
+    if array.ndim == 2:
+        return array
+    depth, height, width = array.shape
+    columns = _columns(depth)
     rows = -(-depth // columns)
-    sheet = np.zeros((rows * columns, height, width), volume.dtype)
-    sheet[:depth] = volume
+    sheet = np.zeros((rows * columns, height, width), array.dtype)
+    sheet[:depth] = array
     planes = sheet.reshape(rows, columns, height, width).swapaxes(1, 2)
     return planes.reshape(rows * height, columns * width)
 
@@ -166,11 +189,19 @@ class Masks:
         Shape of the truth itself.
     spacing : tuple of float
         Of a volume: between planes, rows and columns.
+    objects : tuple of ndarray of uint16
+        Numbers of the objects of each array, from 1; none where they were not scored.
+    outcomes : tuple
+        For each prediction, of the objects of the truth and of its own: whether
+        each was forgiven (0), found (1), or missed or invented (2), its class
+        index and its pixels.
     """
 
     arrays: tuple[Indices, ...]
     full: Shape
     spacing: tuple[float, ...] = (1.0, 1.0, 1.0)
+    objects: tuple[Indices, ...] = ()
+    outcomes: tuple[Outcomes, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +232,7 @@ def read_indices(
     largest : int
         Pixels across, at most.
     objects : ObjectOptions, optional
-        How the files hold ids of objects, if they do.
+        What objects are, if they were scored.
 
     Raises
     ------
@@ -213,10 +244,11 @@ def read_indices(
     sides += [_Side(path, own.pred_labels, Encoding.of_classes(own).pred) for path, own in preds]
     # One after the other, each reduced at once: the masks may be huge.
     arrays: list[Indices] = []
+    whole: list[Any] = []
     full: Shape = ()
     spacing: tuple[float, ...] = ()
     for side in sides:
-        values, size = _values(side, read, objects)
+        values, size, ids = _values(side, read, objects)
         if not arrays:
             full, spacing = values.shape, size
             shape = reduced(full, largest if len(full) == 2 else _VOXELS)
@@ -224,7 +256,30 @@ def read_indices(
             msg = f"{side.path} has shape {values.shape}, and the truth {full}"
             raise PictureError(msg)
         arrays.append(_coded(resized(values, shape), side.codes, first.num_classes))
-    return Masks(tuple(arrays), full, spacing)
+        if objects is not None:
+            whole.append(resized(values, full) if ids is None else ids.resized(full))
+    found = Masks(tuple(arrays), full, spacing)
+    return found if objects is None else _with_objects(found, objects, whole, preds)
+
+
+def _with_objects(
+    masks: Masks, objects: ObjectOptions, whole: Sequence[Any], preds: Sequence[tuple[Any, Any]]
+) -> Masks:
+    """The same with the objects of each side, and what became of them."""
+    truth, *others = whole
+    shape = masks.arrays[0].shape
+    drawn = [
+        objects.draw(options, truth, pred, shape)
+        for pred, (_, options) in zip(others, preds, strict=True)
+    ]
+    numbers = [drawn[0][0][0], *(found for _, (found, _) in drawn)]
+    if max(int(array.max()) for array in numbers) >= _MOST_OBJECTS:
+        return masks
+    return replace(
+        masks,
+        objects=tuple(array.astype(np.uint16) for array in numbers),
+        outcomes=tuple((of_truth, of_pred) for (_, of_truth), (_, of_pred) in drawn),
+    )
 
 
 def reduced(shape: Shape, largest: int) -> Shape:
@@ -254,8 +309,11 @@ def _nearest(old: int, new: int) -> NDArray[np.intp]:
 
 def _values(
     side: _Side, read: Reader | None, objects: ObjectOptions | None
-) -> tuple[NDArray[Any], tuple[float, ...]]:
-    """Labels of a file and the spacing of a volume, whose planes are axial, from top to bottom."""
+) -> tuple[NDArray[Any], tuple[float, ...], ObjectMask | None]:
+    """Labels of a file, the spacing of a volume, and ids of objects where the file holds them.
+
+    The planes of a volume are axial, from top to bottom.
+    """
     if not side.path:
         raise PictureError("it was scored from arrays, not from files")
     try:
@@ -278,7 +336,7 @@ def _values(
     if values.ndim not in (2, 3) or not values.size:
         msg = f"{side.path} has shape {values.shape}, which cannot be drawn as a picture"
         raise PictureError(msg)
-    return values, spacing
+    return values, spacing, ids
 
 
 def _coded(values: NDArray[Any], codes: ValueCodes, num_classes: int) -> Indices:

@@ -312,7 +312,7 @@ class _OpenMask:
         resized: BigMask = ResizedMask(self.values, shape)
         if not self.is_big:
             resized = resized[tuple(slice(0, length) for length in shape)]
-        return replace(self, values=resized)
+        return replace(self, values=resized, objects=self.objects and self.objects.resized(shape))
 
 
 def _open_windowed(

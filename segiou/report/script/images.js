@@ -8,6 +8,7 @@ const images = {
     this.ids = found.ids;
     this.scores = found.scores;
     this.models = found.models;
+    this.objects = found.objects;
     this.cells = found.cells.map((packed) => this.unpacked(packed));
     this.scroller = byId("image-rows");
     this.body = byId("image-table").tBodies[0];
@@ -124,6 +125,13 @@ const images = {
     if (ious && !two) {
       const title = `IoU of ${className(this.question.about)}`;
       columns.push({ key: "iou", title, first: 1, value: (i) => ious[0][i], text: percent });
+    }
+    // Of two models the viewer says how many are invented.
+    const numbered = [[2, "Missed objects"], [1, "Invented objects"]].slice(0, two ? 1 : 2);
+    for (const [place, title] of this.objects ? numbered : []) {
+      const numbers = (i) => this.objects.map((rows) => rows[i][place]);
+      const value = (i) => numbers(i).reduce((sum, number) => sum + number, 0);
+      columns.push({ key: title, title, first: -1, value, text: (_, i) => numbers(i).map(grouped).join(" / ") });
     }
     const title = this.filtered ? "Pixels" : "Wrong pixels";
     columns.push({

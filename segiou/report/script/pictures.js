@@ -71,12 +71,13 @@ async function pixelsOf(source) {
   return context.getImageData(0, 0, canvas.width, canvas.height).data;
 }
 
-async function indicesOf(source) {
+// What a picture's colours stand for; without a table they are numbers.
+async function indicesOf(source, table = null) {
   const pixels = await pixelsOf(source);
   const indices = new Uint16Array(pixels.length / 4);
   for (let i = 0; i < indices.length; i += 1) {
     const packed = (pixels[4 * i] << 16) | (pixels[4 * i + 1] << 8) | pixels[4 * i + 2];
-    indices[i] = pictures.table.get(packed);
+    indices[i] = table ? table.get(packed) : packed;
   }
   return indices;
 }
@@ -136,8 +137,9 @@ const pictures = {
 // Reads a picture whole: class indices, and the image in colour and in grey.
 async function decoded(found) {
   if (!found.masks) return { problem: found.problem };
-  const [truth, ...preds] = await Promise.all(found.masks.map(indicesOf));
-  const picture = { ...found, truth, preds, photo: null, grey: null, name: "", aspect: found.width / found.height };
+  const [truth, ...preds] = await Promise.all(found.masks.map((mask) => indicesOf(mask, pictures.table)));
+  const objects = await Promise.all(found.objects.map((numbers) => indicesOf(numbers)));
+  const picture = { ...found, truth, preds, objects, photo: null, grey: null, name: "", aspect: found.width / found.height };
   if (found.depth > 1) return stacked(picture);
   if (found.image) {
     picture.photo = await pixelsOf(found.image);
@@ -164,7 +166,8 @@ function stacked(picture) {
     }
     return voxels;
   };
-  return { ...picture, truth: unmounted(picture.truth), preds: picture.preds.map(unmounted) };
+  const { truth, preds, objects } = picture;
+  return { ...picture, truth: unmounted(truth), preds: preds.map(unmounted), objects: objects.map(unmounted) };
 }
 
 // Where most voxels are asked for: the plane that has most of them, and its row and its column.
@@ -212,12 +215,15 @@ function planesOf(picture, place) {
       return values;
     };
     const [truth, ...preds] = [picture.truth, ...picture.preds].map(cut);
-    const aspect = (columns * pixel) / rows;
-    return { name: PLANES[plane], width: columns, height: rows, aspect, truth, preds, photo: null, grey: null };
+    const [aspect, objects] = [(columns * pixel) / rows, picture.objects.map(cut)];
+    const { outcomes } = picture;
+    const size = { name: PLANES[plane], width: columns, height: rows, aspect };
+    return { ...size, truth, preds, objects, outcomes, photo: null, grey: null };
   });
 }
 
-// Draws one reading of a plane: "image", "truth", the number of a model, or "difference".
+// Draws one reading of a plane: "image", "truth", the number of a model, "difference", or the objects
+// of a model.
 function paint(canvas, plane, content, question, opacity) {
   [canvas.width, canvas.height] = [plane.width, plane.height];
   const context = canvas.getContext("2d", { willReadFrequently: true });
@@ -242,8 +248,10 @@ function paint(canvas, plane, content, question, opacity) {
 const named = (index) => Math.min(index, pictures.ignored);
 
 // Which colour lies on a pixel, if any.
-function colorsOf({ truth, preds }, content, question) {
+function colorsOf(plane, content, question) {
+  const { truth, preds } = plane;
   const { colors, ignored } = pictures;
+  if (content.model !== undefined) return objects.colorsOf(plane, content.model, question);
   if (content === "image") return () => null;
   if (content === "truth") return (i) => colors[truth[i]];
   if (content !== "difference") return (i) => colors[preds[content][i]];

@@ -9,6 +9,7 @@ const viewer = {
     this.front = 0;
     this.dialog.setAttribute("open", "");
     panels.build(this.holder);
+    objects.build();
     const on = (id, use) => byId(id).addEventListener("click", use);
     on("viewer-previous", () => images.walk(-1));
     on("viewer-next", () => images.walk(1));
@@ -55,6 +56,7 @@ const viewer = {
     byId("opacity-field").hidden = !picture.grey;
     this.place = picture.depth > 1 ? largestError(picture, question) : null;
     byId("viewer-size").textContent = this.sizeOf(picture);
+    byId("objects-field").hidden = !picture.objects?.length;
     this.slide();
     this.fill();
   },
@@ -91,6 +93,10 @@ const viewer = {
 
   get contents() {
     const shown = [["truth", "truth"], ...this.models.map((name, m) => [m, name]), ["difference", "difference"]];
+    if (this.picture.objects?.length) {
+      const several = this.models.length > 1;
+      shown.push(...this.models.map((name, model) => [{ model }, several ? `objects of ${name}` : "objects"]));
+    }
     return this.picture.grey ? [["image", "image"], ...shown] : shown;
   },
 
@@ -117,7 +123,13 @@ const viewer = {
     this.dialog.dataset.shown = address.of({ ...images.state, image: images.ids[this.number] }).slice(1);
   },
 
+  showObjects() {
+    this.draw();
+    say(byId("viewer-objects").textContent);
+  },
+
   draw() {
+    objects.describe(this.picture, this.models, this.question);
     const opacity = byId("viewer-opacity").value / 100;
     for (const { canvas, plane, content } of this.frames) {
       paint(canvas, plane, content, this.question, opacity);
