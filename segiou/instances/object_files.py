@@ -16,9 +16,9 @@ from segiou._support.arguments import check_choice, check_integer, check_number,
 from segiou._support.files import read_json
 from segiou.counting.id_pairs import count_id_pairs
 from segiou.instances.components import label_components
-from segiou.instances.objects import NO_OBJECT, Ints
+from segiou.instances.objects import NO_OBJECT, Ints, pack_ids
 from segiou.instances.panoptic import PanopticCounts
-from segiou.instances.segments import PROTOCOLS
+from segiou.instances.segments import PROTOCOLS, segment_codes
 from segiou.instances.weighted import CITYSCAPES_INSTANCE_SIZES
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
@@ -243,14 +243,6 @@ class ObjectOptions:
         found = counts.matches(first[:2], second[:2], first.crowd, unknown_is_void=True)
         return counts.add(found)
 
-    def draw(self, classes: ClassOptions, truth: Any, pred: Any, shape: tuple[int, ...]) -> Drawn:
-        """What became of each object, and where it lies in pictures of this shape."""
-        counts = self.empty(classes)
-        sides = self._sides(counts, truth, pred)
-        found = counts.matches(sides[0][:2], sides[1][:2], sides[0].crowd, unknown_is_void=True)
-        small = (side.resized(shape) for side in sides)
-        return tuple(counts.drawn(found, k, *side[:2]) for k, side in enumerate(small))
-
     def _sides(
         self, counts: PanopticCounts, truth: Any, pred: Any
     ) -> tuple[ObjectMask, ObjectMask]:
@@ -280,6 +272,21 @@ class ObjectOptions:
             small = np.isin(values, [*chain(*things)]) & (ids == 0)
             values = np.where(small, NO_OBJECT, values.astype(np.int64))
         return ObjectMask(values, ids)
+
+
+def draw_objects(
+    options: ObjectOptions, classes: ClassOptions, truth: Any, pred: Any, shape: tuple[int, ...]
+) -> Drawn:
+    """What became of each object of a pair, and where it lies in pictures of this shape."""
+    counts = options.empty(classes)
+    sides = options._sides(counts, truth, pred)
+    found = counts.matches(sides[0][:2], sides[1][:2], sides[0].crowd, unknown_is_void=True)
+    drawn = []
+    for k, side in enumerate(sides):
+        small = pack_ids(*side.resized(shape)[:2], ("classes", "ids"))
+        codes = segment_codes(small, counts._indices[k], counts.things, "", unknown_is_void=True)
+        drawn.append(found.drawn(k, codes, counts.things))
+    return tuple(drawn)
 
 
 Segments = Mapping[int, tuple[int, int | None, bool]]

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice
 from segiou.counting.counts import Counts
-from segiou.instances.objects import Ints, ObjectCounts, pack_ids
-from segiou.instances.segments import PROTOCOLS, Matches, match_segments, segment_codes
+from segiou.instances.objects import Ints, ObjectCounts
+from segiou.instances.segments import PROTOCOLS, Matches, match_segments
 from segiou.labels.class_options import ClassOptions, Labels, Unassigned
 from segiou.labels.label_set import LabelSet
 from segiou.metrics.ratio import Floats, ratio
@@ -170,14 +170,6 @@ class PanopticCounts(ObjectCounts):
             *(truth, pred, self._indices, self._things, self._protocol, crowd),
             unknown_is_void=unknown_is_void,
         )
-
-    def drawn(
-        self, matches: Matches, side: int, classes: Any, ids: Any
-    ) -> tuple[Ints, list[list[int]]]:
-        """Where the objects of a side are in a picture, and what became of each."""
-        packed = pack_ids(classes, ids, ("classes", "ids"))
-        codes = segment_codes(packed, self._indices[side], self._things, "", unknown_is_void=True)
-        return matches.drawn(side, codes, self._things)
 
     def add(self, matches: Matches) -> Self:
         """Count an image whose segments were matched.

@@ -266,10 +266,12 @@ def _with_objects(
     masks: Masks, objects: ObjectOptions, whole: Sequence[Any], preds: Sequence[tuple[Any, Any]]
 ) -> Masks:
     """The same with the objects of each side, and what became of them."""
+    from segiou.instances.object_files import draw_objects
+
     truth, *others = whole
     shape = masks.arrays[0].shape
     drawn = [
-        objects.draw(options, truth, pred, shape)
+        draw_objects(objects, options, truth, pred, shape)
         for pred, (_, options) in zip(others, preds, strict=True)
     ]
     numbers = [drawn[0][0][0], *(found for _, (found, _) in drawn)]
