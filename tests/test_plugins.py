@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import segiou
-from segiou._support import plugins
+from segiou._support import optional
 from segiou.masks.read import MaskError, read_mask
 
 PAGE = (Path(__file__).parents[1] / "docs" / "formats.md").read_text(encoding="utf-8")
@@ -39,12 +39,12 @@ def installed(tmp_path, monkeypatch):
 
     def do(module: str, entries: str, name: str = "forest-masks") -> Path:
         install(tmp_path / "site", module, entries, name)
-        plugins._entries.cache_clear()
+        optional._entries.cache_clear()
         return tmp_path / "site"
 
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
     yield do
-    plugins._entries.cache_clear()
+    optional._entries.cache_clear()
     for name in ("forest_masks", "other_masks"):
         sys.modules.pop(name, None)
 
@@ -115,6 +115,6 @@ def test_formats_that_do_not_work_are_named(installed, tmp_path, body, words):
 
 
 def test_scoring_asks_no_other_package(monkeypatch):
-    monkeypatch.setattr(plugins, "_entries", None)
+    monkeypatch.setattr(optional, "_entries", None)
     streets = Path(__file__).parents[1] / "fixtures" / "streets"
     segiou.score_folder(streets / "truth", streets / "model_a", labels=streets / "labels.toml")

@@ -120,7 +120,7 @@ def save_plots(
         figures = _of_comparison(source)
     else:
         figures = _of_report(report_of(source), intervals)
-    written = []
+    files = []
     require()  # before anything is made
     folder.mkdir(parents=True, exist_ok=True)
     for name, draw in figures:
@@ -128,8 +128,8 @@ def save_plots(
         for ending, metadata in FORMATS.items():
             out = BytesIO()
             figure.savefig(out, format=ending, dpi=dpi, metadata=metadata)
-            written.append(write_whole(folder / f"{name}.{ending}", out.getvalue()))
-    return written
+            files.append(write_whole(folder / f"{name}.{ending}", out.getvalue()))
+    return files
 
 
 def _of_report(report: Report, intervals: Intervals | None) -> Figures:

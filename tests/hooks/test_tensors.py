@@ -110,7 +110,7 @@ def tensor(request, monkeypatch):
     if request.param == "cupy":
         monkeypatch.setitem(sys.modules, "cupy", NumPyAsCuPy())
     make = MAKERS[request.param]()
-    for module in (segiou.accumulators.confusion, device_counts, device_counts):
+    for module in (segiou.accumulators.confusion, device_counts):
         monkeypatch.setattr(module, "is_on_device", lambda x: framework_of(x) is not None)
     return make
 

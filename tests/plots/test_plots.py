@@ -185,8 +185,8 @@ def test_overlapping_channels_have_bars_and_no_matrix(tmp_path):
         plots.confusion_matrix(channels)
     with pytest.raises(ValueError, match="no confusion rates"):
         plots.prevalence_curve(channels, "edema")
-    written = plots.save_plots(channels, tmp_path, dpi=40)
-    assert {p.stem for p in written} == {"class_iou", "accuracy_against_iou"}
+    files = plots.save_plots(channels, tmp_path, dpi=40)
+    assert {p.stem for p in files} == {"class_iou", "accuracy_against_iou"}
 
 
 def test_overlay_counts_its_pixels():
@@ -220,12 +220,12 @@ def test_names_are_never_read_as_formulas():
 
 
 def test_every_figure_is_saved_in_three_formats(tmp_path, run):
-    written = plots.save_plots(run, tmp_path / "figures", dpi=60)
+    files = plots.save_plots(run, tmp_path / "figures", dpi=60)
     names = ["confusion_matrix", "class_iou", "accuracy_against_iou", "prevalence_curve"]
     names += ["image_distribution", "class_boxes"]
-    assert [p.name for p in written] == [f"{n}.{e}" for n in names for e in ("png", "svg", "pdf")]
+    assert [p.name for p in files] == [f"{n}.{e}" for n in names for e in ("png", "svg", "pdf")]
     begins = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
-    for path in written:
+    for path in files:
         content = path.read_bytes()
         assert content.startswith(begins[path.suffix])
     svg = (tmp_path / "figures" / "class_iou.svg").read_text()
@@ -240,14 +240,14 @@ def test_saved_files_are_the_same_every_time(tmp_path, run):
 
 
 def test_comparisons_are_saved(tmp_path, comparison):
-    written = plots.save_plots(comparison, tmp_path, dpi=40)
+    files = plots.save_plots(comparison, tmp_path, dpi=40)
     names = [f"{n}.{e}" for n in ("comparison", "model_bars") for e in ("png", "svg", "pdf")]
-    assert [p.name for p in written] == names
+    assert [p.name for p in files] == names
 
 
 def test_nothing_counted_is_still_saved(tmp_path):
-    written = plots.save_plots(segiou.ConfusionMatrix(2), tmp_path, dpi=40)
-    assert [p.stem for p in written] == ["confusion_matrix"] * 3
+    files = plots.save_plots(segiou.ConfusionMatrix(2), tmp_path, dpi=40)
+    assert [p.stem for p in files] == ["confusion_matrix"] * 3
     with pytest.raises(ValueError, match="no class has a defined iou"):
         plots.class_bars(segiou.ConfusionMatrix(2))
 
@@ -383,7 +383,7 @@ def test_a_notebook_shows_axes_as_their_figure(run):
 
 
 def test_long_names_are_cut_and_the_count_stays():
-    names = ["a name that is far too long to be written out", "car"]
+    names = ["a name that is far too long to be files out", "car"]
     run = segiou.score([[[0, 1]], [[0, 0]]], [[[0, 1]], [[0, 1]]], labels=names)
     assert row_names(plots.class_boxes(run))[0] == "a name that is f… (2)"
     assert (
