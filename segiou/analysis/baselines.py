@@ -37,7 +37,8 @@ class AveragedCounts:
     def mean_of(self, metric: Callable[[Counts], Floats]) -> WeightedMean:
         """The protocol's mean of a metric."""
         counts = self.scored
-        return weighted_mean(self.protocol, metric(counts), counts.truth > 0, self.include)
+        protocol = self.protocol.of_metric(metric)
+        return weighted_mean(protocol, metric(counts), counts.truth > 0, self.include)
 
 
 class WeightedMean(NamedTuple):

@@ -180,6 +180,7 @@ def statistic(
     label, function, per_class = _resolved(metric, counts)
     if per_class:
         averaged = _with_aggregate(load_protocol(protocol), aggregate)
+        averaged = averaged.of_metric(function)
         rows, evaluate = _class_sums(function, averaged, included(include, len(names)), aggregate)
         unit, name = averaged.unit if averaged.needs_images else "D", averaged.name
         seen = _seen(counts, units)

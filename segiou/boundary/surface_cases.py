@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import repeat
 from typing import Any, Self
 
 import numpy as np
@@ -172,7 +173,11 @@ def _as_tuple(values: int | Iterable[int]) -> tuple[int, ...]:
     return tuple(map(int, values)) if isinstance(values, Iterable) else (int(values),)
 
 
-def summarize_surfaces(rows: Iterable[SurfaceRow], options: SurfaceOptions) -> list[dict[str, Any]]:
+def summarize_surfaces(
+    rows: Iterable[SurfaceRow],
+    options: SurfaceOptions,
+    overlaps: Iterable[Mapping[str, float]] | None = None,
+) -> list[dict[str, Any]]:
     """The surface distances of each label over the cases.
 
     Parameters
@@ -181,6 +186,8 @@ def summarize_surfaces(rows: Iterable[SurfaceRow], options: SurfaceOptions) -> l
         Rows of one or more cases.
     options : SurfaceOptions
         What the rows were measured with.
+    overlaps : iterable of mapping of str to float, optional
+        Scores of overlap by name, such as "dice", for each row.
 
     Returns
     -------
@@ -198,19 +205,21 @@ def summarize_surfaces(rows: Iterable[SurfaceRow], options: SurfaceOptions) -> l
           ones are infinitely far, or 0 of surface Dice, whatever the options;
         - ``data_set``, of surface Dice: of the surfaces of all cases together.
     """
-    by_label: dict[Label, list[SurfaceRow]] = {}
-    for row in rows:
-        by_label.setdefault(row.label, []).append(row)
-    return [_summary(label, of_label, options) for label, of_label in by_label.items()]
+    by_label: dict[Label, list[tuple[SurfaceRow, dict[str, float]]]] = {}
+    for row, overlap in zip(rows, repeat({}) if overlaps is None else overlaps, strict=False):
+        found = {**overlap, **flat_scores(row.values(options))}
+        by_label.setdefault(row.label, []).append((row, found))
+    return [_summary(label, *zip(*both, strict=True)) for label, both in by_label.items()]
 
 
-def _summary(label: Label, rows: list[SurfaceRow], options: SurfaceOptions) -> dict[str, Any]:
+def _summary(
+    label: Label, rows: Sequence[SurfaceRow], values: Sequence[dict[str, float]]
+) -> dict[str, Any]:
     states = [row.state for row in rows]
     counts = {name: states.count(name) for name in ("found", "missed", "invented", "absent")}
     summary: dict[str, Any] = {"label": label, "cases": len(rows) - counts["absent"], **counts}
-    values = [flat_scores(row.values(options)) for row in rows]
     for name in values[0]:
-        worst = 0.0 if name.startswith("surface_dice") else math.inf
+        worst = 0.0 if name.startswith(("surface_dice", "dice", "iou")) else math.inf
         pairs = [(state, of_row[name]) for state, of_row in zip(states, values, strict=True)]
         ranked = sorted(v if s == "found" else worst for s, v in pairs if s != "absent")
         defined = [v for _, v in pairs if not math.isnan(v)]

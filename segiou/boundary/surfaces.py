@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -58,45 +58,77 @@ class Convention:
         The mean over both surfaces together, or the mean of the two means.
     empty : mapping of str to (both empty, truth empty, prediction empty)
         What each measure counts where a mask is empty: a number, or "diagonal".
+        By default distances are infinite and shares 0 of a lone mask, and all
+        are undefined where both are empty.
+    tolerances, tolerances_of, spacing
+        What a challenge measures with, where nothing else is said: tolerances
+        in common and of structures by name, and the size of a voxel in place
+        of the file's.
     """
 
     surface: Kind
     percentile: Literal["linear", "pooled", "weighted", "summed"]
     average: Literal["pooled", "directions"]
-    empty: Mapping[str, Fillings]
+    empty: Mapping[str, Fillings] = field(default_factory=dict)
+    tolerances: tuple[float, ...] = (1.0,)
+    tolerances_of: Mapping[Label, tuple[float, ...]] = field(default_factory=dict)
+    spacing: tuple[float, ...] | None = None
 
 
-#: Measures of a pair of surfaces; the percentile 95 is named "hausdorff_95".
-MEASURES: Final = (
-    "hausdorff",
-    "hausdorff_percentile",
-    "average_surface_distance",
-    "surface_dice",
+#: Distances of a pair of surfaces, the percentile 95 being "hausdorff_95"; and shares.
+DISTANCES: Final = ("hausdorff", "hausdorff_percentile", "average_surface_distance")
+MEASURES: Final = (*DISTANCES, "surface_dice", "dice", "iou")
+_EMPTY: Final = dict.fromkeys(DISTANCES, _FARTHEST) | dict.fromkeys(MEASURES[3:], _NOTHING)
+
+_BEST: Fillings = (1.0, 0.0, 0.0)
+_WEIGHTED_SUMS = Convention(
+    "elements",
+    "summed",
+    "directions",
+    dict.fromkeys(DISTANCES[:2], (_INF,) * 3) | {"average_surface_distance": (_NAN,) * 3},
 )
 
 
-def _empty(*fillings: Fillings) -> dict[str, Fillings]:
-    return dict(zip(MEASURES, fillings, strict=True))
+def _challenge(rules: Fillings, tolerances: tuple[float, ...] = (1.0,), **more: Any) -> Convention:
+    """Surface Dice as surface-distance has it, with one set of rules for it and for Dice."""
+    empty = {**_WEIGHTED_SUMS.empty, "surface_dice": rules, "dice": rules}
+    return replace(_WEIGHTED_SUMS, empty=empty, tolerances=tolerances, **more)
 
 
-_NEVER_BETTER = _empty(_FARTHEST, _FARTHEST, _FARTHEST, _NOTHING)
+#: Tolerances in mm of the organs of FLARE 2022, and of the lesions of 2023.
+_FLARE: Final = {
+    **dict.fromkeys(("liver", "pancreas", "stomach"), (5.0,)),
+    **dict.fromkeys(("right kidney", "spleen", "esophagus", "left kidney"), (3.0,)),
+    **dict.fromkeys(("aorta", "inferior vena cava", "gallbladder", "lesion"), (2.0,)),
+    **dict.fromkeys(("right adrenal gland", "left adrenal gland"), (2.0,)),
+    "duodenum": (7.0,),
+}
+_KITS: Final = {
+    "kidney_and_mass": (1.0330772532390826,),
+    "mass": (1.1328796488598762,),
+    "tumor": (1.1498198361434828,),
+}
+
+#: Those with tolerances of their own.
+CHALLENGES: Final = {
+    "totalsegmentator": _challenge((_NAN, _NAN, 0.0), (3.0,), spacing=(1.5, 1.5, 1.5)),
+    "kits23": _challenge(_BEST, tolerances_of=_KITS),
+    "flare22": _challenge(_BEST, tolerances_of=_FLARE),
+}
 
 #: Each tool's own way, by name. medpy refuses empty masks: they count as segiou counts them.
 CONVENTIONS: Final = {
-    "segiou": Convention("elements", "weighted", "pooled", _NEVER_BETTER),
-    "medpy": Convention("voxels", "pooled", "pooled", _NEVER_BETTER),
-    "monai": Convention(
-        "voxels", "linear", "pooled", _empty(_FARTHEST, (_NAN,) * 3, _FARTHEST, _NOTHING)
-    ),
-    "surface-distance": Convention(
-        "elements", "summed", "directions", _empty((_INF,) * 3, (_INF,) * 3, (_NAN,) * 3, _NOTHING)
-    ),
+    "segiou": Convention("elements", "weighted", "pooled"),
+    "medpy": Convention("voxels", "pooled", "pooled"),
+    "monai": Convention("voxels", "linear", "pooled", {"hausdorff_percentile": (_NAN,) * 3}),
+    "surface-distance": _WEIGHTED_SUMS,
     "metricsreloaded": Convention(
         "voxels",
         "linear",
         "pooled",
-        _empty((0.0, _NAN, _NAN), (0.0, _NAN, _NAN), (0.0, _NAN, _NAN), (1.0, 0.0, 0.0)),
+        dict.fromkeys(DISTANCES, (0.0, _NAN, _NAN)) | {"surface_dice": _BEST},
     ),
+    **CHALLENGES,
 }
 
 
@@ -116,9 +148,10 @@ class SurfaceOptions:
     tolerances_of : mapping of label to tuple of float
         Tolerances of single labels, in place of the common ones; as many.
     empty : mapping of str to (both empty, truth empty, prediction empty)
-        What "hausdorff", "hausdorff_percentile", "average_surface_distance" and
-        "surface_dice" count where a mask is empty: numbers, or "diagonal" for
-        the diagonal of the volume. By default as the convention has it.
+        What "hausdorff", "hausdorff_percentile", "average_surface_distance",
+        "surface_dice", "dice" and "iou" count where a mask is empty: numbers, or
+        "diagonal" for the diagonal of the volume. By default as the convention
+        has it.
 
     Examples
     --------
@@ -157,6 +190,31 @@ class SurfaceOptions:
         put(self, "percentiles", percentiles)
         put(self, "tolerances_of", own)
         put(self, "empty", {measure: tuple(values) for measure, values in self.empty.items()})
+
+    @classmethod
+    def of(cls, choice: SurfaceOptions | str | bool, **own: Any) -> SurfaceOptions:
+        """Read what a caller asks for.
+
+        Parameters
+        ----------
+        choice : SurfaceOptions, str or bool
+            Options, the name of a convention, or True for segiou's own.
+        **own
+            Other attributes; without tolerances those of the convention.
+
+        Returns
+        -------
+        SurfaceOptions
+        """
+        if isinstance(choice, SurfaceOptions):
+            return choice
+        name = "segiou" if choice is True else str(choice)
+        check_choice("convention", name, tuple(CONVENTIONS))
+        usual = CONVENTIONS[name]
+        if not own.get("tolerances"):
+            own["tolerances"] = usual.tolerances
+            own["tolerances_of"] = {**usual.tolerances_of, **own.get("tolerances_of", {})}
+        return cls(convention=name, **own)
 
     def to_dict(self) -> dict[str, Any]:
         """The options as plain values; numbers that JSON lacks as "nan" and "inf"."""
@@ -206,7 +264,8 @@ class SurfaceOptions:
         -------
         float
         """
-        fillings = self.empty.get(measure) or CONVENTIONS[self.convention].empty[measure]
+        rules = {**_EMPTY, **CONVENTIONS[self.convention].empty, **self.empty}
+        fillings = rules[measure]
         value = fillings[("absent", "invented", "missed").index(state)]
         return diagonal if value == "diagonal" else float(value)
 
@@ -286,7 +345,7 @@ class SurfaceRow:
                     for limit, both in zip(self.tolerances, self.within, strict=True)
                 },
             }
-        fill = {m: options.filling(m, self.state, self.diagonal) for m in MEASURES}
+        fill = {m: options.filling(m, self.state, self.diagonal) for m in MEASURES[:4]}
         return {
             "hausdorff": fill["hausdorff"],
             **dict.fromkeys(names, fill["hausdorff_percentile"]),

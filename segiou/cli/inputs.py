@@ -21,6 +21,7 @@ from segiou.scoring.pairings import ids_of
 
 if TYPE_CHECKING:
     from segiou.boundary.boundary_options import BoundaryOptions
+    from segiou.boundary.surfaces import SurfaceOptions
     from segiou.instances.object_files import ObjectOptions
 
 _CLASSES = ("labels", "pred_labels", "ignore", "exclude", "unassigned")
@@ -51,7 +52,7 @@ def job_of(truth: str, pred: str, parsed: argparse.Namespace) -> Job:
         options=options,
         protocol=load_protocol(parsed.protocol or "segiou"),
         boundary=_boundary_options(parsed),
-        surfaces=_convention(parsed),
+        surfaces=_surfaces(parsed),
         spacing=_spacing(parsed),
         objects=_object_options(parsed, options),
         **given,
@@ -74,24 +75,78 @@ def _object_options(parsed: argparse.Namespace, classes: ClassOptions) -> Object
     return found.with_things_of(parsed.labels)
 
 
-def _convention(parsed: argparse.Namespace) -> str | None:
-    for_metric = getattr(parsed, "metric", None) == "surface_dice"
-    return "segiou" if for_metric else getattr(parsed, "surface", None)
+def _surfaces(parsed: argparse.Namespace) -> SurfaceOptions | str | None:
+    """What to measure between surfaces, if anything: a convention, or all that is said of it."""
+    if getattr(parsed, "metric", None) == "surface_dice":
+        return "segiou"
+    convention = getattr(parsed, "surface", None)
+    common, own = _tolerances(parsed)
+    if not (own or getattr(parsed, "empty", [])):
+        return convention
+    from segiou.boundary.boundary_options import Tolerance
+    from segiou.boundary.surfaces import CONVENTIONS, SurfaceOptions
+
+    values = [Tolerance.of(text) for texts in (common, *own.values()) for text in texts]
+    if len({tolerance.unit for tolerance in values}) > 1:
+        msg = f"--boundary-tolerance {parsed.boundary_tolerance}: give all tolerances in one unit"
+        raise ValueError(msg)
+    if convention is None:
+        convention = parsed.protocol if parsed.protocol in CONVENTIONS else "segiou"
+    return SurfaceOptions.of(
+        convention,
+        tolerances=[Tolerance.of(text).value for text in common],
+        tolerances_of={n: [Tolerance.of(text).value for text in own[n]] for n in own},
+        empty=dict(rule for text in parsed.empty for rule in _rules(text)),
+    )
+
+
+def _tolerances(parsed: argparse.Namespace) -> tuple[list[str], dict[str, list[str]]]:
+    """Tolerances in common, and those of single classes or regions."""
+    common: list[str] = []
+    own: dict[str, list[str]] = {}
+    for text in (getattr(parsed, "boundary_tolerance", None) or "").split(","):
+        name, equals, value = text.rpartition("=")
+        if equals:
+            own.setdefault(name.strip(), []).append(value)
+        elif text:
+            common.append(text)
+    return common, own
+
+
+def _rules(text: str) -> list[tuple[str, tuple[float | str, ...]]]:
+    """What measures count where masks are empty."""
+    from segiou.boundary.surfaces import DISTANCES
+
+    name, _, values = text.partition("=")
+    try:
+        rule = tuple(v if v == "diagonal" else float(v) for v in values.split(","))
+    except ValueError:
+        msg = (
+            f"--empty {text}: write MEASURE=BOTH,TRUTH,PRED with three numbers, nan, inf or "
+            "diagonal, such as hausdorff_95=nan,diagonal,diagonal"
+        )
+        raise ValueError(msg) from None
+    measure = "hausdorff_percentile" if name.startswith("hausdorff_") else name
+    return [(m, rule) for m in (DISTANCES if name == "distances" else [measure])]
 
 
 def _boundary_options(parsed: argparse.Namespace) -> BoundaryOptions | None:
     """What to measure at boundaries, if anything."""
     for_metric = getattr(parsed, "metric", None) == "boundary_iou"
-    names = {"widths": "boundary", "tolerances": "boundary_tolerance"}
-    given = {name: getattr(parsed, option, None) for name, option in names.items()}
-    lists: dict[str, Any] = {n: text.split(",") for n, text in given.items() if text is not None}
+    lists: dict[str, Any] = {}
+    if (widths := getattr(parsed, "boundary", None)) is not None:
+        lists["widths"] = widths.split(",")
+    if getattr(parsed, "boundary_tolerance", None) is not None:
+        common, own = _tolerances(parsed)
+        in_mm = any(text.endswith("mm") for texts in own.values() for text in texts)
+        lists["tolerances"] = common or (["1mm"] if in_mm else ["1"])
     if not (for_metric or lists):
         return None
     from segiou.boundary.boundary_options import BoundaryOptions
 
     if for_metric:
         return BoundaryOptions(contours=())
-    if parsed.surface is not None and parsed.boundary is None:
+    if widths is None and _surfaces(parsed) is not None:
         # The tolerances are those of the surfaces, and nothing else is measured.
         lists |= {"widths": (), "trimaps": False, "contours": ()}
     if (spacing := _spacing(parsed)) is not None and len(spacing) == 2:

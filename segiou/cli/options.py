@@ -110,9 +110,15 @@ boundaries: score
       and surface distances; widths in pixels or % of the diagonal, such as --boundary=2%,3
       (default: 2%); of volumes, the distances between surfaces in mm
   --boundary-tolerance LIST  tolerances of F1 and surface Dice, in pixels or % of the diagonal; of
-      volumes in mm, such as 1mm,2mm (default: 1,2,4)
-  --surface {segiou,medpy,monai,surface-distance,metricsreloaded}  measure the distances between
-      surfaces of every image or volume, as this tool defines them (default, of volumes: segiou)
+      volumes in mm, such as 1mm,2mm; a class or region may have its own: 2mm,liver=5mm
+      (default: 1,2,4)
+  --surface
+      {segiou,medpy,monai,surface-distance,metricsreloaded,totalsegmentator,kits23,flare22}  in
+      every image or volume, measure the distances between surfaces as this tool or challenge
+      defines them (default, of volumes: that of --protocol, else segiou)
+  --empty MEASURE=BOTH,TRUTH,PRED...  what a measure of surfaces counts where both masks, only the
+      truth's or only the prediction's are empty: numbers, nan, inf or diagonal, such as
+      hausdorff_95=nan,diagonal,diagonal (repeat the option for more)
   --spacing A,B  size of a pixel along each axis (of a volume A,B,C), in place of what the files say
 objects: score
   --objects [SOURCE=components]  score objects too, by panoptic quality: connected components of
@@ -315,6 +321,7 @@ _KINDS: dict[str, Any] = {
     "K": lambda text: _count(text, 1),
     "LENGTH": _block_length,
     "N": lambda text: _count(text, 1),
+    "MEASURE=BOTH,TRUTH,PRED": lambda text: [text],
     "NAME=VALUE": lambda text: [text],
     "P": float,
     "RUN_FILE": _run_file,

@@ -9,7 +9,7 @@ report names the one it used.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from segiou._support.arguments import check_callable, check_choice, check_kind
 from segiou._support.text import did_you_mean
 from segiou.counting.counts import Counts, check_counts
+from segiou.metrics.per_class import dice
 from segiou.metrics.ratio import Floats, included, ratio
 
 Unit = Literal["dataset", "image", "image-class", "class"]
@@ -42,6 +43,7 @@ _ABSENT_WORDS = {
 _CHOICES = {
     "unit": Unit,
     "absent": Absent,
+    "absent_dice": Absent,
     "over": Over,
     "empty": Empty,
     "ignored": Ignored,
@@ -88,6 +90,8 @@ class Protocol:
         What 0/0 counts as in a mean. Where the unit is ``"class"``, an image
         whose ratio is 0/0 is always skipped, and this is about classes that
         have a ratio in no image.
+    absent_dice : {"skip", "zero", "one", "nan"}, optional
+        What 0/0 counts as in a mean of Dice, where that differs.
     over : {"occurring", "truth"}
         Classes that take part: those in truth or prediction, or only those in
         the truth (of the data set, or of each image).
@@ -129,17 +133,36 @@ class Protocol:
     empty: Empty = "nan"
     ignored: Ignored = "keep"
     groups: Groups = "all"
+    absent_dice: Absent | None = None
 
     def __post_init__(self) -> None:
         for field, choices in _CHOICES.items():
-            check_choice(field, getattr(self, field), get_args(choices))
+            if (word := getattr(self, field)) is not None or field != "absent_dice":
+                check_choice(field, word, get_args(choices))
+
+    def of_metric(self, metric: Callable[[Counts], Floats]) -> Protocol:
+        """The protocol as it averages a metric.
+
+        Parameters
+        ----------
+        metric : callable
+            A per-class metric of :mod:`segiou.metrics`.
+
+        Returns
+        -------
+        Protocol
+        """
+        if self.absent_dice is None or metric is not dice:
+            return self
+        return replace(self, absent=self.absent_dice, absent_dice=None)
 
     @property
     def description(self) -> str:
         """The protocol in words."""
         parts = [
             _UNIT_WORDS[self.unit],
-            f"a class in neither truth nor prediction {_ABSENT_WORDS[self.absent]}",
+            f"a class in neither truth nor prediction {_ABSENT_WORDS[self.absent]}"
+            + (f", for Dice {_ABSENT_WORDS[self.absent_dice]}" if self.absent_dice else ""),
             "only classes in the truth take part" if self.over == "truth" else "",
             "a mean without any class is 0" if self.empty == "zero" else "",
             "a class that is ignored takes no part" if self.ignored == "exclude" else "",
@@ -204,8 +227,9 @@ class Protocol:
         check_callable("metric", metric, "a function of Counts, such as segiou.metrics.iou")
         num_classes = counts.tp.shape[-1]
         scored = self._images(per_image, num_classes) if self.needs_images else counts
-        values, part = self.values_taken(metric(scored), scored.truth > 0, include)
-        value, covered = self._mean(values, part, include)
+        protocol = self.of_metric(metric)
+        values, part = protocol.values_taken(metric(scored), scored.truth > 0, include)
+        value, covered = protocol._mean(values, part, include)
         reasons = _reasons(counts, included(include, num_classes))
         skipped = {c: str(reasons[c]) for c in np.flatnonzero(~covered).tolist()}
         return Mean(value, int(covered.sum()), skipped)
@@ -347,6 +371,15 @@ _PRESETS = (
         "nnunet", "nnU-Net v2, foreground_mean of the labels scored", unit="class", absent="nan"
     ),
     Protocol("monai", "MONAI MeanIoU, reduction mean", unit="image", over="truth"),
+    Protocol("totalsegmentator", "TotalSegmentator, evaluate", unit="class", over="truth"),
+    Protocol("kits23", "the challenge KiTS 2023", unit="image-class", absent="one"),
+    Protocol("flare22", "the challenges FLARE 2022 and 2023", unit="image-class", absent="one"),
+    Protocol(
+        "metricsreloaded",
+        "MetricsReloaded, label_aggregation, then the mean over cases",
+        unit="image",
+        absent_dice="one",
+    ),
 )
 
 #: The presets by name.

@@ -77,6 +77,7 @@ def _largest_first(row: ClassBalance) -> tuple[bool, float]:
 
 
 _SHOWN = 40
+_OF_VOLUMES = "nnU-Net's dataset.json is a label set, too: --labels dataset.json"
 _OWN_SET = "For a set of your own, segiou labelsets NAME prints one as TOML, to edit."
 
 
@@ -131,7 +132,7 @@ def _value_columns(found: Inspection) -> list[Column]:
     files = [str(found.value_files[value]) for value in values]
     return [
         Column("value", _and_more(map(str, values), more), 9),
-        *_share_columns(found.values, more),
+        *_share_columns(found.values, more, "voxels" if found.spacings else "pixels"),
         Column("files", _and_more(files, more, ""), 5),
         *_meaning_column(found, values, more),
     ]
@@ -152,11 +153,11 @@ def _and_more(cells: Iterable[str | Text], more: int, said: str = "…") -> list
     return [*cells, *([said] if more else [])]
 
 
-def _share_columns(pixels: Mapping[Any, int], more: int) -> list[Column]:
+def _share_columns(pixels: Mapping[Any, int], more: int, unit: str = "pixels") -> list[Column]:
     total, shown = sum(pixels.values()), list(pixels.values())[:_SHOWN]
     return [
         Column("share", _and_more([percent(n / total) for n in shown], more, ""), 7),
-        Column("pixels", _and_more(map(str, shown), more, f"{more} more"), 4),
+        Column(unit, _and_more(map(str, shown), more, f"{more} more"), 4),
     ]
 
 
@@ -186,7 +187,8 @@ def _print_fits(console: Console, found: Inspection) -> None:
             say(console, "Equal values mean other classes in each: choose the one that was used.")
             say(console, _OWN_SET)
     elif found.fits:
-        name, pixels = found.fits[0].name, plural(found.fits[0].undeclared, "pixel")
+        unit = "voxel" if found.spacings else "pixel"
+        name, pixels = found.fits[0].name, plural(found.fits[0].undeclared, unit)
         if len(found.fits) == 1:
             say(console, f"label set {name} does not fit: it does not declare {pixels}")
         else:
@@ -195,6 +197,8 @@ def _print_fits(console: Console, found: Inspection) -> None:
     elif found.files:
         say(console, "no label set declares any of these values")
         say(console, _OWN_SET)
+    if found.spacings:
+        say(console, _OF_VOLUMES)
 
 
 def render_labelsets(sets: Sequence[LabelSet], width: int, *, color: bool) -> str:

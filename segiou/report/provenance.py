@@ -83,13 +83,14 @@ def is_preset(labels: LabelSet) -> bool:
 def _facts(report: Report, run: Run | None) -> list[tuple[str, str]]:
     made_from = report.provenance
     share = report.ignored / report.pixels if report.pixels else float("nan")
+    counted = f"{count(report.pixels)}, of which {count(report.ignored)} ignored"
     facts = [
         ("Protocol", f"{report.protocol.name}: {report.protocol.description}"),
         ("Whose protocol", report.protocol.whose),
         ("Pairs", _pairs(report)),
-        ("Pixels", f"{count(report.pixels)}, of which {count(report.ignored)} ignored"),
+        (report.unit.capitalize(), counted),
         ("Ignored", cell(share)),
-        ("Unassigned", plural(int(report.unassigned.sum()), "pixel")),
+        ("Unassigned", plural(int(report.unassigned.sum()), report.unit.removesuffix("s"))),
         ("Truth", str(made_from.get("truth", ""))),
         ("Predictions", str(made_from.get("pred", ""))),
         ("Paired by", str(made_from.get("pairing", ""))),

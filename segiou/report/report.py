@@ -183,7 +183,8 @@ class Report:
     @property
     def unit(self) -> str:
         """What the counts count, in words."""
-        return "pixels"
+        made_of = (self.provenance, *self.provenance.get("merged", ()))
+        return "voxels" if any(part.get("masks") == "volumes" for part in made_of) else "pixels"
 
     @property
     def pixels(self) -> int:
@@ -697,13 +698,18 @@ def _surface_part(run: Run) -> dict[str, Any]:
         return {}
     from segiou.boundary.surface_cases import flat_scores, summarize_surfaces
 
+    classes = len(run.class_names)
+    overlaps = [found for image in run for found in plan.overlaps(image, classes)]
     cases = (
-        {"case": row.case, "label": row.label, "state": row.state}
-        | flat_scores(row.values(plan.options))
-        for row in run.surfaces
+        {
+            **{"case": row.case, "label": row.label, "state": row.state},
+            **overlap,
+            **flat_scores(row.values(plan.options)),
+        }
+        for row, overlap in zip(run.surfaces, overlaps, strict=True)
     )
     return {
-        "surfaces": tuple(summarize_surfaces(run.surfaces, plan.options)),
+        "surfaces": tuple(summarize_surfaces(run.surfaces, plan.options, overlaps)),
         "surface_cases": tuple(cases),
         "surface_plan": plan.to_dict(),
     }

@@ -248,11 +248,11 @@ def _scores(report: Report, bounds: Bounds) -> list[tuple[str, str, Range | None
         ("mean_dice", "Mean Dice", report.mean_dice, "mean of 2TP / (2TP + FP + FN)"),
         (
             *("frequency_weighted_iou", "Weighted IoU", report.frequency_weighted_iou),
-            "IoU weighted by truth pixels",
+            f"IoU weighted by truth {report.unit}",
         ),
         ("cohen_kappa", "Cohen’s kappa", report.cohen_kappa, "agreement beyond chance"),
         ("", "Mean over images", over_images, "mean IoU of each image, averaged"),
-        ("", "Ignored", ignored, "of the pixels, by their truth"),
+        ("", "Ignored", ignored, f"of the {report.unit}, by their truth"),
     )
     return [
         (name, (coefficient if "kappa" in key else cell)(value), bounds.overall.get(key), about)
@@ -301,8 +301,14 @@ def gap_steps(report: Report, bounds: Bounds) -> list[Step]:
         return Step(name, kind, 0, value, cell(value), about, bounds.overall.get(key), baseline)
 
     return [
-        score("Pixel accuracy", "pixel_accuracy", "accuracy", pa, "every pixel has one vote"),
-        _difference("imbalance", "imbalance", pa, recall, "classes vote instead of pixels"),
+        score(
+            "Pixel accuracy",
+            "pixel_accuracy",
+            "accuracy",
+            pa,
+            f"every {report.unit.removesuffix('s')} has one vote",
+        ),
+        _difference("imbalance", "imbalance", pa, recall, f"classes vote instead of {report.unit}"),
         score("Mean accuracy", "mean_accuracy", "recall", recall, "mean recall of the classes"),
         _difference("false positives", "positives", recall, iou, "only IoU counts them"),
         score("Mean IoU", "mean_iou", "iou", iou, "every class has one vote"),

@@ -339,7 +339,7 @@ def _footer(report: Report, *, notes: bool, detail: bool) -> list[str]:
     share = report.ignored / report.pixels if report.pixels else float("nan")
     lines = [f"protocol {report.protocol.name}: {report.protocol.description}"]
     if report.unassigned.any():
-        missed = plural(int(report.unassigned.sum()), "valid pixel")
+        missed = plural(int(report.unassigned.sum()), f"valid {report.unit.removesuffix('s')}")
         lines.append(f"predicted as no class, so missed: {missed}")
     never = [row.name for row in report.classes if row.status == "never predicted"]
     if never and not notes:

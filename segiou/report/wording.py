@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from segiou.analysis.bootstrapping import Intervals
     from segiou.analysis.comparison import Comparison
     from segiou.analysis.steps import NextStep
+    from segiou.boundary.surfaces import State, SurfaceOptions
     from segiou.report.report import Report
 
 #: More names than this are counted.
@@ -86,7 +87,7 @@ def verdict(report: Report, intervals: Intervals | None) -> str:
     mean = f"Mean IoU over {report.mean_iou_classes} of {total} is {percent(report.mean_iou)}"
     interval = "" if intervals is None else f", {interval_text(intervals)}"
     steps = [step for step in report.next_steps if step.kind != "few_images"]
-    held_back = _held_back(steps) if steps else ""
+    held_back = _held_back(steps, report.unit) if steps else ""
     if absent and report.protocol.absent == "zero" and not report.protocol.needs_images:
         # What the mean would be without them, less what it is.
         lost = report.mean_iou * len(absent) / max(report.mean_iou_classes - len(absent), 1)
@@ -106,7 +107,7 @@ def _absent(report: Report) -> list[str]:
     return [called(row.name) for row, kept in rows if kept and row.status == "absent"]
 
 
-def _held_back(steps: Sequence[NextStep]) -> str:
+def _held_back(steps: Sequence[NextStep], unit: str) -> str:
     """What costs most; of classes that are never predicted all, where one of them comes first."""
     # One cell may hold all that a class misses; that the class is missed says more.
     first = max(steps, key=lambda step: (round(step.gain, 12), step.kind != "confusion"))
@@ -116,7 +117,7 @@ def _held_back(steps: Sequence[NextStep]) -> str:
         names = listed([called(name) for name in missed], _NAMED)
         what = f"{names} {'are' if each else 'is'} never predicted"
     elif first.kind == "false_class":
-        pixels = plural(first.pixels, "pixel")
+        pixels = plural(first.pixels, unit.removesuffix("s"))
         what = f"{called(str(first.pred))} is predicted on {pixels} and nowhere in the truth"
     elif first.kind == "swapped_classes":
         what = f"{called(str(first.truth))} and {called(str(first.pred))} are taken for each other"
@@ -282,7 +283,7 @@ def _surface_table(report: Report) -> MeasuredTable:
     percentile = f"hausdorff_{options['percentiles'][0]:g}" if options["percentiles"] else ""
     unit = f" {plan['unit']}".rstrip()
     limits = [f"{limit:g}" for limit in options["tolerances"]]
-    heads = ["structure", "found", "missed", "invented"]
+    heads = ["structure", "found", "missed", "invented", "Dice mean"]
     if percentile:
         short = f"HD{percentile.removeprefix('hausdorff_')}"
         heads += [f"{short} median", f"{short} mean"]
@@ -299,6 +300,7 @@ def _surface_table(report: Report) -> MeasuredTable:
 def _surface_line(row: Mapping[str, Any], percentile: str) -> tuple[str, ...]:
     counts = [row[state] for state in ("found", "missed", "invented")]
     line = [str(row["label"]), *(str(count) if any(counts) else "–" for count in counts)]
+    line.append(cell(row["dice"]["mean"]))
     if percentile:
         line += map(_distance, (row[percentile]["median"], row[percentile]["mean_of_found"]))
     line.append(_distance(row["average_surface_distance"]["mean_of_found"]))
@@ -306,20 +308,54 @@ def _surface_line(row: Mapping[str, Any], percentile: str) -> tuple[str, ...]:
     return tuple(map(printable, line))
 
 
+#: How a case may lack a structure, in words.
+_EMPTY: dict[State, str] = {
+    "missed": "a missed structure",
+    "invented": "an invented one",
+    "absent": "one in neither",
+}
+
+
 def _surface_note(report: Report) -> str:
     """How surfaces were measured, and what missed structures count, in a line."""
+    from segiou.boundary.surfaces import SurfaceOptions
+
     plan: Mapping[str, Any] = report.surface_plan or {}
     options = plan["options"]
     unit = {"px": "pixels", "": "units of the spacing"}.get(plan["unit"], plan["unit"])
-    own = [f"{label} {', '.join(map(str, limits))}" for label, limits in options["tolerances_of"]]
-    counts = "what the options say" if "surface_dice" in options["empty"] else "0"
+    own = [
+        f"{label} {', '.join(f'{limit:g}' for limit in limits)}"
+        for label, limits in options["tolerances_of"]
+    ]
+    counted = _counted_empty(SurfaceOptions.from_dict(options))
     return (
         f"surfaces as {options['convention']} measures them, distances in {unit}. Medians "
         "are over the cases: a structure that is missed or invented (only predicted) is infinitely "
         "far. Means of distances are over found structures alone, so that missing more can improve "
-        "them. Surface Dice is a mean over the cases, where a missed or invented structure counts "
-        f"{counts}{f'; own tolerances: {printable(listed(own))}' if own else ''}"
+        "them. Dice and surface Dice are means over the cases, where "
+        f"{counted}{f'; own tolerances: {printable(listed(own))}' if own else ''}"
     )
+
+
+def _counted_empty(options: SurfaceOptions) -> str:
+    """What Dice and surface Dice count where a mask is empty."""
+    rules = {
+        name: {state: options.filling(measure, state, math.nan) for state in _EMPTY}
+        for name, measure in (("Dice", "dice"), ("surface Dice", "surface_dice"))
+    }
+    words = {
+        name: ", ".join(
+            f"{_EMPTY[state]} counts {'nothing' if math.isnan(value) else f'{value:g}'}"
+            for state, value in rule.items()
+            if not (state == "absent" and math.isnan(value))
+        )
+        for name, rule in rules.items()
+    }
+    if len({*words.values()}) == 1:
+        usual = "a missed structure counts 0, an invented one counts 0"
+        same = words["Dice"] == usual
+        return "a missed or invented structure counts 0" if same else words["Dice"]
+    return "; ".join(f"for {name} {text}" for name, text in words.items())
 
 
 def _distance(value: float) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 import numpy as np
@@ -17,15 +17,25 @@ from segiou._support.arguments import (
     check_number,
     read_several,
 )
+from segiou._support.text import did_you_mean
 from segiou.boundary.boundary_options import BoundaryOptions
 from segiou.boundary.codes import LabelCodes, ignored_code
 from segiou.boundary.surface_cases import case_counts, flat_scores
-from segiou.boundary.surfaces import State, SurfaceOptions, SurfaceRow, measure_surfaces
+from segiou.boundary.surfaces import (
+    CHALLENGES,
+    CONVENTIONS,
+    State,
+    SurfaceOptions,
+    SurfaceRow,
+    measure_surfaces,
+)
 from segiou.counting.counts import Cells, CellTally, Counts
 from segiou.counting.encoding import Encoding
 from segiou.labels.class_options import ClassOptions
-from segiou.runs.image_counts import Columns
+from segiou.runs.image_counts import Columns, ImageCount
 
+#: How a case may lack a structure, in the order of the rules for empty masks.
+_LONE: tuple[State, ...] = ("absent", "invented", "missed")
 #: What of a row is the same in all cases, or the name of the case.
 _KNOWN = ("label", "case", "tolerances")
 
@@ -88,7 +98,22 @@ class SurfacePlan:
         # A region of one class may have its name, as one of BraTS has.
         for name, members in classes.groups:
             chosen[name if chosen.get(name, members) == members else f"{name} (region)"] = members
-        return cls(options, chosen, unit, None if spacing is None else _checked_spacing(spacing))
+        usual = CONVENTIONS[options.convention]
+        own: dict[int | str, tuple[float, ...]] = {
+            name: v for name, v in options.tolerances_of.items() if name in chosen
+        }
+        if unknown := options.tolerances_of.keys() - chosen - usual.tolerances_of.keys():
+            name = str(min(unknown, key=str))
+            msg = (
+                f"a tolerance of {name!r}: there is no such structure, but "
+                f"{', '.join(chosen)}{did_you_mean(name, chosen)}"
+            )
+            raise ValueError(msg)
+        if spacing is not None:
+            spacing = _checked_spacing(spacing)
+        elif not background:
+            spacing = usual.spacing
+        return cls(replace(options, tolerances_of=own), chosen, unit, spacing)
 
     def difference(self, other: SurfacePlan) -> str:
         """Say in what other plans differ; empty if they do not.
@@ -259,6 +284,30 @@ class SurfacePlan:
         in_truth = [row.state in ("found", "missed") for row in rows]
         return case_counts(np.reshape(dice, shape), np.reshape(in_truth, shape))
 
+    def overlaps(self, image: ImageCount, num_classes: int) -> list[dict[str, float]]:
+        """IoU and Dice of each structure in a case, with what counts where a mask is empty.
+
+        Parameters
+        ----------
+        image : ImageCount
+            The case.
+        num_classes : int
+            C.
+
+        Returns
+        -------
+        list of dict
+            ``"iou"`` and ``"dice"`` of each structure.
+        """
+        cells = Cells(image.cells, image.values, image.ignored)
+        counts = CellTally(num_classes, cells).group_counts([*self.structures.values()])
+        lone = [counts.truth + counts.pred == 0, counts.truth == 0, counts.pred == 0]
+        found = {}
+        for name, values in (("iou", metrics.iou(counts)), ("dice", metrics.dice(counts))):
+            rules = [self.options.filling(name, state, np.nan) for state in _LONE]
+            found[name] = np.select(lone, rules, values).tolist()
+        return [{"iou": i, "dice": d} for i, d in zip(*found.values(), strict=True)]
+
     def column_names(self, class_names: Sequence[str]) -> list[str]:
         """Columns of a table with a row for each case; the IoU of classes stands there already.
 
@@ -291,16 +340,12 @@ class SurfacePlan:
         -------
         dict
         """
-        names = self.column_names(class_names)
-        data: dict[str, list[float]] = {name: [] for name in names}
-        members = list(self.structures.values())
+        data: dict[str, list[float]] = {name: [] for name in self.column_names(class_names)}
         for image in block:
-            cells = Cells(image.cells, image.values, image.ignored)
-            counts = CellTally(len(class_names), cells).group_counts(members)
-            overlap = zip(metrics.iou(counts).tolist(), metrics.dice(counts).tolist(), strict=True)
             rows = self.rows(image.surfaces or "", image.id)
-            for row, (iou, dice) in zip(rows, overlap, strict=True):
-                found = {"iou": iou, "dice": dice, **flat_scores(row.values(self.options))}
+            overlaps = self.overlaps(image, len(class_names))
+            for row, overlap in zip(rows, overlaps, strict=True):
+                found = {**overlap, **flat_scores(row.values(self.options))}
                 for measure, value in found.items():
                     if (name := f"{measure}:{row.label}") in data:
                         data[name].append(value)
@@ -340,12 +385,14 @@ def plans_of(
     *,
     volumes: bool,
     spacing: Any = None,
+    usual: str = "segiou",
 ) -> tuple[BoundaryOptions | None, SurfacePlan | None]:
     """What is measured of volumes, or of images, where this is asked for.
 
     Of volumes only surfaces are measured. A convention alone takes the tolerances of
     ``boundary``, in mm of volumes and in pixels, or units of the spacing, of images;
-    ``boundary`` may have nothing else.
+    ``boundary`` may have nothing else. By default volumes are measured as by the
+    convention named ``usual``, if there is one.
 
     Raises
     ------
@@ -367,7 +414,7 @@ def plans_of(
         msg = "tolerances in mm need the size of a pixel in mm: spacing=(H, W) (--spacing H,W)"
         raise ValueError(msg)
     if surfaces is None and volumes:
-        surfaces = "segiou"
+        surfaces = usual if usual in CONVENTIONS else "segiou"
     if isinstance(surfaces, str):
         if shares := [str(t) for t in tolerances if t.unit == "diagonal"]:
             msg = (
@@ -376,7 +423,9 @@ def plans_of(
             )
             raise ValueError(msg)
         given = tuple(tolerance.value for tolerance in tolerances)
-        surfaces = SurfaceOptions(given or (1.0,), convention=surfaces)
+        if surfaces in CHALLENGES and tolerances == BoundaryOptions().tolerances:
+            given = ()
+        surfaces = SurfaceOptions.of(surfaces, tolerances=given)
     plan = None
     if surfaces is not None:
         unit = "mm" if volumes or in_mm else "px" if spacing is None else ""

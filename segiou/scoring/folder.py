@@ -357,6 +357,7 @@ def _header(job: Job, pairing: Pairing, expected: int) -> Header:
             "truth": encodable(roots[0]),
             "pred": encodable(roots[1]),
             "pairing": pairing.rule,
+            **({"masks": "volumes"} if volumes else {}),
         },
         boundary=boundary,
         objects=job.objects,

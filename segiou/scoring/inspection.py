@@ -45,6 +45,11 @@ _CERTAIN = 5
 _BIG_PIXELS = 1 << 22
 #: No label set that somebody is to name has more classes.
 _MOST_PROPOSED = 1024
+#: Presets that images do not have, and those that volumes may have.
+_ONLY_VOLUMES = {"flare22", "kits23"}
+_OF_VOLUMES = _ONLY_VOLUMES | {
+    *("binary", "brats", "brats2023", "totalsegmentator", "totalsegmentator-mr")
+}
 #: Files that tell which label set is meant.
 _SAMPLE = 40
 
@@ -448,7 +453,9 @@ def _summary(
         values.update(file.values)
         value_files.update(file.values.keys())
         colors.update(file.colors)
-    candidates = [labels] if labels else [load_labels(name) for name in labelset_names()]
+    has_volumes = any(file.volume for file in files)
+    possible = _OF_VOLUMES if has_volumes else {*labelset_names()} - _ONLY_VOLUMES
+    candidates = [labels] if labels else [load_labels(name) for name in sorted(possible)]
     fits = _fits(values, colors, candidates)
     return Inspection(
         folder=folder,

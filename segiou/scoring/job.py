@@ -172,7 +172,12 @@ class Job:
         from segiou.runs.surface_plan import plans_of
 
         return plans_of(
-            self.options, self.boundary, self.surfaces, spacing=self.spacing, volumes=volumes
+            self.options,
+            self.boundary,
+            self.surfaces,
+            spacing=self.spacing,
+            volumes=volumes,
+            usual=self.protocol.name,
         )
 
     def _same(self, truth: Source, pred: Source) -> bool:

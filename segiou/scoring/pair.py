@@ -178,9 +178,9 @@ class PairScorer:
             count = self._count_pixels(truth, pred)
         except UndeclaredValuesError as error:
             path = pair.truth if error.side == "truth" else pair.pred
-            return Problem(
-                path, undeclared_text(error, self.options.num_classes, self.options.ignore)
-            )
+            unit = "pixels" if truth.volume is None else "voxels"
+            problem = undeclared_text(error, self.options.num_classes, self.options.ignore, unit)
+            return Problem(path, problem)
         try:
             measured = self._measured(truth, pred), self._measure_surfaces(truth, pred)
         except ValueError as error:

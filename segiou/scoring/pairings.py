@@ -85,8 +85,9 @@ def size_text(truth: str, shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> st
     def size(shape: tuple[int, ...]) -> str:
         return f"{shape[1]} × {shape[0]}" if len(shape) == 2 else f"shape {shape}"
 
+    unit = "voxels" if len(shapes[0]) == 3 else "pixels"
     return (
-        f"is {size(shapes[1])} pixels, but its truth is {size(shapes[0])}; predict at the truth's "
+        f"is {size(shapes[1])} {unit}, but its truth is {size(shapes[0])}; predict at the truth's "
         "size, or resize predictions: resize_pred='nearest' (--resize-pred nearest) "
         f"[truth: {truth}]"
     )
@@ -112,13 +113,17 @@ def raster_text(truth: str, difference: str) -> str:
 
 
 def undeclared_text(
-    error: UndeclaredValuesError, num_classes: int, ignore: Sequence[int] = ()
+    error: UndeclaredValuesError,
+    num_classes: int,
+    ignore: Sequence[int] = (),
+    unit: str = "pixels",
 ) -> str:
     """What undeclared values in a file most likely mean, and the options that take them."""
     values = error.values
     ranked = sorted(values.items(), key=lambda item: -item[1])
     more = f" and {len(ranked) - 6} more" if len(ranked) > 6 else ""
-    pixels = ", ".join(f"{value}: {count} px" for value, count in ranked[:6])
+    short = "px" if unit == "pixels" else unit
+    pixels = ", ".join(f"{value}: {count} {short}" for value, count in ranked[:6])
     if len(values) > max(8, num_classes):
         return (
             "has very many values that are no class; so many look like a mask that was resized "
@@ -131,11 +136,11 @@ def undeclared_text(
         text += "; a 0/255 mask? labels='binary' (--labels binary) reads both"
     if error.side == "truth":
         options = " ".join(f"--ignore {value}" for value, _ in ranked[:6])
-        return f"{text}; add them to the label set, or drop their pixels: {options} [{pixels}]"
+        return f"{text}; add them to the label set, or drop their {unit}: {options} [{pixels}]"
     ignored = set(values) <= set(ignore)
     swapped = "the truth ignores them: are truth and prediction swapped? If not, "
     return (
-        f"{text}, on pixels that are not ignored; {swapped if ignored else ''}add them to the "
+        f"{text}, on {unit} that are not ignored; {swapped if ignored else ''}add them to the "
         "label set, or count them as missed: unassigned='count' (--unassigned count) "
         f"[{pixels}]"
     )

@@ -152,10 +152,9 @@ def _plan(
     from segiou.boundary.surfaces import SurfaceOptions
     from segiou.runs.surface_plan import SurfacePlan
 
-    if isinstance(surfaces, (str, bool)):
-        surfaces = SurfaceOptions(convention="segiou" if surfaces is True else str(surfaces))
+    options = SurfaceOptions.of(surfaces)
     unit = "px" if spacing is None else ""
-    return SurfacePlan.of(surfaces, classes, background=not volumes, unit=unit, spacing=spacing)
+    return SurfacePlan.of(options, classes, background=not volumes, unit=unit, spacing=spacing)
 
 
 def _decided(pred: Any, *, argmax: Any, threshold: Any) -> Any:

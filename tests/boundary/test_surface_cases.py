@@ -172,7 +172,7 @@ def test_no_surface_lies_between_a_label_and_ignored_voxels(convention):
         ({"percentiles": (101,)}, "a percentile"),
         ({"convention": "other"}, "convention"),
         ({"tolerances_of": {1: (1, 2)}}, "label 1 has tolerances"),
-        ({"empty": {"dice": (0, 0, 0)}}, "a measure of empty masks"),
+        ({"empty": {"recall": (0, 0, 0)}}, "a measure of empty masks"),
         ({"empty": {"surface_dice": (0, 0)}}, "three numbers or 'diagonal'"),
     ],
 )

@@ -22,7 +22,9 @@ COUNTS = {
     "coco-panoptic": 133,
     "coco-stuff": 171,
     "coco-stuff-index": 171,
+    "flare22": 14,
     "isprs": 6,
+    "kits23": 4,
     "loveda": 7,
     "mapillary-vistas": 65,
     "nyu40": 40,
@@ -51,7 +53,9 @@ IGNORED = {
     "coco-panoptic": [255],
     "coco-stuff": [255],
     "coco-stuff-index": [255],
+    "flare22": [],
     "isprs": [0],
+    "kits23": [],
     "loveda": [0],
     "mapillary-vistas": [65],
     "nyu40": [0],
@@ -69,6 +73,8 @@ IGNORED = {
 
 # name of the set -> class -> file values
 VALUES: dict[str, dict[str, list[int]]] = {
+    "kits23": {"kidney": [1], "tumor": [2], "cyst": [3]},
+    "flare22": {"liver": [1], "aorta": [5], "esophagus": [10], "left kidney": [13]},
     "ade20k": {
         "wall": [1],
         "person": [13],

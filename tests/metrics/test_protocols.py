@@ -207,7 +207,7 @@ def test_presets_are_found_by_name_and_listed_when_not():
 
 
 def test_every_protocol_says_what_it_does():
-    words = ("unit", "absent", "over", "empty", "ignored", "groups")
+    words = ("unit", "absent", "absent_dice", "over", "empty", "ignored", "groups")
     found = {tuple(getattr(p, w) for w in words): p.description for p in PROTOCOLS.values()}
     assert len(set(found.values())) == len(found)
     assert load_protocol("detectron2").description == (

@@ -7,6 +7,7 @@ import importlib
 import json
 import math
 import os
+import re
 import shlex
 import sqlite3
 import subprocess
@@ -290,7 +291,8 @@ def test_a_structure_may_have_tolerances_of_its_own(folder):
     )
     run = scored(folder, surfaces=options)
     text = " ".join(str(run.report()).split())
-    assert "counts what the options say; own tolerances: core 3.0" in text
+    counted = "for surface Dice a missed structure counts 0, an invented one counts 0, one in "
+    assert f"{counted}neither counts 1; own tolerances: core 3" in text
     rows = run.rows()
     assert {"surface_dice_3:core", "surface_dice_1:edema"} <= set(rows[0])
     assert rows[0]["surface_dice_3:core"] == 1
@@ -454,7 +456,7 @@ def test_the_page_on_volumes_shows_what_its_command_prints(monkeypatch, tmp_path
     command = next(line for line in page.splitlines() if line.startswith("segiou score fixtures"))
     table = page[page.index("```text\n") :].split("```")[1].removeprefix("text\n")
     monkeypatch.chdir(FIXTURE.parents[1])
-    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("COLUMNS", "120")
     words = shlex.split(command.replace("model_a.sqlite", str(tmp_path / "a.sqlite")))
     assert main([*words[1:], "--quiet"]) == 0
     assert table in capsys.readouterr().out
@@ -478,3 +480,70 @@ def test_without_a_tolerance_there_is_no_surface_dice():
     for measured in (options, None):
         report = segiou.score([mask], [mask], labels=2, surfaces=measured).report()
         assert np.isnan(report.surface_dice)
+
+
+def scores_of_command(capsys, folder, *options, code=0):
+    command = [str(folder / "truth"), str(folder / "pred"), "--labels", str(folder / "set.toml")]
+    assert main(["score", *command, "--quiet", "--format", "json", *options]) == code
+    output = capsys.readouterr()
+    return output.err if code else json.loads(output.out)
+
+
+def test_tolerances_and_empty_masks_have_options(folder, capsys):
+    rules = {"hausdorff_95": "nan,diagonal,100", "distances": "0,1,2", "dice": "1,0.5,0.25"}
+    empty = [word for rule in rules.items() for word in ("--empty", "=".join(rule))]
+    named = ["--boundary-tolerance", "1mm,2mm,core=3mm,core=4mm"]
+    found = scores_of_command(capsys, folder, "--surface", "medpy", *named, *empty)
+    options = SurfaceOptions(
+        (1, 2),
+        convention="medpy",
+        tolerances_of={"core": (3, 4)},
+        empty={
+            "hausdorff_percentile": (0, 1, 2),
+            "hausdorff": (0, 1, 2),
+            "average_surface_distance": (0, 1, 2),
+            "dice": (1, 0.5, 0.25),
+        },
+    )
+    report = scored(folder, surfaces=options).report().to_dict()
+    assert found["surfaces"] == report["surfaces"]
+    assert {"surface_dice_3", "surface_dice_4"} <= {
+        name for row in found["surfaces"] if row["label"] == "core" for name in row
+    }
+    missed = next(row for row in found["surface_cases"] if row["state"] == "missed")
+    assert (missed["dice"], missed["hausdorff_95"]) == (0.25, 2)
+    # The last of two rules for one measure counts.
+    turned = [word for rule in reversed(rules.items()) for word in ("--empty", "=".join(rule))]
+    found = scores_of_command(capsys, folder, *turned)
+    missed = next(row for row in found["surface_cases"] if row["state"] == "missed")
+    assert (missed["hausdorff"], missed["hausdorff_95"], missed["dice"]) == (2, 100, 0.25)
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        (["--boundary-tolerance", "coer=3mm"], "no such structure, but .*did you mean core"),
+        (["--boundary-tolerance", "1mm,core=3"], "give all tolerances in one unit"),
+        (["--boundary-tolerance", "core=x"], "'x' is no tolerance"),
+        (["--empty", "dice"], "write MEASURE=BOTH,TRUTH,PRED"),
+        (["--empty", "recall=1,0,0"], "a measure of empty masks"),
+        (["--empty", "dice=1,0"], "three numbers or 'diagonal'"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(folder, capsys, options, what):
+    assert re.search(what, scores_of_command(capsys, folder, *options, code=2))
+
+
+def test_texts_of_volumes_say_voxels(folder, capsys):
+    run = scored(folder)
+    text = str(run.report())
+    assert " voxels, " in text
+    assert "pixels," not in text
+    merged = run.select(run.ids[:2]).merge(run.select(run.ids[2:]))
+    assert merged.report().unit == "voxels"
+    assert main(["inspect", str(folder / "truth")]) == 0
+    shown = capsys.readouterr().out
+    assert "voxels" in shown
+    assert "pixels" not in shown
+    assert "brats2023" in shown
+    assert not {"camvid", "cityscapes", "voc2012"} & set(shown.split())
