@@ -45,10 +45,11 @@ _CERTAIN = 5
 _BIG_PIXELS = 1 << 22
 #: No label set that somebody is to name has more classes.
 _MOST_PROPOSED = 1024
-#: Presets that images do not have, and those that volumes may have.
-_ONLY_VOLUMES = {"flare22", "kits23"}
-_OF_VOLUMES = _ONLY_VOLUMES | {
-    *("binary", "brats", "brats2023", "totalsegmentator", "totalsegmentator-mr")
+#: Presets of points and volumes that no image is meant by, and those that volumes may have.
+_NO_IMAGES = {"flare22", "kits23", "nuscenes", "nuscenes-challenge", "semantickitti"}
+_OF_VOLUMES = {
+    *("binary", "brats", "brats2023", "flare22", "kits23"),
+    *("totalsegmentator", "totalsegmentator-mr"),
 }
 #: Files that tell which label set is meant.
 _SAMPLE = 40
@@ -453,8 +454,11 @@ def _summary(
         values.update(file.values)
         value_files.update(file.values.keys())
         colors.update(file.colors)
-    has_volumes = any(file.volume for file in files)
-    possible = _OF_VOLUMES if has_volumes else {*labelset_names()} - _ONLY_VOLUMES
+    possible = {*labelset_names()}
+    if any(file.volume for file in files):
+        possible &= _OF_VOLUMES
+    elif not any(len(file.shape) == 1 for file in files):
+        possible -= _NO_IMAGES
     candidates = [labels] if labels else [load_labels(name) for name in sorted(possible)]
     fits = _fits(values, colors, candidates)
     return Inspection(

@@ -415,7 +415,7 @@ def main():
         for mine, theirs, reason in function(parsed.sources, parsed.cases):
             counts["numbers"] += 1
             exact = {"Dice + 1e-6": 1e-6, "rounded": 5.1e-5}.get(reason, 1e-12)
-            equal = is_close(mine, theirs, exact)
+            equal = bool(is_close(mine, theirs, exact))
             counts["equal"] += equal
             if not equal:
                 reasons[reason or "unexplained"] += 1
