@@ -142,10 +142,11 @@ static PyObject *py_distances(PyObject *module, PyObject *args)
             found->far[i] = sqrt(found->far[i]);
         answer = is_done ? Py_BuildValue("NNNN", as_bytes(found->points, ranks),
                                          as_bytes(found->areas, ranks), as_bytes(found->far, far),
-                                         as_bytes(found->far_areas, far))
+                                         PyBytes_FromStringAndSize((const char *)found->far_codes,
+                                                                   (Py_ssize_t)far))
                          : PyErr_NoMemory();
         free(found->far);
-        free(found->far_areas);
+        free(found->far_codes);
     }
     free(found);
     for (int i = 0; i < 5; i++)
@@ -160,7 +161,7 @@ static PyMethodDef methods[] = {
     {"distances", py_distances, METH_VARARGS,
      "distances(query, target, rows, ranks, certain, *steps, is_reversed, areas) -> bytes\n--\n\n"
      "From queries to targets: the number of points and the area at each certain distance; then\n"
-     "all larger distances, and their areas."},
+     "all larger distances, and the codes of their points."},
     {NULL, NULL, 0, NULL},
 };
 

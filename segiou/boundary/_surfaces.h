@@ -77,11 +77,13 @@ typedef struct {
     const uint16_t *rank; /* by row and distance along it */
 } Table;
 
-/* How many points have a distance of each rank, and their areas; the squares of larger ones. */
+/* How many points have a distance of each rank, and their areas; the squares of larger ones, and
+ * the codes of the points that have them. */
 typedef struct {
     int64_t points[RANKS];
     double areas[RANKS];
-    double *far, *far_areas;
+    double *far;
+    uint8_t *far_codes;
     size_t far_count;
 } Distances;
 

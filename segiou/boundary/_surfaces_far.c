@@ -12,9 +12,17 @@
 #define ABOVE 1.00001f  /* of a square in float: more than its rounding */
 #define BELOW 0.99999f
 #define NOTHING_YET 1e30f
+#define FEW 16 /* where there are so many times as many targets, most are left out first */
 /* Points and bounds compared for each voxel, until a transform is the faster way. */
 #ifndef WORK_PER_VOXEL
 #define WORK_PER_VOXEL 30
+#endif
+
+/* Of functions that are built for wider vectors, too, where the loader can choose between them. */
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__)
+#define WITH_AVX2 __attribute__((flatten, target_clones("avx2", "default")))
+#else
+#define WITH_AVX2
 #endif
 
 /* Boxes of points, in voxels, which floats hold exactly. */
@@ -94,11 +102,17 @@ static inline size_t cell_of(const Raster *raster, uint64_t point)
     return block << 9 | inside;
 }
 
+static inline void locate(const Axes *axes, uint64_t point, float *at)
+{
+    for (int k = 0; k < 3; k++)
+        at[k] = (float)coordinate(point, axes->bits[k]);
+}
+
 /* A surface by occupied cell; cells of a block follow each other. */
 typedef struct {
     Boxes cells, blocks;
-    float *at[3];    /* coordinates of the points */
-    uint32_t *order; /* their places in the surface */
+    uint32_t *order; /* places of the points in the surface */
+    float *at[3];    /* their coordinates, of a target */
     float *memory;
 } Sorted;
 
@@ -120,31 +134,35 @@ static void number_cells(Sorted *sorted, const Raster *raster, uint32_t *points)
 }
 
 /* Sort points into cells; false where memory does not suffice. */
-static int sort_points(Sorted *sorted, const Axes *axes, Points points)
+static int sort_points(Sorted *sorted, const Axes *axes, Points points, int is_target)
 {
     Raster raster = raster_of(axes, points);
-    size_t most = points.count < raster.cells ? points.count : raster.cells;
     uint32_t *cells = calloc(raster.cells, sizeof *cells);
-    float *memory = sorted->memory = malloc((4 * points.count + 14 * (most + 1)) * sizeof(float));
+    size_t most = 0;
+    for (size_t i = 0; cells && i < points.count; i++)
+        most += !cells[cell_of(&raster, points.at[i])]++;
+    size_t numbers = (is_target ? 4 : 1) * points.count + 14 * (most + 1);
+    float *memory = sorted->memory = malloc(numbers * sizeof(float));
     if (!cells || !memory) {
         free(cells);
         return 0;
     }
     sorted->order = (uint32_t *)take(&memory, points.count);
     for (int k = 0; k < 3; k++)
-        sorted->at[k] = take(&memory, points.count);
+        sorted->at[k] = is_target ? take(&memory, points.count) : NULL;
     sorted->cells = make_boxes(&memory, most);
     sorted->blocks = make_boxes(&memory, most);
-    for (size_t i = 0; i < points.count; i++)
-        cells[cell_of(&raster, points.at[i])]++;
     number_cells(sorted, &raster, cells);
     uint32_t *first = sorted->cells.first;
     for (size_t i = 0; i < points.count; i++) {
         size_t cell = cells[cell_of(&raster, points.at[i])], to = first[cell]++;
+        float at[3];
+        locate(axes, points.at[i], at);
         sorted->order[to] = (uint32_t)i;
         for (int k = 0; k < 3; k++) {
-            float at = sorted->at[k][to] = (float)coordinate(points.at[i], axes->bits[k]);
-            widen(&sorted->cells, cell, k, at, at);
+            widen(&sorted->cells, cell, k, at[k], at[k]);
+            if (is_target)
+                sorted->at[k][to] = at[k];
         }
     }
     free(cells);
@@ -194,6 +212,36 @@ static float bound_above(const From *from, const Boxes *boxes, size_t first, siz
         least = sum < least ? sum : least;
     }
     return least * ABOVE;
+}
+
+/* The targets that may be nearest to one of few queries: none that lies farther from all of them
+ * than another from any. */
+static Points crop(const Axes *axes, Points query, Points target, uint64_t *kept)
+{
+    const Points none = {NULL, 0};
+    Box box = box_of(axes, query, none);
+    float at[3], limit = NOTHING_YET, bound;
+    Boxes point = {1, {&at[0], &at[1], &at[2]}, {&at[0], &at[1], &at[2]}, NULL};
+    From from;
+    for (int k = 0; k < 3; k++) {
+        from.low[k] = (float)box.low[k];
+        from.high[k] = (float)box.high[k];
+        from.step[k] = (float)axes->step[k];
+    }
+    /* Some targets give the limit, and then all are held against it. */
+    for (size_t i = 0; i < target.count; i += FEW) {
+        locate(axes, target.at[i], at);
+        bound = bound_above(&from, &point, 0, 1);
+        limit = bound < limit ? bound : limit;
+    }
+    Points cropped = {kept, 0};
+    for (size_t i = 0; i < target.count; i++) {
+        locate(axes, target.at[i], at);
+        bound_below(&from, &point, 0, 1, &bound);
+        kept[cropped.count] = target.at[i];
+        cropped.count += bound <= limit;
+    }
+    return cropped;
 }
 
 /* A search for the queries of one cell after another. */
@@ -276,28 +324,31 @@ static inline void compare(const Search *search, const From *from, size_t i, Nea
     }
 }
 
-/* Compare a query with the points of a cell: roughly with all, then exactly if one may be nearer. */
+/* Compare a query with the points of a cell: roughly with all, then exactly with those that may be nearest. */
 static void search_cell(Search *search, const From *from, size_t cell, Nearest *nearest)
 {
     const Sorted *target = search->target;
-    size_t first = target->cells.first[cell], end = target->cells.first[cell + 1];
-    float least = NOTHING_YET;
-    for (size_t i = first; i < end; i++) {
+    size_t first = target->cells.first[cell], count = target->cells.first[cell + 1] - first;
+    float squares[CELL * CELL * CELL], least = NOTHING_YET;
+    for (size_t i = 0; i < count; i++) {
         float sum = 0;
         for (int k = 0; k < 3; k++) {
-            float gap = (target->at[k][i] - from->low[k]) * from->step[k];
+            float gap = (target->at[k][first + i] - from->low[k]) * from->step[k];
             sum += gap * gap;
         }
+        squares[i] = sum;
         least = sum < least ? sum : least;
     }
-    search->work += end - first;
+    search->work += count;
     if (least * BELOW < nearest->square)
-        for (size_t i = first; i < end; i++)
-            compare(search, from, i, nearest);
+        for (size_t i = 0; i < count; i++)
+            if (squares[i] <= least * ABOVE)
+                compare(search, from, first + i, nearest);
 }
 
 /* Search for the queries of one cell. */
-static void search_for_cell(Search *search, const Sorted *query, size_t cell, double *squared)
+static void search_for_cell(Search *search, const Sorted *query, const uint64_t *points,
+                            size_t cell, double *squared)
 {
     From from;
     for (int k = 0; k < 3; k++) {
@@ -309,8 +360,8 @@ static void search_for_cell(Search *search, const Sorted *query, size_t cell, do
     /* The nearest of the query before is a good first guess. */
     size_t guess = search->target->cells.first[search->near.first[0]];
     for (size_t i = query->cells.first[cell]; i < query->cells.first[cell + 1]; i++) {
-        for (int k = 0; k < 3; k++)
-            from.low[k] = from.high[k] = query->at[k][i];
+        locate(search->axes, points[query->order[i]], from.low);
+        memcpy(from.high, from.low, sizeof from.high);
         Nearest nearest = {NOTHING_YET, guess};
         compare(search, &from, guess, &nearest);
         bound_below(&from, &search->near, 0, search->near.count, search->bounds);
@@ -323,12 +374,15 @@ static void search_for_cell(Search *search, const Sorted *query, size_t cell, do
     }
 }
 
-int search_cells(const Axes *axes, Points query, Points target, double *squared)
+WITH_AVX2 int search_cells(const Axes *axes, Points query, Points target, double *squared)
 {
     Sorted queries = {0}, targets = {0};
     Search search = {0};
-    int is_done = sort_points(&queries, axes, query) && sort_points(&targets, axes, target) &&
-                  start_search(&search, axes, &targets);
+    uint64_t *kept = query.count < target.count / FEW ? malloc(target.count * sizeof *kept) : NULL;
+    if (kept)
+        target = crop(axes, query, target, kept);
+    int is_done = sort_points(&queries, axes, query, 0) &&
+                  sort_points(&targets, axes, target, 1) && start_search(&search, axes, &targets);
     Box box = box_of(axes, query, target);
     double limit = WORK_PER_VOXEL;
     for (int k = 0; k < 3; k++)
@@ -337,9 +391,10 @@ int search_cells(const Axes *axes, Points query, Points target, double *squared)
         squared[i] = NOT_FOUND;
     for (size_t cell = 0; is_done && cell < queries.cells.count; cell++)
         if ((double)search.work < limit)
-            search_for_cell(&search, &queries, cell, squared);
+            search_for_cell(&search, &queries, query.at, cell, squared);
     free(search.memory);
     free(queries.memory);
     free(targets.memory);
+    free(kept);
     return is_done;
 }

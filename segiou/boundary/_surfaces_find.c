@@ -157,11 +157,14 @@ static void find_corners(const Volume *volume, const uint8_t *const *around, uin
     }
 }
 
-/* What lies in a plane, or between it and the one before; planes: before, this one, behind. */
+/* What lies in a plane, or between it and the one before; planes: before, this one, behind, zeros.
+ * Meanwhile the labels of the next plane are fetched. */
 static void find_in_plane(const Volume *volume, int elements, size_t row_size, uint64_t place,
-                          uint8_t *const *planes, const uint8_t *zeros, Found *found)
+                          uint8_t *const *planes, const uint8_t *next_labels, Found *found)
 {
     for (size_t y = 0; y < volume->height + (elements ? 1 : 0); y++) {
+        for (size_t x = 0; next_labels && y < volume->height && x < volume->width; x += VECTOR)
+            __builtin_prefetch(next_labels + y * volume->width + x);
         const uint8_t *before = planes[0] + y * row_size, *at = planes[1] + y * row_size;
         const uint8_t *next = at + row_size, *behind = planes[2] + (y + 1) * row_size;
         uint64_t row_place = place | (uint64_t)y << Y_BITS;
@@ -170,7 +173,7 @@ static void find_in_plane(const Volume *volume, int elements, size_t row_size, u
             find_corners(volume, around, row_place, found);
         } else {
             const uint8_t *around[] = {next, at, next + row_size, before + row_size, behind};
-            find_voxels(volume, around, row_place, zeros, found);
+            find_voxels(volume, around, row_place, planes[3], found);
         }
     }
 }
@@ -179,7 +182,7 @@ void find_surfaces(const Volume *volume, int elements, Found *found)
 {
     size_t row = volume->width + 2 * VECTOR;
     Frames frames = {NULL, row, row * (volume->height + 2)};
-    uint8_t *zeros = frames.memory = calloc(3 * frames.plane + 2 * VECTOR, 1);
+    frames.memory = calloc(3 * frames.plane + 2 * VECTOR, 1);
     if (!frames.memory)
         found->status = NO_MEMORY;
     /* Planes are numbered from 1; those before and behind the volume are empty. */
@@ -191,10 +194,10 @@ void find_surfaces(const Volume *volume, int elements, Found *found)
             memcpy(to + (y + 1) * row, labels + y * volume->width, volume->width);
         size_t middle = elements || volume->is_flat ? z : z - 1;
         uint8_t *planes[] = {frame(&frames, volume->is_flat ? z : middle + 2),
-                             frame(&frames, middle), to};
+                             frame(&frames, middle), to, frames.memory};
         if (middle)
-            find_in_plane(volume, elements, row, (uint64_t)(middle - 1) << Z_BITS, planes, zeros,
-                          found);
+            find_in_plane(volume, elements, row, (uint64_t)(middle - 1) << Z_BITS, planes,
+                          z < volume->depth ? labels + volume->height * volume->width : NULL, found);
     }
     free(frames.memory);
 }

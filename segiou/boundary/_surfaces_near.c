@@ -106,9 +106,8 @@ static size_t count_near(const Table *table, Points query, const Bits *bits, con
 static int find_far(const Axes *axes, Points query, Points target, Distances *found)
 {
     found->far = malloc(query.count * sizeof(double));
-    found->far_areas = malloc(query.count * sizeof(double));
     found->far_count = query.count;
-    if (!found->far || !found->far_areas || !search_cells(axes, query, target, found->far))
+    if (!found->far || !search_cells(axes, query, target, found->far))
         return 0;
     size_t i = 0;
     while (i < query.count && found->far[i] != NOT_FOUND)
@@ -126,9 +125,10 @@ int find_distances(const Table *table, Points query, Points target, const double
         Points rest = {far, count_near(table, query, &bits, areas, found, far)};
         free(bits.bytes);
         is_done = !rest.count || find_far(&table->axes, rest, target, found);
-        for (size_t i = 0; is_done && i < rest.count; i++)
-            found->far_areas[i] = areas[far[i] >> CODE_BITS & 0xFF];
-    }
-    free(far);
+        found->far_codes = (uint8_t *)far; /* each is written before what lies there is read */
+        for (size_t i = 0; i < rest.count; i++)
+            found->far_codes[i] = (uint8_t)(far[i] >> CODE_BITS);
+    } else
+        free(far);
     return is_done;
 }

@@ -42,10 +42,8 @@ class Distances:
     ----------
     values : ndarray of float64, shape (n,)
         Distances; none where the other surface has no points.
-    points : ndarray of int64, shape (n,)
-        How many points are so far away.
-    weights : ndarray of float64, shape (n,)
-        Their number, or their area.
+    weights : ndarray of int64 or float64, shape (n,)
+        How many points are so far away, or their area.
     size : float
         Number, or area, of all points of the surface.
     each : bool
@@ -53,15 +51,14 @@ class Distances:
     """
 
     values: Floats
-    points: NDArray[np.int64]
-    weights: Floats
+    weights: NDArray[np.int64] | Floats
     size: float
     each: bool
 
     @classmethod
     def to_nothing(cls, size: float = 0.0) -> Distances:
         """Of a surface of this size, where there is no other."""
-        return cls(np.empty(0), np.empty(0, np.int64), np.empty(0), size, True)
+        return cls(np.empty(0), np.empty(0), size, True)
 
 
 Both = tuple[Distances, Distances]
@@ -202,7 +199,8 @@ class SurfacePair:
         self, layer: _Layer, found: list[dict[int, bytes]]
     ) -> Iterator[tuple[Label, Both]]:
         codes = sorted({code for side in found for code in side})
-        tasks = [(a.get(c, b""), b.get(c, b"")) for c in codes for a, b in (found, found[::-1])]
+        pairs = ([side.pop(code, b"") for side in found] for code in codes)
+        tasks = (task for pair in pairs for task in (pair, pair[::-1]))
         sides = self._map(lambda task: self._distances(*task), tasks)
         for i, code in enumerate(codes):
             yield layer.names[code], (sides[2 * i], sides[2 * i + 1])
@@ -217,21 +215,18 @@ class SurfacePair:
         given = _kernel.distances(
             query, target, rows, ranks, certain, *self._steps, self._is_reversed, areas
         )
-        kinds = np.int64, np.float64, np.float64, np.float64
+        kinds = np.int64, np.float64, np.float64, np.uint8
         parts: list[Any] = [np.frombuffer(x, k) for x, k in zip(given, kinds, strict=True)]
-        points, weights, far, far_weights = parts
+        points, weights, far, far_codes = parts
         near = np.flatnonzero(points)
-        ones = np.ones(len(far), np.int64)
-        if self.kind == "voxels":
-            far = np.sort(far)
-        else:
-            order = np.argsort(far)
-            far, far_weights = far[order], far_weights[order]
         # What lies far lies farther than anything near.
-        values = np.concatenate([values[near], far])
-        weights = np.concatenate([weights[near], far_weights])
-        points = np.concatenate([points[near], ones])
-        return Distances(values, points, weights, float(weights.sum()), False)
+        order = np.argsort(far)
+        values = np.concatenate([values[near], far[order]])
+        if self.kind == "voxels":
+            weights = np.concatenate([points[near], np.ones(len(far), np.int64)])
+        else:
+            weights = np.concatenate([weights[near], areas[far_codes[order]]])
+        return Distances(values, weights, float(weights.sum()), False)
 
     def _map(self, function: Any, tasks: Any) -> list[Any]:
         if self.threads == 1:
@@ -344,8 +339,7 @@ def reference_distances(
         values = distance_transform_edt(~others, sampling=spacing)[points]
         order = np.lexsort((weights, values))
         values, weights = values[order], weights[order]
-        ones = np.ones(len(order), np.int64)
-        found.append(Distances(values, ones, weights, float(weights.sum()), True))
+        found.append(Distances(values, weights, float(weights.sum()), True))
     return found[0], found[1]
 
 

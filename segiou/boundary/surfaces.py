@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice, check_number, read_several
-from segiou.boundary.surface_points import Both, Distances, Kind, SurfacePair
+from segiou.boundary.surface_points import Both, Distances, Floats, Kind, SurfacePair
 from segiou.counting.arrays import as_label_array
 
 __all__ = [
@@ -606,18 +606,18 @@ def _average(there: Distances, back: Distances, how: str) -> float:
 def _percentile(there: Distances, back: Distances, how: str, share: float) -> float:
     if how == "pooled":
         values = np.concatenate([there.values, back.values])
-        order = np.argsort(values)
-        points = np.concatenate([there.points, back.points])
-        return _linear(values[order], points[order], share)
+        weights = np.concatenate([there.weights, back.weights])[np.argsort(values)]
+        values.sort()
+        return _linear(values, weights, share)
     if how == "linear":
-        return max(_linear(side.values, side.points, share) for side in (there, back))
+        return max(_linear(side.values, side.weights, share) for side in (there, back))
     find = _summed if how == "summed" else _weighted
     return max(find(there, share), find(back, share))
 
 
-def _linear(values: NDArray[np.float64], points: NDArray[np.int64], share: float) -> float:
+def _linear(values: Floats, weights: NDArray[Any], share: float) -> float:
     """The percentile of so many points at each value, as ``np.quantile`` interpolates it."""
-    ends = np.cumsum(points)
+    ends = np.cumsum(weights)
     place = (int(ends[-1]) - 1) * share
     below = int(place)
     low, high = values[np.searchsorted(ends, [below, min(below + 1, ends[-1] - 1)], "right")]

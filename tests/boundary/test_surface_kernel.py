@@ -120,7 +120,7 @@ def test_noise_is_measured_few_labels_at_a_time(monkeypatch, kind):
     for label, both in at_once.items():
         for ours, theirs in zip(one_by_one[label], both, strict=True):
             np.testing.assert_array_equal(ours.values, theirs.values)
-            np.testing.assert_array_equal(ours.points, theirs.points)
+            np.testing.assert_array_equal(ours.weights, theirs.weights)
 
 
 def recorded(function, calls):
