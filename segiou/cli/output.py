@@ -41,9 +41,10 @@ def show_run(run: Run, parsed: argparse.Namespace, thresholds: Sequence[Threshol
         note(f"the run is not finished: {run.provenance['unfinished']}")
     if "partial" in run.provenance:
         note(f"the run is not complete: {run.provenance['partial']}")
+    bounded = ["iou", *(["pq"] if run.object_options else [])] if wants_intervals(parsed) else []
     report = run.report(
         parsed.protocol,
-        intervals=_intervals(run, parsed) if wants_intervals(parsed) else None,
+        intervals=[_intervals(run, parsed, metric) for metric in bounded],
         worst=parsed.worst or 0,
         worst_by=parsed.worst_by,
     )

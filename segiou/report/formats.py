@@ -185,7 +185,7 @@ def _measured_cells(report: Report, class_name: str) -> dict[str, Any]:
             cells[":".join(filter(None, parts))] = "inf" if math.isinf(value) else value
     rows = [] if report.objects is None else report.objects["classes"]
     cells |= {
-        name if name.endswith("q") else f"objects_{name}": value
+        name if name.startswith(("pq", "sq", "rq")) else f"objects_{name}": value
         for row in rows
         if row["name"] == class_name
         for name, value in row.items()

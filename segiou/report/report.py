@@ -635,17 +635,21 @@ def report_of(
     run: Run,
     protocol: Protocol,
     title: str,
-    intervals: Intervals | None,
+    intervals: Intervals | Sequence[Intervals] | None,
     *,
     worst: int,
     worst_by: str,
     left_out: int,
 ) -> Report:
     """The report of a run; arguments as of :meth:`segiou.Run.report`."""
-    if intervals is not None:
+    several: Sequence[Any] = intervals if isinstance(intervals, (list, tuple)) else [intervals]
+    given: list[Intervals] = [found for found in several if found is not None]
+    if given:
         from segiou.analysis.bootstrapping import Intervals
 
-        check_kind("intervals", intervals, Intervals, "what Run.intervals gives")
+        for found in given:
+            check_kind("intervals", found, Intervals, "what Run.intervals gives")
+    of_objects = next((found for found in given if found.metric == "pq"), None)
     check_integer("worst", worst, 0)
     check_kind("title", title, str, "text")
     few = len(run) * run.options.num_classes <= _MANY_COUNTS
@@ -666,20 +670,27 @@ def report_of(
         groups=run.options.groups,
         title=title or run.name,
         provenance=run.provenance,
-        intervals=intervals,
+        intervals=next((found for found in given if found.metric != "pq"), None),
         worst_images=listed,
         left_out=left_out,
         steps=steps,
-        objects=_objects_of(run),
+        objects=_objects_of(run, of_objects),
         **_boundary_part(run),
         **_surface_part(run),
     )
 
 
-def _objects_of(run: Run) -> dict[str, Any] | None:
+def _objects_of(run: Run, intervals: Intervals | None) -> dict[str, Any] | None:
     if run.objects is None or run.object_options is None:
         return None
-    return {**run.objects.summary(), "options": run.object_options.to_dict()}
+    summary = run.objects.summary()
+    if intervals is not None:
+        rows = {row["name"]: row for row in summary["classes"]}
+        for found in intervals.classes:
+            rows[found.name] |= {"pq_low": found.low, "pq_high": found.high}
+        summary["all"] |= {"pq_low": intervals.overall.low, "pq_high": intervals.overall.high}
+        summary["intervals"] = intervals.to_dict()
+    return {**summary, "options": run.object_options.to_dict()}
 
 
 def _boundary_part(run: Run) -> dict[str, Any]:

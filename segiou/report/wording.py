@@ -181,11 +181,14 @@ def measured_tables(report: Report) -> list[MeasuredTable]:
 
 
 def _object_table(objects: Mapping[str, Any]) -> MeasuredTable:
-    scores, numbers = ("pq", "sq", "rq"), ("found", "missed", "invented")
+    numbers = ("found", "missed", "invented")
+    intervals = objects.get("intervals")
 
     def line(name: str, row: Mapping[str, Any], counts: Mapping[str, int]) -> tuple[str, ...]:
         texts = (str(counts[key]) if any(counts.values()) else "–" for key in numbers)
-        return (name, *(cell(row[key]) for key in scores), *texts)
+        limits = (row["pq_low"], row["pq_high"]) if "pq_low" in row else None
+        bounds = [range_text(limits)] if intervals else []
+        return (name, cell(row["pq"]), *bounds, *texts, cell(row["sq"]), cell(row["rq"]))
 
     rows = [
         line(printable(row["name"]), row, {key: row[key] for key in numbers})
@@ -211,7 +214,8 @@ def _object_table(objects: Mapping[str, Any]) -> MeasuredTable:
         "invented. An object is found where a predicted one of its class has an IoU above one half "
         "with it. PQ is SQ, the mean IoU of the found ones, times RQ, the F1 score of the objects."
     )
-    heads = ("class", "PQ", "SQ", "RQ", *numbers)
+    bounds = [f"{100 * intervals['level']:g} % interval"] if intervals else []
+    heads = ("class", "PQ", *bounds, *numbers, "SQ", "RQ")
     return MeasuredTable("objects", "Objects", about, heads, rows, summary, note)
 
 

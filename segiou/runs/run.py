@@ -455,7 +455,7 @@ class Run:
         protocol: Protocol | str | None = None,
         *,
         title: str = "",
-        intervals: Intervals | None = None,
+        intervals: Intervals | Sequence[Intervals] | None = None,
         worst: int = 0,
         worst_by: str = "mean_iou",
     ) -> Report:
@@ -473,8 +473,8 @@ class Run:
             How means are made.
         title : str, default ""
             Title of the report.
-        intervals : Intervals, optional
-            Intervals of this run, from :meth:`intervals`.
+        intervals : Intervals or sequence of Intervals, optional
+            Intervals of this run, from :meth:`intervals`: of IoU, of PQ or of both.
         worst : int, default 0
             How many of the worst images are listed.
         worst_by : str, default "mean_iou"

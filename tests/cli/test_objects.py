@@ -109,3 +109,30 @@ def test_two_models_are_compared_by_their_objects(coco, tmp_path, capsys):
     means = [segiou.Run.open(run).objects.panoptic_quality()["pq"] for run in runs]
     overall = found["pairs"][0]["overall"]
     assert [overall["a"], overall["b"]] == pytest.approx(means, abs=1e-9)
+
+
+def test_pq_has_an_interval_where_intervals_are_asked_for(coco, tmp_path, capsys):
+    asked = ["--intervals", "--group-by", "none", "--resamples", "200", "--seed", "3"]
+    path = tmp_path / "a.sqlite"
+    score(coco, *asked, "--run", path, "--html", tmp_path / "a.html")
+    printed = capsys.readouterr().out
+    run = segiou.Run.open(path)
+    found = run.intervals("pq", groups="none", resamples=200, seed=3)
+    low, high = (f"{100 * limit:.2f}" for limit in (found.overall.low, found.overall.high))
+    assert f"{low} to {high} %" in printed
+    assert f"{low} to {high} %" in (tmp_path / "a.html").read_text()
+    assert main(["report", str(path), *asked, "--format", "json"]) == 0
+    objects = json.loads(capsys.readouterr().out)["objects"]
+    assert [objects["all"][name] for name in ("pq_low", "pq_high")] == [
+        found.overall.low,
+        found.overall.high,
+    ]
+    assert objects["intervals"]["resamples"] == 200
+    assert main(["report", str(path), *asked, "--format", "csv"]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    car = next(row for row in rows if row["name"] == "car")
+    expected = next(entry for entry in found.classes if entry.name == "car")
+    assert float(car["pq_low"]) == expected.low
+    # Without PQ the report has intervals of IoU as before.
+    assert run.report(intervals=run.intervals("iou", groups="none")).intervals.metric == "iou"
+    assert run.report(intervals=found).intervals is None
