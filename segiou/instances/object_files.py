@@ -31,11 +31,12 @@ _SOURCES = ("components", "coco", "cityscapes", "kitti")
 
 
 class ObjectMask(NamedTuple):
-    """Class value and object id of each pixel, and the ids that are crowds."""
+    """Class value and object id of each pixel, the ids that are crowds, and of what file."""
 
     classes: NDArray[Any]
     ids: NDArray[Any]
     crowd: tuple[int, ...] = ()
+    path: str = ""
 
     def resized(self, shape: tuple[int, ...]) -> ObjectMask:
         """The same at another size; each pixel is that of the nearest centre."""
@@ -214,7 +215,7 @@ class ObjectOptions:
         ids = raw.values.astype(np.promote_types(raw.values.dtype, np.uint16), copy=False)
         classes = np.where(ids >= 1000, ids // 1000, ids)
         # Of a class of objects, what has no number is a group of them.
-        return ObjectMask(classes, ids, tuple(range(1, 1000)))
+        return ObjectMask(classes, ids, tuple(range(1, 1000)), path)
 
     def count(
         self, counts: PanopticCounts, truth: Any, pred: Any, mask: Any = None
@@ -251,6 +252,8 @@ class ObjectOptions:
             side if isinstance(side, ObjectMask) else self._components(counts, side, labels)
             for side, labels in ((truth, counts.labels), (pred, counts.pred_labels))
         )
+        if self.source == "cityscapes":
+            _check_numbered(counts, second)
         return first, second
 
     def _components(self, counts: PanopticCounts, values: Any, labels: LabelSet) -> ObjectMask:
@@ -272,6 +275,21 @@ class ObjectOptions:
             small = np.isin(values, [*chain(*things)]) & (ids == 0)
             values = np.where(small, NO_OBJECT, values.astype(np.int64))
         return ObjectMask(values, ids)
+
+
+def _check_numbered(counts: PanopticCounts, pred: ObjectMask) -> None:
+    """Refuse predictions of Cityscapes that are class maps: all pixels of a class, no object."""
+    present = count_id_pairs(pred.ids, np.zeros(pred.ids.shape, np.uint8))[0].tolist()
+    if present and present[-1] >= 1000:
+        return
+    for entry, is_thing in zip(counts.pred_labels.classes, counts.things, strict=True):
+        if is_thing and (found := {*present} & {*entry.values}):
+            value = min(found)
+            problem = (
+                f"has classes and no objects: {entry.name} is {value}, an object of it would be "
+                f"{1000 * value} + its number; for connected components: --objects components"
+            )
+            raise MaskError(pred.path, problem)
 
 
 def draw_objects(

@@ -177,10 +177,10 @@ def measured_tables(report: Report) -> list[MeasuredTable]:
     """Boundaries, surfaces and objects, where they were measured."""
     tables = [_boundary_table(report)] if report.boundary else []
     tables += [_surface_table(report)] if report.surfaces else []
-    return tables + ([_object_table(report.objects)] if report.objects else [])
+    return tables + ([_object_table(report, report.objects)] if report.objects else [])
 
 
-def _object_table(objects: Mapping[str, Any]) -> MeasuredTable:
+def _object_table(report: Report, objects: Mapping[str, Any]) -> MeasuredTable:
     numbers = ("found", "missed", "invented")
     intervals = objects.get("intervals")
 
@@ -209,6 +209,11 @@ def _object_table(objects: Mapping[str, Any]) -> MeasuredTable:
     note += ", with sums of found, missed and invented"
     if options["min_size"]:
         note += f"; components below {options['min_size']:g} pixels are void"
+    pixels = {row.name for row in report.classes if row.tp + row.fn}
+    things = [row for row in objects["classes"] if row["thing"] and row["name"] in pixels]
+    if things and not any(row["found"] + row["missed"] for row in things):
+        names = listed([row["name"] for row in things], _NAMED)
+        note += f"; the truth has pixels of {names} and none of their objects: is it class maps?"
     about = (
         "How many objects of the truth were found, how many were missed, and how many were "
         "invented. An object is found where a predicted one of its class has an IoU above one half "

@@ -183,6 +183,8 @@ class PairScorer:
             return Problem(path, problem)
         try:
             measured = self._measured(truth, pred), self._measure_surfaces(truth, pred)
+        except MaskError:
+            raise
         except ValueError as error:
             return Problem(pair.truth, str(error))
         truth.check()

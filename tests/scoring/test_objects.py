@@ -242,15 +242,35 @@ def test_the_row_of_means_says_that_its_counts_are_sums():
     )
 
 
-def test_ids_of_8_bits_hold_no_objects(tmp_path):
-    for side in ("truth", "pred"):
-        (tmp_path / side).mkdir()
-        Image.fromarray(np.array([[7, 7, 26, 0]], np.uint8)).save(tmp_path / side / "x.png")
-    run = segiou.score_folder(
-        tmp_path / "truth", tmp_path / "pred", labels="cityscapes", objects="cityscapes"
+def cityscapes_pair(folder, truth, pred):
+    for side, values in (("truth", truth), ("pred", pred)):
+        (folder / side).mkdir()
+        Image.fromarray(np.array([values])).save(folder / side / "x.png")
+    return segiou.score_folder(
+        folder / "truth", folder / "pred", labels="cityscapes", objects="cityscapes"
     )
+
+
+def test_ids_of_8_bits_hold_no_objects(tmp_path):
+    run = cityscapes_pair(tmp_path, np.uint8([7, 7, 26, 0]), np.uint8([7, 7, 7, 0]))
     road = run.labels.index("road")
-    assert run.objects.overlaps.tolist() == [[road, 2, 2, 1]]
+    assert run.objects.overlaps.tolist() == [[road, 2, 3, 1]]
+
+
+def test_class_maps_in_the_place_of_instance_ids_are_recognised(tmp_path):
+    plain, ids = np.uint8([7, 7, 26, 26]), np.uint16([7, 7, 26000, 26001])
+    problem = (
+        r"pred/x.png: has classes and no objects: car is 26, an object of it would be 26000 \+"
+    )
+    for name, truth in (("both", plain), ("pred", ids)):
+        (tmp_path / name).mkdir()
+        with pytest.raises(DataError, match=problem):
+            cityscapes_pair(tmp_path / name, truth, plain)
+    (tmp_path / "truth").mkdir()
+    report = cityscapes_pair(tmp_path / "truth", plain, ids).report()
+    assert "truth has pixels of car and none of their objects" in " ".join(str(report).split())
+    (tmp_path / "none").mkdir()
+    assert "class maps" not in str(cityscapes_pair(tmp_path / "none", ids, ids).report())
 
 
 def test_the_points_of_semantickitti(tmp_path):
