@@ -92,6 +92,11 @@ class Fit:
     def __str__(self) -> str:
         return f"{self.option} ({self.occurring})"
 
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the meanings, as plain data."""
+        names = ("undeclared", "classes_seen", "num_classes", "quality")
+        return {"labels": self.name, **{name: getattr(self, name) for name in names}}
+
 
 @dataclass(frozen=True)
 class Inspection:
@@ -190,35 +195,20 @@ class Inspection:
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain data."""
         pixels = sum(self.values.values()) or 1
-        return {
-            "folder": self.folder,
-            "files": self.files,
-            "modes": self.modes,
-            "kinds": self.kinds,
-            "dtypes": self.dtypes,
-            "sizes": self.sizes,
+        found = {
+            **vars(self),
             "values": [
                 {"value": v, "pixels": n, "share": n / pixels, "files": self.value_files[v]}
                 for v, n in self.values.items()
             ],
             "colors": [{"color": color, "pixels": n} for color, n in self.colors.items()],
-            "fits": [
-                {
-                    "labels": fit.name,
-                    "undeclared": fit.undeclared,
-                    "classes_seen": fit.classes_seen,
-                    "num_classes": fit.num_classes,
-                    "quality": fit.quality,
-                }
-                for fit in self.fits
-            ],
+            "fits": [fit.to_dict() for fit in self.fits],
             "suspicions": list(self.suspicions),
             "problems": [{"file": p.where, "problem": p.text} for p in self.problems],
-            "spacings": self.spacings,
-            "orientations": self.orientations,
             "disagreements": [{"file": p.where, "problem": p.text} for p in self.disagreements],
-            "pairs": self.pairs,
         }
+        del found["value_files"]
+        return found
 
     def to_text(self, *, width: int = 100, color: bool = False) -> str:
         """The findings for a terminal.

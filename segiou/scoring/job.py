@@ -105,16 +105,13 @@ class Job:
         if self.shard is not None:
             _check_shard(self.shard)
         check_kind("storage_options", self.storage_options or {}, Mapping, "a mapping")
-        self._check_engine()
-        # Values too far apart to be counted are refused once, and not with every pair.
-        Encoding.of_classes(self.options)
-
-    def _check_engine(self) -> None:
         for name in ("workers", "processes"):
             if (count := getattr(self, name)) is not None:
                 check_integer(name, count, 1)
         if self.dask is not None:
             check_kind("dask", self.dask, str, "the address of a Dask scheduler")
+        # Values too far apart to be counted are refused once, and not with every pair.
+        Encoding.of_classes(self.options)
 
     @property
     def title(self) -> str:

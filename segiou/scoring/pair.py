@@ -55,7 +55,18 @@ _TOO_LARGE_TO_TURN = (
     "is too large to exchange its axes; save it in the orientation of its truth, or as .nii.gz"
 )
 
-_kept = threading.local()
+
+class _Kept(threading.local):
+    """What a thread keeps from batch to batch."""
+
+    def __init__(self) -> None:
+        #: For truths and predictions read ahead, and for one of each.
+        self.memory = tuple(Scratch() for _ in range(4))
+        #: Of the largest mask of the last batch.
+        self.pixels = 0
+
+
+_kept = _Kept()
 
 
 @dataclass(frozen=True)
@@ -93,11 +104,13 @@ class PairScorer:
 
     def __call__(self, pairs: Sequence[Pair]) -> list[Result]:
         """Score a batch; a pair that cannot be scored gives its problems."""
-        memory = _memory_of_thread()
+        memory = _kept.memory
         results: list[Result] = []
         while len(results) < len(pairs):
             start = len(results)
-            ahead = pairs[start : start + _pairs_ahead()]
+            # As many as have room if they are as large as the last.
+            room = PIXELS_AHEAD // max(1, _kept.pixels)
+            ahead = pairs[start : start + max(1, min(_AHEAD, room))]
             truths = _read_ahead(self.truth_source, [pair.truth for pair in ahead], memory[0])
             preds = _read_ahead(self.pred_source, [pair.pred for pair in ahead], memory[1])
             for pair, *contents in zip(ahead, truths, preds, strict=True):
@@ -250,14 +263,6 @@ class PairScorer:
         return LabelCodes(self._encoding)
 
 
-def _memory_of_thread() -> tuple[Scratch, ...]:
-    """Memory for truths and predictions read ahead, and for one of each, kept by a thread."""
-    if not hasattr(_kept, "memory"):
-        _kept.memory = tuple(Scratch() for _ in range(4))
-    memory: tuple[Scratch, ...] = _kept.memory
-    return memory
-
-
 def _or_problem(path: str, do: Callable[[], T]) -> T | Problem:
     """The outcome, or what is wrong with the file."""
     try:
@@ -344,11 +349,6 @@ def _open_windowed(
             raise MaskError(path, problem)
 
     return _OpenMask(big, stamp, big.volume, decoded, check, raster=big.raster)
-
-
-def _pairs_ahead() -> int:
-    """How many pairs to read at once: as many as have room if they are as large as the last."""
-    return max(1, min(_AHEAD, PIXELS_AHEAD // max(1, getattr(_kept, "pixels", 0))))
 
 
 def _decoded_pixels(content: Content | None) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence, Sized
-from itertools import count
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -195,13 +195,13 @@ def _together(
     given = {"truth images": truths, "predictions": preds, "masks": masks, "ids": ids}
     streams = {what: items for what, items in given.items() if items is not None}
     _check_equal({what: len(items) for what, items in streams.items() if isinstance(items, Sized)})
-    iterators = {what: iter(items) for what, items in streams.items()}
-    for number in count():
-        row = {what: next(iterator, _END) for what, iterator in iterators.items()}
+    for number, items in enumerate(zip_longest(*streams.values(), fillvalue=_END)):
+        row = dict(zip(streams, items, strict=True))
         ended = [what for what, item in row.items() if item is _END]
         if ended:
-            _check_all_ended(number, ended, row)
-            return
+            longer = next(what for what in row if what not in ended)
+            msg = f"there are only {number} {ended[0]}, but more {longer}"
+            raise ValueError(msg)
         name = str(row.get("ids", number))
         yield name, row["truth images"], row["predictions"], row.get("masks")
 
@@ -212,13 +212,6 @@ def _check_equal(lengths: dict[str, int]) -> None:
         what, number = next(item for item in others if item[1] != images)
         msg = f"there are {images} {first} but {number} {what}"
         raise ValueError(msg)
-
-
-def _check_all_ended(number: int, ended: Sequence[str], streams: Iterable[str]) -> None:
-    for what in streams:
-        if what not in ended:
-            msg = f"there are only {number} {ended[0]}, but more {what}"
-            raise ValueError(msg)
 
 
 class _StoredImages(Sequence[Any]):
