@@ -451,6 +451,16 @@ def test_nothing_is_wider_than_the_screen(new_page, report_url):
         assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+def test_nothing_is_wider_than_the_screen_before_a_resize_is_heard(new_page, report_url):
+    page = new_page(viewport={"width": 900, "height": 800})
+    deaf = "addEventListener('resize', (event) => event.stopImmediatePropagation(), true)"
+    page.add_init_script(deaf)
+    page.goto(report_url)
+    for width in (1280, 700, 1000, 320):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
 def test_on_paper_everything_is_unfolded_and_light(new_page, report_url):
     page = new_page(color_scheme="dark")
     page.goto(report_url)

@@ -146,7 +146,10 @@ const viewer = {
     });
     const number = one ? 1 : this.contents.length;
     const widths = planes > 1 ? this.widthsOfPlanes(number) : this.widthsOfImages(number);
-    this.holder.style.gridTemplateColumns = widths.map((width) => `${Math.floor(Math.max(width, 24))}px`).join(" ");
+    this.holder.style.gridTemplateColumns = widths
+      // Never wider than the holder, although it may shrink before this is asked again.
+      .map((width) => `minmax(0, ${Math.floor(Math.max(width, 24))}px)`)
+      .join(" ");
   },
 
   // Width and height that there are for so many rows of pictures, without gaps and captions.
