@@ -167,7 +167,7 @@ report: score report
       all classes: miou, pixel_accuracy, mean_accuracy, …; for one: iou:CLASS, dice:CLASS,
       precision:CLASS, recall:CLASS (repeat the option for more)
   --baseline RUN  compare with this run of the same images, such as that of the main branch; in
-      tables, JSON and Markdown
+      tables, JSON, Markdown and pages
   --fail-if-worse  threshold: exit with 1 if mean IoU is worse than the baseline's, and so the whole
       interval of the difference
   --junit FILE  write the outcome of every threshold as JUnit XML, for continuous integration

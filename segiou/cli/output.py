@@ -58,7 +58,7 @@ def show_run(run: Run, parsed: argparse.Namespace, thresholds: Sequence[Threshol
         _write_text(parsed.output, nnunet_summary(run))
     else:
         _write_report(report, parsed, found, change)
-    _write_pages(run, report, parsed)
+    _write_pages(run, report, parsed, change)
     if parsed.per_image:
         _write_text(parsed.per_image, run.to_csv())
     if parsed.junit:
@@ -115,7 +115,9 @@ def _write_report(
     _write_text(parsed.output, content)
 
 
-def _write_pages(run: Run, report: Report, parsed: argparse.Namespace) -> None:
+def _write_pages(
+    run: Run, report: Report, parsed: argparse.Namespace, change: Comparison | None
+) -> None:
     """Write the HTML page and the plots, if they are asked for."""
     if parsed.html:
         from segiou.report.report_page import write_html
@@ -128,6 +130,7 @@ def _write_pages(run: Run, report: Report, parsed: argparse.Namespace) -> None:
             images=parsed.images,
             examples=parsed.examples,
             intervals=_page_intervals(run, report, parsed),
+            baseline=change,
             read=_read,
         )
     if parsed.plots:

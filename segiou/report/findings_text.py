@@ -69,7 +69,7 @@ def _balance_columns(rows: Sequence[ClassBalance]) -> list[Column]:
 
 
 def _points(value: float) -> str:
-    return "–" if math.isnan(value) else points(value)
+    return "–" if math.isnan(value) else points(value).replace("-", "−")
 
 
 def _largest_first(row: ClassBalance) -> tuple[bool, float]:

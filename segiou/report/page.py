@@ -5,6 +5,7 @@ from __future__ import annotations
 import colorsys
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -20,6 +21,7 @@ from segiou.report.wording import cell, range_text, signed
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from markupsafe import Markup
 
     from segiou.analysis.bootstrapping import Interval, Intervals
     from segiou.analysis.steps import NextStep
@@ -278,7 +280,7 @@ def _environment() -> Environment:
         "position": position,
         "p": p_text,
         "sentence": _sentence,
-        "unbroken": unbroken,
+        "unbroken": _unbroken,
         "called": called,
         "link": lambda truth, pred: images_link(t=truth, p=pred),
         "class_link": lambda name: images_link(c=name),
@@ -287,6 +289,14 @@ def _environment() -> Environment:
         "step_text": lambda step: str(replace(step, images=())),
     }
     return environment
+
+
+def _unbroken(text: str) -> Markup:
+    """A text whose numbers and options are not broken."""
+    from markupsafe import Markup, escape
+
+    whole = r'<span class="whole">\g<0></span>'
+    return Markup(re.sub(r"--[a-z]+(-[a-z]+)*( auto| none)?", whole, str(escape(unbroken(text)))))
 
 
 def _sentence(text: str) -> str:

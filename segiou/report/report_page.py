@@ -46,6 +46,7 @@ from segiou.report.wording import (
 
 if TYPE_CHECKING:
     from segiou.analysis.bootstrapping import Intervals
+    from segiou.analysis.comparison import Comparison
     from segiou.analysis.imbalance import Imbalance
     from segiou.runs.run import Run
 
@@ -66,6 +67,7 @@ def render_report(
     run: Run | None = None,
     intervals: Iterable[Intervals] | None = None,
     imbalance: Imbalance | None = None,
+    baseline: Comparison | None = None,
     images: str | Path | None = None,
     examples: int = EXAMPLES,
     seed: int = 0,
@@ -88,6 +90,8 @@ def render_report(
     imbalance : Imbalance, optional
         Its sentences explain pixel accuracy against mean IoU; made from the
         report by default.
+    baseline : Comparison, optional
+        How an earlier run (the first) and this one differ, to be said below the verdict.
     images : str or path, optional
         Folder of images (photographs, slices) that lie under the masks,
         matched by name as :func:`segiou.report.match_images` says.
@@ -144,6 +148,7 @@ def render_report(
         **images_context(table, source, chosen),
         **making_context([("", making(report, run, options))]),
         "steps": steps,
+        "change": [] if baseline is None else baseline.pair_sentences(baseline.pairs[0])[:2],
         "measured": measured_tables(report),
         "sentences": _explained(report) if imbalance is None else imbalance.sentences(),
     }

@@ -476,6 +476,22 @@ def test_on_paper_everything_is_unfolded_and_light(new_page, report_url):
     assert page.locator(".matrix-table").is_hidden()
 
 
+def test_on_paper_the_first_images_are_all_listed(new_page, tmp_path):
+    masks = np.random.default_rng(0).integers(0, 2, (250, 2, 2))
+    run = segiou.score(masks, masks[:, ::-1], labels=2)
+    page = new_page()
+    page.goto(write_html(tmp_path / "report.html", run.report(), run=run, examples=0).as_uri())
+    rows = "document.querySelectorAll('#image-table tbody tr:not(.space)').length"
+    assert page.evaluate(rows) < 100
+    page.emulate_media(media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.evaluate(rows) == 200
+    assert "first 200" in page.locator("#images-printed").inner_text()
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.evaluate(rows) < 100
+    assert page.locator("#images-printed").is_hidden()
+
+
 def test_a_folder_shows_pictures_from_disk_as_they_are_seen(new_page, tmp_path, until):
     """Two hundred images: only those in sight are read, and scrolling reads others."""
     for name in ("truth", "pred"):

@@ -104,8 +104,11 @@ def test_a_run_that_is_worse_than_its_baseline_fails(inside, kept, tmp_path):
     ]
     (suite,) = ElementTree.parse(tmp_path / "j.xml").getroot()
     assert (suite.get("tests"), suite.get("failures")) == ("1", "1")
-    table = inside("report", worse, *asked[:3]).stdout
-    assert "the baseline is 16.73 points of mean IoU ahead of this run" in table
+    page = tmp_path / "report.html"
+    table = inside("report", worse, *asked[:3], "--html", page).stdout
+    ahead = "the baseline is 16.73 points of mean IoU ahead of this run"
+    assert ahead in table
+    assert f"<b>Against the baseline.</b> T{ahead[1:]}" in page.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("run", ["model_b", "model_a"])

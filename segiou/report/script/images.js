@@ -1,5 +1,7 @@
 // The table of all images: filtered by what is asked, sorted, and drawn only where it is seen.
 
+const MOST_ON_PAPER = 200;
+
 const images = {
   height: 60,
 
@@ -239,8 +241,8 @@ const images = {
   draw() {
     const { order, height, scroller } = this;
     const seen = Math.ceil(innerHeight / height);
-    const from = Math.max(Math.floor(scroller.scrollTop / height) - 4, 0);
-    const to = Math.min(from + seen + 8, order.length);
+    const from = this.onPaper ? 0 : Math.max(Math.floor(scroller.scrollTop / height) - 4, 0);
+    const to = Math.min(this.onPaper ? MOST_ON_PAPER : from + seen + 8, order.length);
     if (this.fresh) this.rows.clear();
     const rows = new Map();
     for (let place = from; place < to; place += 1) rows.set(place, this.rows.get(place) ?? this.row(place));
@@ -256,6 +258,13 @@ const images = {
     this.mark();
     clearTimeout(this.soon);
     this.soon = setTimeout(() => this.thumbnails(), 60);
+  },
+
+  // On paper nothing can be scrolled.
+  print(onPaper) {
+    this.onPaper = onPaper;
+    byId("images-printed").hidden = !onPaper || this.order.length <= MOST_ON_PAPER;
+    this.draw();
   },
 
   // Rows that stay keep their place in the document, and with it the focus.
@@ -275,12 +284,12 @@ const images = {
         const cell = html("th", { scope: "row" });
         const link = html("a", { href: address.of({ ...this.state, image: this.ids[i] }) });
         if (pictures.has(i)) link.append(html("canvas", { class: "thumb", "aria-hidden": "true" }));
-        link.append(html("span", { class: "name" }, this.ids[i]));
+        link.append(nameOf(this.ids[i]));
         cell.append(link);
         row.append(cell);
       } else {
         const known = value(i);
-        row.append(html("td", { class: "number" }, known === null ? "–" : text(known, i)));
+        row.append(html("td", { class: `number ${key}` }, known === null ? "–" : text(known, i)));
       }
     }
     return row;
@@ -373,6 +382,13 @@ const images = {
     return [...found].sort((a, b) => a - b);
   },
 };
+
+// A name that is broken at its joints, where it has any.
+function nameOf(id) {
+  const name = html("span", { class: "name" });
+  for (const part of id.split(/(?<=[_./-])/)) name.append(part, html("wbr"));
+  return name;
+}
 
 const collator = new Intl.Collator(undefined, { numeric: true });
 const signedPoints = (x) => `${x > 0 ? "+" : x < 0 ? "−" : ""}${Math.abs(100 * x).toFixed(2)}`;

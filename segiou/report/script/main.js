@@ -20,9 +20,11 @@ function buildPrinting() {
   addEventListener("beforeprint", () => {
     opened = all("details:not([open])");
     for (const details of opened) details.open = true;
+    if (data.images) images.print(true);
   });
   addEventListener("afterprint", () => {
     for (const details of opened) details.open = false;
+    if (data.images) images.print(false);
   });
 }
 
