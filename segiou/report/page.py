@@ -251,11 +251,11 @@ def images_link(**state: str | None) -> str:
     return "#" + urlencode({key: text for key, text in state.items() if text is not None})
 
 
-def _step_link(step: NextStep) -> str:
+def _step_link(step: NextStep, image: str | None = None) -> str:
     if step.kind in ("few_images", "swapped_classes"):
-        return images_link(c=step.truth)
+        return images_link(c=step.truth, image=image)
     pred = "no class" if step.kind == "confusion" and step.pred is None else step.pred
-    return images_link(t=step.truth, p=pred)
+    return images_link(t=step.truth, p=pred, image=image)
 
 
 @cache

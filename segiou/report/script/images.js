@@ -234,7 +234,10 @@ const images = {
     if (this.filtered) target.append(`, ${grouped(pixels)} ${pixels === 1 ? "pixel" : "pixels"}`);
     if (parts.length) target.append(" · ", html("a", { href: "#images" }, "all images"));
     const { c } = this.question;
-    byId("image-class").value = c === null ? "" : className(c);
+    const asked = byId("image-question");
+    asked.textContent = this.question.text;
+    if (c === null && this.filtered) asked.selected = true;
+    else byId("image-class").value = c === null ? "" : className(c);
     say(target.textContent);
   },
 
