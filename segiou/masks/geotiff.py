@@ -1,12 +1,21 @@
-"""What a GeoTIFF says of its pixels: where they lie, and which value is no data."""
+"""GeoTIFF: where pixels lie, which value is no data, and how GDAL reads what tifffile cannot."""
 
 from __future__ import annotations
 
 import math
+import warnings
+from functools import partial
+from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from segiou.masks.read import MaskError
+
+if TYPE_CHECKING:
+    from segiou.masks.windows import RemoteFile
 
 _NODATA, _SCALE, _TIE_POINTS, _TRANSFORM, _KEYS = 42113, 33550, 33922, 34264, 34735
 _TAGS = {_NODATA, _SCALE, _TIE_POINTS, _TRANSFORM, _KEYS}
@@ -15,6 +24,7 @@ _RASTER_TYPE, _GEOGRAPHIC, _PROJECTED = 1025, 2048, 3072
 _USER_DEFINED = 32767
 #: Kinds of pages that are copies in lower resolution; of these a COG has some.
 _REDUCED = 1
+_GDAL = {"GDAL_DISABLE_READDIR_ON_OPEN": "EMPTY_DIR", "GDAL_CACHEMAX": 64}
 #: Corners may lie this share of a pixel apart.
 _TOLERANCE = 0.01
 
@@ -141,3 +151,56 @@ def nodata_of(file: Any) -> int | None:
             return raster_of(page).nodata if page.samplesperpixel == 1 else None
     except Exception:  # noqa: BLE001 - whatever is wrong with the file is said when it is read
         return None
+
+
+class GdalFile:
+    """A TIFF opened by rasterio: of this machine, by its content, or at an address.
+
+    GDAL knows all ways of packing, and does not unpack a large strip at once.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        page: Any,
+        content: bytes = b"",
+        remote: RemoteFile | None = None,
+    ) -> None:
+        self._path, self._bands = path, [1, 2, 3] if page.samplesperpixel == 3 else 1
+        try:
+            rasterio: Any = import_module("rasterio")
+        except ImportError as error:
+            packed = getattr(page.compression, "name", page.compression)
+            problem = (
+                f"is packed as {packed}, for which pip install 'segiou[geo]' is needed; or save "
+                "it deflated, in tiles of 256 × 256 or so"
+            )
+            raise MaskError(path, problem) from error
+        # Only this file is opened, and of what it holds little is kept.
+        self._settings = partial(rasterio.Env, **_GDAL)
+        place = {"fp": remote.name, "opener": remote.files} if remote else {"fp": str(path)}
+        self._memory: Any = rasterio.MemoryFile(content) if content else None
+        open_ = self._memory.open if self._memory else partial(rasterio.open, **place)
+        try:
+            with warnings.catch_warnings(), self._settings():
+                # It need not say where its pixels lie.
+                warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
+                self._dataset = open_(driver="GTiff")
+        except Exception as error:
+            raise MaskError(path, f"is a damaged TIFF: {error}") from error
+
+    def __getitem__(self, index: tuple[slice, ...]) -> NDArray[Any]:
+        shape = self._dataset.shape
+        window = tuple(part.indices(size)[:2] for part, size in zip(index, shape, strict=True))
+        try:
+            with self._settings():
+                pixels = self._dataset.read(self._bands, window=window)
+        except Exception as error:
+            raise MaskError(self._path, f"is a damaged TIFF: {error}") from error
+        return np.moveaxis(pixels, 0, -1) if pixels.ndim == 3 else np.asarray(pixels)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._dataset.close()
+        if self._memory is not None:
+            self._memory.close()

@@ -435,12 +435,12 @@ class RemoteFolder:
             If it cannot be read, or is damaged.
         """
         from segiou.masks.tiff import open_tiff
-        from segiou.masks.windows import WHOLE_PIXELS
+        from segiou.masks.windows import WHOLE_PIXELS, RemoteFile
 
         files, name = self._file(path)
         with files.open(name, "rb") as file:
-            size = int(files.info(name)["size"])
-            return open_tiff(path, WHOLE_PIXELS, (file, size, partial(self._fetched, path)))
+            size, read = int(files.info(name)["size"]), partial(self._fetched, path)
+            return open_tiff(path, WHOLE_PIXELS, RemoteFile(file, size, read, files, name))
 
     def _fetched(self, path: str, *span: int) -> bytes:
         """The content of a file, or its bytes from one place to another."""

@@ -5,17 +5,21 @@ from __future__ import annotations
 import io
 import logging
 import lzma
+from contextlib import closing
+from dataclasses import replace
+from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.masks.geotiff import mask_page, raster_of
+from segiou.masks.geotiff import GdalFile, mask_page, raster_of
 from segiou.masks.png import inflater as _inflater
 from segiou.masks.read import MaskError, RawMask
-from segiou.masks.windows import FileMask, Reader
+from segiou.masks.windows import FileMask, RemoteFile
 
 # Our error quotes what tifffile logs about a damaged file; without a handler, logging
 # would print it as well.
@@ -31,13 +35,15 @@ _HEADER_BYTES = 8
 _REQUIRED = ("Compression", "PhotometricInterpretation")
 _DEFLATE = (8, 32946)
 _LZMA = 34925
+#: Ways of packing that tifffile knows without imagecodecs: none, Deflate, LZMA, PackBits.
+_UNPACKED = {1, *_DEFLATE, _LZMA, 32773}
 #: Deflate makes a thousand times as much of so much at the most, and LZMA some thousand times.
 _HARMLESS_BYTES = 1 << 14
 _LOSSY_COMPRESSIONS = {6, 7, 33003, 33004, 33005, 34712, 34892, 50001}
 
 
 def from_tiff(data: bytes, path: str | Path) -> RawMask:
-    """Read a TIFF from its content; what tifffile has no decoder for is left to Pillow."""
+    """Read a TIFF from its content; what tifffile cannot unpack is left to Pillow, or to GDAL."""
     import tifffile
 
     try:
@@ -63,38 +69,39 @@ def from_tiff(data: bytes, path: str | Path) -> RawMask:
 
 def _from_page(page: Any, data: bytes, path: str | Path) -> RawMask:
     lossy = int(page.compression) in _LOSSY_COMPRESSIONS
-    try:
-        array = page.asarray()
-    except ValueError as error:
-        if "imagecodecs" not in str(error):
-            raise
+    if not _is_unpacked(page):
         from segiou.masks.read import from_image
 
-        return from_image(data, path)
+        try:
+            return replace(from_image(data, path), lossy=lossy, raster=raster_of(page))
+        except MaskError:
+            with closing(GdalFile(path, page, data)) as file:
+                array = file[:, :]
+    else:
+        array = page.asarray()
     mode = _mode(page, path)
     # tifffile drops axes of length 1.
     shape = (page.imagelength, page.imagewidth, *((3,) if mode == "RGB" else ()))
     return RawMask(array.reshape(shape), mode, "TIFF", lossy, raster=raster_of(page))
 
 
-def open_tiff(
-    path: str | Path, least: int, remote: tuple[Any, int, Reader] | None = None
-) -> TiffMask | None:
-    """A view of a large TIFF, None of a small one.
+def _is_unpacked(page: Any) -> bool:
+    """Whether tifffile can unpack a page: it has few decoders without imagecodecs."""
+    return page.compression in _UNPACKED or find_spec("imagecodecs") is not None
 
-    Of a remote one, an open file, its size and a function that fetches bytes are given.
-    """
+
+def open_tiff(path: str | Path, least: int, remote: RemoteFile | None = None) -> TiffMask | None:
+    """A view of a large TIFF, None of a small one."""
     import tifffile
 
-    place, size, read = remote or (path, 0, None)
     try:
-        with tifffile.TiffFile(place) as file:
+        with tifffile.TiffFile(remote.file if remote else path) as file:
             page: Any = file.pages.first
             if page.imagelength * page.imagewidth < least:
                 return None
             page = mask_page(file, path)
-            _check_page(page, size or Path(path).stat().st_size, path)
-            return TiffMask(path, page, read)
+            _check_page(page, remote.size if remote else Path(path).stat().st_size, path)
+            return TiffMask(path, page, remote)
     except (MaskError, OSError):
         raise
     except Exception as error:
@@ -106,8 +113,9 @@ class TiffMask(FileMask):
 
     kind = "TIFF"
 
-    def __init__(self, path: str | Path, page: Any, read: Reader | None = None) -> None:
+    def __init__(self, path: str | Path, page: Any, remote: RemoteFile | None) -> None:
         self.mode = _mode(page, path)
+        read = remote.read if remote else None
         super().__init__(path, (page.imagelength, page.imagewidth), page.dtype, read)
         self.lossy = int(page.compression) in _LOSSY_COMPRESSIONS
         self._page = page
@@ -122,13 +130,25 @@ class TiffMask(FileMask):
         self._open_rows = has_rows and page.compression == 1 and page.predictor == 1
         in_turn = has_rows and page.compression in _DEFLATE and page.predictor in (1, 2)
         self._inflated = _InflatedRows(self) if is_large and in_turn else None
-        if is_large and page.compression != 1 and not in_turn:
-            problem = f"is packed in pieces of {size} bytes; save it in tiles of 256 × 256 or so"
-            raise MaskError(path, problem)
+        self._gdal: GdalFile | None = None
+        if not _is_unpacked(page) or (is_large and page.compression != 1 and not in_turn):
+            self._gdal = GdalFile(path, page, remote=remote)
         by_row = self._open_rows or self._inflated is not None
         self.chunks = (1, self.shape[1]) if by_row else self._segment
 
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        super().__exit__(kind, error, trace)
+        if self._gdal is not None:
+            self._gdal.close()
+
     def __getitem__(self, index: tuple[slice, ...], /) -> NDArray[Any]:
+        if self._gdal is not None:
+            return self._gdal[index].astype(self.dtype, copy=False)
         (top, bottom), (left, right) = (
             part.indices(length)[:2] for part, length in zip(index, self.shape, strict=True)
         )

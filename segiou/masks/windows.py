@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -192,6 +192,16 @@ class ResizedMask:
 
 #: Fetches the bytes of a remote file from one place to another.
 Reader = Callable[[int, int], bytes]
+
+
+class RemoteFile(NamedTuple):
+    """A file at an address: open, its size, what fetches parts of it, and where fsspec has it."""
+
+    file: Any
+    size: int
+    read: Reader
+    files: Any
+    name: str
 
 
 class FileMask(ABC):

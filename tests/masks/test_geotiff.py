@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import shutil
 import struct
+import sys
 import zlib
+from functools import partial
 
 import numpy as np
 import pytest
@@ -236,5 +238,104 @@ def test_only_windows_of_a_large_remote_cog_are_fetched(tmp_path, monkeypatch):
     monkeypatch.setattr("segiou.masks.windows.WHOLE_PIXELS", 1)
     run = segiou.score_folder("memory://truth", "memory://pred", labels=3)
     assert max(fetched) < 64 * 64, "one tile, packed"
+    expected = segiou.score([masks["truth"]], [masks["pred"]], labels=3)
+    assert run.total().matrix.tolist() == expected.total().matrix.tolist()
+
+
+def gdal_tiff(path, mask, *, packed, dtype="uint8", **options):
+    """A GeoTIFF as GDAL writes it."""
+    rasterio = required("rasterio", "SEGIOU_REQUIRE_EXTRAS")
+    place = rasterio.Affine(10, 0, 500000, 0, -10, 4600000)
+    size = {"height": mask.shape[0], "width": mask.shape[1], "count": 1, "dtype": dtype}
+    options = {"crs": "EPSG:32632", "transform": place, "compress": packed, **options}
+    path.parent.mkdir(exist_ok=True)
+    with rasterio.open(path, "w", driver="GTiff", **size, **options) as file:
+        file.write(mask.astype(dtype), 1)
+    return path
+
+
+PACKED = ("LZW", "ZSTD", "LERC", "PACKBITS", "DEFLATE", "LZMA")
+BLOCKS = {"tiled": True, "blockxsize": 16, "blockysize": 32}
+
+
+@pytest.mark.parametrize("packed", PACKED)
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "uint32", "int64"])
+@pytest.mark.parametrize("blocks", [{}, BLOCKS, {"blockysize": 70}])
+def test_every_packing_of_gdal_is_read(tmp_path, monkeypatch, packed, dtype, blocks):
+    if (packed, dtype) == ("LERC", "int64"):
+        pytest.skip("LERC has no integers of 64 bits")
+    mask = np.random.default_rng(0).integers(0, 100, (70, 90))
+    predictor = 2 if packed in ("LZW", "ZSTD", "DEFLATE") else 1
+    options = {"dtype": dtype, "predictor": predictor, **blocks}
+    path = gdal_tiff(tmp_path / "a.tif", mask, packed=packed, **options)
+    raw = open_mask(path)
+    np.testing.assert_array_equal(raw.values, mask)
+    assert raw.raster.crs == "EPSG:32632"
+    # A piece counts as large, so that none is unpacked at once.
+    monkeypatch.setattr("segiou.masks.tiff._MOST_SEGMENT_BYTES", 100)
+    with open_big(path, least=1) as big:
+        assert big.raster == raw.raster
+        np.testing.assert_array_equal(big[3:70, 5:90], mask[3:70, 5:90])
+        assert big[0:2, 0:3].dtype == dtype
+
+
+def test_large_strips_are_scored_like_small_ones(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    masks = {"truth": rng.integers(0, 3, (300, 200)), "pred": rng.integers(0, 3, (300, 200))}
+    for side, mask in masks.items():
+        gdal_tiff(tmp_path / side / "a.tif", mask, packed="LZW", blockysize=300)
+    expected = segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=3)
+    monkeypatch.setattr("segiou.masks.tiff._MOST_SEGMENT_BYTES", 100)
+    monkeypatch.setattr("segiou.masks.windows.WHOLE_PIXELS", 1)
+    run = segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=3)
+    assert run.total().matrix.tolist() == expected.total().matrix.tolist()
+
+
+def test_packings_without_rasterio_name_the_extra(tmp_path, monkeypatch):
+    path = gdal_tiff(tmp_path / "a.tif", TRUTH, packed="LERC")
+    monkeypatch.setitem(sys.modules, "rasterio", None)
+    words = r"is packed as LERC, for which pip install 'segiou\[geo\]' is needed"
+    for read in (open_mask, partial(open_big, least=1)):
+        with pytest.raises(MaskError, match=words):
+            read(path)
+
+
+@pytest.mark.parametrize("packed", ["LZW", "ZSTD"])
+def test_packed_rasters_that_lie_elsewhere_are_refused(tmp_path, packed):
+    gdal_tiff(tmp_path / "truth" / "a.tif", PRED, packed=packed)
+    gdal_tiff(tmp_path / "pred" / "a.tif", PRED, packed=packed, crs="EPSG:32633")
+    with pytest.raises(DataError, match="EPSG:32633, but its truth has EPSG:32632"):
+        iou((tmp_path / "truth", tmp_path / "pred"))
+
+
+@pytest.mark.parametrize("packed", ["LZW", "ZSTD", "LERC"])
+def test_damaged_tiffs_of_gdal_are_refused(tmp_path, packed):
+    mask = np.random.default_rng(0).integers(0, 100, (70, 90))
+    path = gdal_tiff(tmp_path / "a.tif", mask, packed=packed)
+    with tifffile.TiffFile(path) as file:
+        start, count = file.pages[0].dataoffsets[0], file.pages[0].databytecounts[0]
+    data = bytearray(path.read_bytes())
+    data[start : start + count // 2] = bytes(count // 2)
+    path.write_bytes(data)
+    with pytest.raises(MaskError, match=r"damaged|is packed"):
+        open_mask(path)
+    with open_big(path, least=1) as big, pytest.raises(MaskError, match="is a damaged TIFF"):
+        big[0:70, 0:90]
+
+
+@pytest.mark.parametrize("packed", ["LZW", "ZSTD"])
+def test_windows_of_a_remote_cog_through_gdal(tmp_path, monkeypatch, packed):
+    fsspec = required("fsspec", "SEGIOU_REQUIRE_EXTRAS")
+    rng = np.random.default_rng(0)
+    masks = {"truth": rng.integers(0, 3, (300, 200)), "pred": rng.integers(0, 3, (300, 200))}
+    files = fsspec.filesystem("memory")
+    for side, mask in masks.items():
+        path = gdal_tiff(tmp_path / side / "a.tif", mask, packed=packed, **BLOCKS)
+        files.makedirs(f"/{packed}/{side}", exist_ok=True)
+        files.pipe_file(f"/{packed}/{side}/a.tif", path.read_bytes())
+    monkeypatch.setattr("segiou.scoring.pair._BIG_BYTES", 1)
+    monkeypatch.setattr("segiou.masks.windows.WHOLE_PIXELS", 1)
+    places = f"memory://{packed}/truth", f"memory://{packed}/pred"
+    run = segiou.score_folder(*places, labels=3)
     expected = segiou.score([masks["truth"]], [masks["pred"]], labels=3)
     assert run.total().matrix.tolist() == expected.total().matrix.tolist()
