@@ -188,6 +188,7 @@ class GdalFile:
                 self._dataset = open_(driver="GTiff")
         except Exception as error:
             raise MaskError(path, f"is a damaged TIFF: {error}") from error
+        self.chunks: tuple[int, int] = self._dataset.block_shapes[0]
 
     def __getitem__(self, index: tuple[slice, ...]) -> NDArray[Any]:
         shape = self._dataset.shape

@@ -135,6 +135,8 @@ class TiffMask(FileMask):
             self._gdal = GdalFile(path, page, remote=remote)
         by_row = self._open_rows or self._inflated is not None
         self.chunks = (1, self.shape[1]) if by_row else self._segment
+        if self._gdal is not None:
+            self.chunks = self._gdal.chunks
 
     def __exit__(
         self,
