@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
 from segiou.masks.painting import Painting, check_corners, check_size, filled
+from segiou.masks.png import SIGNATURE
 from segiou.masks.read import RawMask
 
 #: What :class:`Painting` takes: polygons, or an area.
@@ -30,6 +31,8 @@ _LINE, _POINT = 10, 5
 _CORNERS = {"circle": 2, "rectangle": 2, "line": 2, "point": 1, "oriented_rectangle": 4, "mask": 2}
 #: Label Studio puts this before the name of a file that is uploaded.
 _UPLOADED = re.compile(r"^[0-9a-f]{8}-")
+#: What a PNG has beside its pixels.
+_MOST_HEADER = 1 << 16
 #: VIA makes polygons of circles with a corner every so many degrees.
 _DEGREES = 5
 
@@ -132,14 +135,14 @@ def _of_labelme(shape: Any, size: tuple[int, int]) -> tuple[str, Area]:
         msg = f"a {kind} has {least} corners, not {len(points)}"
         raise ValueError(msg)
     if kind == "mask":
+        area, found = _png_area(shape.get("mask"), points[0], size)
         (left, top), (right, bottom) = points.astype(int).tolist()
-        part = _png_area(_of_base64(shape.get("mask")), size)
-        if part.shape != (bottom - top + 1, right - left + 1):
-            msg = f"its mask has the shape {part.shape}, which is not that of its corners"
+        if found != (bottom - top + 1, right - left + 1):
+            msg = f"its mask has the size {found}, which is not that of its corners"
             raise ValueError(msg)
-        return shape.get("label"), _pasted(part, left, top, size)
-    area = Image.fromarray(np.zeros(size, dtype=np.uint8))
-    draw = ImageDraw.Draw(area)
+        return shape.get("label"), area
+    image = Image.fromarray(np.zeros(size, dtype=np.uint8))
+    draw = ImageDraw.Draw(image)
     xy = [(x, y) for x, y in points.tolist()]
     if kind in ("polygon", "oriented_rectangle"):
         draw.polygon(xy, outline=1, fill=1)
@@ -155,77 +158,58 @@ def _of_labelme(shape: Any, size: tuple[int, int]) -> tuple[str, Area]:
     else:
         msg = f"its shape_type {kind!r:.40} is not known"
         raise ValueError(msg)
-    return shape.get("label"), np.asarray(area) > 0
+    return shape.get("label"), np.asarray(image) > 0
 
 
 def _of_supervisely(shape: Any, size: tuple[int, int]) -> tuple[str, Area]:
     """An object of Supervisely, pixel by pixel as Supervisely draws it."""
     kind = shape.get("geometryType")
     if kind == "bitmap":
-        (left, top), packed = shape["bitmap"]["origin"], _of_base64(shape["bitmap"]["data"])
-        part = _png_area(_inflated(packed, 4 * size[0] * size[1] + (1 << 16)), size)
-        return shape["classTitle"], _pasted(part, int(left), int(top), size)
+        packed = shape["bitmap"]
+        return shape["classTitle"], _png_area(packed["data"], packed["origin"], size)[0]
     if kind not in ("polygon", "rectangle"):
         msg = f"it is a {kind!r:.40}; only bitmaps, polygons and rectangles make masks"
         raise ValueError(msg)
     least = 3 if kind == "polygon" else 2
-    corners = np.floor(check_corners(shape["points"]["exterior"], size, least)).astype(np.int64)
+    exterior, holes = shape["points"]["exterior"], shape["points"].get("interior") or ()
+    corners, *inner = (
+        np.floor(check_corners(one, size, least)).astype(np.int64) for one in (exterior, *holes)
+    )
     if kind == "rectangle":
         (left, top), (right, bottom) = corners.min(axis=0), corners.max(axis=0)
         corners = np.array([(left, top), (right, top), (right, bottom), (left, bottom)])
     area = filled(corners, size)
-    for hole in shape["points"].get("interior") or ():
-        area &= ~filled(np.floor(check_corners(hole, size, least)).astype(np.int64), size)
+    for hole in inner:
+        area &= ~filled(hole, size)
     return shape["classTitle"], area
 
 
-def _of_base64(text: Any) -> bytes:
+def _png_area(
+    text: Any, corner: Sequence[Any], size: tuple[int, int]
+) -> tuple[NDArray[np.bool_], tuple[int, int]]:
+    """The area of a PNG in base 64, whose first pixel lies at a corner; and the PNG's size.
+
+    It is where the PNG is not black, or not transparent if it says what is.
+    """
+    left, top = int(corner[0]), int(corner[1])
     try:
-        return base64.b64decode(text)
-    except (TypeError, ValueError) as error:
-        msg = f"its mask is no PNG in base 64: {error}"
-        raise ValueError(msg) from error
-
-
-def _inflated(data: bytes, most: int) -> bytes:
-    """What is packed in some bytes, if they are packed."""
-    try:
-        engine = zlib.decompressobj()
-        found = engine.decompress(data, most)
-    except zlib.error:
-        return data
-    if engine.unconsumed_tail:
-        msg = "its mask unpacks to more than its image"
-        raise ValueError(msg)
-    return found
-
-
-def _png_area(data: bytes, size: tuple[int, int]) -> NDArray[np.bool_]:
-    """Where a PNG is not black, or not transparent if it says what is."""
-    try:
+        data = base64.b64decode(text)
+        if not data.startswith(SIGNATURE):  # Supervisely packs it once more
+            data = zlib.decompressobj().decompress(data, 4 * size[0] * size[1] + _MOST_HEADER)
         with Image.open(io.BytesIO(data), formats=["PNG"]) as image:
-            if image.height > size[0] or image.width > size[1]:
-                msg = f"its mask has {image.width} × {image.height} pixels, more than its image"
+            if min(left, top) < 0 or image.height > size[0] or image.width > size[1]:
+                msg = f"its mask, {image.width} × {image.height} from ({left}, {top}), is outside"
                 raise ValueError(msg)
             has_alpha = "transparency" in image.info or image.mode.endswith("A")
             grey = image.convert("RGBA").getchannel("A") if has_alpha else image.convert("L")
-            return np.asarray(grey) > 0
-    except (OSError, SyntaxError, Image.DecompressionBombError) as error:
+            part = np.asarray(grey) > 0
+    except (OSError, TypeError, SyntaxError, zlib.error, Image.DecompressionBombError) as error:
         msg = f"its mask is no PNG in base 64: {error}"
         raise ValueError(msg) from error
-
-
-def _pasted(
-    part: NDArray[np.bool_], left: int, top: int, size: tuple[int, int]
-) -> NDArray[np.bool_]:
-    """A part of an image in its place."""
-    if min(left, top) < 0:
-        msg = f"its mask begins at ({left}, {top}), outside of the image"
-        raise ValueError(msg)
     area = np.zeros(size, dtype=bool)
     place = area[top : top + part.shape[0], left : left + part.shape[1]]
     place |= part[: place.shape[0], : place.shape[1]]
-    return area
+    return area, (part.shape[0], part.shape[1])
 
 
 def _of_via_image(entry: Mapping[str, Any], path: Path) -> tuple[str, DrawnImage]:
