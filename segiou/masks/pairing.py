@@ -61,6 +61,12 @@ def find_masks(folder: str | os.PathLike[str]) -> dict[str, str]:
         from segiou._support.optional import plugin_names
 
         found = _below(root, {f".{name}" for name in plugin_names("formats")})
+    if not found and (folders := Counter(path.parent for path in root.rglob("*.json"))):
+        pattern = folders.most_common(1)[0][0] / "*.json"
+        msg = (
+            f"{root}: holds no mask files; files of annotations are given by a pattern: '{pattern}'"
+        )
+        raise ValueError(msg)
     check_found(found, root)
     return found
 

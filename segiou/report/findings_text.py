@@ -78,6 +78,7 @@ def _largest_first(row: ClassBalance) -> tuple[bool, float]:
 
 _SHOWN = 40
 _OF_VOLUMES = "nnU-Net's dataset.json is a label set, too: --labels dataset.json"
+_OWN_PROPOSAL = "With --propose FILE, a label set of these names is written."
 _OWN_SET = "For a set of your own, segiou labelsets NAME prints one as TOML, to edit."
 
 
@@ -90,7 +91,12 @@ def render_inspection(found: Inspection, width: int, *, color: bool) -> str:
         say(console, text, lead=f"{name:<{max(8, width)}}")
     if found.files:
         console.print()
-    for pixels, columns in ((found.values, _value_columns), (found.colors, _color_columns)):
+    tables = (
+        (found.values, _value_columns),
+        (found.colors, _color_columns),
+        (found.names, _name_columns),
+    )
+    for pixels, columns in tables:
         if pixels:
             console.print(fitted(columns(found), console.width)[0])
             console.print()
@@ -149,6 +155,12 @@ def _color_columns(found: Inspection) -> list[Column]:
     ]
 
 
+def _name_columns(found: Inspection) -> list[Column]:
+    names = list(found.names)[:_SHOWN]
+    more = len(found.names) - len(names)
+    return [Column("name", _and_more(names, more), 9), *_share_columns(found.names, more)]
+
+
 def _and_more(cells: Iterable[str | Text], more: int, said: str = "…") -> list[str | Text]:
     return [*cells, *([said] if more else [])]
 
@@ -196,7 +208,7 @@ def _print_fits(console: Console, found: Inspection) -> None:
         say(console, _OWN_SET)
     elif found.files:
         say(console, "no label set declares any of these values")
-        say(console, _OWN_SET)
+        say(console, _OWN_PROPOSAL if found.names else _OWN_SET)
     if found.spacings:
         say(console, _OF_VOLUMES)
 

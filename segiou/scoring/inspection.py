@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +44,8 @@ LISTED = 6
 _CERTAIN = 5
 #: Masks of so many pixels are not read whole if their format allows it, nor counted at once.
 _BIG_PIXELS = 1 << 22
+#: What pixels in no shape of an annotation tool are.
+_IN_NO_SHAPE = "background"
 #: No label set that somebody is to name has more classes.
 _MOST_PROPOSED = 1024
 #: Presets of points and volumes that no image is meant by, and those that volumes may have.
@@ -115,6 +118,8 @@ class Inspection:
         Files in which each value occurs.
     colors : mapping of str to int
         Pixels of each colour, ``"#rrggbb"``.
+    names : mapping of str to int
+        Pixels of each name, of masks that annotation tools have drawn.
     fits : tuple of Fit
         Label sets, the best first.
     suspicions : tuple of str
@@ -146,6 +151,7 @@ class Inspection:
     orientations: dict[str, int] = field(default_factory=dict)
     disagreements: tuple[Problem, ...] = ()
     pairs: int = 0
+    names: dict[str, int] = field(default_factory=dict)
 
     @property
     def fitting(self) -> tuple[Fit, ...]:
@@ -166,7 +172,7 @@ class Inspection:
         return f"--labels {max(classes) + 1}{ignore}"
 
     def proposed_labels(self) -> LabelSet:
-        """A label set of every value and colour found, ready to be named.
+        """A label set of every value, colour and name found, ready to be edited.
 
         Raises
         ------
@@ -176,15 +182,18 @@ class Inspection:
         ignore = tuple(v for v in self.values if v < 0 or v in _NO_DATA)
         values = [v for v in self.values if v not in ignore]
         taken = set(self.values)
-        free = (v for v in range(len(taken) + len(self.colors)) if v not in taken)
-        if not 0 < len(values) + len(self.colors) <= _MOST_PROPOSED:
-            found = f"{len(values)} values and {len(self.colors)} colours"
+        free = (v for v in count() if v not in taken)
+        others = len(self.colors) + len(self.names)
+        if not 0 < len(values) + others <= _MOST_PROPOSED:
+            found = f"{len(values)} values and {others} colours or names"
             msg = f"{self.folder}: has {found}; a label set takes 1 to {_MOST_PROPOSED} of them"
             raise ValueError(msg)
         classes = [LabelClass(f"value {v}", (v,)) for v in values]
         for color in self.colors:
             rgb = int(color[1:3], 16), int(color[3:5], 16), int(color[5:7], 16)
             classes.append(LabelClass(f"color {color}", (next(free),), (rgb,)))
+        named = sorted(self.names, key=lambda name: name != _IN_NO_SHAPE)
+        classes += [LabelClass(name, (next(free),)) for name in named]
         return LabelSet("proposed", tuple(classes), ignore=ignore, source=self.folder)
 
     @property
@@ -202,6 +211,7 @@ class Inspection:
                 for v, n in self.values.items()
             ],
             "colors": [{"color": color, "pixels": n} for color, n in self.colors.items()],
+            "names": [{"name": name, "pixels": n} for name, n in self.names.items()],
             "fits": [fit.to_dict() for fit in self.fits],
             "suspicions": list(self.suspicions),
             "problems": [{"file": p.where, "problem": p.text} for p in self.problems],
@@ -382,6 +392,7 @@ class _FileContent:
     grey_as_color: bool
     volume: Volume | None = None
     """Its geometry, without the values."""
+    names: dict[str, int] = field(default_factory=dict)
 
 
 def _read_file(source: Source, path: str) -> _FileContent | Problem:
@@ -401,8 +412,6 @@ def _read_file(source: Source, path: str) -> _FileContent | Problem:
 
 def _content(path: str, mask: RawMask | FileMask) -> _FileContent:
     """What a mask holds, counted window by window."""
-    if isinstance(mask, RawMask) and mask.names:
-        raise MaskError(path, "has names and no values; score it with a label set of these names")
     is_color = mask.mode in ("RGB", "RGBA")
     pixels = mask.values if isinstance(mask, RawMask) else mask
     shape = pixels.shape[:2] if is_color else pixels.shape
@@ -418,8 +427,14 @@ def _content(path: str, mask: RawMask | FileMask) -> _FileContent:
     volume = mask.volume
     if volume is not None:
         volume = replace(volume, values=np.broadcast_to(np.uint8(0), shape))
+    names: Counter[str] = Counter()
+    if isinstance(mask, RawMask) and mask.names:
+        for place, number in values.items():
+            names[mask.names[place] or _IN_NO_SHAPE] += number
+        values.clear()
     counted = dict(values), dict(colors), mask.lossy, grey
-    return _FileContent(path, mask.mode, mask.kind, str(pixels.dtype), shape, *counted, volume)
+    content = (path, mask.mode, mask.kind, str(pixels.dtype), shape, *counted)
+    return _FileContent(*content, volume, dict(names))
 
 
 def _count_values(values: NDArray[Any]) -> dict[int, int]:
@@ -440,7 +455,9 @@ def _summary(
     values: Counter[int] = Counter()
     value_files: Counter[int] = Counter()
     colors: Counter[str] = Counter()
+    names: Counter[str] = Counter()
     for file in files:
+        names.update(file.names)
         values.update(file.values)
         value_files.update(file.values.keys())
         colors.update(file.colors)
@@ -461,6 +478,7 @@ def _summary(
         values=dict(sorted(values.items())),
         value_files=dict(sorted(value_files.items())),
         colors=dict(colors.most_common()),
+        names=dict(names.most_common()),
         fits=fits,
         suspicions=tuple(_suspicions(files, values, fits)),
         problems=tuple(problems),

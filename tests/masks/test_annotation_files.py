@@ -104,6 +104,31 @@ def test_a_folder_of_labelme_from_the_command_line(tmp_path, capsys):
     assert report["classes"][1]["iou"] == 16 / 20
 
 
+def test_names_are_inspected_and_proposed_as_a_label_set(tmp_path, capsys):
+    car = shape("car", [[0, 0], [4, 3]], "rectangle")
+    write(tmp_path / "truth" / "a.json", labelme(car, shape("tree", [[7, 7]], "mask", mask="?")))
+    pattern, proposed = str(tmp_path / "truth" / "*.json"), tmp_path / "labels.toml"
+    assert main(["inspect", pattern]) == 3
+    assert "shape 2 of 2" in capsys.readouterr().out.replace("\n", " ")
+    write(tmp_path / "truth" / "a.json", labelme(car))
+    assert main(["inspect", pattern, "--propose", str(proposed)]) == 0
+    out = capsys.readouterr().out
+    assert "car  25.00 %      20" in out
+    assert "With --propose FILE, a label set of these names is written." in out
+    assert segiou.load_labels(proposed).class_names == ("background", "car")
+    assert main(["inspect", pattern, "--format", "json"]) == 0
+    names = json.loads(capsys.readouterr().out)["names"]
+    assert names == [{"name": "background", "pixels": 60}, {"name": "car", "pixels": 20}]
+
+
+def test_a_folder_of_json_files_names_the_pattern(tmp_path):
+    write(tmp_path / "project" / "meta.json", {})
+    for name in "ab":
+        write(tmp_path / "project" / "ds" / "ann" / f"{name}.json", labelme())
+    with pytest.raises(ValueError, match=r"given by a pattern: '.*/project/ds/ann/\*.json'"):
+        read(tmp_path / "project")
+
+
 @pytest.mark.parametrize(
     ("one", "words"),
     [

@@ -140,7 +140,7 @@ def test_a_proposal_declares_every_value_and_colour(tmp_path):
 
 def test_no_label_set_is_proposed_of_very_many_values(tmp_path):
     np.save(tmp_path / "a.npy", (np.arange(2000) + 256).reshape(40, 50))
-    with pytest.raises(ValueError, match="has 2000 values and 0 colours; a label set takes 1 to"):
+    with pytest.raises(ValueError, match="has 2000 values and 0 colours or names; a label"):
         inspect_folder(tmp_path).proposed_labels()
 
 
