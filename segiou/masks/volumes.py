@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -29,6 +30,8 @@ _HEAD = 540
 _MOST_VOXELS = 1 << 33
 #: Spacing and affine may differ by so much, as a part of the spacing.
 _TOLERANCE = 1e-3
+#: Values that are converted at once.
+_PIECE = 1 << 15
 _MILLIMETRES = {"meter": 1000.0, "mm": 1.0, "micron": 0.001, "unknown": 1.0}
 
 
@@ -236,12 +239,18 @@ def _nifti_header(head: bytes, path: str | Path) -> Any:
     nibabel = _needed("nibabel")
     if (kind := _nifti_kind(head)) is not None:
         try:
-            return getattr(nibabel, kind).from_fileobj(io.BytesIO(head))
+            return _library_header(getattr(nibabel, kind), head)
         except Exception as error:
             raise MaskError(path, f"has a damaged NIfTI header: {error}") from error
     if head[344:348] == b"ni1\0":
         raise MaskError(path, "is a NIfTI header whose data lie in another file: save it as .nii")
     raise MaskError(path, f"is no volume: it begins with {head[:12]!r}")
+
+
+@lru_cache(maxsize=16)
+def _library_header(kind: Any, head: bytes) -> Any:
+    """The header as nibabel checks it, which takes longer than to unpack a small file."""
+    return kind.from_fileobj(io.BytesIO(head))
 
 
 def _checked_shape(shape: list[int], path: str | Path) -> tuple[int, ...]:
@@ -435,8 +444,7 @@ def _volume(
     values: NDArray[Any], affine: NDArray[np.float64], path: str | Path, unit: str = "mm"
 ) -> Volume:
     """A volume of whole numbers with a geometry that makes sense."""
-    finite = bool(np.isfinite(affine).all())
-    codes: Any = _needed("nibabel").orientations.aff2axcodes(affine) if finite else None
+    codes = _axis_codes(affine.tobytes()) if np.isfinite(affine).all() else None
     # An axis without a direction has no code.
     if codes is None or None in codes:
         raise MaskError(path, f"has an impossible affine: {affine.tolist()}")
@@ -445,24 +453,41 @@ def _volume(
     return Volume(_whole_numbers(values, path), spacing, affine, "".join(codes)[:axes], unit)
 
 
+@lru_cache(maxsize=16)
+def _axis_codes(affine: bytes) -> Any:
+    found = np.frombuffer(affine).reshape(4, 4)
+    return _needed("nibabel").orientations.aff2axcodes(found)
+
+
 def _whole_numbers(values: NDArray[Any], path: str | Path) -> NDArray[Any]:
     if values.dtype.kind in "biu":
         return values
     if values.dtype.kind != "f":
         raise MaskError(path, f"holds {values.dtype}; labels are integers: save them as such")
-    for kind in (np.int32, np.int64):
-        with np.errstate(invalid="ignore"):  # what does not fit is seen below
-            found = values.astype(kind)
-        whole = found == values
-        if whole.all():
+    for kind in (np.uint8, np.int32, np.int64):
+        if (found := _cast(values, kind)) is not None:
             return found
-    else:
-        others = values[~whole]
-        problem = (
-            f"holds {others.size} values that are no integers, such as {others[0]}; "
-            "labels are integers: save the label volume, not probabilities"
-        )
-        raise MaskError(path, problem)
+    with np.errstate(invalid="ignore"):
+        others = values[values.astype(np.int64) != values]
+    problem = (
+        f"holds {others.size} values that are no integers, such as {others[0]}; "
+        "labels are integers: save the label volume, not probabilities"
+    )
+    raise MaskError(path, problem)
+
+
+def _cast(values: NDArray[Any], kind: type) -> NDArray[Any] | None:
+    """The same numbers as integers; None where one does not fit. A piece stays in the cache."""
+    order: Any = "F" if values.flags.f_contiguous else "C"
+    flat = values.ravel(order)
+    found: NDArray[Any] = np.empty(values.size, kind)
+    for start in range(0, values.size, _PIECE):
+        piece, cast = (x[start : start + _PIECE] for x in (flat, found))
+        with np.errstate(invalid="ignore"):
+            np.copyto(cast, piece, casting="unsafe")
+        if not np.array_equal(cast, piece):
+            return None
+    return found.reshape(values.shape, order=order)
 
 
 def geometry_difference(truth: Volume, pred: Volume) -> str | None:

@@ -58,6 +58,15 @@ def test_values_lie_as_they_lie_in_the_file(tmp_path):
     assert read_volume(nifti(tmp_path / "a.nii.gz", labels())).values.flags.f_contiguous
 
 
+@pytest.mark.parametrize("largest", [255, 256, -1, 1 << 23, 1 << 40])
+def test_whole_floats_are_read_however_large(tmp_path, largest):
+    values = np.zeros((40, 40, 40))  # converted in several pieces
+    values[-1, -1, -1] = largest
+    read = read_volume(nifti(tmp_path / "a.nii.gz", values)).values
+    assert read.dtype.kind in "iu"
+    np.testing.assert_array_equal(read, values)
+
+
 def test_scale_and_offset_are_honoured(tmp_path):
     path = nifti(tmp_path / "a.nii", labels(dtype=np.int16), dtype="int16")
     data = bytearray(path.read_bytes())
