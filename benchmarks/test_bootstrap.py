@@ -5,8 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from segiou.analysis.bootstrapping import bootstrap
-from segiou.analysis.statistics import influence
+from segiou.analysis.bootstrapping import bootstrap, influence
 from segiou.counting.counts import Counts
 from segiou.metrics.overall import mean_iou
 

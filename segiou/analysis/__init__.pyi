@@ -6,9 +6,11 @@ from segiou.analysis.baselines import (
     skill as skill,
 )
 from segiou.analysis.bootstrapping import (
+    Influence as Influence,
     Interval as Interval,
     Intervals as Intervals,
     bootstrap as bootstrap,
+    influence as influence,
 )
 from segiou.analysis.comparing import (
     DifferentImagesError as DifferentImagesError,
@@ -43,9 +45,7 @@ from segiou.analysis.significance import (
 )
 from segiou.analysis.statistics import (
     OVERALL_METRICS as OVERALL_METRICS,
-    Influence as Influence,
     Statistic as Statistic,
-    influence as influence,
     statistic as statistic,
 )
 from segiou.analysis.steps import NextStep as NextStep, next_steps as next_steps

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -9,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou._support.text import percent
 from segiou.counting.counts import Counts
 from segiou.metrics.overall import pixel_accuracy
 from segiou.metrics.per_class import iou, share
@@ -23,6 +25,21 @@ class AveragedCounts:
     images: Counts
     protocol: Protocol
     include: Any = None
+
+    @classmethod
+    def of(cls, counts: Counts, num_names: int, protocol: Protocol, include: Any) -> AveragedCounts:
+        """Read counts (C,) of a data set or (N, C) of its images, and refuse what does not fit."""
+        shape = counts.tp.shape
+        if shape[-1:] != (num_names,) or len(shape) > 2:
+            msg = f"counts have shape {shape}, but there are {num_names} class names"
+            raise ValueError(msg)
+        if len(shape) == 1 and protocol.needs_images:
+            msg = (
+                f"protocol {protocol.name!r} averages over images and needs their counts, "
+                "shape (N, C); the counts given are those of the whole data set"
+            )
+            raise ValueError(msg)
+        return cls(counts[None] if len(shape) == 1 else counts, protocol, include)
 
     @property
     def total(self) -> Counts:
@@ -116,6 +133,22 @@ class Baseline:
     mean_iou_classes: int
     accuracy_skill: float
     mean_iou_skill: float
+
+    def skill_in_words(self) -> str:
+        """How far the model is above the baseline, as the end of a sentence."""
+        skills = self.accuracy_skill, self.mean_iou_skill
+        in_accuracy, in_iou = map(percent, skills)
+        if any(map(math.isnan, skills)):
+            return "where the baseline is perfect, a score of a model says nothing"
+        if min(skills) < 0:
+            return (
+                f"the skill of the model over it is {in_accuracy} in accuracy and {in_iou} in mean "
+                "IoU (0 % is no better than the baseline, 100 % is perfect)"
+            )
+        return (
+            f"from there to a perfect score the model has come {in_accuracy} of the way in "
+            f"accuracy and {in_iou} in mean IoU"
+        )
 
 
 def skill(score: Any, baseline: Any) -> Floats:

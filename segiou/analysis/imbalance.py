@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -217,7 +216,7 @@ def explain(
         raise refuse_kind("class_names", None, "given with counts, one a class")
     names = tuple(read_several("class_names", class_names, "a sequence of names, one a class"))
     protocol = load_protocol("segiou" if protocol is None else protocol)
-    averaged = AveragedCounts(_as_images(counts, len(names), protocol), protocol, include)
+    averaged = AveragedCounts.of(counts, len(names), protocol, include)
     total, ious, recalls = averaged.total, averaged.mean_of(iou), averaged.mean_of(recall)
     accuracy = float(pixel_accuracy(total))
     model = accuracy, ious.value
@@ -263,20 +262,6 @@ def _explain_scored(
     )
 
 
-def _as_images(counts: Counts, num_names: int, protocol: Protocol) -> Counts:
-    shape = counts.tp.shape
-    if shape[-1:] != (num_names,) or len(shape) > 2:
-        msg = f"counts have shape {shape}, but there are {num_names} class names"
-        raise ValueError(msg)
-    if len(shape) == 1 and protocol.needs_images:
-        msg = (
-            f"protocol {protocol.name!r} averages over images and needs their counts, "
-            "shape (N, C); the counts given are those of the whole data set"
-        )
-        raise ValueError(msg)
-    return counts[None] if len(shape) == 1 else counts
-
-
 def _classes(
     averaged: AveragedCounts, names: tuple[str, ...], ious: WeightedMean, recalls: WeightedMean
 ) -> tuple[ClassBalance, ...]:
@@ -320,23 +305,7 @@ def _baseline_sentence(found: Imbalance) -> str:
     return (
         f"The majority baseline predicts {text.called(str(majority.answer))} everywhere and has a "
         f"pixel accuracy of {text.percent(majority.pixel_accuracy)} and a mean IoU of "
-        f"{text.percent(majority.mean_iou)}; {_skill_clause(majority)}."
-    )
-
-
-def _skill_clause(majority: Baseline) -> str:
-    skills = majority.accuracy_skill, majority.mean_iou_skill
-    in_accuracy, in_iou = map(text.percent, skills)
-    if any(map(math.isnan, skills)):
-        return "where the baseline is perfect, a score of a model says nothing"
-    if min(skills) < 0:
-        return (
-            f"the skill of the model over it is {in_accuracy} in accuracy and {in_iou} in mean "
-            "IoU (0 % is no better than the baseline, 100 % is perfect)"
-        )
-    return (
-        f"from there to a perfect score the model has come {in_accuracy} of the way in accuracy "
-        f"and {in_iou} in mean IoU"
+        f"{text.percent(majority.mean_iou)}; {majority.skill_in_words()}."
     )
 
 

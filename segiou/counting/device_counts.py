@@ -349,35 +349,26 @@ class DeviceCount(NamedTuple):
             return DeviceCount(self.operations, self.sums + other.sums, maxima)
 
 
-class _Side(NamedTuple):
-    low: int
-    high: int
-    codes: Any
-    undeclared: int
-    far: tuple[int, ...]
-
-
 class CodeTables:
     """An encoding's look-up tables on one device, moved there once."""
 
     def __init__(self, operations: Operations, encoding: Encoding) -> None:
         self.ops = operations
         self.encoding = encoding
-        self.truth = self._side(encoding.truth)
-        self.pred = self._side(encoding.pred)
+        self.truth = self._table(encoding.truth)
+        self.pred = self._table(encoding.pred)
 
-    def _side(self, side: ValueCodes) -> _Side:
-        # One more entry at either end, for every value beyond it.
+    def _table(self, side: ValueCodes) -> Any:
+        """The codes, with one more entry at either end for every value beyond it."""
         codes = np.pad(side.codes.astype(np.int32), 1, constant_values=side.undeclared)
-        high = side.low + len(side.codes) - 1
-        return _Side(side.low, high, self.ops.array(codes), side.undeclared, side.far)
+        return self.ops.array(codes)
 
-    def codes(self, labels: Any, side: _Side) -> tuple[Any, Any]:
+    def codes(self, labels: Any, side: ValueCodes, table: Any) -> tuple[Any, Any]:
         """Labels as integers that cannot wrap, and their codes."""
-        below, above = side.low - 1, side.high + 1
+        below, above = side.low - 1, side.low + len(side.codes)
         bits = _bits(labels, below, above, self.ops.widest)
         values = self.ops.wide(labels, bits)
-        codes = self.ops.take(side.codes, self.ops.clip(values, below, above) - below)
+        codes = self.ops.take(table, self.ops.clip(values, below, above) - below)
         for value in side.far:
             if can_hold(_dtype_name(labels), value):
                 codes = self.ops.where(self.ops.equal(labels, value), side.undeclared - 1, codes)
@@ -424,13 +415,13 @@ class CodeTables:
     def _count(self, truth: Any, pred: Any, valid: Any, nan: Any) -> DeviceCount:
         # nan is given where the labels were decided from scores.
         ops, classes = self.ops, self.encoding.num_classes
-        truth_values, t = self.codes(truth, self.truth)
+        truth_values, t = self.codes(truth, self.encoding.truth, self.truth)
         if valid is not None:
             t = ops.where(valid, t, classes)
-        bad_truth = ops.where(t == self.truth.undeclared, truth_values, NONE_MET)
+        bad_truth = ops.where(t == self.encoding.truth.undeclared, truth_values, NONE_MET)
         maxima = [ops.largest(bad_truth, NONE_MET)] * 2
         if nan is None:
-            pred_values, p = self.codes(pred, self.pred)
+            pred_values, p = self.codes(pred, self.encoding.pred, self.pred)
             bad_pred = ops.where((p == classes) & (t < classes), pred_values, NONE_MET)
             maxima[1] = ops.largest(bad_pred, NONE_MET)
         else:

@@ -279,7 +279,7 @@ def image_influence(
 
     The mean with all images minus the mean without this one: negative where the
     image lowers the score. Exact, since the counts without an image are a
-    difference of integers. :func:`segiou.analysis.statistics.influence` does the same
+    difference of integers. :func:`segiou.analysis.bootstrapping.influence` does the same
     for groups, other averages and each class.
 
     Parameters

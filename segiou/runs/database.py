@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ import numpy as np
 from segiou._support.files import Problem, Stamp
 from segiou.runs.cells import check_packed, decode_cells
 from segiou.runs.header import Header, read_count
-from segiou.runs.image_counts import Columns, ImageFiles, from_text, id_order
+from segiou.runs.image_counts import Columns, ImageCount, ImageFiles, from_text, id_order
 
 #: "sIoU" in ASCII, so that `file` and others can tell a run from any SQLite file.
 APPLICATION_ID = 0x73496F55
@@ -407,6 +407,9 @@ class RunFile:
 
     def __len__(self) -> int:
         return self.totals.images
+
+    def __iter__(self) -> Iterator[ImageCount]:
+        return chain.from_iterable(self.blocks())
 
     @cached_property
     def _block_size(self) -> int:

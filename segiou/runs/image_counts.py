@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import ClassVar, NamedTuple
+from dataclasses import dataclass, fields
+from itertools import chain, pairwise
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -158,6 +158,7 @@ class ImageCount:
 
 
 Ints = NDArray[np.int64]
+NO_CELLS: Ints = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -205,8 +206,8 @@ class Columns:
         return cls(
             tuple(image.id for image in images),
             np.array([len(image.cells) for image in images], dtype=np.int64),
-            _joined([image.cells for image in images]),
-            _joined([image.values for image in images]),
+            _joined([NO_CELLS, *(image.cells for image in images)]),
+            _joined([NO_CELLS, *(image.values for image in images)]),
             np.array([image.ignored for image in images], dtype=np.int64),
             tuple(image.files for image in images),
             tuple(image.measured for image in images if image.measured is not None),
@@ -222,19 +223,13 @@ class Columns:
         blocks : iterable of Columns
             The images, in blocks.
         """
-        parts = list(blocks)
+        parts = list(blocks) or [cls.of([])]
         if len(parts) == 1:
             return parts[0]
-        return cls(
-            tuple(id for part in parts for id in part.ids),
-            _joined([part.sizes for part in parts]),
-            _joined([part.cells for part in parts]),
-            _joined([part.values for part in parts]),
-            _joined([part.ignored for part in parts]),
-            tuple(files for part in parts for files in part.files),
-            tuple(packed for part in parts for packed in part.measured),
-            tuple(text for part in parts for text in part.surfaces),
+        columns = zip(
+            *([getattr(part, f.name) for f in fields(cls)] for part in parts), strict=True
         )
+        return cls(*map(_joined, columns))
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -355,5 +350,7 @@ def check_measured(columns: Columns, *, counts: bool, surfaces: bool) -> None:
             raise ValueError(msg)
 
 
-def _joined(arrays: Sequence[Ints]) -> Ints:
-    return np.concatenate(arrays) if arrays else np.zeros(0, dtype=np.int64)
+def _joined(parts: Sequence[Any]) -> Any:
+    """Several arrays, or several tuples, as one."""
+    is_array = isinstance(parts[0], np.ndarray)
+    return np.concatenate(parts) if is_array else tuple(chain.from_iterable(parts))

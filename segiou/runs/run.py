@@ -182,8 +182,7 @@ class Run:
         return len(self._images)
 
     def __iter__(self) -> Iterator[ImageCount]:
-        for block in self._images.blocks():
-            yield from block
+        return iter(self._images)
 
     @cached_property
     def images(self) -> tuple[ImageCount, ...]:
@@ -266,8 +265,7 @@ class Run:
             return None
         from segiou.runs.cells import unpack_boundaries
 
-        packed = [*self._packed()]
-        return unpack_boundaries(packed, self.options.num_classes, self.boundary_options)
+        return unpack_boundaries(self._packed(), self.options.num_classes, self.boundary_options)
 
     @cached_property
     def band_counts(self) -> Counts | None:

@@ -113,7 +113,8 @@ class RunWriter:
         connection.execute("BEGIN IMMEDIATE")
         for statement in SCHEMA if self._is_new else ():
             connection.execute(statement)
-        self.header = replace(header, finished=False, versions=_with_ours(header.versions))
+        known = _each_once((*header.versions, versions()))
+        self.header = replace(header, finished=False, versions=known)
         self._write_entries(self.header.to_dict())
         connection.execute("COMMIT")
         connection.execute("PRAGMA synchronous = FULL")
@@ -258,13 +259,11 @@ class RunWriter:
         """
         if self._pending or self._pending_skips:
             self._write(Columns.of(self._pending), {})
-            self._pending.clear()
 
     def finish(self) -> None:
         """Commit everything, and that every pair was tried."""
         self.header = replace(self.header, finished=True)
         self._write(Columns.of(self._pending), {"finished": True})
-        self._pending.clear()
 
     def _write(self, columns: Columns, entries: Mapping[str, Any]) -> None:
         self._check_state()
@@ -279,6 +278,7 @@ class RunWriter:
                 with suppress(sqlite3.Error):
                     self._connection.execute("ROLLBACK")
                 raise
+        self._pending.clear()
         self._pending_skips.clear()
         self._last = time.monotonic()
         self._state = self._file_state()
@@ -357,11 +357,6 @@ def _rows(columns: Columns, header: Header) -> list[tuple[Any, ...]]:
         checks = [checksum(id, *part) for part in (about, counts, (packed, text))]
         rows.append((id, *about, checks[0], *counts, checks[1], packed, text, checks[2]))
     return rows
-
-
-def _with_ours(known: tuple[Mapping[str, str], ...]) -> tuple[Mapping[str, str], ...]:
-    ours = versions()
-    return known if ours in known else (*known, ours)
 
 
 def _unchanged(known: ImageFiles, found: ImageFiles) -> bool:
@@ -447,8 +442,7 @@ def merge_files(paths: Sequence[str | Path], output: str | Path, *, partial: boo
     files = [RunFile.open(path) for path in paths]
     names = [str(file.path) for file in files]
     header = _merged_header([file.header for file in files], names, partial=partial)
-    streams = [_images(file) for file in files]
-    images = _without_duplicates(streams, names)
+    images = _without_duplicates(files, names)
     skipped = dict.fromkeys(p for file in files for p in file.skipped)
     return write_new(output, header, _blocks(images), skipped)
 
@@ -527,11 +521,6 @@ def _in_order(
 ) -> Iterator[tuple[ImageCount, str]]:
     named = (zip(s, repeat(name), strict=False) for s, name in zip(streams, names, strict=True))
     return heapq.merge(*named, key=lambda item: id_order(item[0].id))
-
-
-def _images(file: RunFile) -> Iterator[ImageCount]:
-    for block in file.blocks():
-        yield from block
 
 
 def _each_once(entries: Iterable[Mapping[str, str]]) -> tuple[Mapping[str, str], ...]:

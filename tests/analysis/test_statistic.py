@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from segiou.analysis.statistics import influence, statistic
+from segiou.analysis.bootstrapping import influence
+from segiou.analysis.statistics import statistic
 from segiou.analysis.units import group_by_pattern, units_of
 from segiou.counting.counts import Counts, Tally
 from segiou.metrics.overall import mean_iou, pixel_accuracy
