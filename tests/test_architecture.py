@@ -39,15 +39,12 @@ RANK = {name: rank for rank, name in enumerate(PACKAGES)}
 #: Methods that make something of a higher package, for the comfort of who calls them; and
 #: the type that they return, where it is imported for types only ("").
 UPWARD = {
+    ("_support/optional.py", "Drawable.plot", "plots"),
     ("accumulators/channel_counts.py", "ChannelCounts.report", "report"),
     ("accumulators/channel_counts.py", "", "report"),
-    ("accumulators/confusion.py", "ConfusionMatrix.plot", "plots"),
     ("accumulators/confusion.py", "ConfusionMatrix.report", "report"),
     ("accumulators/confusion.py", "", "report"),
     ("analysis/comparison.py", "Comparison._repr_html_", "report"),
-    ("analysis/comparison.py", "Comparison.plot", "plots"),
-    ("report/report.py", "Report.plot", "plots"),
-    ("runs/run.py", "Run.plot", "plots"),
     ("analysis/comparison.py", "Comparison.to_text", "report"),
     ("runs/run.py", "Run.report", "report"),
     ("runs/run.py", "", "report"),

@@ -1,4 +1,4 @@
-"""What may be missing, the compiled modules, and what others may add, as plug-ins."""
+"""What may be missing, compiled modules and matplotlib, and what others may add, as plug-ins."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import warnings
 from collections.abc import Callable
 from functools import lru_cache, wraps
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
+
+    from matplotlib.axes import Axes
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -141,3 +143,31 @@ def find_plugin(kind: str, name: str, wanted: type | None = None) -> Any:
         msg = f"segiou.{kind}: {name!r} of {owners[0]} {what}"
         raise TypeError(msg)
     return plugin
+
+
+class Drawable:
+    """What :mod:`segiou.plots` draws: runs, reports, matrices and comparisons."""
+
+    __slots__ = ()
+    _plot_kind: ClassVar[str] = "class_bars"
+
+    def plot(self, kind: str | None = None, **options: Any) -> Axes:
+        """Draw a figure; needs matplotlib (``pip install 'segiou[plot]'``).
+
+        Parameters
+        ----------
+        kind : str, optional
+            One of those of :func:`segiou.plots.plot`; by default
+            ``"class_bars"``, of a matrix ``"confusion_matrix"``, of a comparison
+            ``"comparison_forest"``.
+        **options
+            Those of the function of this name in :mod:`segiou.plots`, such as ``ax``.
+
+        Returns
+        -------
+        Axes
+            A notebook shows its figure; ``axes.figure.savefig("plot.pdf")`` saves it.
+        """
+        from segiou.plots.kinds import plot
+
+        return plot(self, self._plot_kind if kind is None else kind, **options)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from segiou import metrics
 from segiou._support.arguments import check_integer, check_kind, check_number
+from segiou._support.optional import Drawable
 from segiou._support.text import plural
 from segiou.accumulators.base import PixelAccumulator
 from segiou.counting.arrays import as_array, as_valid_mask, is_on_device, not_compiled
@@ -25,15 +26,13 @@ from segiou.labels.label_set import LabelSet
 from segiou.metrics.protocols import Protocol, load_protocol
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from segiou.report.report import Report
 
 #: Tables of all pairs of classes that there are at once: the counts, and two while adding.
 _TABLES = 3
 
 
-class ConfusionMatrix(PixelAccumulator):
+class ConfusionMatrix(PixelAccumulator, Drawable):
     """A confusion matrix that counts pairs of label arrays as they come.
 
     Matrices add up and can be updated by several threads at once: see
@@ -86,6 +85,7 @@ class ConfusionMatrix(PixelAccumulator):
     """
 
     _noun = "confusion matrices"
+    _plot_kind = "confusion_matrix"
     _pixel_axes = (0, 1)
 
     def __init__(
@@ -363,27 +363,6 @@ class ConfusionMatrix(PixelAccumulator):
             groups=self.options.groups,
             title=title,
         )
-
-    def plot(self, kind: str = "confusion_matrix", **options: Any) -> Axes:
-        """Draw a figure; needs matplotlib (``pip install 'segiou[plot]'``).
-
-        Parameters
-        ----------
-        kind : str
-            ``"confusion_matrix"``, ``"class_bars"``, ``"accuracy_against_iou"`` or
-            ``"prevalence_curve"``.
-            See :func:`segiou.plots.plot`.
-        **options
-            Those of the function of this name in :mod:`segiou.plots`, such as ``ax``.
-
-        Returns
-        -------
-        Axes
-            A notebook shows its figure; ``axes.figure.savefig("plot.pdf")`` saves it.
-        """
-        from segiou.plots.kinds import plot
-
-        return plot(self, kind, **options)
 
     def __repr__(self) -> str:
         return (

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from segiou._support.arguments import check_integer
+from segiou._support.optional import Drawable
 from segiou._support.text import (
     called,
     classes,
@@ -24,9 +25,6 @@ from segiou.analysis.dependence import Dependence
 from segiou.analysis.imbalance import ImbalanceDifference
 from segiou.analysis.significance import Power
 from segiou.analysis.units import FEW_UNITS
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +185,7 @@ class Ranked:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Drawable):
     """Models compared on the same images.
 
     Attributes
@@ -215,6 +213,8 @@ class Comparison:
     block_length : float or None
         Mean length of the blocks that were drawn, if they were.
     """
+
+    _plot_kind = "comparison_forest"
 
     metric: str
     aggregate: str
@@ -328,26 +328,6 @@ class Comparison:
         found["dependence"] = None if self.dependence is None else self.dependence.to_dict()
         found["sentences"] = self.sentences()
         return found
-
-    def plot(self, kind: str = "comparison_forest", **options: Any) -> Axes:
-        """Draw a figure; needs matplotlib (``pip install 'segiou[plot]'``).
-
-        Parameters
-        ----------
-        kind : str
-            ``"comparison_forest"`` or ``"model_bars"``.
-            See :func:`segiou.plots.plot`.
-        **options
-            Those of the function of this name in :mod:`segiou.plots`, such as ``ax``.
-
-        Returns
-        -------
-        Axes
-            A notebook shows its figure; ``axes.figure.savefig("plot.pdf")`` saves it.
-        """
-        from segiou.plots.kinds import plot
-
-        return plot(self, kind, **options)
 
     def __str__(self) -> str:
         return self.to_text()

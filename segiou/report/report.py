@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from segiou import metrics
 from segiou._support.arguments import check_integer, check_kind, check_path
+from segiou._support.optional import Drawable
 from segiou._support.text import percent, plural
 from segiou.analysis.baselines import majority_class, majority_counts
 from segiou.analysis.steps import NextStep, next_steps, steps_with_images
@@ -28,8 +29,6 @@ from segiou.report.wording import verdict
 from segiou.runs.run import Run
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from segiou.analysis.bootstrapping import Intervals
     from segiou.analysis.imbalance import Imbalance
 
@@ -93,7 +92,7 @@ def class_rows(names: Sequence[str], counts: Counts, shares: Floats) -> tuple[Cl
 
 
 @dataclass(frozen=True, eq=False)
-class Report:
+class Report(Drawable):
     """Scores of one evaluation.
 
     It renders as a table in a terminal (``print``) and in a notebook, and
@@ -587,28 +586,6 @@ class Report:
         """
         check_path("path", path)
         return formats.save(self, Path(path), format)
-
-    def plot(self, kind: str = "class_bars", **options: Any) -> Axes:
-        """Draw a figure; needs matplotlib (``pip install 'segiou[plot]'``).
-
-        Parameters
-        ----------
-        kind : str
-            ``"class_bars"``, ``"confusion_matrix"``, ``"accuracy_against_iou"``,
-            ``"boundary_against_iou"``, ``"prevalence_curve"``,
-            ``"image_distribution"`` or ``"class_boxes"``.
-            See :func:`segiou.plots.plot`.
-        **options
-            Those of the function of this name in :mod:`segiou.plots`, such as ``ax``.
-
-        Returns
-        -------
-        Axes
-            A notebook shows its figure; ``axes.figure.savefig("plot.pdf")`` saves it.
-        """
-        from segiou.plots.kinds import plot
-
-        return plot(self, kind, **options)
 
     def __str__(self) -> str:
         return self.to_text()

@@ -19,6 +19,7 @@ from segiou._support.arguments import (
     refuse_kind,
 )
 from segiou._support.files import Problem
+from segiou._support.optional import Drawable
 from segiou._support.text import plural
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.counts import CellTally, Counts, Tally
@@ -29,8 +30,6 @@ from segiou.runs.header import Header
 from segiou.runs.image_counts import Columns, ImageCount, check_measured
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from segiou.analysis.bootstrapping import Intervals
     from segiou.analysis.units import Groups, Metric
     from segiou.boundary.boundary_options import BoundaryOptions
@@ -47,7 +46,7 @@ if TYPE_CHECKING:
 _PART = 1 << 20
 
 
-class Run:
+class Run(Drawable):
     """Counts of every image of one evaluation, in memory or in a run file.
 
     :func:`segiou.score`, :func:`segiou.score_folder`, :meth:`Run.open` and
@@ -626,28 +625,6 @@ class Run:
         str
         """
         return self.report(protocol).to_html(run=self, **options)
-
-    def plot(self, kind: str = "class_bars", **options: Any) -> Axes:
-        """Draw a figure; needs matplotlib (``pip install 'segiou[plot]'``).
-
-        Parameters
-        ----------
-        kind : str
-            ``"class_bars"``, ``"confusion_matrix"``, ``"accuracy_against_iou"``,
-            ``"boundary_against_iou"``, ``"prevalence_curve"``,
-            ``"image_distribution"`` or ``"class_boxes"``.
-            See :func:`segiou.plots.plot`.
-        **options
-            Those of the function of this name in :mod:`segiou.plots`, such as ``ax``.
-
-        Returns
-        -------
-        Axes
-            A notebook shows its figure; ``axes.figure.savefig("plot.pdf")`` saves it.
-        """
-        from segiou.plots.kinds import plot
-
-        return plot(self, kind, **options)
 
     def __repr__(self) -> str:
         left_out = f", {len(self.skipped)} skipped" if self.skipped else ""
