@@ -164,7 +164,7 @@ def peers(num_classes: int) -> dict[str, Contestant]:
 
 
 def expected(task: Task) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The confusion matrix of all pairs, class by class, and its three areas."""
+    """The confusion matrix of all pairs, one class at a time, and its three areas."""
     classes = np.arange(task.num_classes)
     matrix = np.zeros((task.num_classes, task.num_classes), np.int64)
     for truth, pred in zip(task.truths, task.preds, strict=True):

@@ -37,10 +37,10 @@ def test_bootstrap(benchmark, images, classes, method):
 
 
 @pytest.mark.benchmark(group="bootstrap, 1000 resamples of 500 images, 19 classes")
-@pytest.mark.parametrize("way", ["one product per batch", "image by image"])
+@pytest.mark.parametrize("way", ["one product per batch", "one image at a time"])
 def test_beside_the_usual_loop(benchmark, way):
     counts = some_counts(500, 19)
-    if way == "image by image":
+    if way == "one image at a time":
         values = benchmark.pedantic(image_by_image, (counts, 1000), rounds=3)
         low = float(np.quantile(values, 0.025))
     else:

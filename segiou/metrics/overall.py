@@ -365,7 +365,7 @@ def _labelled(counts: Counts, what: str) -> Floats:
 
 
 def _covariance(counts: Counts) -> Floats:
-    """Σ (n·TP − t·p), class by class as TP·TN − FP·FN."""
+    """Σ (n·TP − t·p), for each class as TP·TN − FP·FN."""
     tp, fp, fn, tn = (_float(x) for x in (counts.tp, counts.fp, counts.fn, counts.tn))
     return np.asarray((tp * tn - fp * fn).sum(-1))
 

@@ -42,7 +42,7 @@ def iou(counts: Counts) -> Floats:
 def dice(counts: Counts) -> Floats:
     """Dice coefficient (F1 score) per class, 2 TP / (2 TP + FP + FN).
 
-    Equals 2 IoU / (1 + IoU), class by class; means do not convert.
+    Equals 2 IoU / (1 + IoU) for each class; means do not convert.
 
     Parameters
     ----------

@@ -82,7 +82,7 @@ def network(need):
 
 @pytest.fixture(scope="session")
 def answer(streets, network, need):
-    """What one process counts of the untrained network's predictions, image by image."""
+    """What one process counts of the untrained network's predictions, one image after the other."""
     torch = need("torch")
     cm = ConfusionMatrix(NAMES, ignore=255)
     with torch.no_grad():

@@ -141,7 +141,7 @@ def test_mean_iou_gives_what_evaluate_documents():
 
 
 def histograms(preds, truths, num_labels, ignore_index, label_map, reduce_labels):
-    """IoU per class as the rule says it, mask by mask and class by class."""
+    """IoU per class by its definition, one mask and one class at a time."""
     inter, union = np.zeros(num_labels), np.zeros(num_labels)
     for pred, truth in zip(preds, truths, strict=True):
         truth = np.vectorize(lambda v: label_map.get(v, v))(truth)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from mask_files import write_masks, write_pairs
+from mask_files import score_pairs, write_masks, write_pairs
 
-import segiou
 from segiou.cli.main import main
 from segiou.scoring.pairings import DataError, ids_of
 
@@ -18,10 +17,6 @@ MASK = [[0, 1]]
 def pairs(tmp_path):
     names = ("a", "b", "c")
     return write_pairs(tmp_path, dict.fromkeys(names, MASK), dict.fromkeys(names, MASK))
-
-
-def score(pairs, ids, **options):
-    return segiou.score_folder(pairs / "truth", pairs / "pred", labels=2, ids=ids, **options)
 
 
 @pytest.mark.parametrize(
@@ -79,40 +74,40 @@ def test_only_listed_images_are_scored(pairs, capsys):
     options = "--labels", "2", "--ids", str(pairs / "val.txt"), "--format", "json", "--quiet"
     assert main(["score", *folders, *options]) == 0
     assert json.loads(capsys.readouterr().out)["pairs"] == 2
-    run = score(pairs, ["images/a.jpg", "c"])
+    run = score_pairs(pairs, labels=2, ids=["images/a.jpg", "c"])
     assert run.ids == ("a", "c")
     assert run.provenance["pairing"].startswith("2 listed ids; ")
 
 
 def test_every_id_that_is_not_found_is_said(pairs):
     with pytest.raises(DataError) as caught:
-        score(pairs, ["a", "x", "y"])
+        score_pairs(pairs, labels=2, ids=["a", "x", "y"])
     assert [problem.where for problem in caught.value.problems] == ["x", "y"]
     with pytest.raises(DataError, match="none has a truth file"):
-        score(pairs, ["x"])
-    run = score(pairs, ["a", "x"], missing="skip")
+        score_pairs(pairs, labels=2, ids=["x"])
+    run = score_pairs(pairs, labels=2, ids=["a", "x"], missing="skip")
     assert (run.ids, [problem.where for problem in run.skipped]) == (("a",), ["x"])
 
 
 def test_a_listed_image_without_a_prediction_is_missing(pairs):
     (pairs / "pred" / "a.png").unlink()
     with pytest.raises(DataError, match="has no prediction"):
-        score(pairs, ["a", "b"])
-    assert score(pairs, ["b"]).ids == ("b",)
+        score_pairs(pairs, labels=2, ids=["a", "b"])
+    assert score_pairs(pairs, labels=2, ids=["b"]).ids == ("b",)
 
 
 def test_ids_with_options_for_names(tmp_path):
     write_masks(tmp_path / "truth", {"a_gt": MASK, "b_gt": MASK, "a_image": MASK})
     write_masks(tmp_path / "pred", {"a_p": MASK, "b_p": MASK})
     sides = {"truth_suffix": "_gt", "pred_suffix": "_p"}
-    assert score(tmp_path, ["a"], **sides).ids == ("a",)
+    assert score_pairs(tmp_path, labels=2, ids=["a"], **sides).ids == ("a",)
     write_masks(tmp_path / "other/truth", {"a_gt": MASK, "b_gt": MASK})
     write_masks(tmp_path / "other/pred", {"x_a": MASK, "x_b": MASK})
     key = r"\b(?:x_)?([ab])"
-    assert score(tmp_path / "other", ["b"], key=key).ids == ("b",)
+    assert score_pairs(tmp_path / "other", labels=2, ids=["b"], key=key).ids == ("b",)
 
 
 def test_a_run_file_follows_its_list(pairs):
     file = pairs / "run.sqlite"
-    assert score(pairs, ["a", "b"], run=file).ids == ("a", "b")
-    assert score(pairs, ["b", "c"], run=file).ids == ("b", "c")
+    assert score_pairs(pairs, labels=2, ids=["a", "b"], run=file).ids == ("a", "b")
+    assert score_pairs(pairs, labels=2, ids=["b", "c"], run=file).ids == ("b", "c")

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 import tifffile
+from mask_files import score_pairs
 from PIL import Image
 
 import segiou
@@ -28,10 +29,6 @@ def camvid(tmp_path):
         save(tmp_path / "truth" / f"{i}.png", truth)
         save(tmp_path / "pred" / f"{i}.png", np.where(truth == 11, 3, np.roll(truth, i) % 11))
     return tmp_path
-
-
-def score(folder, **options):
-    return segiou.score_folder(folder / "truth", folder / "pred", **options)
 
 
 def test_sets_are_ranked_by_how_well_they_fit(camvid):
@@ -66,7 +63,7 @@ def test_ids_of_objects_are_no_classes(tmp_path):
 
 def test_a_wrong_set_whose_values_are_undeclared_is_one_line(camvid):
     with pytest.raises(DataError) as error:
-        score(camvid, labels="cityscapes")
+        score_pairs(camvid, labels="cityscapes")
     lines = str(error.value).splitlines()
     assert lines == [
         "3 problems:",
@@ -80,11 +77,11 @@ def test_a_wrong_set_whose_values_are_undeclared_is_one_line(camvid):
 def test_a_wrong_set_that_declares_every_value_is_warned_of(camvid, capsys):
     text = "label set 'voc2012' does not fit these masks .* --labels camvid"
     with pytest.warns(UserWarning, match=text):
-        score(camvid, labels="voc2012")
+        score_pairs(camvid, labels="voc2012")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        score(camvid, labels="camvid")
-        score(camvid, labels=21)
+        score_pairs(camvid, labels="camvid")
+        score_pairs(camvid, labels=21)
     places = [str(camvid / side) for side in ("truth", "pred")]
     assert main(["score", *places, "--labels", "voc2012"]) == 0
     assert "label set 'voc2012' does not fit these masks" in capsys.readouterr().err
@@ -118,7 +115,7 @@ def test_few_masks_of_few_classes_are_of_any_set(tmp_path):
         save(tmp_path / side / "a.png", [[0, 1, 2]])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        score(tmp_path, labels="cityscapes-train")
+        score_pairs(tmp_path, labels="cityscapes-train")
 
 
 def test_a_proposal_declares_every_value_and_colour(tmp_path):

@@ -143,7 +143,7 @@ def test_frames_by_every_rule():
     truth[0, 0, :4], pred[1, 0, :3] = 255, 3
     run = segiou.score(truth, pred, labels=5, ignore=255)
     assert run.report().matrix.tolist() == case["frames_with_void"]["matrix"]
-    by_rule = {
+    by_protocol = {
         "segiou": 0.5937384336,
         "detectron2": 0.7916512448,
         "ade20k": 0.4749907469,
@@ -152,9 +152,11 @@ def test_frames_by_every_rule():
         "monai": 0.7834,
         "smp-imagewise": 0.8033825159,
     }
-    for rule, value in by_rule.items():
-        assert run.report(rule).mean_iou == pytest.approx(value, abs=5e-5, nan_ok=True), rule
-    assert run.report("ade20k").mean_iou == pytest.approx(by_rule["ade20k"], abs=1e-10)
+    for protocol, value in by_protocol.items():
+        assert run.report(protocol).mean_iou == pytest.approx(value, abs=5e-5, nan_ok=True), (
+            protocol
+        )
+    assert run.report("ade20k").mean_iou == pytest.approx(by_protocol["ade20k"], abs=1e-10)
 
 
 def test_all_problems_of_a_folder_are_listed():
