@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -75,6 +77,37 @@ def test_the_table_grows():
     pred = np.arange(5000)[::-1] - 2500
     found = count_id_pairs(truth, pred)
     assert rows(found) == by_hand(truth, pred)
+
+
+# How much more memory a count needs at its peak, in MiB: of few pairs, then of very many.
+PEAKS = """
+import resource
+import numpy as np
+from segiou.counting import count_id_pairs
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+ids = np.zeros(8_000_000, np.uint64)
+ids[:] = 7
+ids[::1000] = 2**40
+count_id_pairs(ids[:100], ids[:100])
+start = peak()
+assert len(count_id_pairs(ids, ids)[0]) == 2
+few = peak()
+assert len(count_id_pairs(np.arange(300_000), ids[:300_000])[0]) == 300_000
+print(few - start, peak() - few)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak is in other units elsewhere")
+def test_memory_grows_with_the_pairs_that_occur(backend):
+    if backend == "numpy":
+        pytest.skip("sorting needs memory for every pixel")
+    out = subprocess.run([sys.executable, "-c", PEAKS], capture_output=True, text=True, check=True)
+    of_few, of_many = map(float, out.stdout.split())
+    # Two ids of 8 bytes for 8 million pixels are 122 MiB.
+    assert of_few < 4 < of_many < 120
 
 
 def test_memory_may_lie_in_any_order():
