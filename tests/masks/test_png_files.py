@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import random
+import threading
+import time
 import zlib
 
 import numpy as np
@@ -117,6 +119,30 @@ def test_many_files_share_the_memory(png, blobs, tmp_path):
         np.testing.assert_array_equal(found[i][0].values, masks[i])
         np.testing.assert_array_equal(read_mask(paths[i]), masks[i])
         assert found[i][1].size == (tmp_path / f"{i}.png").stat().st_size
+
+
+def test_other_threads_run_while_files_are_decoded(png, tmp_path):
+    noise = np.random.default_rng(0).integers(0, 200, (500, 500), dtype=np.uint8)
+    path = tmp_path / "noise.png"
+    path.write_bytes(png.write(noise, filters=(3,)))
+    os.utime(path, (1e9, 1e9))
+    pixels = np.empty(150 * noise.size, np.uint8)
+    begun, found = threading.Event(), []
+
+    def decode():
+        begun.set()
+        found.extend(_read_small([str(path)] * 150, 0, pixels))
+
+    worker = threading.Thread(target=decode)
+    worker.start()
+    begun.wait()
+    # With the GIL held, this thread would come back from its sleep only after all files.
+    time.sleep(0.02)
+    ran_meanwhile = not found
+    worker.join()
+    assert ran_meanwhile
+    assert isinstance(found[-1][0], tuple)
+    np.testing.assert_array_equal(pixels[-noise.size :].reshape(noise.shape), noise)
 
 
 def test_what_has_no_room_comes_as_it_lies(png, blobs, tmp_path):
