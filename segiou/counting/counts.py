@@ -356,7 +356,7 @@ class Tally:
     def cells(self) -> Cells:
         """The cells that are not zero, of one table."""
         flat = self.table.ravel()
-        indices = np.flatnonzero(flat)
+        (indices,) = flat.nonzero()
         return Cells(indices, flat[indices], int(self.ignored))
 
     @property

@@ -7,7 +7,7 @@ import re
 import shlex
 from bisect import bisect
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -310,20 +310,32 @@ def _keyed(
     if key is not None:
         find = _searched(key)
         return _by_key(truth, find), _by_key(pred, find), f"key {key!r} searched in the path"
-    sides = _suffixes(truth, truth_suffix), _suffixes(pred, pred_suffix)
     best = -1
     # The plainest first: of rules that pair as many files, it is the one that counts.
-    for flat, (t_suffix, t_ending), (p_suffix, p_ending) in product((False, True), *sides):
-        rules = (
-            _Rule(flat, t_suffix, t_ending, truth_suffix is not None),
-            _Rule(flat, p_suffix, p_ending, pred_suffix is not None),
-        )
+    for rules in _rules(truth, pred, truth_suffix, pred_suffix):
         keys = _by_key(truth, rules[0].key_of), _by_key(pred, rules[1].key_of)
         if (count := len(keys[0].keys() & keys[1].keys())) > best:
             best, chosen = count, (*keys, _rule_text(*rules))
         if best == min(len(truth), len(pred)):  # no other can pair more
             break
     return chosen
+
+
+def _rules(
+    truth: Mapping[str, str],
+    pred: Mapping[str, str],
+    truth_suffix: str | None,
+    pred_suffix: str | None,
+) -> Iterator[tuple[_Rule, _Rule]]:
+    if truth_suffix is pred_suffix is None:
+        # Before suffixes are looked for, which is seldom needed.
+        yield (_Rule(False, "", "", False),) * 2
+    sides = _suffixes(truth, truth_suffix), _suffixes(pred, pred_suffix)
+    for flat, (t_suffix, t_ending), (p_suffix, p_ending) in product((False, True), *sides):
+        yield (
+            _Rule(flat, t_suffix, t_ending, truth_suffix is not None),
+            _Rule(flat, p_suffix, p_ending, pred_suffix is not None),
+        )
 
 
 def _pairing(truth: _Keys, pred: _Keys, rule: str) -> Pairing:

@@ -176,7 +176,7 @@ class Dispatcher:
         wanted = self._engine.seconds / self._seconds_a_pair if self._seconds_a_pair else _MAX_BATCH
         # Small batches at the end, so that no worker is left with a large one.
         left = len(self._pairs) - self._next
-        fair = math.ceil(left / (4 * self._engine.slots))
+        fair = math.ceil(left / (3 * self._engine.slots))
         # But none so small that handing it over takes longer than doing it.
         fair = max(fair, int(_LEAST_SECONDS / self._seconds_a_pair) if self._seconds_a_pair else 1)
         return max(1, min(int(wanted), fair, _MAX_BATCH))

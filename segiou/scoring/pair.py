@@ -163,10 +163,12 @@ class PairScorer:
                 if big is not None:
                     return big
             data, stamp = source.read(path) if content is None else content
-            if isinstance(data, PngMask):
-                raw = RawMask(data.values, data.mode, "PNG")
-            else:
+            if not isinstance(data, PngMask):
                 raw = from_bytes(data, path, scratch)
+            elif self.objects is None:
+                return _OpenMask(data.values, stamp)
+            else:
+                raw = RawMask(data.values, data.mode, "PNG")
             ids = None if self.objects is None else self.objects.read(raw, path, source.root)
             if ids is not None:
                 return _OpenMask(ids.classes, stamp, objects=ids)
@@ -275,7 +277,7 @@ def _or_problem(path: str, do: Callable[[], T]) -> T | Problem:
         return Problem(path, f"cannot be read: {type(error).__name__}: {error}")
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)  # frozen it would take twice as long to make
 class _OpenMask:
     """A mask of labels.
 
