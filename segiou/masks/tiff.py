@@ -21,9 +21,10 @@ from segiou.masks.png import inflater as _inflater
 from segiou.masks.read import MaskError, RawMask
 from segiou.masks.windows import FileMask, RemoteFile
 
-# Our error quotes what tifffile logs about a damaged file; without a handler, logging
-# would print it as well.
-logging.getLogger("tifffile").addHandler(logging.NullHandler())
+# Our error quotes what these log about a damaged file; without a handler, logging would
+# print it as well.
+for _reader in ("tifffile", "rasterio"):
+    logging.getLogger(_reader).addHandler(logging.NullHandler())
 
 #: Larger masks are not read whole, but counted window by window.
 _MOST_PIXELS = 1 << 28

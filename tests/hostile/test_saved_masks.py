@@ -6,6 +6,8 @@ import json
 import os
 import random
 import re
+import zlib
+from base64 import b64encode
 
 import numpy as np
 import pytest
@@ -47,6 +49,60 @@ SEEDS = {
             {"label": "tree", "points": [[1, 1], [4, 4]], "shape_type": "circle"},
         ],
     },
+    "supervisely": {
+        "size": {"height": 8, "width": 9},
+        "objects": [
+            {
+                "classTitle": "car",
+                "geometryType": "polygon",
+                "points": {
+                    "exterior": [[0, 0], [5, 0], [5, 6]],
+                    "interior": [[[1, 1], [2, 1], [2, 2]]],
+                },
+            },
+            {
+                "classTitle": "tree",
+                "geometryType": "bitmap",
+                "bitmap": {
+                    "data": b64encode(zlib.compress(png(np.eye(3)))).decode(),
+                    "origin": [1, 2],
+                },
+            },
+        ],
+    },
+    "project of supervisely": {"classes": [{"title": "car", "color": "#0A141E"}], "tags": []},
+    "via": {
+        "a.png9": {
+            "filename": "a.png",
+            "size": 9,
+            "regions": [
+                {
+                    "shape_attributes": {"name": "rect", "x": 1, "y": 1, "width": 2, "height": 3},
+                    "region_attributes": {"class": "car"},
+                },
+                {
+                    "shape_attributes": {
+                        "name": "ellipse",
+                        "cx": 4,
+                        "cy": 4,
+                        "rx": 3,
+                        "ry": 2,
+                        "theta": 1.5,
+                    },
+                    "region_attributes": {"class": {"tree": True}},
+                },
+                {
+                    "shape_attributes": {
+                        "name": "polygon",
+                        "all_points_x": [1, 4, 4],
+                        "all_points_y": [1, 2, 5],
+                    },
+                    "region_attributes": {"class": "car"},
+                },
+            ],
+            "file_attributes": {},
+        }
+    },
     "label studio": [{"data": {"image": "a.jpg"}, "annotations": [{"result": RESULTS}]}],
 }
 OTHERS = ["null", "-1", "1e999", "[]", "{}", '"x"', "NaN", "99999999999999999999", "true", ""]
@@ -70,6 +126,7 @@ def refused_or_read(read, *arguments):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_json_with_another_value_somewhere(tmp_path, seed):
     draw, whole, path = random.Random(0), json.dumps(SEEDS[seed]), tmp_path / "a.json"
+    (tmp_path / "a.png").write_bytes(png(np.zeros((8, 9))))
     refused = 0
     for case in range(300):
         start, end = draw.choice([match.span() for match in TOKENS.finditer(whole)])
@@ -100,6 +157,36 @@ def test_tables_with_damaged_bytes(tmp_path):
         os.utime(path, ns=(case, case))
         refused += refused_or_read(read_all, path)
     assert refused > 50
+
+
+# rasterio cannot log what GDAL says of damaged text, and says that it ignores this.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("packed", ["LZW", "ZSTD", "LERC", "LZMA"])
+@pytest.mark.parametrize("blocks", [{}, {"tiled": True, "blockxsize": 16, "blockysize": 16}])
+def test_rasters_of_gdal_with_damaged_bytes(tmp_path, monkeypatch, packed, blocks):
+    rasterio = required("rasterio", "SEGIOU_REQUIRE_EXTRAS")
+    monkeypatch.setattr("segiou.masks.tiff._MOST_SEGMENT_BYTES", 100)
+    path = tmp_path / "a.tif"
+    mask = np.random.default_rng(0).integers(0, 4, (40, 50)).astype(np.uint8)
+    options = {"height": 40, "width": 50, "count": 1, "dtype": "uint8", "compress": packed}
+    options["transform"] = rasterio.Affine(10, 0, 500000, 0, -10, 4600000)
+    with rasterio.open(path, "w", driver="GTiff", **options, **blocks) as file:
+        file.write(mask, 1)
+        file.write_colormap(1, {value: (value, 9, 9) for value in range(4)})
+    draw, whole = random.Random(0), path.read_bytes()
+
+    def window():
+        if (big := open_big(path, least=1)) is not None:
+            with big:
+                big[0 : min(big.shape[0], 99), 0 : min(big.shape[1], 99)]
+
+    refused = 0
+    for case in range(60):
+        path.write_bytes(damaged(draw, whole, 300 if case % 2 else len(whole)))
+        refused += refused_or_read(open_mask, path)
+        refused_or_read(window)
+        refused_or_read(segiou.load_labels, path)
+    assert refused > 5
 
 
 @pytest.mark.parametrize("options", [{"rowsperstrip": 20}, {"tile": (16, 16)}])
