@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from segiou._support.text import plural
 from segiou.boundary.surfaces import (
+    DISTANCES,
     Label,
     Scores,
     SurfaceOptions,
@@ -203,23 +204,29 @@ def summarize_surfaces(
         - ``mean_of_found``: over the found ones alone: it can improve by missing;
         - ``median``, ``quartiles``: over the cases, where missed and invented
           ones are infinitely far, or 0 of surface Dice, whatever the options;
-        - ``data_set``, of surface Dice: of the surfaces of all cases together.
+        - ``data_set``, of surface Dice and Boundary IoU: of all cases together.
     """
     by_label: dict[Label, list[tuple[SurfaceRow, dict[str, float]]]] = {}
     for row, overlap in zip(rows, repeat({}) if overlaps is None else overlaps, strict=False):
         found = {**overlap, **flat_scores(row.values(options))}
         by_label.setdefault(row.label, []).append((row, found))
-    return [_summary(label, *zip(*both, strict=True)) for label, both in by_label.items()]
+    return [
+        _summary(label, options.widths, *zip(*both, strict=True))
+        for label, both in by_label.items()
+    ]
 
 
 def _summary(
-    label: Label, rows: Sequence[SurfaceRow], values: Sequence[dict[str, float]]
+    label: Label,
+    widths: tuple[float, ...],
+    rows: Sequence[SurfaceRow],
+    values: Sequence[dict[str, float]],
 ) -> dict[str, Any]:
     states = [row.state for row in rows]
     counts = {name: states.count(name) for name in ("found", "missed", "invented", "absent")}
     summary: dict[str, Any] = {"label": label, "cases": len(rows) - counts["absent"], **counts}
     for name in values[0]:
-        worst = 0.0 if name.startswith(("surface_dice", "dice", "iou")) else math.inf
+        worst = math.inf if name.startswith(DISTANCES) else 0.0
         pairs = [(state, of_row[name]) for state, of_row in zip(states, values, strict=True)]
         ranked = sorted(v if s == "found" else worst for s, v in pairs if s != "absent")
         defined = [v for _, v in pairs if not math.isnan(v)]
@@ -234,13 +241,20 @@ def _summary(
         total = sum(sum(row.sizes) for row in rows)
         within = sum(sum(row.within[i]) for row in rows)
         summary[f"surface_dice_{limit:g}"]["data_set"] = within / total if total else math.nan
+    for width, bands in zip(widths, zip(*(row.bands for row in rows), strict=True), strict=False):
+        in_truth, in_pred, both = np.sum(bands, axis=0).tolist()
+        union = in_truth + in_pred - both
+        summary[f"boundary_iou_{width:g}"]["data_set"] = both / union if union else math.nan
     return summary
 
 
 def flat_scores(values: Scores) -> dict[str, float]:
     """The scores with one name each."""
-    dice = {f"surface_dice_{limit:g}": share for limit, share in values["surface_dice"].items()}
-    return {**{name: v for name, v in values.items() if name != "surface_dice"}, **dice}
+    by_length = ("surface_dice", "boundary_iou")
+    flat = {name: value for name, value in values.items() if name not in by_length}
+    for name in by_length:
+        flat |= {f"{name}_{length:g}": share for length, share in values.get(name, {}).items()}
+    return flat
 
 
 def _mean(values: list[float]) -> float:

@@ -113,6 +113,24 @@ class SurfacePair:
         truth, pred = (mask if ignored is None else mask & ~ignored for mask in masks)
         return reference_distances(truth, pred, ignored, self.spacing, self.kind)
 
+    def bands(
+        self, values: tuple[int, ...], widths: tuple[float, ...]
+    ) -> tuple[tuple[int, int, int], ...]:
+        """Voxels within each width inside truth, prediction and both, beside none of the others."""
+        from scipy.ndimage import distance_transform_edt  # type: ignore[import-untyped]
+
+        ignored = np.isin(self.truth, [*self.ignore])
+        # What is ignored ends nothing.
+        given = [np.isin(side, values) | ignored for side in (self.truth, self.pred)]
+        *solid, ignored = _cropped([*given, ignored])
+        truth, pred = (distance_transform_edt(mask, sampling=self.spacing) for mask in solid)
+        truth[~solid[0] | ignored] = pred[~solid[1] | ignored] = np.inf
+        counted = []
+        for width in widths:
+            bands = truth <= width, pred <= width
+            counted.append([*map(np.count_nonzero, (*bands, bands[0] & bands[1]))])
+        return tuple((int(a), int(b), int(c)) for a, b, c in counted)
+
     @cached_property
     def _occurring(self) -> list[int]:
         found = {*np.unique(self.truth).tolist(), *np.unique(self.pred).tolist()}
@@ -326,7 +344,7 @@ def reference_distances(
     truth: Bools, pred: Bools, ignored: Bools | None, spacing: tuple[float, ...], kind: Kind
 ) -> Both:
     """Both directions between two masks by SciPy's transforms: what the kernel must equal."""
-    from scipy.ndimage import distance_transform_edt  # type: ignore[import-untyped]
+    from scipy.ndimage import distance_transform_edt
 
     masks = [truth, pred] if ignored is None else [truth, pred, ignored]
     truth, pred, *rest = _cropped(masks)

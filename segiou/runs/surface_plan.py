@@ -242,8 +242,10 @@ class SurfacePlan:
         """Refuse what no row has: a run file may be forged."""
         found = entry["state"] == "found"
         check_choice("state", entry["state"], get_args(State))
-        lists = [entry["sizes"], entry["percentiles"], *entry["within"]]
+        bands = entry.get("bands", ())
+        lists = [entry["sizes"], entry["percentiles"], *entry["within"], *bands]
         lengths = [2, found * len(self.options.percentiles), *[2] * len(self.options.tolerances)]
+        lengths += [3] * len(self.options.widths)
         numbers = [entry["diagonal"], *(number for part in lists for number in part)]
         numbers += [entry["hausdorff"], entry["average"]] if found else []
         if [len(part) for part in lists] != lengths or not {*map(type, numbers)} <= {int, float}:
@@ -359,6 +361,7 @@ class SurfacePlan:
             *(f"hausdorff_{percentile:g}" for percentile in self.options.percentiles),
             "average_surface_distance",
             *(f"surface_dice_{limit:g}" for limit in tolerances),
+            *(f"boundary_iou_{width:g}" for width in self.options.widths),
         ]
 
     def _row(self, label: str, entry: Mapping[str, Any], case: str) -> SurfaceRow:

@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 
 from segiou.boundary.surface_cases import SurfaceAccumulator, summarize_surfaces
-from segiou.boundary.surfaces import CONVENTIONS, SurfaceOptions, SurfaceRow, measure_surfaces
+from segiou.boundary.surfaces import (
+    CONVENTIONS,
+    SurfaceOptions,
+    SurfaceRow,
+    measure_surfaces,
+    surface_scores,
+)
 
 EMPTY = np.zeros((8, 8, 8), np.uint8)
 CUBE = EMPTY.copy()
@@ -111,9 +117,52 @@ def test_accumulators_add_up():
         parts[0] + other
 
 
+def test_boundary_iou_by_hand():
+    truth = np.zeros((1, 3, 12), np.uint8)
+    truth[0, 1, 2:8] = 1  # each voxel has outside ones above and below, 3 mm away
+    pred = np.roll(truth, 1, axis=2)
+    found = surface_scores(truth, pred, spacing=(9, 3, 1), widths=(0.5, 1, 2, 3))
+    # Bands of 1: {2, 7} and {3, 8}; of 2: {2, 3, 6, 7} and {3, 4, 7, 8}.
+    np.testing.assert_equal(
+        found[1]["boundary_iou"], {0.5: math.nan, 1.0: 0.0, 2.0: 2 / 6, 3.0: 5 / 7}
+    )
+    # Beside ignored voxels nothing ends.
+    truth[0, :, 8:] = truth[0, ::2, 2:8] = 2
+    options = SurfaceOptions(widths=(1, 2))
+    (row,) = measure_surfaces(truth, pred, [1], ignore=2, spacing=(99, 3, 1), options=options)
+    assert row.bands == ((1, 1, 0), (2, 2, 1))
+
+
+@pytest.mark.parametrize("shape", [(9, 8), (5, 7, 6)])
+def test_bands_are_those_of_all_pairs_of_voxels(shape):
+    rng = np.random.default_rng(0)
+    spacing = (1.5, 1.0, 0.7)[-len(shape) :]
+    for _ in range(20):
+        truth, pred = rng.random((2, *shape)) < 0.7
+        bands = []
+        for mask in (truth, pred):
+            outside = np.argwhere(~np.pad(mask, 1)) - 1
+            gaps = (np.argwhere(mask)[:, None] - outside) * spacing
+            band = np.zeros(shape, bool)
+            band[mask] = np.sqrt((gaps**2).sum(-1)).min(1) <= 1.6
+            bands.append(band)
+        expected = *map(np.count_nonzero, bands), np.count_nonzero(bands[0] & bands[1])
+        options = SurfaceOptions(widths=(1.6,))
+        (row,) = measure_surfaces(truth, pred, [1], spacing=spacing, options=options)
+        assert row.bands == (expected,)
+
+
+def test_boundary_iou_of_many_cases():
+    surfaces = accumulated("same", "missed", options=SurfaceOptions(widths=(1,)))
+    assert [row["boundary_iou"] for row in surfaces.scores()] == [{1: 1.0}, {1: 0.0}]
+    found = surfaces.summary()[0]["boundary_iou_1"]
+    assert (found["mean"], found["median"], found["data_set"]) == (0.5, 0.5, 0.5)
+
+
 def test_rows_and_options_survive_json():
     options = SurfaceOptions(
         (1, 2.5),
+        widths=(1, 2),
         percentiles=(95, 99),
         convention="medpy",
         tolerances_of={"cube": (3, 4)},
