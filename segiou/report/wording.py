@@ -208,12 +208,12 @@ def _object_table(report: Report, objects: Mapping[str, Any]) -> MeasuredTable:
     note = f"objects: {options['source']}, protocol {objects['protocol']}; mean over {covered}"
     note += ", with sums of found, missed and invented"
     if options["min_size"]:
-        note += f"; components below {options['min_size']:g} pixels are void"
+        note += f"; components below {options['min_size']:g} {report.unit} are void"
     pixels = {row.name for row in report.classes if row.tp + row.fn}
     things = [row for row in objects["classes"] if row["thing"] and row["name"] in pixels]
     if things and not any(row["found"] + row["missed"] for row in things):
         names = listed([row["name"] for row in things], _NAMED)
-        note += f"; the truth has pixels of {names} and none of their objects: is it class maps?"
+        note += f"; the truth has {names}, and no object of them: are its files class maps?"
     about = (
         "How many objects of the truth were found, how many were missed, and how many were "
         "invented. An object is found where a predicted one of its class has an IoU above one half "

@@ -268,7 +268,9 @@ def test_class_maps_in_the_place_of_instance_ids_are_recognised(tmp_path):
             cityscapes_pair(tmp_path / name, truth, plain)
     (tmp_path / "truth").mkdir()
     report = cityscapes_pair(tmp_path / "truth", plain, ids).report()
-    assert "truth has pixels of car and none of their objects" in " ".join(str(report).split())
+    assert "the truth has car, and no object of them: are its files class maps?" in " ".join(
+        str(report).split()
+    )
     (tmp_path / "none").mkdir()
     assert "class maps" not in str(cityscapes_pair(tmp_path / "none", ids, ids).report())
 
