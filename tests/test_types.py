@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -11,13 +12,16 @@ import pytest
 
 import segiou
 
-NATURAL = Path(__file__).parent / "typed" / "natural.py"
+PROGRAMS = sorted((Path(__file__).parent / "typed").glob("*.py"))
 WRONG = """
 import segiou
 segiou.ConfusionMatrix(3, ignored=255)
 segiou.Counts([1], [2], [3])
 text: int = segiou.ConfusionMatrix(3).report().to_json()
 """
+PACKAGE = Path(segiou.__file__).parents[1]
+#: Where segiou is installed, the checkers look by themselves.
+IS_INSTALLED = PACKAGE.name == "site-packages"
 
 
 @pytest.fixture(scope="module")
@@ -26,15 +30,12 @@ def cache(tmp_path_factory):
     return tmp_path_factory.mktemp("mypy")
 
 
-def checked(path, cache):
+def checked(cache, *paths):
     pytest.importorskip("mypy", reason="mypy is not installed")
     command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent"]
-    environment = dict(os.environ)
-    package = Path(segiou.__file__).parents[1]
-    if package.name != "site-packages":  # there mypy looks by itself
-        environment["MYPYPATH"] = str(package)
+    environment = os.environ | ({} if IS_INSTALLED else {"MYPYPATH": str(PACKAGE)})
     return subprocess.run(
-        [*command, "--cache-dir", str(cache), str(path)],
+        [*command, "--cache-dir", str(cache), *map(str, paths)],
         cwd=cache,
         env=environment,
         capture_output=True,
@@ -44,12 +45,52 @@ def checked(path, cache):
 
 
 def test_natural_code_is_well_typed(cache):
-    done = checked(NATURAL, cache)
+    done = checked(cache, *PROGRAMS)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_wrong_code_is_not(tmp_path, cache):
     (tmp_path / "wrong.py").write_text(WRONG)
-    done = checked(tmp_path / "wrong.py", cache)
+    done = checked(cache, tmp_path / "wrong.py")
     assert done.returncode == 1, done.stderr
     assert "Found 3 errors in 1 file" in done.stdout
+
+
+def pyright(folder, *arguments):
+    pytest.importorskip("pyright", reason="pyright is not installed")
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    if not IS_INSTALLED:
+        environment["PYTHONPATH"] = str(PACKAGE)
+    done = subprocess.run(
+        [sys.executable, "-m", "pyright", "--pythonpath", sys.executable, *arguments],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if not done.stdout:
+        pytest.skip(f"pyright does not start: {done.stderr[-200:]}")
+    return done
+
+
+def test_pyright_has_nothing_to_say_against_natural_code(tmp_path):
+    settings = {"typeCheckingMode": "strict", "include": [path.name for path in PROGRAMS]}
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
+    for path in PROGRAMS:
+        (tmp_path / path.name).write_text(path.read_text("utf-8"), "utf-8")
+    (tmp_path / "wrong.py").write_text(WRONG)
+    done = pyright(tmp_path)
+    assert "0 errors, 0 warnings" in done.stdout, done.stdout
+    assert "3 errors" in pyright(tmp_path, "wrong.py").stdout
+
+
+def test_pyright_knows_the_type_of_every_public_name(tmp_path):
+    arguments = ["--verifytypes", "segiou", "--ignoreexternal", "--outputjson"]
+    found = json.loads(pyright(tmp_path, *arguments).stdout)["typeCompleteness"]["symbols"]
+    # What hooks extend has the types that each framework gives, and the command is no library.
+    public = [
+        s for s in found if s["isExported"] and s["name"].split(".")[1] not in ("hooks", "cli")
+    ]
+    assert len(public) > 1000
+    assert [s["name"] for s in public if not s["isTypeKnown"] or s["isTypeAmbiguous"]] == []

@@ -216,8 +216,6 @@ class Accumulator(ABC):
         mine, theirs = self._named(), other._named()
         return all(np.array_equal(mine[name], theirs[name]) for name in mine)
 
-    __hash__ = None  # type: ignore[assignment]
-
     def state_dict(self) -> dict[str, Any]:
         """The counts and options as plain lists, strings and integers."""
         return {

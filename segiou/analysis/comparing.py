@@ -52,7 +52,7 @@ class DifferentImagesError(ValueError):
     """
 
     def __init__(self, only: Mapping[str, Sequence[str]]) -> None:
-        self.only = {name: tuple(ids) for name, ids in only.items()}
+        self.only: dict[str, tuple[str, ...]] = {name: tuple(ids) for name, ids in only.items()}
         shown = "; ".join(
             f"only in {name}: {some_of(ids)}" for name, ids in self.only.items() if ids
         )

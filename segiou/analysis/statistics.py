@@ -430,7 +430,7 @@ def _no_images(source: Any) -> TypeError:
 
 
 #: Metrics of what is measured beside the pixels: the counts of a run, and the option they need.
-MEASURED = {
+MEASURED: dict[str, tuple[str, str]] = {
     "boundary_iou": ("band_counts", "boundary"),
     **dict.fromkeys(("pq", "sq", "rq"), ("object_counts", "objects")),
     "surface_dice": ("surface_dice", "surfaces"),

@@ -61,7 +61,7 @@ class BoundaryAccumulator(Accumulator):
         unassigned: Unassigned = "error",
         options: BoundaryOptions | None = None,
     ) -> None:
-        self.options = BoundaryOptions() if options is None else options
+        self.options: BoundaryOptions = BoundaryOptions() if options is None else options
         self._start(
             ClassOptions.of(
                 labels,

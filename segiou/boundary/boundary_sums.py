@@ -189,8 +189,6 @@ class BoundaryCounts:
             and np.array_equal(self.table, other.table)
         )
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __add__(self, other: object) -> BoundaryCounts:
         """Add counts of the same classes and options."""
         if isinstance(other, int) and other == 0:

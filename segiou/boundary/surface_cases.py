@@ -62,7 +62,7 @@ class SurfaceAccumulator:
 
     def __init__(
         self,
-        structures: Iterable[int] | Mapping[Label, int | Iterable[int]] | None = None,
+        structures: Iterable[int] | Mapping[Any, int | Iterable[int]] | None = None,
         *,
         ignore: int | Iterable[int] = (),
         options: SurfaceOptions | None = None,
@@ -72,8 +72,8 @@ class SurfaceAccumulator:
         self.structures: dict[Label, tuple[int, ...]] | None = (
             None if structures is None else {k: _as_tuple(v) for k, v in structures.items()}
         )
-        self.ignore = _as_tuple(ignore)
-        self.options = SurfaceOptions() if options is None else options
+        self.ignore: tuple[int, ...] = _as_tuple(ignore)
+        self.options: SurfaceOptions = SurfaceOptions() if options is None else options
         self.rows: list[SurfaceRow] = []
 
     def update(

@@ -409,7 +409,7 @@ class SurfaceRow:
 def measure_surfaces(
     truth: Any,
     pred: Any,
-    structures: Iterable[int] | Mapping[Label, int | Iterable[int]] | None = None,
+    structures: Iterable[int] | Mapping[Any, int | Iterable[int]] | None = None,
     *,
     ignore: int | Iterable[int] = (),
     spacing: float | Sequence[float] | None = None,
@@ -593,7 +593,7 @@ def check_spacing(
 
 
 def _named_values(
-    structures: Iterable[int] | Mapping[Label, int | Iterable[int]],
+    structures: Iterable[int] | Mapping[Any, int | Iterable[int]],
 ) -> dict[Label, tuple[int, ...]]:
     """The values of each structure."""
     if not isinstance(structures, Mapping):

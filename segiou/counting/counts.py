@@ -89,8 +89,6 @@ class Counts:
         pairs = zip(self._arrays, other._arrays, strict=True)
         return all(np.array_equal(mine, theirs) for mine, theirs in pairs)
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __getitem__(self, index: Any) -> Counts:
         """Pick images, resamples or classes."""
         return Counts.trusted(*(np.asarray(x[index]) for x in self._arrays))

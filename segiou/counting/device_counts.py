@@ -154,7 +154,7 @@ class CuPy(Operations):
 class Jax(Operations):
     """JAX, whose integers have 32 bits unless ``jax_enable_x64`` is on."""
 
-    limit = 1 << 30
+    limit: int = 1 << 30
 
     def own(self, tensor: Any) -> Any:
         """Moved where it was committed to another device; arrays over several stay as they are."""
@@ -355,8 +355,8 @@ class CodeTables:
     def __init__(self, operations: Operations, encoding: Encoding) -> None:
         self.ops = operations
         self.encoding = encoding
-        self.truth = self._table(encoding.truth)
-        self.pred = self._table(encoding.pred)
+        self.truth: Any = self._table(encoding.truth)
+        self.pred: Any = self._table(encoding.pred)
 
     def _table(self, side: ValueCodes) -> Any:
         """The codes, with one more entry at either end for every value beyond it."""
@@ -509,13 +509,13 @@ class DeviceValuesError(UndeclaredValuesError):
 
     def __init__(self, side: str, pixels: int, largest: int) -> None:
         super().__init__(side, {largest: pixels})
-        self.values = {}
+        self.values: dict[int, int] = {}
         self.pixels = pixels
         self.largest = largest
         found = f"{pixels} pixels, the largest value {largest}"
         meaning = "neither a class nor ignored" if side == "truth" else "no class, on valid pixels"
         fix = f"ignore={largest}" if side == "truth" else "unassigned='count'"
-        self.args = (
+        self.args: tuple[object, ...] = (
             f"{side} has had values, since the last reset, that are {meaning}: {found}; declare "
             f"classes for them, or say {fix}. To see all of them and in which batch, "
             "update with the tensors on the CPU",

@@ -29,6 +29,8 @@ def _choose() -> tuple[str, Callable[..., bool]]:
     return kernel.BACKENDS[0], kernel.count_coded
 
 
+BACKEND: str
+count_coded: Callable[..., bool]
 BACKEND, count_coded = _choose()
 
 
@@ -195,7 +197,7 @@ class UndeclaredValuesError(ValueError):
 
     def __init__(self, side: str, values: Mapping[int, int]) -> None:
         self.side = side
-        self.values = dict(values)
+        self.values: dict[int, int] = dict(values)
         super().__init__(_undeclared_text(side, self.values))
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -53,7 +53,7 @@ class MaskError(ValueError):
     """
 
     def __init__(self, path: str | Path, problem: str) -> None:
-        self.path = str(path)
+        self.path: str = str(path)
         self.problem = problem
         super().__init__(f"{self.path}: {problem}")
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.masks.geotiff import GdalFile, mask_page, raster_of
+from segiou.masks.geotiff import GdalFile, Raster, mask_page, raster_of
 from segiou.masks.png import inflater as _inflater
 from segiou.masks.read import MaskError, RawMask
 from segiou.masks.windows import FileMask, RemoteFile
@@ -115,15 +115,15 @@ class TiffMask(FileMask):
     kind = "TIFF"
 
     def __init__(self, path: str | Path, page: Any, remote: RemoteFile | None) -> None:
-        self.mode = _mode(page, path)
+        self.mode: str = _mode(page, path)
         read = remote.read if remote else None
         super().__init__(path, (page.imagelength, page.imagewidth), page.dtype, read)
-        self.lossy = int(page.compression) in _LOSSY_COMPRESSIONS
+        self.lossy: bool = int(page.compression) in _LOSSY_COMPRESSIONS
         self._page = page
         self._segment = _segment_size(page)
         height, width = self._segment
         self._across = -(-self.shape[1] // width)
-        self.raster = raster_of(page)
+        self.raster: Raster | None = raster_of(page)
         size = height * width * page.samplesperpixel * self.dtype.itemsize
         is_large = size > _MOST_SEGMENT_BYTES
         # Rows of strips that are not packed can be read one by one; deflated ones in turn.
@@ -135,7 +135,7 @@ class TiffMask(FileMask):
         if not _is_unpacked(page) or (is_large and page.compression != 1 and not in_turn):
             self._gdal = GdalFile(path, page, remote=remote)
         by_row = self._open_rows or self._inflated is not None
-        self.chunks = (1, self.shape[1]) if by_row else self._segment
+        self.chunks: tuple[int, ...] | None = (1, self.shape[1]) if by_row else self._segment
         if self._gdal is not None:
             self.chunks = self._gdal.chunks
 

@@ -161,7 +161,7 @@ class NiftiMask(FileMask):
         Its geometry; the values are the mask itself.
     """
 
-    mode = "volume"
+    mode: str = "volume"
     kind = "volume"
 
     def __init__(self, path: str | Path, header: _NiftiHeader) -> None:
@@ -169,8 +169,8 @@ class NiftiMask(FileMask):
         # The geometry is checked with one value in the place of all.
         geometry = header.volume(np.zeros([1] * len(header.shape), np.uint8), path)
         super().__init__(path, header.shape, header.dtype)
-        self.chunks = (*self.shape[:-1], 1)
-        self.volume = replace(geometry, values=self)  # type: ignore[arg-type]
+        self.chunks: tuple[int, ...] | None = (*self.shape[:-1], 1)
+        self.volume: Volume | None = replace(geometry, values=self)  # type: ignore[arg-type]
 
     def __getitem__(self, index: tuple[slice, ...], /) -> NDArray[Any]:
         window = self._window(index[::-1], self.shape[::-1], self._header.offset)

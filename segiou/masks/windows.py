@@ -171,7 +171,7 @@ class ResizedMask:
     def __init__(self, mask: BigMask, shape: tuple[int, ...]) -> None:
         self._mask = mask
         self.shape = shape
-        self.dtype = mask.dtype
+        self.dtype: Any = mask.dtype
         self._nearest = [
             ((2 * np.arange(new, dtype=np.int64) + 1) * old) // (2 * max(1, new))
             for old, new in zip(mask.shape, shape, strict=True)
@@ -238,9 +238,9 @@ class FileMask(ABC):
         Where the pixels of a GeoTIFF lie, and which value is no data.
     """
 
-    mode = ""
+    mode: str = ""
     kind = ""
-    lossy = False
+    lossy: bool = False
     volume: Volume | None = None
     raster: Raster | None = None
 
@@ -251,7 +251,7 @@ class FileMask(ABC):
         dtype: np.dtype[Any],
         read: Reader | None = None,
     ) -> None:
-        self.path = str(path)
+        self.path: str = str(path)
         self.shape = shape
         self.dtype = dtype
         self.chunks: tuple[int, ...] | None = None
@@ -312,7 +312,7 @@ class FileMask(ABC):
 class NpyMask(FileMask):
     """A large ``.npy`` file."""
 
-    mode = "npy"
+    mode: str = "npy"
     kind = "NPY"
 
     def __init__(self, path: str | Path, array: np.memmap[Any, Any]) -> None:
@@ -320,7 +320,7 @@ class NpyMask(FileMask):
         self._offset = int(array.offset)
         self._fortran = bool(array.flags.f_contiguous and not array.flags.c_contiguous)
         if self._fortran:
-            self.chunks = (*self.shape[:-1], 1)
+            self.chunks: tuple[int, ...] | None = (*self.shape[:-1], 1)
 
     def __getitem__(self, index: tuple[slice, ...], /) -> NDArray[Any]:
         if self._fortran:

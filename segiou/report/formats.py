@@ -34,7 +34,7 @@ _DENSE = 2000
 #: Classes of a comparison that Markdown shows.
 _CHANGES = 10
 #: Formats by name, with the file endings that mean them.
-FORMATS = {
+FORMATS: dict[str, tuple[str, ...]] = {
     "table": (".txt", ""),
     "json": (".json",),
     "csv": (".csv",),

@@ -169,9 +169,14 @@ class Report(Drawable):
     ids: tuple[str, ...] = ()
     steps: tuple[NextStep, ...] | None = None
 
-    @cached_property
+    # Pyright takes a property for what Scored asks for, and no cached one.
+    @property
     def counts(self) -> Counts:
         """Counts of the data set, shape (C,)."""
+        return self._counts
+
+    @cached_property
+    def _counts(self) -> Counts:
         return self.tally.counts
 
     @property

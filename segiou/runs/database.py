@@ -124,7 +124,7 @@ class RunFileError(ValueError):
     """
 
     def __init__(self, path: str | Path, problem: str) -> None:
-        self.path = str(path)
+        self.path: str = str(path)
         self.problem = problem
         super().__init__(f"{self.path}: {problem}")
 

@@ -154,8 +154,6 @@ class ImageCount:
             return NotImplemented
         return (self.id, self.files) == (other.id, other.files) and self.same_counts(other)
 
-    __hash__ = None  # type: ignore[assignment]
-
 
 Ints = NDArray[np.int64]
 NO_CELLS: Ints = np.zeros(0, dtype=np.int64)

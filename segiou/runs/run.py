@@ -78,7 +78,7 @@ class Run(Drawable):
         self, header: Header, images: Columns | RunFile, skipped: Sequence[Problem] = ()
     ) -> None:
         self._header, self._images = header, images
-        self.skipped = tuple(skipped)
+        self.skipped: tuple[Problem, ...] = tuple(skipped)
 
     @classmethod
     def open(cls, path: str | Path) -> Run:
@@ -188,9 +188,19 @@ class Run(Drawable):
         """All images, in the order of their ids; of a large run, iterate over it instead."""
         return tuple(self)
 
-    @cached_property
+    # Pyright takes a property for what Scored asks for, and no cached one.
+    @property
     def ids(self) -> tuple[str, ...]:
         """Ids of the images, sorted."""
+        return self._ids
+
+    @property
+    def counts(self) -> Counts:
+        """Counts of each image, shape (N, C)."""
+        return self._counts
+
+    @cached_property
+    def _ids(self) -> tuple[str, ...]:
         return tuple(id for block in self._images.blocks(files=False) for id in block.ids)
 
     @cached_property
@@ -200,8 +210,7 @@ class Run(Drawable):
         return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
 
     @cached_property
-    def counts(self) -> Counts:
-        """Counts of each image, shape (N, C)."""
+    def _counts(self) -> Counts:
         num_classes = self.options.num_classes
         arrays = np.zeros((4, len(self), num_classes), dtype=np.int64)
         start = 0

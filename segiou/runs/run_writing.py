@@ -79,7 +79,7 @@ class RunWriter:
     """
 
     def __init__(self, path: str | Path, header: Header) -> None:
-        self.path = Path(path).expanduser()
+        self.path: Path = Path(path).expanduser()
         self._pending: list[ImageCount] = []
         self._pending_skips: list[tuple[str | bytes | int, ...]] = []
         self._last = time.monotonic()
@@ -114,7 +114,7 @@ class RunWriter:
         for statement in SCHEMA if self._is_new else ():
             connection.execute(statement)
         known = _each_once((*header.versions, versions()))
-        self.header = replace(header, finished=False, versions=known)
+        self.header: Header = replace(header, finished=False, versions=known)
         self._write_entries(self.header.to_dict())
         connection.execute("COMMIT")
         connection.execute("PRAGMA synchronous = FULL")

@@ -31,7 +31,8 @@ class DataError(ValueError):
     """
 
     def __init__(self, problems: Sequence[Problem], reason: str = "") -> None:
-        self.problems, self.reason = tuple(problems), reason
+        self.problems: tuple[Problem, ...] = tuple(problems)
+        self.reason = reason
         lines = [reason] if reason else problem_lines(self.problems)
         if len(lines) < len(self.problems):
             lines.append(
@@ -54,7 +55,8 @@ class ScoringStopped(Exception):
     """
 
     def __init__(self, done: int, total: int) -> None:
-        self.done, self.total = done, total
+        self.done = done
+        self.total = total
         super().__init__(f"stopped after {done} of {total} pairs")
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""What a user would write; mypy has nothing to say against it."""
+"""Counting, scoring and reports, as a user would write them."""
 
 from __future__ import annotations
 
