@@ -34,102 +34,35 @@ _BY_PRED = (
 _BY_PIXELS = "Pixels, on a logarithmic scale."
 
 
-@dataclass(frozen=True, slots=True)
-class CellText:
-    """What stands in a cell; ``strong`` where the cell is dark."""
+def heatmap(tally: Tally, class_names: Sequence[str]) -> dict[str, Any]:
+    """What the template draws of a confusion matrix, in SVG units, and its views.
 
-    x: float
-    y: float
-    text: str
-    strong: bool
-
-
-@dataclass(frozen=True, slots=True)
-class HeatmapView:
-    """One reading of the matrix.
-
-    Attributes
-    ----------
-    key, title, about : str
-    picture : str
-        Grey PNG as a data URI, one pixel a cell: how much colour it gets.
-    legend : tuple of (float, str)
-        Greys in [0, 1] with what they mean.
-    texts : tuple of CellText
-        Values for the cells; empty where there are too many.
+    Pixels of no class get a column of their own where there are any. Names are cut where they are
+    long; ``crowded`` are too many classes for names, ``small`` so few that it keeps its own size.
     """
-
-    key: str
-    title: str
-    about: str
-    picture: str
-    legend: tuple[tuple[float, str], ...]
-    texts: tuple[CellText, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Heatmap:
-    """The matrix drawn.
-
-    Attributes
-    ----------
-    rows, columns : tuple of (str, float)
-        Names, cut where long, and the middle of each row or column.
-    full_rows, full_columns : tuple of str
-        The names in full.
-    cell, font, margin : float
-        Sizes in SVG units.
-    width, height : float
-        Of the matrix, without margins.
-    diagonal : str
-        SVG path of the cells where truth and prediction agree.
-    crowded, small : bool
-        Whether there are too many classes for names at the size of the page, or
-        so few that the drawing keeps its own size.
-    views : tuple of HeatmapView
-    """
-
-    rows: tuple[tuple[str, float], ...]
-    columns: tuple[tuple[str, float], ...]
-    full_rows: tuple[str, ...]
-    full_columns: tuple[str, ...]
-    cell: float
-    font: float
-    margin: float
-    width: float
-    height: float
-    diagonal: str
-    crowded: bool
-    small: bool
-    views: tuple[HeatmapView, ...]
-
-
-def heatmap(tally: Tally, class_names: Sequence[str]) -> Heatmap:
-    """Draw a confusion matrix; pixels of no class get a column of their own where there are any."""
     table = _table(tally)
     num_rows, num_columns = table.shape
     cell = min(_LARGEST_CELL, SIDE / num_columns)
     columns = [*class_names, "no class"][:num_columns]
     font = min(15.0, 0.78 * cell)
     shown = [_cut(name) for name in columns]
-    return Heatmap(
-        rows=tuple((_cut(name), (i + 0.5) * cell) for i, name in enumerate(class_names)),
-        columns=tuple((name, (i + 0.5) * cell) for i, name in enumerate(shown)),
-        full_rows=tuple(class_names),
-        full_columns=tuple(columns),
-        cell=cell,
-        font=font,
-        margin=0.58 * font * max(map(len, shown)) + 14,
-        width=num_columns * cell,
-        height=num_rows * cell,
-        diagonal="".join(
+    return {
+        "rows": [(_cut(name), (i + 0.5) * cell) for i, name in enumerate(class_names)],
+        "columns": [(name, (i + 0.5) * cell) for i, name in enumerate(shown)],
+        "full_rows": class_names,
+        "cell": cell,
+        "font": font,
+        "margin": 0.58 * font * max(map(len, shown)) + 14,
+        "width": num_columns * cell,
+        "height": num_rows * cell,
+        "diagonal": "".join(
             f"M{i * cell:.2f} {i * cell:.2f}h{cell:.2f}v{cell:.2f}h{-cell:.2f}z"
             for i in range(num_rows)
         ),
-        crowded=num_columns > _NAMED,
-        small=num_columns * _LARGEST_CELL < SIDE,
-        views=_views(table, cell),
-    )
+        "crowded": num_columns > _NAMED,
+        "small": num_columns * _LARGEST_CELL < SIDE,
+        "views": _views(table, cell),
+    }
 
 
 def _table(tally: Tally) -> NDArray[np.int64]:
@@ -140,7 +73,8 @@ def _cut(name: str) -> str:
     return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
 
 
-def _views(table: NDArray[np.int64], cell: float) -> tuple[HeatmapView, ...]:
+def _views(table: NDArray[np.int64], cell: float) -> list[dict[str, Any]]:
+    """Readings of the matrix: a grey picture of one pixel a cell, what greys mean, and values."""
     # Square root: most confusions are below a tenth and could not be seen otherwise.
     by_truth, by_pred = (
         np.nan_to_num(ratio(table, table.sum(axis, keepdims=True))) for axis in (1, 0)
@@ -155,13 +89,14 @@ def _views(table: NDArray[np.int64], cell: float) -> tuple[HeatmapView, ...]:
         ("columns", "by prediction", _BY_PRED, by_pred, np.sqrt(by_pred), steps, _share_text),
         ("counts", "pixels", _BY_PIXELS, table, logs, ticks, short_count),
     )
-    return tuple(
-        HeatmapView(
-            *(key, title, about, grey_png(_grey(greys)), legend),
-            _texts(values, greys, cell, text_of),
-        )
+    return [
+        {
+            **{"key": key, "title": title, "about": about, "legend": legend},
+            "picture": grey_png(_grey(greys)),
+            "texts": _texts(values, greys, cell, text_of),
+        }
         for key, title, about, values, greys, legend, text_of in views
-    )
+    ]
 
 
 def _grey(values: Floats) -> NDArray[np.uint8]:
@@ -171,13 +106,16 @@ def _grey(values: Floats) -> NDArray[np.uint8]:
     return greys
 
 
-def _texts(values: NDArray[Any], greys: Floats, cell: float, text_of: Any) -> tuple[CellText, ...]:
+def _texts(
+    values: NDArray[Any], greys: Floats, cell: float, text_of: Any
+) -> list[tuple[float, float, str, bool]]:
+    """What stands in each cell, where, and whether the cell is dark; nothing of many classes."""
     if values.shape[1] > _TEXTS:
-        return ()
-    return tuple(
-        CellText((p + 0.5) * cell, (t + 0.5) * cell, text_of(values[t, p]), bool(greys[t, p] > 0.6))
+        return []
+    return [
+        ((p + 0.5) * cell, (t + 0.5) * cell, text_of(values[t, p]), bool(greys[t, p] > 0.6))
         for t, p in np.argwhere(values > 0).tolist()
-    )
+    ]
 
 
 def _share_text(share: float) -> str:

@@ -34,42 +34,18 @@ class PageOptions:
         return [(name, value) for name, value, usual in options if value != usual]
 
 
-@dataclass(frozen=True, slots=True)
-class Making:
-    """How it was made.
-
-    Attributes
-    ----------
-    facts : tuple of (str, str)
-    skipped : tuple of str
-        Pairs that were left out, and why.
-    skipped_more : int
-        How many of them are not listed.
-    recipes : tuple of (str, str)
-        How, and what makes it again; empty where it was not made from files.
-    toml : str
-        The label set, where no preset is the same.
-    """
-
-    facts: tuple[tuple[str, str], ...]
-    skipped: tuple[str, ...]
-    skipped_more: int
-    recipes: tuple[tuple[str, str], ...]
-    toml: str
-
-
-def making(report: Report, run: Run | None, page: PageOptions) -> Making:
-    """Say how a report was made."""
+def making(report: Report, run: Run | None, page: PageOptions) -> dict[str, Any]:
+    """How a report was made; ``toml`` is the label set, where no preset is the same."""
     problems = () if run is None else run.skipped
     labels = None if run is None else run.labels
     preset = labels is not None and is_preset(labels)
-    return Making(
-        tuple(_facts(report, run)),
-        tuple(map(str, problems[:_SKIPPED_SHOWN])),
-        max(0, len(problems) - _SKIPPED_SHOWN),
-        () if run is None else tuple(_recipes(run, report, page)),
-        "" if labels is None or preset else labels.to_toml(),
-    )
+    return {
+        "facts": _facts(report, run),
+        "skipped": list(map(str, problems[:_SKIPPED_SHOWN])),
+        "skipped_more": max(0, len(problems) - _SKIPPED_SHOWN),
+        "recipes": [] if run is None else _recipes(run, report, page),
+        "toml": "" if labels is None or preset else labels.to_toml(),
+    }
 
 
 def is_preset(labels: LabelSet) -> bool:

@@ -33,7 +33,7 @@ from segiou.report.page import (
     plural,
 )
 from segiou.report.pictures import Reader, match_images
-from segiou.report.provenance import Making, PageOptions, making
+from segiou.report.provenance import PageOptions, making
 from segiou.report.report import ClassRow, Report
 from segiou.report.wording import (
     cell,
@@ -266,64 +266,39 @@ def _scores(report: Report, bounds: Bounds) -> list[tuple[str, str, Range | None
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A bar on the way from pixel accuracy to mean IoU.
-
-    Attributes
-    ----------
-    name : str
-    kind : {"accuracy", "imbalance", "recall", "positives", "iou"}
-    low, high : float
-        Where the bar begins and ends.
-    text : str
-        Its value.
-    about : str
-    range : (float, float) or None
-        Interval of a score.
-    baseline : float or None
-        The score of the majority baseline.
-    """
-
-    name: str
-    kind: str
-    low: float
-    high: float
-    text: str
-    about: str
-    range: Range | None = None
-    baseline: float | None = None
-
-
-def gap_steps(report: Report, bounds: Bounds) -> list[Step]:
+def gap_steps(report: Report, bounds: Bounds) -> list[dict[str, Any]]:
     """PA − mIoU = (PA − mAcc) + (mAcc − mIoU), as bars; empty where a score is undefined."""
     pa, recall, iou = report.pixel_accuracy, report.mean_accuracy, report.mean_iou
     if any(math.isnan(x) for x in (pa, recall, iou)):
         return []
 
-    def score(name: str, key: str, kind: str, value: float, about: str) -> Step:
-        baseline = report.majority.get(key)
-        return Step(name, kind, 0, value, cell(value), about, bounds.overall.get(key), baseline)
+    def bar(name: str, kind: str, ends: tuple[float, float], text: str, key: str) -> dict[str, Any]:
+        return {
+            **{"name": name, "kind": kind, "low": min(ends), "high": max(ends), "text": text},
+            **{"range": bounds.overall.get(key), "baseline": report.majority.get(key)},
+        }
 
-    return [
-        score(
-            "Pixel accuracy",
-            "pixel_accuracy",
-            "accuracy",
-            pa,
-            f"every {report.unit.removesuffix('s')} has one vote",
-        ),
-        _difference("imbalance", "imbalance", pa, recall, f"classes vote instead of {report.unit}"),
-        score("Mean accuracy", "mean_accuracy", "recall", recall, "mean recall of the classes"),
-        _difference("false positives", "positives", recall, iou, "only IoU counts them"),
-        score("Mean IoU", "mean_iou", "iou", iou, "every class has one vote"),
+    def lost(name: str, kind: str, start: float, end: float) -> dict[str, Any]:
+        title = f"{'−' if end <= start else '+'}\N{NO-BREAK SPACE}{name}"
+        return bar(title, kind, (start, end), signed(end - start), "")
+
+    bars = [
+        bar("Pixel accuracy", "accuracy", (0, pa), cell(pa), "pixel_accuracy"),
+        lost("imbalance", "imbalance", pa, recall),
+        bar("Mean accuracy", "recall", (0, recall), cell(recall), "mean_accuracy"),
+        lost("false positives", "positives", recall, iou),
+        bar("Mean IoU", "iou", (0, iou), cell(iou), "mean_iou"),
     ]
+    return [{**bar, "about": _ABOUT_BARS[bar["kind"]]} for bar in bars]
 
 
-def _difference(name: str, kind: str, start: float, end: float, about: str) -> Step:
-    sign = "−" if end <= start else "+"
-    title = f"{sign}\N{NO-BREAK SPACE}{name}"
-    return Step(title, kind, min(start, end), max(start, end), signed(end - start), about)
+_ABOUT_BARS = {
+    "accuracy": "every pixel has one vote",
+    "imbalance": "classes vote instead of pixels",
+    "recall": "mean recall of the classes",
+    "positives": "only IoU counts them",
+    "iou": "every class has one vote",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,33 +341,6 @@ def _class_lines(
     return lines
 
 
-@dataclass(frozen=True, slots=True)
-class Distribution:
-    """How a score is spread over the images.
-
-    Attributes
-    ----------
-    bins : tuple of (float, float, int)
-        From, to, images.
-    most : int
-        Images of the fullest bin.
-    marks : tuple of (str, str, float)
-        Places to be named: what, key, where.
-    facts : tuple of (str, str)
-    undefined : int
-        Images without a score.
-    values : tuple of float
-        The scores, sorted; empty where there are too many to draw each.
-    """
-
-    bins: tuple[tuple[float, float, int], ...]
-    most: int
-    marks: tuple[tuple[str, str, float], ...]
-    facts: tuple[tuple[str, str], ...]
-    undefined: int
-    values: tuple[float, ...]
-
-
 def _image_scores(report: Report) -> Floats:
     """Mean IoU of each image over the classes in its truth, NaN where it has none."""
     if report.per_image is None:
@@ -400,7 +348,7 @@ def _image_scores(report: Report) -> Floats:
     return image_means(report.per_image, include=report.include)
 
 
-def distribution(report: Report) -> Distribution | None:
+def distribution(report: Report) -> dict[str, Any] | None:
     """How the mean IoU of images is spread; None where their counts were not kept."""
     scores = _image_scores(report)
     defined = np.sort(scores[~np.isnan(scores)])
@@ -419,14 +367,14 @@ def distribution(report: Report) -> Distribution | None:
         ("mean over images", "mean", float(defined.mean())),
         ("data set", "dataset", report.mean_iou),
     )
-    return Distribution(
-        bins_of(counts, edges),
-        int(counts.max()),
-        tuple(mark for mark in marks if not math.isnan(mark[2])),
-        facts,
-        int(np.isnan(scores).sum()),
-        tuple(defined.tolist()) if defined.size <= _DRAWN else (),
-    )
+    return {
+        "bins": bins_of(counts, edges),
+        "most": int(counts.max()),
+        "marks": [mark for mark in marks if not math.isnan(mark[2])],
+        "facts": facts,
+        "undefined": int(np.isnan(scores).sum()),
+        "scores": defined.tolist() if defined.size <= _DRAWN else [],
+    }
 
 
 def bins_of(counts: Ints, edges: Floats) -> tuple[tuple[float, float, int], ...]:
@@ -520,14 +468,14 @@ def images_context(
     return {"table": table, "notes": notes, "linked": table is not None}
 
 
-def making_context(makings: Sequence[tuple[str, Making]]) -> dict[str, Any]:
+def making_context(makings: Sequence[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
     """What the section on how it was made shows, of each title."""
     return {
         "makings": makings,
         "recipes": [
             (f"{title}, {how}" if title else f"{how[:1].upper()}{how[1:]}", text)
             for title, made in makings
-            for how, text in made.recipes
+            for how, text in made["recipes"]
         ],
-        "toml": makings[0][1].toml,
+        "toml": makings[0][1]["toml"],
     }

@@ -229,21 +229,21 @@ TALLY = Tally.of_matrix(
 
 def test_heat_map_pictures_hold_the_shares():
     drawn = heatmap(TALLY, ["a", "b", "c"])
-    assert drawn.full_columns == ("a", "b", "c", "no class")
-    rows, columns, counts = (np.asarray(decoded(view.picture)) for view in drawn.views)
+    assert [name for name, _ in drawn["columns"]] == ["a", "b", "c", "no class"]
+    rows, columns, counts = (np.asarray(decoded(view["picture"])) for view in drawn["views"])
     # Greys are square roots of shares; row b has 200 pixels with those of no class.
     assert rows[0].tolist() == [round(255 * x**0.5) for x in (0.8, 0.15, 0.05, 0)]
     assert rows[1].tolist() == [0, *(round(255 * x**0.5) for x in (0.25, 0.25, 0.5))]
     assert columns[:, 1].tolist() == [round(255 * (x / 65) ** 0.5) for x in (15, 50, 0)]
     assert rows[2].tolist() == [0, 0, 0, 0]
     assert counts[1, 3] == 255
-    texts = [cell.text for cell in drawn.views[0].texts]
+    texts = [text for _, _, text, _ in drawn["views"][0]["texts"]]
     assert texts == ["80", "15", "5", "25", "25", "50"]
 
 
 def test_what_is_rare_is_still_seen():
     tally = Tally.of_matrix(np.array([[10_000_000, 1], [0, 1]]), np.zeros(2, int), np.int64(0))
-    rows = np.asarray(decoded(heatmap(tally, ["a", "b"]).views[0].picture))
+    rows = np.asarray(decoded(heatmap(tally, ["a", "b"])["views"][0]["picture"]))
     assert rows[0, 1] == 14
 
 
@@ -266,15 +266,15 @@ def test_way_from_accuracy_to_iou_adds_up():
     matrix = segiou.ConfusionMatrix(["road", "car"])
     report = matrix.update([0] * 9 + [1], [0] * 8 + [1, 1]).report()
     steps = gap_steps(report, Bounds())
-    assert [s.kind for s in steps] == ["accuracy", "imbalance", "recall", "positives", "iou"]
-    assert steps[1].high - steps[1].low == pytest.approx(
+    assert [s["kind"] for s in steps] == ["accuracy", "imbalance", "recall", "positives", "iou"]
+    assert steps[1]["high"] - steps[1]["low"] == pytest.approx(
         abs(report.pixel_accuracy - report.mean_accuracy)
     )
-    assert steps[0].high == report.pixel_accuracy
-    assert steps[4].high == report.mean_iou
+    assert steps[0]["high"] == report.pixel_accuracy
+    assert steps[4]["high"] == report.mean_iou
     # Here the mean accuracy is above the pixel accuracy: imbalance adds.
-    assert steps[1].name.startswith("+")
-    assert steps[3].name.startswith("−")
+    assert steps[1]["name"].startswith("+")
+    assert steps[3]["name"].startswith("−")
 
 
 def test_distribution_counts_every_image():
@@ -282,9 +282,9 @@ def test_distribution_counts_every_image():
         [[[0, 1]], [[1, 1]], [[9, 9]]], [[[0, 1]], [[0, 1]], [[0, 0]]], labels=2, ignore=9
     )
     spread = distribution(run.report())
-    assert sum(images for _, _, images in spread.bins) == 2
-    assert spread.undefined == 1
-    assert spread.values == (0.5, 1.0)
+    assert sum(images for _, _, images in spread["bins"]) == 2
+    assert spread["undefined"] == 1
+    assert spread["scores"] == [0.5, 1.0]
     assert distribution(run.total().report()) is None
 
 
