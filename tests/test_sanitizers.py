@@ -12,8 +12,6 @@ TESTS = Path(__file__).parent
 CASES = [
     ("segiou.boundary._kernel", ["boundary/test_kernel.py"], []),
     ("segiou.boundary._surfaces", ["boundary/test_surface_kernel.py"], []),
-    # Where cells are given up at once, the transform does all that is far.
-    ("segiou.boundary._surfaces", ["boundary/test_surface_kernel.py"], ["-DWORK_PER_VOXEL=0"]),
     ("segiou.counting._channels", ["counting/test_count_channels.py"], []),
     ("segiou.counting._id_pairs", ["counting/test_id_pairs.py"], []),
     (

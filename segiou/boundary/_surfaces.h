@@ -91,11 +91,7 @@ typedef struct {
 int find_distances(const Table *table, Points query, Points target, const double *areas,
                    Distances *found);
 
-#define NOT_FOUND (-1.0)
-
-/* Squares of the distances to the nearest target; NOT_FOUND where the search took too long. */
+/* Squares of the distances to the nearest target. */
 int search_cells(const Axes *axes, Points query, Points target, double *squared);
-/* The same for those that were not found. */
-int transform_box(const Axes *axes, Points query, Points target, double *squared);
 
 #endif

@@ -13,10 +13,6 @@
 #define BELOW 0.99999f
 #define NOTHING_YET 1e30f
 #define FEW 16 /* where there are so many times as many targets, most are left out first */
-/* Points and bounds compared for each voxel, until a transform is the faster way. */
-#ifndef WORK_PER_VOXEL
-#define WORK_PER_VOXEL 30
-#endif
 
 /* Of functions that are built for wider vectors, too, where the loader can choose between them. */
 #if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__)
@@ -251,7 +247,6 @@ typedef struct {
     Boxes near;                   /* cells that may hold the nearest point; first: their number */
     float *bounds, *block_bounds; /* of cells, of blocks */
     float *memory;
-    size_t work;
 } Search;
 
 static int start_search(Search *search, const Axes *axes, const Sorted *target)
@@ -289,7 +284,6 @@ static void find_near_cells(Search *search, const From *from)
         if (search->block_bounds[b] > limit)
             continue;
         bound_below(from, cells, first[b], first[b + 1], search->bounds);
-        search->work += first[b + 1] - first[b];
         for (uint32_t i = first[b]; i < first[b + 1]; i++) {
             if (search->bounds[i - first[b]] > limit)
                 continue;
@@ -301,7 +295,6 @@ static void find_near_cells(Search *search, const From *from)
             near->count++;
         }
     }
-    search->work += blocks->count;
 }
 
 /* The nearest target so far, and the square of its distance. */
@@ -339,7 +332,6 @@ static void search_cell(Search *search, const From *from, size_t cell, Nearest *
         squares[i] = sum;
         least = sum < least ? sum : least;
     }
-    search->work += count;
     if (least * BELOW < nearest->square)
         for (size_t i = 0; i < count; i++)
             if (squares[i] <= least * ABOVE)
@@ -368,7 +360,6 @@ static void search_for_cell(Search *search, const Sorted *query, const uint64_t 
         for (size_t j = 0; j < search->near.count; j++)
             if (search->bounds[j] < nearest.square)
                 search_cell(search, &from, search->near.first[j], &nearest);
-        search->work += search->near.count;
         guess = nearest.target;
         squared[query->order[i]] = nearest.square;
     }
@@ -383,15 +374,8 @@ WITH_AVX2 int search_cells(const Axes *axes, Points query, Points target, double
         target = crop(axes, query, target, kept);
     int is_done = sort_points(&queries, axes, query, 0) &&
                   sort_points(&targets, axes, target, 1) && start_search(&search, axes, &targets);
-    Box box = box_of(axes, query, target);
-    double limit = WORK_PER_VOXEL;
-    for (int k = 0; k < 3; k++)
-        limit *= box.high[k] - box.low[k] + 1;
-    for (size_t i = 0; i < query.count; i++)
-        squared[i] = NOT_FOUND;
     for (size_t cell = 0; is_done && cell < queries.cells.count; cell++)
-        if ((double)search.work < limit)
-            search_for_cell(&search, &queries, query.at, cell, squared);
+        search_for_cell(&search, &queries, query.at, cell, squared);
     free(search.memory);
     free(queries.memory);
     free(targets.memory);

@@ -102,19 +102,6 @@ static size_t count_near(const Table *table, Points query, const Bits *bits, con
     return count;
 }
 
-/* What lies too far for the rows. */
-static int find_far(const Axes *axes, Points query, Points target, Distances *found)
-{
-    found->far = malloc(query.count * sizeof(double));
-    found->far_count = query.count;
-    if (!found->far || !search_cells(axes, query, target, found->far))
-        return 0;
-    size_t i = 0;
-    while (i < query.count && found->far[i] != NOT_FOUND)
-        i++;
-    return i == query.count || transform_box(axes, query, target, found->far);
-}
-
 int find_distances(const Table *table, Points query, Points target, const double *areas,
                    Distances *found)
 {
@@ -124,7 +111,10 @@ int find_distances(const Table *table, Points query, Points target, const double
     if (is_done) {
         Points rest = {far, count_near(table, query, &bits, areas, found, far)};
         free(bits.bytes);
-        is_done = !rest.count || find_far(&table->axes, rest, target, found);
+        found->far_count = rest.count;
+        found->far = malloc((rest.count + 1) * sizeof(double));
+        is_done = found->far &&
+                  (!rest.count || search_cells(&table->axes, rest, target, found->far));
         found->far_codes = (uint8_t *)far; /* each is written before what lies there is read */
         for (size_t i = 0; i < rest.count; i++)
             found->far_codes[i] = (uint8_t)(far[i] >> CODE_BITS);
