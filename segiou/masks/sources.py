@@ -41,7 +41,7 @@ _FILES_OF_MASKS = (*ARCHIVE_SUFFIXES, ".npz", ".json", ".parquet")
 MOST_MEMBER_BYTES = 1 << 30
 _TRIES = 4
 #: Pixels of masks that are decoded at once: as many as stay in the processor's cache.
-PIXELS_AHEAD = 1 << 20
+PIXELS_AHEAD = 1 << 21
 #: Clocks of file systems tick this coarsely: two changes within a tick have one time.
 _TICK_NS = 20_000_000
 #: O_NONBLOCK: what turns out to be a pipe is not waited for.

@@ -60,8 +60,8 @@ class _Kept(threading.local):
     """What a thread keeps from batch to batch."""
 
     def __init__(self) -> None:
-        #: For truths and predictions read ahead, and for one of each.
-        self.memory = tuple(Scratch() for _ in range(4))
+        #: For masks read ahead, and for one truth and one prediction.
+        self.memory = tuple(Scratch() for _ in range(3))
         #: Of the largest mask of the last batch.
         self.pixels = 0
 
@@ -104,18 +104,18 @@ class PairScorer:
 
     def __call__(self, pairs: Sequence[Pair]) -> list[Result]:
         """Score a batch; a pair that cannot be scored gives its problems."""
-        memory = _kept.memory
+        ahead, *memory = _kept.memory
+        sources = self.truth_source, self.pred_source
         results: list[Result] = []
         while len(results) < len(pairs):
-            start = len(results)
             # As many as have room if they are as large as the last.
-            room = PIXELS_AHEAD // max(1, _kept.pixels)
-            ahead = pairs[start : start + max(1, min(_AHEAD, room))]
-            truths = _read_ahead(self.truth_source, [pair.truth for pair in ahead], memory[0])
-            preds = _read_ahead(self.pred_source, [pair.pred for pair in ahead], memory[1])
-            for pair, *contents in zip(ahead, truths, preds, strict=True):
-                results.append(self._score(pair, contents, memory[2:]))
-            _kept.pixels = max(map(_decoded_pixels, [*truths, *preds]))
+            room = max(1, min(_AHEAD, PIXELS_AHEAD // max(1, 2 * _kept.pixels)))
+            chosen = pairs[len(results) : len(results) + room]
+            paths = [path for pair in chosen for path in (pair.truth, pair.pred)]
+            contents = _read_ahead(sources, paths, ahead)
+            for i, pair in enumerate(chosen):
+                results.append(self._score(pair, contents[2 * i : 2 * i + 2], memory))
+            _kept.pixels = max(map(_decoded_pixels, contents))
         return results
 
     @cached_property
@@ -357,11 +357,14 @@ def _decoded_pixels(content: Content | None) -> int:
     return content[0].values.size if content and isinstance(content[0], PngMask) else 0
 
 
-def _read_ahead(source: Source, paths: Sequence[str], scratch: Scratch) -> list[Content | None]:
+def _read_ahead(
+    sources: Sequence[Source], paths: Sequence[str], scratch: Scratch
+) -> list[Content | None]:
     """Small files all at once, where that pays; None for those to be read one by one."""
-    if not isinstance(source, LocalFolder) or any(map(_is_packed, paths)):
+    local = [source for source in sources if isinstance(source, LocalFolder)]
+    if len(local) < len(sources) or any(map(_is_packed, paths)):
         return [None] * len(paths)
-    return source.read_small(paths, scratch)
+    return local[0].read_small(paths, scratch)
 
 
 def _may_be_big(path: str) -> bool:
