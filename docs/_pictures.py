@@ -24,6 +24,10 @@ def drawings() -> dict[str, Callable[[], Any]]:
         return segiou.score_folder(STREETS / "truth", STREETS / model, labels=labels, boundary=True)
 
     tidy, keen = scored("model_a"), scored("model_b")
+    volumes = ROOT / "fixtures" / "volumes"
+    patients = segiou.score_folder(
+        *(volumes / "truth", volumes / "model_a"), labels=volumes / "dataset.json", boundary=True
+    )
     found = segiou.compare(tidy, keen, names=("tidy", "keen"), resamples=1000, permutations=1000)
     masks = [
         segiou.read_mask(next(iter(sorted((STREETS / folder).iterdir()))))
@@ -37,6 +41,7 @@ def drawings() -> dict[str, Callable[[], Any]]:
         "prevalence_curve": lambda: keen.plot("prevalence_curve"),
         "image_distribution": lambda: keen.plot("image_distribution", bins=10),
         "class_boxes": lambda: keen.plot("class_boxes"),
+        "distance_boxes": lambda: patients.plot("distance_boxes"),
         "comparison_forest": lambda: found.plot(),
         "model_bars": lambda: found.plot("model_bars"),
         "overlay": lambda: plots.overlay(*masks, 1),

@@ -41,10 +41,13 @@ def show_run(run: Run, parsed: argparse.Namespace, thresholds: Sequence[Threshol
         note(f"the run is not finished: {run.provenance['unfinished']}")
     if "partial" in run.provenance:
         note(f"the run is not complete: {run.provenance['partial']}")
-    bounded = ["iou", *(["pq"] if run.object_options else [])] if wants_intervals(parsed) else []
+    measured = {"pq": run.object_counts, "surface_dice": run.surface_dice}
+    bounded = ["iou", *(name for name, counts in measured.items() if counts is not None)]
     report = run.report(
         parsed.protocol,
-        intervals=[_intervals(run, parsed, metric) for metric in bounded],
+        intervals=[_intervals(run, parsed, metric) for metric in bounded]
+        if wants_intervals(parsed)
+        else None,
         worst=parsed.worst or 0,
         worst_by=parsed.worst_by,
     )

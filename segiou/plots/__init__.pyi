@@ -4,6 +4,7 @@ from segiou.plots.class_plots import (
     class_bars as class_bars,
     class_boxes as class_boxes,
     confusion_matrix as confusion_matrix,
+    distance_boxes as distance_boxes,
     image_distribution as image_distribution,
     prevalence_curve as prevalence_curve,
 )

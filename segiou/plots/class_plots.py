@@ -376,17 +376,81 @@ def class_boxes(
         raise ValueError(msg)
     every.sort(key=lambda item: float(np.median(item[1])))
     shown = every[:limit]
-    boxes = require("matplotlib.cbook").boxplot_stats([values for _, values in shown])
     with drawing(ax, height_of(len(shown))) as axes:
-        for place, box in enumerate(boxes):
-            low, high = box["q1"], box["q3"]
-            axes.hlines(place, box["whislo"], box["whishi"], color=MUTED, linewidth=1)
-            axes.barh(place, high - low, left=low, height=0.6, color="white", edgecolor=IOU)
-            axes.vlines(box["med"], place - 0.3, place + 0.3, color=IOU, linewidth=1.8)
-            axes.plot(box["fliers"], [place] * len(box["fliers"]), ".", color=MUTED, markersize=2.5)
+        _draw_boxes(axes, [values for _, values in shown])
         name_rows(axes, [f"{short_name(name, 17)} ({values.size})" for name, values in shown])
         label = f"{metric_label(metric)} of the class in an image"
         scale(axes, label, len(shown), len(every), "lowest")
+    return axes
+
+
+def _draw_boxes(axes: Axes, columns: list[Floats]) -> None:
+    """A box for each column of values, in rows."""
+    for place, box in enumerate(require("matplotlib.cbook").boxplot_stats(columns)):
+        low, high = box["q1"], box["q3"]
+        axes.hlines(place, box["whislo"], box["whishi"], color=MUTED, linewidth=1)
+        axes.barh(place, high - low, left=low, height=0.6, color="white", edgecolor=IOU)
+        axes.vlines(box["med"], place - 0.3, place + 0.3, color=IOU, linewidth=1.8)
+        axes.plot(box["fliers"], [place] * len(box["fliers"]), ".", color=MUTED, markersize=2.5)
+
+
+def distance_boxes(
+    source: Any, *, measure: str = "", limit: int = 40, ax: Axes | None = None
+) -> Axes:
+    """Draw how a distance between surfaces is spread over cases, the largest median on top.
+
+    Parameters
+    ----------
+    source : Report or Run
+        One that measured surfaces.
+    measure : str
+        As of :meth:`segiou.report.Report.surface_values`: by default the first
+        percentile of the distances, such as ``"hausdorff_95"``.
+    limit : int
+        Structures to draw, at most: those with the largest medians.
+    ax : Axes, optional
+        Axes to draw into; new ones by default.
+
+    Returns
+    -------
+    Axes
+        A box as of :func:`class_boxes`. Behind the name of a structure, in how many cases it has
+        a value, and in how many it is missed or invented and has none.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    ValueError
+        If surfaces or this measure were not measured, or no structure has a value in any case.
+    """
+    report = report_of(source)
+    if report.surface_plan is None:
+        msg = "surfaces were not measured; score with surfaces=True (--surface segiou)"
+        raise ValueError(msg)
+    found = report.surface_values(measure)
+    every = [(name, *of_cases) for name, of_cases in found.items() if of_cases[0].size]
+    if not every:
+        msg = "no structure has a distance in any case, so there is nothing to draw"
+        raise ValueError(msg)
+    every.sort(key=lambda item: -float(np.median(item[1])))
+    shown = every[:limit]
+    measure = measure or next(n for n in report.surfaces[0] if n.startswith("hausdorff_"))
+    unit = (
+        "" if measure.startswith(("surface_dice", "dice", "iou")) else report.surface_plan["unit"]
+    )
+    with drawing(ax, height_of(len(shown))) as axes:
+        _draw_boxes(axes, [values for _, values, _ in shown])
+        names = [
+            f"{short_name(name, 15)} ({values.size}{f', {lost} without' if lost else ''})"
+            for name, values, lost in shown
+        ]
+        name_rows(axes, names)
+        axes.set_xlim(left=0)
+        short = measure.replace("hausdorff_", "HD").replace("_", " ")
+        axes.set_xlabel(f"{short}{f', {unit}' if unit else ''}")
+        axes.grid(visible=True, axis="x")
+        axes.spines["left"].set_visible(False)
     return axes
 
 

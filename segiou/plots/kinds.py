@@ -16,6 +16,7 @@ from segiou.plots.class_plots import (
     class_bars,
     class_boxes,
     confusion_matrix,
+    distance_boxes,
     image_distribution,
     prevalence_curve,
 )
@@ -48,6 +49,7 @@ KINDS: dict[str, Callable[..., Axes]] = {
     "prevalence_curve": prevalence_curve,
     "image_distribution": image_distribution,
     "class_boxes": class_boxes,
+    "distance_boxes": distance_boxes,
 }
 #: What can be drawn of a comparison.
 COMPARISON_KINDS: dict[str, Callable[..., Axes]] = {
@@ -67,7 +69,7 @@ def plot(source: Any, kind: str, **options: Any) -> Axes:
         Of a comparison ``"comparison_forest"`` or ``"model_bars"``; else
         ``"confusion_matrix"``, ``"class_bars"``, ``"accuracy_against_iou"``,
         ``"boundary_against_iou"``, ``"prevalence_curve"``,
-        ``"image_distribution"`` or ``"class_boxes"``.
+        ``"image_distribution"``, ``"class_boxes"`` or ``"distance_boxes"``.
     **options
         Those of the function of this name.
 
@@ -147,6 +149,8 @@ def _of_report(report: Report, intervals: Intervals | None) -> Figures:
     if report.per_image is not None and report.per_image.truth.sum():
         yield "image_distribution", lambda: image_distribution(report)
         yield "class_boxes", lambda: class_boxes(report)
+    if any(row["found"] for row in report.surfaces):
+        yield "distance_boxes", lambda: distance_boxes(report)
 
 
 def _of_comparison(comparison: Comparison) -> Figures:

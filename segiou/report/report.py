@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from segiou import metrics
 from segiou._support.arguments import check_integer, check_kind, check_path
 from segiou._support.optional import Drawable
-from segiou._support.text import percent, plural
+from segiou._support.text import did_you_mean, percent, plural
 from segiou.analysis.baselines import majority_class, majority_counts
 from segiou.analysis.steps import NextStep, next_steps, steps_with_images
 from segiou.counting.counts import Counts, Tally
@@ -296,6 +296,42 @@ class Report(Drawable):
         """Mean Boundary IoU at the first width; NaN where it was not measured."""
         means = (row["mean"] for row in self.boundary if row["measure"] == "boundary_iou")
         return float(next(means, np.nan))
+
+    def surface_values(self, measure: str = "") -> dict[str, tuple[Floats, int]]:
+        """A measure of surfaces in every case, by structure.
+
+        Parameters
+        ----------
+        measure : str
+            Such as ``"hausdorff_95"``, ``"average_surface_distance"``, ``"dice"`` or
+            ``"surface_dice_1"``; by default the first percentile of the distances.
+
+        Returns
+        -------
+        dict of str to (ndarray of float64, int)
+            The finite values, and in how many other cases the structure is missed or invented.
+
+        Raises
+        ------
+        ValueError
+            If it was not measured.
+        """
+        names = dict.fromkeys(name for row in self.surface_cases for name in row)
+        known = [name for name in names if name not in ("case", "label", "state")]
+        if not measure:
+            measure = next((n for n in known if n.startswith("hausdorff_")), "hausdorff")
+        if measure not in known:
+            msg = f"{measure!r} was not measured{did_you_mean(measure, known)}"
+            raise ValueError(msg)
+        found: dict[str, list[float]] = {}
+        for row in self.surface_cases:
+            if measure in row and row["state"] != "absent":
+                found.setdefault(str(row["label"]), []).append(row[measure])
+        by_label = {label: np.array(values) for label, values in found.items()}
+        return {
+            label: (np.sort(values[np.isfinite(values)]), int((~np.isfinite(values)).sum()))
+            for label, values in by_label.items()
+        }
 
     @property
     def surface_dice(self) -> float:
@@ -631,7 +667,7 @@ def report_of(
 
         for found in given:
             check_kind("intervals", found, Intervals, "what Run.intervals gives")
-    of_objects = next((found for found in given if found.metric == "pq"), None)
+    measured = {found.metric: found for found in given if found.metric in ("pq", "surface_dice")}
     check_integer("worst", worst, 0)
     check_kind("title", title, str, "text")
     few = len(run) * run.options.num_classes <= _MANY_COUNTS
@@ -652,13 +688,13 @@ def report_of(
         groups=run.options.groups,
         title=title or run.name,
         provenance=run.provenance,
-        intervals=next((found for found in given if found.metric != "pq"), None),
+        intervals=next((found for found in given if found.metric not in measured), None),
         worst_images=listed,
         left_out=left_out,
         steps=steps,
-        objects=_objects_of(run, of_objects),
+        objects=_objects_of(run, measured.get("pq")),
         **_boundary_part(run),
-        **_surface_part(run),
+        **_surface_part(run, measured.get("surface_dice")),
     )
 
 
@@ -685,7 +721,7 @@ def _boundary_part(run: Run) -> dict[str, Any]:
     return {"boundary": tuple(rows), "boundary_options": total.options.to_dict()}
 
 
-def _surface_part(run: Run) -> dict[str, Any]:
+def _surface_part(run: Run, intervals: Intervals | None) -> dict[str, Any]:
     plan = run.surface_plan
     if plan is None:
         return {}
@@ -701,8 +737,14 @@ def _surface_part(run: Run) -> dict[str, Any]:
         }
         for row, overlap in zip(run.surfaces, overlaps, strict=True)
     )
+    summary = summarize_surfaces(run.surfaces, plan.options, overlaps)
+    bounds = {} if intervals is None else {c.name: c for c in intervals.classes}
+    for row in summary:
+        if intervals is not None and (found := bounds.get(str(row["label"]))):
+            first = next(part for name, part in row.items() if name.startswith("surface_dice"))
+            first |= {"low": found.low, "high": found.high, "level": intervals.level}
     return {
-        "surfaces": tuple(summarize_surfaces(run.surfaces, plan.options, overlaps)),
+        "surfaces": tuple(summary),
         "surface_cases": tuple(cases),
         "surface_plan": plan.to_dict(),
     }

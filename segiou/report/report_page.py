@@ -150,6 +150,7 @@ def render_report(
         "steps": steps,
         "change": [] if baseline is None else baseline.pair_sentences(baseline.pairs[0])[:2],
         "measured": measured_tables(report),
+        **_distance_boxes(report),
         "sentences": _explained(report) if imbalance is None else imbalance.sentences(),
     }
     data = {
@@ -158,6 +159,39 @@ def render_report(
         "images": None if table is None else table.payload(source, chosen),
     }
     return assemble("report.html", context, data)
+
+
+def _distance_boxes(report: Report) -> dict[str, Any]:
+    """How the distances of each structure are spread over its cases, as parts of the longest."""
+    found = report.surface_values() if any(row["found"] for row in report.surfaces) else {}
+    of_cases = [(name, *of_label) for name, of_label in found.items() if of_label[0].size]
+    if not of_cases:
+        return {"boxes": []}
+    longest = max(float(values[-1]) for _, values, _ in of_cases) or 1.0
+    boxes = []
+    for name, values, lost in of_cases:
+        low, middle, high = np.percentile(values, [25, 50, 75]).tolist()
+        reach = 1.5 * (high - low)
+        inside = values[(values >= low - reach) & (values <= high + reach)]
+        ends = low, middle, high, float(inside[0]), float(inside[-1])
+        beyond = values[(values < inside[0]) | (values > inside[-1])].tolist()
+        boxes.append(
+            {
+                "name": name,
+                "ends": [value / longest for value in ends],
+                "beyond": [value / longest for value in beyond],
+                "text": f"{middle:.2f}",
+                "cases": f"{plural(values.size, 'case')}{f', {lost} without' if lost else ''}",
+            }
+        )
+    measure = next((n for n in report.surfaces[0] if n.startswith("hausdorff_")), "hausdorff")
+    percentile = measure.removeprefix("hausdorff").removeprefix("_")
+    unit = report.surface_plan["unit"] if report.surface_plan else ""
+    return {
+        "boxes": boxes,
+        "boxes_of": f"HD{percentile}",
+        "longest": f"{longest:.4g} {unit}".strip(),
+    }
 
 
 def write_html(path: str | Path, report: Report, **options: Any) -> Path:

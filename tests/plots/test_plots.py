@@ -320,6 +320,27 @@ def test_boxes_are_of_the_images_that_have_the_class():
         plots.class_boxes(segiou.ConfusionMatrix(2))
 
 
+def test_boxes_of_distances_are_of_the_cases_that_have_them():
+    truth = np.zeros((3, 4, 8), int)
+    pred = truth.copy()
+    truth[:, 1, 1], pred[0, 1, 1], pred[1, 1, 4] = 1, 1, 1
+    truth[0, 3, 3] = pred[0, 3, 3] = 2
+    run = segiou.score(
+        truth, pred, labels=["road", "car", "pole"], exclude="road", surfaces="medpy"
+    )
+    ax = drawn_without_complaint(run.plot("distance_boxes"))
+    # Distances of car: 0 and 3, and the last case misses it.
+    assert row_names(ax) == ["car (2, 1 without)", "pole (1)"]
+    assert {lines.get_segments()[0][0][0] for lines in ax.collections[1::2]} == {1.5, 0}
+    assert ax.get_xlabel() == "HD95, px"
+    ax = run.plot("distance_boxes", measure="surface_dice_1")
+    assert sorted(row_names(ax)) == ["car (3)", "pole (1)"]
+    with pytest.raises(ValueError, match="'hausdorff_59' was not measured; did you mean"):
+        run.plot("distance_boxes", measure="hausdorff_59")
+    with pytest.raises(ValueError, match="surfaces were not measured"):
+        scored(0.1).plot("distance_boxes")
+
+
 def test_bars_of_models_stand_side_by_side(run):
     better = scored(0.1, name="better")
     ax = drawn_without_complaint(plots.model_bars([run, better], names=["old", "new"]))

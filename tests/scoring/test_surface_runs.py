@@ -547,3 +547,56 @@ def test_texts_of_volumes_say_voxels(folder, capsys):
     assert "pixels" not in shown
     assert "brats2023" in shown
     assert not {"camvid", "cityscapes", "voc2012"} & set(shown.split())
+
+
+def test_the_command_from_two_folders_to_the_page(tmp_path, capsys):
+    """With and without a run, in parts, merged, compared, with intervals over patients."""
+    labels = ["--labels", str(FIXTURE / "regions.json"), "--exclude", "background", "--quiet"]
+    measured = ["--boundary", "--boundary-tolerance", "1mm,2mm", "--surface", "medpy"]
+    sampled = ["--intervals", "--group-by", r"^(patient_\d\d)", "--resamples", "200"]
+
+    def command(*words, code=0):
+        assert main([*map(str, words)]) == code
+        return capsys.readouterr().out
+
+    def scored_of(model, *options):
+        folders = FIXTURE / "truth", FIXTURE / model
+        return command("score", *folders, *labels, *measured, *options)
+
+    whole = json.loads(scored_of("model_a", "--format", "json", *sampled))
+    for part in (1, 2):
+        scored_of("model_a", "--run", tmp_path / f"part{part}", "--shard", f"{part}/2")
+    parts = tmp_path / "part1", tmp_path / "part2"
+    command("merge", *parts, "--output", tmp_path / "model_a.sqlite", "--quiet")
+    shown = command("report", tmp_path / "model_a.sqlite", "--format", "json", *sampled, "--quiet")
+    again = json.loads(shown)
+    for key in ("surfaces", "surface_cases", "mean_iou", "groups", "intervals"):
+        assert again[key] == whole[key]
+    found = segiou.Run.open(tmp_path / "model_a.sqlite").intervals(
+        "surface_dice", groups=r"^(patient_\d\d)", resamples=200
+    )
+    assert (found.unit, found.units) == ("group", 10)
+    for row, interval in zip(again["surfaces"], found.classes, strict=True):
+        dice = row["surface_dice_1"]
+        assert (dice["low"], dice["high"], dice["level"]) == (interval.low, interval.high, 0.95)
+        assert interval.value == pytest.approx(dice["mean"], abs=1e-9)
+        assert dice["low"] < dice["mean"] < dice["high"]
+    table = command("report", tmp_path / "model_a.sqlite", *sampled, "--quiet")
+    assert "95 % interval" in table.split("structure")[1]
+    page = tmp_path / "page.html"
+    command("report", tmp_path / "model_a.sqlite", "--html", page, *sampled, "--quiet")
+    text = page.read_text()
+    section = text[text.index('<section id="surfaces"') :].split("</section>")[0]
+    assert section.count('<rect class="box"') == len(again["surfaces"])
+    assert "9 cases, 1 without" in section
+    scored_of("model_b", "--run", tmp_path / "model_b.sqlite")
+    runs = tmp_path / "model_a.sqlite", tmp_path / "model_b.sqlite"
+    differing = ["--metric", "surface_dice", "--group-by", r"^(patient_\d\d)", "--quiet"]
+    compared = json.loads(command("compare", *runs, *differing, "--format", "json"))
+    assert compared["metric"] == "surface_dice"
+    cases = tmp_path / "cases.csv"
+    command("report", runs[0], "--per-image", cases, "--quiet")
+    with cases.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 10
+    assert {"dice:core", "hausdorff_95:core", "surface_dice_2:whole"} <= rows[0].keys()
