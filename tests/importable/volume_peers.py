@@ -358,7 +358,8 @@ def nnunet(sources, number):
             path.write_text(json.dumps(values))
             given = segiou.load_labels(path)
         sides = [[files[f"{s}/{i:04}"] for i in range(len(pairs))] for s in "rp"]
-        found = json.loads(nnunet_summary(segiou.score(*sides, labels=given)))
+        ids = [f"{i:04}" for i in range(len(pairs))]
+        found = json.loads(nnunet_summary(segiou.score(*sides, labels=given, ids=ids)))
         for key in keys:
             for name in ("Dice", "IoU", "TP", "FP", "FN", "TN", "n_pred", "n_ref"):
                 of_mean = found["mean"][str(key)][name], theirs["mean"][key][name]
