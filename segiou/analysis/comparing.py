@@ -53,12 +53,9 @@ class DifferentImagesError(ValueError):
 
     def __init__(self, only: Mapping[str, Sequence[str]]) -> None:
         self.only: dict[str, tuple[str, ...]] = {name: tuple(ids) for name, ids in only.items()}
-        shown = "; ".join(
-            f"only in {name}: {some_of(ids)}" for name, ids in self.only.items() if ids
-        )
         super().__init__(
             f"the runs were scored on different images, and a paired comparison needs the same: "
-            f"{shown}; score all models on the same images"
+            f"{_only_in(self.only)}; score all models on the same images"
         )
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -236,7 +236,7 @@ def dependence_of(values: Floats, sequences: Sequences) -> Dependence:
         },
         pattern=sequences.pattern,
         correlations=tuple(correlations[:_LAGS].tolist()),
-        design_effect=_design_effect(whole, sequences.images),
+        design_effect=max(0.0, 1 + 2 * float(_windowed(whole, sequences.images).sum())),
         block_length=_block_length(within, sequences.images),
         correlated=defined >= FEW_UNITS and bool(correlations[0] > _SURE / math.sqrt(pairs)),
     )
@@ -277,10 +277,6 @@ def _windowed(covariances: Floats, number: int) -> Floats:
     width = min(2 * (1 + next(starts, most)), most)
     window = np.clip(2 * (1 - np.arange(1, most + 1) / width), 0, 1)
     return np.asarray(window * correlations)
-
-
-def _design_effect(covariances: Floats, number: int) -> float:
-    return max(0.0, 1 + 2 * float(_windowed(covariances, number).sum()))
 
 
 def _block_length(covariances: Floats, number: int) -> float:

@@ -83,15 +83,12 @@ def count_channels(
     totals = np.zeros((3, pair.channels), dtype=np.int64)
     valid = np.zeros(pair.channels, dtype=np.int64)
     for t, p, valid_values in pair.blocks():
-        if not _count_bytes(t, p, *_layout(t.shape, pair.axis), totals):
+        outer, inner = math.prod(t.shape[: pair.axis]), math.prod(t.shape[pair.axis + 1 :])
+        if not _count_bytes(t, p, outer, pair.channels, inner, totals):
             pair.refuse()
         valid += valid_values
     both, in_truth, predicted = totals
     return Counts(both, predicted - both, in_truth - both, valid - in_truth - predicted + both)
-
-
-def _layout(shape: tuple[int, ...], axis: int) -> tuple[int, int, int]:
-    return math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
 
 
 @dataclass(frozen=True)
@@ -147,7 +144,10 @@ class _Pair:
             t, p = self.truth[block], self.pred[block]
             valid = None if self.mask is None else self.mask[block]
             t_bits, t_wrong = _declared(t)
-            p_bits, p_wrong = _declared(p) if self.threshold is None else _above(p, self.threshold)
+            if self.threshold is None:
+                p_bits, p_wrong = _declared(p)
+            else:
+                p_bits, p_wrong = p > self.threshold, p != p
             wrong = t_wrong | p_wrong
             if valid is not None:
                 t_bits, p_bits, wrong = t_bits & valid, p_bits & valid, wrong & valid
@@ -201,10 +201,6 @@ def _declared(values: NDArray[Any]) -> tuple[NDArray[np.bool_], NDArray[np.bool_
     if values.dtype == np.bool_:
         values = values.view(np.uint8)
     return values != 0, (values != 0) & (values != 1)
-
-
-def _above(values: NDArray[Any], threshold: float) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    return values > threshold, values != values
 
 
 def _refuse_nan(found: Counter[Any]) -> None:

@@ -58,7 +58,9 @@ class Operations:
             return self.own(data)
         if framework and is_on_device(data) and hasattr(self.xp, "from_dlpack"):
             return self.own(self.xp.from_dlpack(data))
-        return self.from_host(_plain(to_host(data)))
+        host = to_host(data)
+        # Tensors know neither foreign byte order nor negative strides.
+        return self.from_host(np.ascontiguousarray(host, dtype=host.dtype.newbyteorder("=")))
 
     def own(self, tensor: Any) -> Any:
         """One of the framework's tensors, on the device."""
@@ -124,11 +126,6 @@ class Operations:
     def join(self, parts: list[Any]) -> Any:
         """One vector of several."""
         return self.xp.concatenate(parts)
-
-
-def _plain(array: NDArray[Any]) -> NDArray[Any]:
-    # Tensors know neither foreign byte order nor negative strides.
-    return np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
 
 
 class CuPy(Operations):

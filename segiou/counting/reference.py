@@ -51,7 +51,8 @@ class _Meaning:
     def __init__(
         self, dtype: np.dtype[Any], low: int, codes: NDArray[np.uint16], undeclared: int
     ) -> None:
-        lowest, highest = (0, 1) if dtype.kind == "b" else _limits(dtype)
+        info = None if dtype.kind == "b" else np.iinfo(dtype)
+        lowest, highest = (0, 1) if info is None else (int(info.min), int(info.max))
         start = min(max(lowest - low, 0), len(codes))
         stop = min(max(highest - low + 1, start), len(codes))
         # Two's complement, so that one unsigned comparison checks both ends of the range.
@@ -76,11 +77,6 @@ class _Meaning:
         index = np.minimum(values - self.first, outside)
         found: NDArray[np.intp] = self.codes[index.astype(np.intp)]
         return found
-
-
-def _limits(dtype: np.dtype[Any]) -> tuple[int, int]:
-    info = np.iinfo(dtype)
-    return int(info.min), int(info.max)
 
 
 def _count_block(

@@ -14,7 +14,6 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
@@ -411,10 +410,6 @@ class RunFile:
     def __iter__(self) -> Iterator[ImageCount]:
         return chain.from_iterable(self.blocks())
 
-    @cached_property
-    def _block_size(self) -> int:
-        return max(1, min(_BLOCK, _MOST_COUNTS // self.header.options.num_classes))
-
     def blocks(self, *, files: bool = True, measured: bool | None = None) -> Iterator[Columns]:
         """All images, in the order of their ids, many at a time.
 
@@ -448,7 +443,8 @@ class RunFile:
             last: list[tuple[bool, bytes]] = []
             seen = 0
             cursor = connection.execute(query)
-            while rows := cursor.fetchmany(self._block_size):
+            size = max(1, min(_BLOCK, _MOST_COUNTS // self.header.options.num_classes))
+            while rows := cursor.fetchmany(size):
                 block = self._decoded([row[:_NUM_COUNTS] for row in rows])
                 if files:
                     about = (row[stop:] for row in rows)

@@ -494,16 +494,13 @@ class Run(Drawable):
 
         return report_of(
             self,
-            self._protocol(protocol),
+            self.protocol if protocol is None else load_protocol(protocol),
             title,
             intervals,
             worst=worst,
             worst_by=worst_by,
             left_out=len(self.skipped),
         )
-
-    def _protocol(self, protocol: Protocol | str | None) -> Protocol:
-        return self.protocol if protocol is None else load_protocol(protocol)
 
     def select(self, ids: Iterable[str]) -> Run:
         """The run of some of the images.
