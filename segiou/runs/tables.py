@@ -67,12 +67,7 @@ class RunTable:
 
     def names(self) -> list[str]:
         """Names of the columns."""
-        names = ["id", "truth", "pred", "pixels", "ignored"]
-        names += ["mean_iou", "pixel_accuracy", "influence", "false_positive_classes"]
-        names += [] if self.header.objects is None else _OBJECTS
-        classes = self.header.options.labels.class_names
-        further = self.header.surfaces.column_names(classes) if self.header.surfaces else ()
-        return [*names, *(f"iou:{name}" for name in classes), *further]
+        return [*self.columns(Columns.of([]))]
 
     def columns(self, block: Columns) -> dict[str, list[Any]]:
         """Columns of some images: files, pixels, scores, and the IoU of each class."""
