@@ -7,7 +7,7 @@ in :data:`sys.modules`.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -206,6 +206,16 @@ def _from_pil(image: Any, name: str) -> NDArray[Any]:
         )
         raise TypeError(msg)
     return np.asarray(image)
+
+
+def check_same_shape(
+    first: NDArray[Any], second: NDArray[Any], names: Sequence[str] = ("truth", "pred")
+) -> None:
+    """Refuse two arrays of different shapes."""
+    if first.shape != second.shape:
+        shapes = f"{names[0]} has shape {first.shape} but {names[1]} has {second.shape}"
+        msg = f"{shapes}; they must be equal"
+        raise ValueError(msg)
 
 
 def as_valid_mask(mask: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:

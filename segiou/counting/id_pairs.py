@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.optional import fallback, load_part
-from segiou.counting.arrays import as_label_array
+from segiou.counting.arrays import as_label_array, check_same_shape
 
 _id_pairs = load_part("segiou.counting._id_pairs")
 
@@ -56,9 +56,7 @@ def count_id_pairs(
     """
     truth = as_label_array(truth_ids, "truth_ids")
     pred = as_label_array(pred_ids, "pred_ids")
-    if truth.shape != pred.shape:
-        msg = f"truth_ids has shape {truth.shape} but pred_ids has {pred.shape}; they must be equal"
-        raise ValueError(msg)
+    check_same_shape(truth, pred, ("truth_ids", "pred_ids"))
     count = _count_runs if _id_pairs else fallback("segiou.counting._id_pairs", _count_by_sorting)
     in_truth, in_pred, pixels = count(*_lines(truth, pred))
     kept = ~np.isin(in_truth, [*ignore]) if (ignore := [*ignore]) else slice(None)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice
 from segiou.boundary.surfaces import check_spacing, surface_scores
-from segiou.counting.arrays import as_label_array
+from segiou.counting.arrays import as_label_array, check_same_shape
 from segiou.counting.id_pairs import count_id_pairs
 from segiou.instances.components import dilate, label_components
 from segiou.instances.objects import Overlaps
@@ -260,9 +260,7 @@ def _checked(truth: Any, pred: Any, *names: str) -> tuple[Ids, Ids]:
     first, second = (
         as_label_array(side, name) for side, name in zip((truth, pred), names, strict=True)
     )
-    if first.shape != second.shape:
-        msg = f"{names[0]} has shape {first.shape} but {names[1]} has {second.shape}"
-        raise ValueError(msg)
+    check_same_shape(first, second, names)
     return first, second
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from itertools import chain
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice, check_integer, check_number, refuse_kind
 from segiou._support.files import read_json
+from segiou._support.text import listed
 from segiou.counting.id_pairs import count_id_pairs
 from segiou.instances.components import label_components
 from segiou.instances.objects import NO_OBJECT, Ints, pack_ids
@@ -317,9 +318,15 @@ def _of_coco(rgb: NDArray[Any], path: str, segments: Segments) -> ObjectMask:
     areas = dict(zip(present.tolist(), pixels.tolist(), strict=True))
     areas.pop(0, None)
     if unknown := areas.keys() - segments:
-        raise MaskError(path, f"has segments that its annotation lacks: {_some(unknown)}")
+        raise MaskError(
+            path,
+            f"has segments that its annotation lacks: {listed([*map(str, sorted(unknown))], 8)}",
+        )
     if absent := segments.keys() - areas:
-        raise MaskError(path, f"lacks segments that its annotation has: {_some(absent)}")
+        raise MaskError(
+            path,
+            f"lacks segments that its annotation has: {listed([*map(str, sorted(absent))], 8)}",
+        )
     for number, (_, area, _) in segments.items():
         if area not in (None, areas[number]):
             problem = f"segment {number} has {areas[number]} pixels, {area} in its annotation"
@@ -327,11 +334,6 @@ def _of_coco(rgb: NDArray[Any], path: str, segments: Segments) -> ObjectMask:
     values = np.array([segments[i][0] if i else 0 for i in present.tolist()], np.int64)
     crowd = tuple(number for number, (_, _, is_crowd) in segments.items() if is_crowd)
     return ObjectMask(values[np.searchsorted(present, ids)], ids, crowd)
-
-
-def _some(numbers: Iterable[int]) -> str:
-    several = sorted(numbers)
-    return ", ".join(map(str, several[:8])) + (f" and {len(several) - 8} more" * (len(several) > 8))
 
 
 def _annotation_of(path: str, folder: str) -> tuple[Path, dict[str, Any]]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou.accumulators.base import Accumulator
-from segiou.counting.arrays import as_label_array
+from segiou.counting.arrays import as_label_array, check_same_shape
 from segiou.counting.counts import counts_array
 from segiou.labels.class_options import ClassOptions
 
@@ -53,6 +53,12 @@ class Overlaps:
         first, second = np.divmod(pairs, width)
         return cls((truth_ids, pred_ids), (first, second), _sums(of_pair, pixels, len(pairs)))
 
+    def without(self, side: int, dropped: NDArray[np.bool_]) -> Self:
+        """Only pairs whose object of a side is kept."""
+        kept = ~dropped[self.at[side]]
+        first, second = (ids[at[kept]] for ids, at in zip(self.ids, self.at, strict=True))
+        return self.of(first, second, self.pixels[kept])
+
     def sums(self, side: int, where: NDArray[np.bool_] | bool = True) -> Ints:
         """Pixels of each object of a side, 0 or 1, in the pairs that are chosen."""
         return _sums(self.at[side], np.where(where, self.pixels, 0), len(self.ids[side]))
@@ -69,17 +75,15 @@ def pack_ids(classes: Any, ids: Any, names: tuple[str, str]) -> Ints:
     values, objects = (
         as_label_array(x, name) for x, name in zip((classes, ids), names, strict=True)
     )
-    if values.shape != objects.shape:
-        msg = f"{names[0]} has shape {values.shape} but {names[1]} has {objects.shape}"
-        raise ValueError(msg)
+    check_same_shape(values, objects, names)
     for what, array, low, high in (
         (names[0], values, -(2**31), 2**31 - 1),
         (names[1], objects, 0, 2**_ID_BITS - 1),
     ):
-        if (array.size and array.dtype.itemsize > 2) or array.dtype.kind == "i":
-            least, most = (int(array.min()), int(array.max())) if array.size else (0, 0)
-            if least < low or most > high:
-                far = least if least < low else most
+        if array.dtype.itemsize == 1 and array.dtype.kind != "i":
+            continue
+        for far in (int(array.min(initial=0)), int(array.max(initial=0))):
+            if not low <= far <= high:
                 msg = f"{what} holds {far}; it must lie between {low} and {high}"
                 raise ValueError(msg)
     return values.astype(np.int64) << _ID_BITS | objects.astype(np.int64)

@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice
+from segiou.counting.arrays import check_same_shape
 from segiou.counting.counts import Counts
-from segiou.instances.objects import Ints, ObjectCounts
-from segiou.instances.segments import PROTOCOLS, Matches, match_segments
+from segiou.counting.id_pairs import count_id_pairs
+from segiou.instances.objects import Ints, ObjectCounts, Overlaps, pack_ids
+from segiou.instances.segments import PROTOCOLS, Matches, match_segments, segment_codes
 from segiou.labels.class_options import ClassOptions, Labels, Unassigned
 from segiou.labels.label_set import LabelSet
 from segiou.metrics.ratio import Floats, ratio
@@ -166,10 +168,17 @@ class PanopticCounts(ObjectCounts):
         -------
         Matches
         """
-        return match_segments(
-            *(truth, pred, self._indices, self._things, self._protocol, crowd),
-            unknown_is_void=unknown_is_void,
+        first = pack_ids(*truth, ("truth_classes", "truth_ids"))
+        second = pack_ids(*pred, ("pred_classes", "pred_ids"))
+        check_same_shape(first, second)
+        in_truth, in_pred, pixels = count_id_pairs(first, second)
+        of_truth, of_pred = self._indices
+        pairs = Overlaps.of(
+            segment_codes(in_truth, of_truth, self._things, "truth"),
+            segment_codes(in_pred, of_pred, self._things, "pred", unknown_is_void),
+            pixels,
         )
+        return match_segments(pairs, self._things, self._protocol, crowd)
 
     def add(self, matches: Matches) -> Self:
         """Count an image whose segments were matched.

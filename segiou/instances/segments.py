@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice
-from segiou.counting.id_pairs import count_id_pairs
-from segiou.instances.objects import VOID, Ints, Overlaps, class_codes, pack_ids, unpack_ids
+from segiou.instances.objects import VOID, Ints, Overlaps, class_codes, unpack_ids
 
 __all__ = ["PROTOCOLS", "Matches", "PanopticProtocol", "match_segments"]
 
@@ -122,38 +121,6 @@ class Matches:
         return np.where(known[at] == codes, at + 1, 0), rows[chosen].tolist()
 
 
-def match_segments(
-    truth: tuple[Any, Any],
-    pred: tuple[Any, Any],
-    indices: tuple[Mapping[int, int], Mapping[int, int]],
-    things: Bools,
-    protocol: PanopticProtocol,
-    crowd: Iterable[int] = (),
-    *,
-    unknown_is_void: bool = False,
-) -> Matches:
-    """Match the segments of one image; see ``PanopticCounts.update``.
-
-    ``indices`` gives, for each side, the class index of every value that may
-    occur; −1 is void.
-    """
-    check_choice("void", protocol.void, ("forgive", "drop"))
-    codes = [
-        pack_ids(*side, (f"{name}_classes", f"{name}_ids"))
-        for side, name in ((truth, "truth"), (pred, "pred"))
-    ]
-    if codes[0].shape != codes[1].shape:
-        msg = f"truth has shape {codes[0].shape} but pred has {codes[1].shape}; they must be equal"
-        raise ValueError(msg)
-    first, second, pixels = count_id_pairs(*codes)
-    in_truth = segment_codes(first, indices[0], things, "truth")
-    in_pred = segment_codes(second, indices[1], things, "pred", unknown_is_void)
-    if protocol.void == "drop":
-        kept = unpack_ids(in_truth)[0] != VOID
-        in_truth, in_pred, pixels = in_truth[kept], in_pred[kept], pixels[kept]
-    return _matched(Overlaps.of(in_truth, in_pred, pixels), things, protocol, [*crowd])
-
-
 def segment_codes(
     codes: NDArray[Any],
     indices: Mapping[int, int],
@@ -167,13 +134,17 @@ def segment_codes(
     return codes - np.where(np.append(things, False)[classes], 0, ids)
 
 
-def _matched(
-    pairs: Overlaps, things: Bools, protocol: PanopticProtocol, crowd: list[int]
+def match_segments(
+    pairs: Overlaps, things: Bools, protocol: PanopticProtocol, crowd: Iterable[int]
 ) -> Matches:
+    """Match the segments of one image, named by :func:`segment_codes`."""
+    check_choice("void", protocol.void, ("forgive", "drop"))
+    if protocol.void == "drop":
+        pairs = pairs.without(0, unpack_ids(pairs.ids[0])[0] == VOID)
     (t, p), pixels = pairs.at, pairs.pixels
     (truth, truth_ids), (pred, _) = map(unpack_ids, pairs.ids)
     void, pred_void = truth == VOID, pred == VOID
-    is_crowd = np.isin(truth_ids, crowd) & ~void
+    is_crowd = np.isin(truth_ids, [*crowd]) & ~void
     by_overlap = np.append(~things & protocol.every_stuff_overlap, False)
     areas = pairs.sums(0), pairs.sums(1)
     on_void = pairs.sums(1, void[t])

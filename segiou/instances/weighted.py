@@ -19,7 +19,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.counting.arrays import as_label_array
+from segiou.counting.arrays import as_label_array, check_same_shape
 from segiou.counting.id_pairs import count_id_pairs
 from segiou.instances.objects import VOID, Ints, ObjectCounts, class_codes, pack_ids, unpack_ids
 from segiou.labels.class_options import ClassOptions, Labels, Unassigned
@@ -127,9 +127,7 @@ class InstanceCounts(ObjectCounts):
         """
         codes = pack_ids(truth, instances, ("truth", "instances"))
         predicted = as_label_array(pred, "pred")
-        if predicted.shape != codes.shape:
-            msg = f"truth has shape {codes.shape} but pred has {predicted.shape}"
-            raise ValueError(msg)
+        check_same_shape(codes, predicted)
         in_truth, in_pred, pixels = count_id_pairs(codes, predicted)
         lenient = self._classes.unassigned == "count"
         truth_indices, pred_indices = self._indices
