@@ -89,35 +89,32 @@ def drawn_images(data: Any, path: Path) -> dict[str, DrawnImage] | None:
     ValueError
         Naming the image or task that cannot be read.
     """
-    found = _found_images(data, path)
-    if found is None:
-        return None
     images: dict[str, DrawnImage] = {}
-    for name, image in found:
+    for name, image in _found_images(data, path):
         if name in images:
             msg = f"has the image {name!r} twice; keep one of them"
             raise ValueError(msg)
         images[name] = image
-    return images
+    return images or None
 
 
-def _found_images(data: Any, path: Path) -> Iterable[tuple[str, DrawnImage]] | None:
+def _found_images(data: Any, path: Path) -> Iterable[tuple[str, DrawnImage]]:
     if isinstance(data, list):
         is_tasks = bool(data) and isinstance(data[0], dict) and "annotations" in data[0]
-        return map(_of_task, enumerate(data, 1)) if is_tasks else None
+        return map(_of_task, enumerate(data, 1)) if is_tasks else ()
+    if not isinstance(data, dict):
+        return ()
     if isinstance(data.get("shapes"), list):
-        size = check_size((data.get("imageHeight"), data.get("imageWidth")))
-        return [(path.stem, DrawnImage(size, data["shapes"], _of_labelme))]
+        size = data.get("imageHeight"), data.get("imageWidth")
+        return [(path.stem, DrawnImage(check_size(size), data["shapes"], _of_labelme))]
     if isinstance(data.get("objects"), list):
-        size = data.get("size") if isinstance(data.get("size"), dict) else {}
-        size = check_size((size.get("height"), size.get("width")))
-        return [(path.stem, DrawnImage(size, data["objects"], _of_supervisely))]
+        known = data["size"] if isinstance(data.get("size"), dict) else {}
+        size = known.get("height"), known.get("width")
+        return [(path.stem, DrawnImage(check_size(size), data["objects"], _of_supervisely))]
     entries = data.get("_via_img_metadata", data)
-    if not isinstance(entries, dict) or not entries:
-        return None
-    if any(not isinstance(one, dict) or "regions" not in one for one in entries.values()):
-        return None
-    return (_of_via_image(entry, path) for entry in entries.values())
+    kept = entries.values() if isinstance(entries, dict) else ()
+    is_via = all(isinstance(one, dict) and "regions" in one for one in kept)
+    return (_of_via_image(one, path) for one in kept) if is_via else ()
 
 
 def _reason(error: Exception) -> str:
@@ -319,42 +316,33 @@ def _brushed(packed: Any, size: tuple[int, int]) -> NDArray[np.bool_]:
         bits = np.unpackbits(np.array(packed, dtype=np.uint8))
     except (OverflowError, TypeError, ValueError):
         bits = np.empty(0, dtype=np.uint8)
-    stream = _Bits(bits)
-    total, word = stream.number(32), stream.number(5) + 1
-    widths = [stream.number(4) + 1 for _ in range(4)]
+    used = 0
+
+    def take(count: int) -> NDArray[np.uint8]:
+        nonlocal used
+        used += count
+        if used > bits.size:
+            msg = "its brush is cut off, or is no list of bytes"
+            raise ValueError(msg)
+        found: NDArray[np.uint8] = bits[used - count : used]
+        return found
+
+    def number(width: int) -> int:
+        return int("".join(map(str, take(width).tolist())), 2)
+
+    total, word = number(32), number(5) + 1
+    widths = [number(4) + 1 for _ in range(4)]
     if total != 4 * size[0] * size[1] or word != 8:
         msg = f"its brush holds {total} values of {word} bits, and not four bytes a pixel"
         raise ValueError(msg)
     values = np.empty(total, dtype=np.uint8)
     at = 0
     while at < total:
-        is_run = stream.number(1)
-        end = at + stream.number(widths[stream.number(2)]) + 1
+        is_run = number(1)
+        end = at + number(widths[number(2)]) + 1
         if end > total:
             msg = "its brush runs over the end of the image"
             raise ValueError(msg)
-        values[at:end] = stream.bytes(1) if is_run else stream.bytes(end - at)
+        values[at:end] = np.packbits(take(8 if is_run else 8 * (end - at)))
         at = end
     return values[3::4].reshape(size) > 0
-
-
-class _Bits:
-    """Numbers of any width, one after the other."""
-
-    def __init__(self, bits: NDArray[np.uint8]) -> None:
-        self._bits = bits
-        self._at = 0
-
-    def _take(self, count: int) -> NDArray[np.uint8]:
-        found = self._bits[self._at : self._at + count]
-        self._at += count
-        if len(found) < count:
-            msg = "its brush is cut off, or is no list of bytes"
-            raise ValueError(msg)
-        return found
-
-    def number(self, width: int) -> int:
-        return int("".join(map(str, self._take(width).tolist())), 2)
-
-    def bytes(self, count: int) -> NDArray[np.uint8]:
-        return np.packbits(self._take(8 * count))

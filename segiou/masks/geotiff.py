@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import warnings
 from functools import partial
@@ -178,14 +179,13 @@ class GdalFile:
             raise MaskError(path, problem) from error
         # Only this file is opened, and of what it holds little is kept.
         self._settings = partial(rasterio.Env, **_GDAL)
-        place = {"fp": remote.name, "opener": remote.files} if remote else {"fp": str(path)}
-        self._memory: Any = rasterio.MemoryFile(content) if content else None
-        open_ = self._memory.open if self._memory else partial(rasterio.open, **place)
+        place = io.BytesIO(content) if content else remote.name if remote else str(path)
         try:
             with warnings.catch_warnings(), self._settings():
                 # It need not say where its pixels lie.
                 warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
-                self._dataset = open_(driver="GTiff")
+                opener = remote.files if remote else None
+                self._dataset = rasterio.open(place, driver="GTiff", opener=opener)
         except Exception as error:
             raise MaskError(path, f"is a damaged TIFF: {error}") from error
         self.chunks: tuple[int, int] = self._dataset.block_shapes[0]
@@ -203,5 +203,3 @@ class GdalFile:
     def close(self) -> None:
         """Close the file."""
         self._dataset.close()
-        if self._memory is not None:
-            self._memory.close()

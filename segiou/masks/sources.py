@@ -321,13 +321,9 @@ class RemoteFolder:
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     _infos: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __reduce__(self) -> tuple[Any, ...]:
         # Workers ask for what they need, instead of getting the whole listing.
-        return {"root": self.root, "options": dict(self.options), "_infos": {}}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        for name, value in state.items():
-            object.__setattr__(self, name, value)
+        return type(self), (self.root, dict(self.options))
 
     def find(self) -> dict[str, str]:
         """Mask files by their path within the folder.

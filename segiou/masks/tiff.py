@@ -230,47 +230,34 @@ class _InflatedRows:
             self._engine: Any = _inflater.decompressobj()
             self._strip, self._next, self._at, self._packed, self._last = strip, 0, 0, b"", b""
         while self._next <= within:
-            self._last = self._inflate(size)
+            self._last = self._take(size)
             self._next += 1
-            if self._next == min(rows, self._mask.shape[0] - strip * rows):
-                self._check_end()
+            is_end = self._next == min(rows, self._mask.shape[0] - strip * rows)
+            # What follows the last row is read as well, for its checksum.
+            more = self._take(1) if is_end else b""
+            if len(self._last) < size or more or (is_end and not self._engine.eof):
+                what = "unpacks to more than its pixels" if more else "is too short"
+                problem = f"is a damaged TIFF: tile or strip {strip} {what}"
+                raise MaskError(self._mask.path, problem)
         return self._last
 
-    def _check_end(self) -> None:
-        """Refuse a strip that holds more than its rows, or does not match its checksum."""
-        more = b""
-        while not (self._engine.eof or more):
-            more = self._unpack(1)
-        if more:
-            problem = (
-                f"is a damaged TIFF: tile or strip {self._strip} unpacks to more than its pixels"
-            )
-            raise MaskError(self._mask.path, problem)
-
-    def _inflate(self, size: int) -> bytes:
+    def _take(self, size: int) -> bytes:
+        """So many of the next bytes of a strip, or fewer where it ends."""
         out = bytearray()
-        while len(out) < size:
-            if self._engine.eof:
-                problem = f"is damaged: tile or strip {self._strip} is too short"
-                raise MaskError(self._mask.path, problem)
-            out += self._unpack(size - len(out))
+        while len(out) < size and not self._engine.eof:
+            if not (packed := self._packed or self._read()):
+                break
+            try:
+                out += self._engine.decompress(packed, size - len(out))
+            except _inflater.error as error:
+                raise MaskError(self._mask.path, f"is a damaged TIFF: {error}") from error
+            self._packed = self._engine.unconsumed_tail
         return bytes(out)
 
-    def _unpack(self, most: int) -> bytes:
-        """Some more bytes, or none, of what is packed."""
-        try:
-            found: bytes = self._engine.decompress(self._packed or self._read(), most)
-        except _inflater.error as error:
-            raise MaskError(self._mask.path, f"is a damaged TIFF: {error}") from error
-        self._packed = self._engine.unconsumed_tail
-        return found
-
     def _read(self) -> bytes:
+        """Some more of what is packed, or nothing."""
         page = self._mask._page
         left = page.databytecounts[self._strip] - self._at
-        if left <= 0:
-            problem = f"is damaged: tile or strip {self._strip} is too short"
-            raise MaskError(self._mask.path, problem)
         part = self._mask._bytes(page.dataoffsets[self._strip] + self._at, min(left, _PART_BYTES))
         self._at += len(part)
         return part

@@ -216,6 +216,22 @@ def test_a_huge_strip_that_holds_more_than_its_pixels_is_refused(tmp_path, monke
         big[0:40, 0:30]
 
 
+@pytest.mark.parametrize("kept", [-1, -4, 9])
+def test_a_huge_strip_that_is_cut_off_is_refused(tmp_path, monkeypatch, kept):
+    """Also where only its checksum is missing."""
+    monkeypatch.setattr("segiou.masks.tiff._MOST_SEGMENT_BYTES", 100)
+    path = tmp_path / "a.tif"
+    tifffile.imwrite(path, np.zeros((40, 30), "u1"), compression="zlib", rowsperstrip=40)
+    with tifffile.TiffFile(path) as file:
+        tag, count = file.pages[0].tags[279], file.pages[0].databytecounts[0]
+    data = bytearray(path.read_bytes())
+    shorter = count + kept if kept < 0 else kept
+    struct.pack_into("<H" if tag.dtype == 3 else "<I", data, tag.valueoffset, shorter)
+    path.write_bytes(data)
+    with open_big(path, least=1) as big, pytest.raises(MaskError, match="is too short"):
+        big[0:40, 0:30]
+
+
 def test_only_windows_of_a_large_remote_cog_are_fetched(tmp_path, monkeypatch):
     fsspec = required("fsspec", "SEGIOU_REQUIRE_EXTRAS")
     rng = np.random.default_rng(0)
