@@ -15,7 +15,8 @@ from segiou.labels.label_set import MOST_VALUE, LabelClass, LabelSet
 _IGNORED = 255
 _FORMS = (
     "'labels' (nnU-Net's dataset.json), 'categories' (COCO), 'id2label' (Hugging Face's "
-    "config.json) or 'classes' (MMSegmentation's METAINFO, Supervisely's meta.json)"
+    "config.json) or 'classes' (MMSegmentation's METAINFO, Supervisely's meta.json); of masks "
+    "and drawn shapes, segiou inspect FILE --propose LABELS.toml makes one"
 )
 _RASTERS = (".tif", ".tiff", ".img", ".vrt")
 #: What a column of GDAL's attribute table is used for, by number.
