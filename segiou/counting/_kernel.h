@@ -85,7 +85,18 @@ typedef void (*Shift)(const char *values, size_t n, uint64_t first, uint8_t outs
 typedef void (*WideShift)(const char *values, size_t n, uint64_t first, uint64_t length,
                           uint16_t *symbols);
 
-/* One of these; compilers turn the loop into vector instructions of the target. */
+/* One of each; compilers turn the loops into vector instructions of the target. */
+#define DEFINE_SHIFT(TARGET, NAME, BITS)                                                      \
+    TARGET static void NAME(const char *values, size_t n, uint64_t first, uint8_t outside,    \
+                            uint8_t *symbols)                                                 \
+    {                                                                                         \
+        uint##BITS##_t value;                                                                 \
+        for (size_t i = 0; i < n; i++) {                                                      \
+            memcpy(&value, values + i * sizeof value, sizeof value);                          \
+            uint##BITS##_t index = (uint##BITS##_t)(value - (uint##BITS##_t)first);           \
+            symbols[i] = index < 256 ? (uint8_t)index : outside;                              \
+        }                                                                                     \
+    }
 #define DEFINE_WIDE_SHIFT(TARGET, NAME, BITS)                                                 \
     TARGET static void NAME(const char *values, size_t n, uint64_t first, uint64_t length,    \
                             uint16_t *symbols)                                                \
@@ -122,6 +133,8 @@ extern const Loops portable_loops;
 #define HAS_X86_LOOPS
 extern const Loops avx2_loops;
 extern const Loops avx512_loops;
+/* Faster than what compilers make of the loop, for AVX-512, too. */
+void shift64_avx2(const char *values, size_t n, uint64_t first, uint8_t outside, uint8_t *symbols);
 /* A short loop takes a tenth longer where it happens to lie across lines of code. */
 #define ALIGNED_CODE __attribute__((aligned(64)))
 #define AHEAD 2048 /* bytes */

@@ -68,11 +68,10 @@ AVX2 ALIGNED_CODE static size_t scan8_avx2(const void *truth_symbols, const void
  * vector takes those of all others, moved up a byte each. Its two halves are then brought into
  * order byte by byte, and interleaved in units of as many bytes as a half has values. */
 #define DEFINE_SHIFT256(BITS, UNIT_BITS)                                                      \
-    AVX2 static void shift##BITS##_avx2(const char *values, size_t n, uint64_t first,         \
-                                        uint8_t outside, uint8_t *symbols)                    \
+    AVX2 void shift##BITS##_avx2(const char *values, size_t n, uint64_t first,                \
+                                 uint8_t outside, uint8_t *symbols)                           \
     {                                                                                         \
         enum { LANES = BITS / 8, UNIT = UNIT_BITS / 8 };                                      \
-        const int fetches = FETCHES_AHEAD;                                                    \
         __m256i firsts = _mm256_set1_epi##BITS##_v((int##BITS##_t)first);                      \
         __m256i above = _mm256_set1_epi##BITS##_v((int##BITS##_t) ~(uint##BITS##_t)255);       \
         uint8_t sources[32];                                                                  \
@@ -84,8 +83,6 @@ AVX2 ALIGNED_CODE static size_t scan8_avx2(const void *truth_symbols, const void
             __m256i all = _mm256_setzero_si256(), any = _mm256_setzero_si256();               \
             for (int j = 0; j < LANES; j++) {                                                 \
                 const char *at = values + i * LANES + 32 * j;                                 \
-                if (fetches)                                                                  \
-                    FETCH_AHEAD(at);                                                          \
                 __m256i index = _mm256_sub_epi##BITS(load(at), firsts);                       \
                 any = _mm256_or_si256(any, index);                                            \
                 all = _mm256_or_si256(all, _mm256_slli_epi##BITS(index, 8 * j));              \
@@ -105,10 +102,9 @@ AVX2 ALIGNED_CODE static size_t scan8_avx2(const void *truth_symbols, const void
         portable_loops.shift##BITS(values + i * LANES, n - i, first, outside, symbols + i);   \
     }
 
-#define _mm256_set1_epi16_v _mm256_set1_epi16
 #define _mm256_set1_epi32_v _mm256_set1_epi32
 #define _mm256_set1_epi64_v _mm256_set1_epi64x
-DEFINE_SHIFT256(16, 64)
+DEFINE_SHIFT(AVX2, shift16, 16)
 DEFINE_SHIFT256(32, 32)
 DEFINE_SHIFT256(64, 16)
 
@@ -121,7 +117,7 @@ const Loops avx2_loops = {
     .is_runnable = has_avx2,
     .scan8 = scan8_avx2,
     .scan16 = scan16_portable,
-    .shift16 = shift16_avx2,
+    .shift16 = shift16,
     .shift32 = shift32_avx2,
     .shift64 = shift64_avx2,
     .wide16 = wide16,

@@ -103,66 +103,8 @@ AVX512 static size_t scan16_avx512(const void *truth_symbols, const void *pred_s
     return found;
 }
 
-/* What a step of 64 values needs where one of them lies outside of 256. */
-#define DEFINE_SHIFT512_SLOW(BITS, STEP, STORE)                                               \
-    AVX512 static void shift##BITS##_slow(const char *values, __m512i first, uint8_t outside, \
-                                          uint8_t *symbols)                                   \
-    {                                                                                         \
-        __m512i limit = _mm512_set1_epi##BITS(256), other = _mm512_set1_epi##BITS(outside);   \
-        for (size_t i = 0; i < 64; i += STEP) {                                               \
-            __m512i index = _mm512_loadu_si512(values + i * (BITS / 8));                      \
-            index = _mm512_sub_epi##BITS(index, first);                                       \
-            __mmask##STEP is_outside = _mm512_cmpge_epu##BITS##_mask(index, limit);           \
-            index = _mm512_mask_mov_epi##BITS(index, is_outside, other);                      \
-            STORE(symbols + i, index);                                                        \
-        }                                                                                     \
-    }
-
-#define STORE16(to, index) _mm256_storeu_si256((__m256i *)(to), _mm512_cvtepi16_epi8(index))
-#define STORE32(to, index) _mm_storeu_si128((__m128i *)(to), _mm512_cvtepi32_epi8(index))
-#define STORE64(to, index) _mm_storel_epi64((__m128i *)(to), _mm512_cvtepi64_epi8(index))
-DEFINE_SHIFT512_SLOW(16, 32, STORE16)
-DEFINE_SHIFT512_SLOW(32, 16, STORE32)
-DEFINE_SHIFT512_SLOW(64, 8, STORE64)
-
-/* Sixty-four values per step: differences below 256 leave the upper bytes free, so that one
- * vector takes those of all others, moved up a byte each; a last permutation restores the
- * order. */
-#define DEFINE_SHIFT512(BITS, STEP)                                                           \
-    AVX512 static void shift##BITS##_avx512(const char *values, size_t n, uint64_t first,     \
-                                            uint8_t outside, uint8_t *symbols)                \
-    {                                                                                         \
-        enum { LANES = BITS / 8 };                                                            \
-        const int fetches = FETCHES_AHEAD;                                                    \
-        __m512i firsts = _mm512_set1_epi##BITS((int##BITS##_t)first);                         \
-        __m512i above = _mm512_set1_epi##BITS((int##BITS##_t)~(uint##BITS##_t)255);           \
-        uint8_t sources[64];                                                                  \
-        for (int i = 0; i < 64; i++)                                                          \
-            sources[i] = (uint8_t)(i % STEP * LANES + i / STEP);                              \
-        __m512i order = _mm512_loadu_si512(sources);                                          \
-        size_t i = 0;                                                                         \
-        for (; i + 64 <= n; i += 64) {                                                        \
-            __m512i all = _mm512_setzero_si512(), any = _mm512_setzero_si512();               \
-            for (int j = 0; j < LANES; j++) {                                                 \
-                const char *at = values + i * LANES + 64 * j;                                 \
-                if (fetches)                                                                  \
-                    FETCH_AHEAD(at);                                                          \
-                __m512i index = _mm512_sub_epi##BITS(_mm512_loadu_si512(at), firsts);         \
-                any = _mm512_or_si512(any, index);                                            \
-                all = _mm512_or_si512(all, _mm512_slli_epi##BITS(index, 8 * j));              \
-            }                                                                                 \
-            if (_mm512_test_epi##BITS##_mask(any, above))                                     \
-                shift##BITS##_slow(values + i * LANES, firsts, outside, symbols + i);         \
-            else                                                                              \
-                _mm512_storeu_si512(symbols + i, _mm512_permutexvar_epi8(order, all));        \
-        }                                                                                     \
-        portable_loops.shift##BITS(values + i * LANES, n - i, first, outside, symbols + i);   \
-    }
-
-DEFINE_SHIFT512(16, 32)
-DEFINE_SHIFT512(32, 16)
-DEFINE_SHIFT512(64, 8)
-
+DEFINE_SHIFT(AVX512, shift16, 16)
+DEFINE_SHIFT(AVX512, shift32, 32)
 DEFINE_WIDE_SHIFT(AVX512, wide16, 16)
 DEFINE_WIDE_SHIFT(AVX512, wide32, 32)
 DEFINE_WIDE_SHIFT(AVX512, wide64, 64)
@@ -230,9 +172,9 @@ const Loops avx512_loops = {
     .is_runnable = has_avx512,
     .scan8 = scan8_avx512,
     .scan16 = scan16_avx512,
-    .shift16 = shift16_avx512,
-    .shift32 = shift32_avx512,
-    .shift64 = shift64_avx512,
+    .shift16 = shift16,
+    .shift32 = shift32,
+    .shift64 = shift64_avx2,
     .wide16 = wide16,
     .wide32 = wide32,
     .wide64 = wide64,

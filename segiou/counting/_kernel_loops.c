@@ -105,21 +105,9 @@ size_t scan16_portable(const void *truth_symbols, const void *pred_symbols, size
     return found;
 }
 
-#define DEFINE_SHIFT(BITS)                                                                    \
-    static void shift##BITS(const char *values, size_t n, uint64_t first, uint8_t outside,    \
-                            uint8_t *symbols)                                                 \
-    {                                                                                         \
-        uint##BITS##_t value;                                                                 \
-        for (size_t i = 0; i < n; i++) {                                                      \
-            memcpy(&value, values + i * sizeof value, sizeof value);                          \
-            uint##BITS##_t index = (uint##BITS##_t)(value - (uint##BITS##_t)first);           \
-            symbols[i] = index < 256 ? (uint8_t)index : outside;                              \
-        }                                                                                     \
-    }
-
-DEFINE_SHIFT(16)
-DEFINE_SHIFT(32)
-DEFINE_SHIFT(64)
+DEFINE_SHIFT(, shift16, 16)
+DEFINE_SHIFT(, shift32, 32)
+DEFINE_SHIFT(, shift64, 64)
 
 DEFINE_WIDE_SHIFT(, wide16, 16)
 DEFINE_WIDE_SHIFT(, wide32, 32)

@@ -106,6 +106,11 @@ static void shift(const Source *source, const Loops *loops, const char *values, 
     Shift narrow = source->itemsize == 2   ? loops->shift16
                    : source->itemsize == 4 ? loops->shift32
                                            : loops->shift64;
+#ifdef HAS_X86_LOOPS
+    size_t bytes = FETCHES_AHEAD ? n * (size_t)source->itemsize : 0;
+    for (size_t at = 0; at < bytes; at += 64)
+        FETCH_AHEAD(values + at);
+#endif
     narrow(values, n, source->first, source->outside, symbols);
 }
 
