@@ -36,6 +36,14 @@ def test_small_components_are_no_objects():
     assert label_components(DIAGONAL, min_size=4).max() == 0
 
 
+def test_small_volumes_are_no_objects():
+    volume = np.zeros((3, 3, 6), np.uint8)
+    volume[0, 0, :2] = volume[2, 2, 5] = 1  # 10 and 5 mm³
+    assert label_components(volume, min_size=5, spacing=(1, 1, 5)).max() == 2
+    assert label_components(volume, min_size=10, spacing=(1, 1, 5)).max() == 1
+    assert label_components(volume, min_size=10.5, spacing=(1, 1, 5)).max() == 0
+
+
 def test_fragments_that_nearly_touch_are_one(program):
     row = [[1, 0, 0, 0, 1, 0, 0, 0, 0, 2]]
     assert label_components(row, merge=1).tolist() == [[1, 0, 0, 0, 2, 0, 0, 0, 0, 3]]

@@ -138,6 +138,16 @@ def test_the_figures_of_torchmetrics_documentation():
     assert found["rq"] == pytest.approx(0.6667, abs=5e-5)
 
 
+def test_the_figure_of_torchmetrics_documentation_for_the_modified_quality():
+    truth = [0, 0, 6, 7, 6, 255], [1, 0, 0, 0, 0, 0]
+    pred = [0, 0, 6, 7, 0, 1], [0, 1, 0, 0, 2, 0]
+    options = {"ignore": 255, "things": ["class 0", "class 1"]}
+    counts = PanopticCounts(classes_0_1_6_7(), protocol="torchmetrics-modified", **options)
+    assert counts.update(*truth, *pred).panoptic_quality()["pq"] == pytest.approx(0.7667, abs=5e-5)
+    counts = PanopticCounts(classes_0_1_6_7(), protocol="torchmetrics", **options)
+    assert counts.update(*truth, *pred).panoptic_quality()["pq"] == pytest.approx(0.6, abs=5e-5)
+
+
 def test_the_figures_of_semantickittis_self_test():
     pred = [0] * 50 + [1] * 40 + [2] * 10 + [2] * 40 + [1] * 10 + [3] * 350
     pred_ids = [0] * 150 + [35] * 50 + [8] * 200 + [95] * 100
