@@ -26,6 +26,8 @@ _USER_DEFINED = 32767
 #: Kinds of pages that are copies in lower resolution; of these a COG has some.
 _REDUCED = 1
 _GDAL = {"GDAL_DISABLE_READDIR_ON_OPEN": "EMPTY_DIR", "GDAL_CACHEMAX": 64}
+#: GDAL unpacks each of several strips whole, so that a larger one would need too much memory.
+_MOST_BLOCK_BYTES = 1 << 30
 #: Corners may lie this share of a pixel apart.
 _TOLERANCE = 0.01
 
@@ -189,6 +191,10 @@ class GdalFile:
         except Exception as error:
             raise MaskError(path, f"is a damaged TIFF: {error}") from error
         self.chunks: tuple[int, int] = self._dataset.block_shapes[0]
+        if (size := math.prod(self.chunks) * page.dtype.itemsize) > _MOST_BLOCK_BYTES:
+            self.close()
+            problem = f"is packed in pieces of {size} bytes; save it in tiles of 256 × 256 or so"
+            raise MaskError(path, problem)
 
     def __getitem__(self, index: tuple[slice, ...]) -> NDArray[Any]:
         shape = self._dataset.shape

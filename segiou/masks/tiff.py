@@ -116,24 +116,23 @@ class TiffMask(FileMask):
 
     def __init__(self, path: str | Path, page: Any, remote: RemoteFile | None) -> None:
         self.mode: str = _mode(page, path)
-        read = remote.read if remote else None
-        super().__init__(path, (page.imagelength, page.imagewidth), page.dtype, read)
         self.lossy: bool = int(page.compression) in _LOSSY_COMPRESSIONS
         self._page = page
         self._segment = _segment_size(page)
         height, width = self._segment
-        self._across = -(-self.shape[1] // width)
+        self._across = -(-page.imagewidth // width)
         self.raster: Raster | None = raster_of(page)
-        size = height * width * page.samplesperpixel * self.dtype.itemsize
-        is_large = size > _MOST_SEGMENT_BYTES
+        is_large = height * width * page.samplesperpixel * page.dtype.itemsize > _MOST_SEGMENT_BYTES
         # Rows of strips that are not packed can be read one by one; deflated ones in turn.
-        has_rows = not page.is_tiled and page.bitspersample == 8 * self.dtype.itemsize
+        has_rows = not page.is_tiled and page.bitspersample == 8 * page.dtype.itemsize
         self._open_rows = has_rows and page.compression == 1 and page.predictor == 1
         in_turn = has_rows and page.compression in _DEFLATE and page.predictor in (1, 2)
         self._inflated = _InflatedRows(self) if is_large and in_turn else None
-        self._gdal: GdalFile | None = None
-        if not _is_unpacked(page) or (is_large and page.compression != 1 and not in_turn):
-            self._gdal = GdalFile(path, page, remote=remote)
+        by_gdal = not _is_unpacked(page) or (is_large and page.compression != 1 and not in_turn)
+        # Before the file is opened here, which would stay open if this failed.
+        self._gdal = GdalFile(path, page, remote=remote) if by_gdal else None
+        read = remote.read if remote else None
+        super().__init__(path, (page.imagelength, page.imagewidth), page.dtype, read)
         by_row = self._open_rows or self._inflated is not None
         self.chunks: tuple[int, ...] | None = (1, self.shape[1]) if by_row else self._segment
         if self._gdal is not None:

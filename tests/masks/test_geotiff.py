@@ -307,6 +307,13 @@ def test_large_strips_are_scored_like_small_ones(tmp_path, monkeypatch):
     assert run.total().matrix.tolist() == expected.total().matrix.tolist()
 
 
+def test_several_huge_strips_are_refused(tmp_path, monkeypatch):
+    path = gdal_tiff(tmp_path / "a.tif", np.ones((70, 90)), packed="LERC", blockysize=35)
+    monkeypatch.setattr("segiou.masks.geotiff._MOST_BLOCK_BYTES", 35 * 90 - 1)
+    with pytest.raises(MaskError, match="pieces of 3150 bytes; save it in tiles"):
+        open_big(path, least=1)
+
+
 def test_packings_without_rasterio_name_the_extra(tmp_path, monkeypatch):
     path = gdal_tiff(tmp_path / "a.tif", TRUTH, packed="LERC")
     monkeypatch.setitem(sys.modules, "rasterio", None)
