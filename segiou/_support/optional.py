@@ -112,17 +112,7 @@ def plugin_names(kind: str) -> tuple[str, ...]:
 
 
 def find_plugin(kind: str, name: str, wanted: type | None = None) -> Any:
-    """What a package adds under a name; None if none does.
-
-    Raises
-    ------
-    ImportError
-        If it cannot be loaded; the message names the package.
-    TypeError
-        If it is not of the kind that is wanted.
-    ValueError
-        If two packages add the same name.
-    """
+    """What a package adds under a name; None where none does, an error where it does not fit."""
     found = _entries(kind).get(name, [])
     if not found:
         return None

@@ -525,17 +525,7 @@ class DeviceValuesError(UndeclaredValuesError):
 def count_on_device(
     encoding: Encoding, truth: Any, pred: Any, *, tables: dict[Any, Any] | None = None, **how: Any
 ) -> DeviceCount:
-    """Count a batch on the device that its prediction (or else its truth) is on.
-
-    Parameters
-    ----------
-    encoding : Encoding
-        Of the labels; of class indices where ``argmax`` or ``threshold`` is given.
-    truth, pred, **how
-        As :meth:`CodeTables.count`, any of the arrays on the device.
-    tables : dict, optional
-        Keeps the look-up tables from one call to the next.
-    """
+    """Count where the prediction is, or else the truth, as :meth:`CodeTables.count`."""
     ops = operations_for(pred if is_on_device(pred) or not framework_of(truth) else truth)
     key = (ops.place, id(encoding))
     tables = {} if tables is None else tables

@@ -179,20 +179,7 @@ _BLOCK_PIXELS = 1 << 15
 
 
 def argmax_into(planes: NDArray[Any], labels: NDArray[np.integer[Any]]) -> int:
-    """Write the position of the first largest score along the first axis.
-
-    Parameters
-    ----------
-    planes : ndarray of shape (C, ...)
-        Scores of any type and strides.
-    labels : ndarray of shape (...), of any integer dtype that holds C - 1
-        Written to; of no meaning where a score is NaN.
-
-    Returns
-    -------
-    int
-        Pixels that have a NaN score.
-    """
+    """Write the first largest score along the first axis as labels; how many pixels have NaN."""
     # np.argmax over a leading axis first makes a transposed copy of all scores;
     # class plane by class plane, block by block, needs only one block.
     if labels.ndim == 0:

@@ -139,17 +139,7 @@ def _above(scores: NDArray[Any], threshold: float) -> tuple[NDArray[np.bool_], i
 
 
 def _laid_out(planes: NDArray[Any], dtype: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Bring the axes after the first into the order of memory.
-
-    Returns
-    -------
-    walked : ndarray
-        The scores; walking their pixels goes forwards through memory.
-    labels : ndarray
-        An empty array for the labels of these, contiguous.
-    found : ndarray
-        The same labels, in the order of the scores as they were given.
-    """
+    """Scores to be walked as memory lies, room for their labels, and these in the order given."""
     strides = list(planes.strides[1:])
     if strides == sorted(map(abs, strides), reverse=True):
         labels = np.empty(planes.shape[1:], dtype=dtype)

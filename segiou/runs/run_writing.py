@@ -496,13 +496,7 @@ def _merged_header(headers: Sequence[Header], names: Sequence[str], *, partial: 
 def _without_duplicates(
     streams: Sequence[Iterable[ImageCount]], names: Sequence[str]
 ) -> Iterator[ImageCount]:
-    """Images of several runs in the order of their ids, each once.
-
-    Raises
-    ------
-    ValueError
-        If an image has different counts in two runs.
-    """
+    """Images of several runs by their ids, each once; ValueError where its counts differ."""
     last: ImageCount | None = None
     origin = ""
     for image, name in _in_order(streams, names):

@@ -50,16 +50,7 @@ def check_score_name(by: str, options: ClassOptions, objects: object = None) -> 
 
 @dataclass(frozen=True, eq=False)
 class RunTable:
-    """A run as a table with one row an image.
-
-    Attributes
-    ----------
-    blocks : iterable of Columns
-        The images, many at a time.
-    header : Header
-    whole : Counts of shape (C,)
-        Of all images together.
-    """
+    """A run as a table with one row an image; ``whole`` counts all images together."""
 
     blocks: Iterable[Columns]
     header: Header
