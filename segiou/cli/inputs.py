@@ -81,23 +81,33 @@ def _surfaces(parsed: argparse.Namespace) -> SurfaceOptions | str | None:
         return "segiou"
     convention = getattr(parsed, "surface", None)
     common, own = _tolerances(parsed)
-    if not (own or getattr(parsed, "empty", [])):
+    _, widths = _widths(parsed)
+    if not (own or widths or getattr(parsed, "empty", [])):
         return convention
-    from segiou.boundary.boundary_options import Tolerance
-    from segiou.boundary.surfaces import CONVENTIONS, SurfaceOptions
+    from segiou.boundary.boundary_options import BoundaryOptions, Tolerance
+    from segiou.boundary.surfaces import CHALLENGES, CONVENTIONS, SurfaceOptions
 
-    values = [Tolerance.of(text) for texts in (common, *own.values()) for text in texts]
+    values = [Tolerance.of(text) for texts in (common, *own.values(), widths) for text in texts]
     if len({tolerance.unit for tolerance in values}) > 1:
         msg = f"--boundary-tolerance {parsed.boundary_tolerance}: give all tolerances in one unit"
         raise ValueError(msg)
     if convention is None:
         convention = parsed.protocol if parsed.protocol in CONVENTIONS else "segiou"
+    if parsed.boundary is not None and not (common or own or convention in CHALLENGES):
+        common = [str(tolerance) for tolerance in BoundaryOptions().tolerances]
     return SurfaceOptions.of(
         convention,
         tolerances=[Tolerance.of(text).value for text in common],
         tolerances_of={n: [Tolerance.of(text).value for text in own[n]] for n in own},
         empty=dict(rule for text in parsed.empty for rule in _rules(text)),
+        widths=[Tolerance.of(text).value for text in widths],
     )
+
+
+def _widths(parsed: argparse.Namespace) -> tuple[list[str], list[str]]:
+    """Widths of Boundary IoU of images, and those in mm, of volumes."""
+    texts = (getattr(parsed, "boundary", None) or "").split(",")
+    return [t for t in texts if t and not t.endswith("mm")], [t for t in texts if t.endswith("mm")]
 
 
 def _tolerances(parsed: argparse.Namespace) -> tuple[list[str], dict[str, list[str]]]:
@@ -134,19 +144,24 @@ def _boundary_options(parsed: argparse.Namespace) -> BoundaryOptions | None:
     """What to measure at boundaries, if anything."""
     for_metric = getattr(parsed, "metric", None) == "boundary_iou"
     lists: dict[str, Any] = {}
-    if (widths := getattr(parsed, "boundary", None)) is not None:
-        lists["widths"] = widths.split(",")
-    if getattr(parsed, "boundary_tolerance", None) is not None:
+    widths, in_mm = _widths(parsed)
+    if widths or in_mm:
+        lists["widths"] = widths
+    if in_mm or getattr(parsed, "boundary_tolerance", None) is not None:
         common, own = _tolerances(parsed)
-        in_mm = any(text.endswith("mm") for texts in own.values() for text in texts)
-        lists["tolerances"] = common or (["1mm"] if in_mm else ["1"])
+        one = (
+            "1mm"
+            if in_mm or any(t.endswith("mm") for own_of in own.values() for t in own_of)
+            else "1"
+        )
+        lists["tolerances"] = common or [one]
     if not (for_metric or lists):
         return None
     from segiou.boundary.boundary_options import BoundaryOptions
 
     if for_metric:
         return BoundaryOptions(contours=())
-    if widths is None and _surfaces(parsed) is not None:
+    if not widths and _surfaces(parsed) is not None:
         # The tolerances are those of the surfaces, and nothing else is measured.
         lists |= {"widths": (), "trimaps": False, "contours": ()}
     if (spacing := _spacing(parsed)) is not None and len(spacing) == 2:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from segiou.report.page import count, plural
 from segiou.report.wording import cell
 
 if TYPE_CHECKING:
+    from segiou.boundary.surfaces import SurfaceOptions
     from segiou.report.report import Report
     from segiou.runs.run import Run
 
@@ -200,16 +202,29 @@ def _boundary_words(run: Run) -> list[str]:
     return [*words, *_surface_words(run)]
 
 
+def _short(number: float) -> str:
+    """A number in few digits, where these are all it has."""
+    return f"{number:g}" if float(f"{number:g}") == number else repr(number)
+
+
 def _surface_words(run: Run) -> list[str]:
     plan = run.surface_plan
     if plan is None:
         return []
-    words = [f"--surface={plan.options.convention}"]
+    options, unit = plan.options, plan.unit.removesuffix("px")
+    words = [f"--surface={options.convention}"]
+    if options.widths:
+        words.append(f"--boundary={','.join(f'{_short(width)}mm' for width in options.widths)}")
     if run.boundary_options is None:
-        limits = ",".join(
-            f"{limit:g}{plan.unit.removesuffix('px')}" for limit in plan.options.tolerances
-        )
-        words.append(f"--boundary-tolerance={limits}")
+        own = [(f"{n}=", limits) for n, limits in options.tolerances_of.items()]
+        limits = [
+            f"{name}{_short(limit)}{unit}"
+            for name, of_name in (("", options.tolerances), *own)
+            for limit in of_name
+        ]
+        words.append(f"--boundary-tolerance={','.join(limits)}")
+    for measure, values in options.empty.items():
+        words.append(f"--empty={measure}={','.join(map(str, values))}")
     if plan.spacing is not None:
         words.append(f"--spacing={','.join(f'{size:g}' for size in plan.spacing)}")
     return words
@@ -253,8 +268,7 @@ def _python(asked: _Scoring, run: Run, report: Report, page: PageOptions) -> str
         lines.append(f"boundary=BoundaryOptions({chosen})")
     if (plan := run.surface_plan) is not None:
         imports.append("from segiou.boundary import SurfaceOptions")
-        tolerances, convention = plan.options.tolerances, plan.options.convention
-        lines.append(f"surfaces=SurfaceOptions({tolerances!r}, convention={convention!r})")
+        lines.append(f"surfaces=SurfaceOptions({_surface_arguments(plan.options)})")
         if plan.spacing is not None:
             lines.append(f"spacing={plan.spacing!r}")
     if run.object_options is not None:
@@ -263,6 +277,17 @@ def _python(asked: _Scoring, run: Run, report: Report, page: PageOptions) -> str
     imports.append("from segiou.report import write_html")
     scoring = ["run = segiou.score_folder(", *(f"    {line}," for line in lines), ")"]
     return "\n".join([*imports, "", *scoring, *_python_report(report, page)])
+
+
+def _surface_arguments(options: SurfaceOptions) -> str:
+    """What makes the options again, without what is so by default."""
+    own = options.tolerances_of
+    parts = [repr(options.tolerances), f"convention={options.convention!r}"]
+    parts += [f"tolerances_of={dict(own)!r}"] if own else []
+    # NaN and infinity have no literals.
+    rules = re.sub(r"\b(nan|inf)\b", r'float("\1")', repr(dict(options.empty)))
+    parts += [f"empty={rules}"] if options.empty else []
+    return ", ".join([*parts, *([f"widths={options.widths!r}"] if options.widths else [])])
 
 
 def _python_report(report: Report, page: PageOptions) -> list[str]:

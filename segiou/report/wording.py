@@ -297,10 +297,11 @@ def _surface_table(report: Report) -> MeasuredTable:
         short = f"HD{percentile.removeprefix('hausdorff_')}"
         heads += [f"{short} median", f"{short} mean"]
     heads += ["ASSD mean", *(f"surface Dice {limit}{unit}" for limit in limits)]
-    first = _dice_parts(report.surfaces[0])[:1]
+    first = _parts(report.surfaces[0], "surface_dice")[:1]
     bounds = [f"{100 * part['level']:g} % interval" for part in first if "level" in part]
     at = len(heads) - len(limits) + 1
     heads[at:at] = bounds
+    heads += [f"Boundary IoU {width:g}{unit}" for width in options.get("widths", ())]
     rows = [_surface_line(row, percentile) for row in report.surfaces]
     about = (
         "In how many cases each structure was found, missed or only predicted, and how far its "
@@ -317,15 +318,15 @@ def _surface_line(row: Mapping[str, Any], percentile: str) -> tuple[str, ...]:
     if percentile:
         line += map(_distance, (row[percentile]["median"], row[percentile]["mean_of_found"]))
     line.append(_distance(row["average_surface_distance"]["mean_of_found"]))
-    for part in _dice_parts(row):
+    for part in (*_parts(row, "surface_dice"), *_parts(row, "boundary_iou")):
         line.append(cell(part["mean"]))
         line += [range_text((part["low"], part["high"]))] if "level" in part else []
     return tuple(map(printable, line))
 
 
-def _dice_parts(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """What is known of surface Dice at each tolerance."""
-    return [found for name, found in row.items() if name.startswith("surface_dice")]
+def _parts(row: Mapping[str, Any], measure: str) -> list[Mapping[str, Any]]:
+    """What is known of a measure at each of its lengths."""
+    return [found for name, found in row.items() if name.startswith(measure)]
 
 
 #: How a case may lack a structure, in words.

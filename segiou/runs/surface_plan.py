@@ -404,9 +404,8 @@ def plans_of(
     """
     if volumes and boundary is not None and boundary.widths not in ((), BoundaryOptions().widths):
         msg = (
-            f"widths {', '.join(map(str, boundary.widths))}: only images have Boundary IoU; of "
-            "volumes say tolerances of surface Dice instead, such as --boundary-tolerance 1mm,2mm "
-            "(in Python BoundaryOptions(tolerances=...))"
+            f"widths {', '.join(map(str, boundary.widths))}: Boundary IoU of volumes has widths "
+            "in mm: --boundary=2mm (in Python surfaces=SurfaceOptions(widths=...))"
         )
         raise ValueError(msg)
     tolerances = () if boundary is None else boundary.tolerances

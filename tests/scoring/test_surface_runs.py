@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import importlib
 import json
 import math
@@ -270,7 +271,7 @@ def test_boundary_alone_measures_the_surfaces_of_volumes(folder):
     assert (options.convention, options.tolerances) == ("segiou", (1.0, 2.0, 4.0))
     with pytest.raises(ValueError, match="2%: surfaces have tolerances of a fixed distance"):
         scored(folder, boundary=BoundaryOptions(tolerances="2%"))
-    with pytest.raises(ValueError, match="widths 1%, 3: only images have Boundary IoU"):
+    with pytest.raises(ValueError, match="widths 1%, 3: Boundary IoU of volumes has widths in mm"):
         scored(folder, boundary=BoundaryOptions(widths=["1%", 3]))
 
 
@@ -600,3 +601,29 @@ def test_the_command_from_two_folders_to_the_page(tmp_path, capsys):
         rows = list(csv.DictReader(file))
     assert len(rows) == 10
     assert {"dice:core", "hausdorff_95:core", "surface_dice_2:whole"} <= rows[0].keys()
+
+
+def test_boundary_iou_of_volumes_has_widths_in_mm(folder, capsys):
+    found = scores_of_command(capsys, folder, "--boundary=1mm,2mm")
+    options = SurfaceOptions((1, 2, 4), widths=(1, 2))
+    report = scored(folder, surfaces=options).report()
+    assert found["surfaces"] == report.to_dict()["surfaces"]
+    assert "Boundary IoU 2 mm" in report.to_text(width=200)
+    assert found["surface_plan"]["options"]["widths"] == [1, 2]
+
+
+def test_the_page_says_how_to_measure_the_same_again(folder, capsys, tmp_path):
+    """The command and the Python code of the page give the numbers of the page."""
+    page, empty = tmp_path / "page.html", ["--empty", "hausdorff_95=nan,diagonal,inf"]
+    asked = ["--boundary=2mm", "--boundary-tolerance", "1mm,core=3.5mm", *empty]
+    found = scores_of_command(capsys, folder, *asked, "--html", str(page))
+    text = html.unescape(page.read_text())
+    said = re.search(r"<code>(segiou score .*?)</code>", text).group(1)
+    options = [
+        word for word in shlex.split(said) if word.startswith(("--surf", "--bound", "--emp"))
+    ]
+    assert len(options) == 4
+    assert scores_of_command(capsys, folder, *options)["surfaces"] == found["surfaces"]
+    code = re.search(r"surfaces=(SurfaceOptions\(.*\)),\n", text).group(1)
+    again = scored(folder, surfaces=eval(code)).report().to_dict()
+    assert again["surfaces"] == found["surfaces"]
