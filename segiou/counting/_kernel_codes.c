@@ -57,15 +57,18 @@ static size_t count_symbols(const Source *source, const Meaning *meaning)
     return is_wide ? (size_t)meaning->length + 1 : 256;
 }
 
-/* The code of a byte, or of the value that is `index` above the first. */
-static uint32_t code_at(const Source *source, const Meaning *meaning, uint64_t index)
+/* step: how far apart the counters of neighbouring codes lie. */
+static void fill_offsets(Source *source, const Meaning *meaning, size_t symbols, uint32_t step)
 {
-    if (source->itemsize == 1) {
-        /* Any byte that is not zero is True. */
-        uint64_t value = source->is_bool ? index != 0 : index;
-        index = (uint8_t)(value - meaning->first);
-    }
-    return index < meaning->length ? meaning->codes[index] : meaning->states - 1;
+    int is_byte = source->itemsize == 1;
+    size_t known = meaning->length < symbols ? (size_t)meaning->length : symbols;
+    for (size_t symbol = 0; symbol < symbols; symbol++)
+        source->offsets[symbol] = (meaning->states - 1) * step;
+    for (size_t i = 0; i < known; i++)
+        source->offsets[is_byte ? (uint8_t)(meaning->first + i) : i] = meaning->codes[i] * step;
+    /* Any byte that is not zero is True. */
+    for (size_t symbol = 2; source->is_bool && symbol < symbols; symbol++)
+        source->offsets[symbol] = source->offsets[1];
 }
 
 static int copy_codes(Source *source, const Meaning *meaning)
@@ -75,7 +78,7 @@ static int copy_codes(Source *source, const Meaning *meaning)
     if (source->codes == NULL)
         return -1;
     for (size_t i = 0; i < count; i++) {
-        uint32_t code = code_at(source, meaning, i);
+        uint32_t code = i < meaning->length ? meaning->codes[i] : meaning->states - 1;
         if (source->kind == SYMBOL_IS_CODE8)
             ((uint8_t *)source->codes)[i] = (uint8_t)code;
         else
@@ -84,22 +87,23 @@ static int copy_codes(Source *source, const Meaning *meaning)
     return 0;
 }
 
-/* step: how far apart the counters of neighbouring codes lie. */
 static int prepare(Source *source, const Meaning *meaning, uint32_t step)
 {
-    int is_code = source->kind == SYMBOL_IS_CODE8 || source->kind == SYMBOL_IS_CODE16;
     size_t symbols = count_symbols(source, meaning);
     source->first = meaning->first;
     source->length = meaning->length;
     source->offsets = symbols > 256 ? malloc(symbols * sizeof(uint32_t)) : source->few_offsets;
     if (source->offsets == NULL)
         return -1;
-    for (size_t symbol = 0; symbol < symbols; symbol++)
-        source->offsets[symbol] =
-            (is_code ? (uint32_t)symbol : code_at(source, meaning, symbol)) * step;
+    if (source->kind == SYMBOL_IS_CODE8 || source->kind == SYMBOL_IS_CODE16) {
+        for (size_t symbol = 0; symbol < symbols; symbol++)
+            source->offsets[symbol] = (uint32_t)symbol * step;
+        return copy_codes(source, meaning);
+    }
+    fill_offsets(source, meaning, symbols, step);
     if (source->kind == SYMBOL_IS_SHIFT)
         source->outside = (uint8_t)find_outside(meaning);
-    return is_code ? copy_codes(source, meaning) : 0;
+    return 0;
 }
 
 int prepare_sources(Source *truth, const Meaning *truth_meaning, Source *pred,
