@@ -89,3 +89,20 @@ def test_images_are_sorted_by_missed_objects(page, until, url):
     rows = page.locator("#image-table tbody tr[data-number]").all()
     cells = [row.locator("td").all_inner_texts()[1:3] for row in rows]
     assert cells == [["2", "2"], ["0", "0"]]
+
+
+@pytest.mark.parametrize("url", ["file"], indirect=True)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_and_nothing_is_too_wide(
+    new_page, url, accessibility_faults, until, scheme
+):
+    page = new_page(color_scheme=scheme)
+    page.goto(f"{url}#image=a")
+    until(page, "document.querySelector('#viewer-objects').textContent.includes('found')")
+    assert accessibility_faults(page) == []
+    page.locator("#viewer-enlarge").click()
+    assert accessibility_faults(page) == []
+    page.locator("#viewer-enlarge").click()
+    for width in (320, 768, 1280):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
