@@ -141,6 +141,7 @@ def render_report(
     chosen = [] if table is None else choose(table, examples, first, seed)
     source = source_of(colors, table, images, read, folder)
     options = page_options(images, examples, folder)
+    sentences = _explained(report) if imbalance is None else imbalance.sentences()
     context = {
         **_headings(report),
         **_numbers(report, bounds, _class_lines(report, colors, bounds)),
@@ -151,7 +152,7 @@ def render_report(
         "change": [] if baseline is None else baseline.pair_sentences(baseline.pairs[0])[:2],
         "measured": measured_tables(report),
         **_distance_boxes(report),
-        "sentences": _explained(report) if imbalance is None else imbalance.sentences(),
+        "sentences": [text.replace(" pixels", f" {report.unit}") for text in sentences],
     }
     data = {
         "names": list(report.class_names),

@@ -590,6 +590,7 @@ def test_the_command_from_two_folders_to_the_page(tmp_path, capsys):
     section = text[text.index('<section id="surfaces"') :].split("</section>")[0]
     assert section.count('<rect class="box"') == len(again["surfaces"])
     assert "9 cases, 1 without" in section
+    assert "the part of its own voxels that was found" in " ".join(text.split())
     scored_of("model_b", "--run", tmp_path / "model_b.sqlite")
     runs = tmp_path / "model_a.sqlite", tmp_path / "model_b.sqlite"
     differing = ["--metric", "surface_dice", "--group-by", r"^(patient_\d\d)", "--quiet"]
