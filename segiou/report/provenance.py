@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -113,46 +113,33 @@ def _other(labels: LabelSet, truth: LabelSet) -> str:
 
 
 def _recipes(run: Run, report: Report, page: PageOptions) -> list[tuple[str, str]]:
-    """What makes it again on the command line and in Python."""
-    asked = _Scoring.of(run, report)
-    if asked is None:
+    """What makes it again on the command line and in Python; nothing of what is not from files."""
+    masks = [str(run.provenance.get(name) or "") for name in ("truth", "pred")]
+    if not all(masks):
         return []
     # A run does not know how its images were grouped.
     grouped = report.intervals is not None and report.intervals.unit == "group"
     how = (
-        ("on the command line", "; add your --group-by", _command(asked, run, report, page)),
-        ("in Python", "; add your groups= to intervals", _python(asked, run, report, page)),
+        ("on the command line", "; add your --group-by", _command(masks, run, report, page)),
+        ("in Python", "; add your groups= to intervals", _python(masks, run, report, page)),
     )
     return [(f"{where}{add if grouped else ''}", text) for where, add, text in how]
 
 
-@dataclass(frozen=True, slots=True)
-class _Scoring:
+def _asked(run: Run, report: Report) -> dict[str, Any]:
     """What a run was asked for, as ``segiou score`` and ``score_folder`` both take it."""
-
-    truth: str
-    pred: str
-    options: tuple[tuple[str, Any], ...]
-
-    @classmethod
-    def of(cls, run: Run, report: Report) -> _Scoring | None:
-        """None where the run was not made from files."""
-        truth, pred = run.provenance.get("truth"), run.provenance.get("pred")
-        if not truth or not pred:
-            return None
-        options, labels = run.options, _labels_text(run.labels)
-        pred_labels = _labels_text(options.pred_labels)
-        every: tuple[tuple[str, Any, Any], ...] = (
-            ("labels", labels, None),
-            ("pred_labels", pred_labels if options.pred_labels != run.labels else None, None),
-            ("ignore", [v for v in options.ignore if v not in run.labels.ignore], []),
-            ("exclude", [run.class_names[i] for i in options.exclude], []),
-            ("unassigned", options.unassigned, "error"),
-            ("protocol", report.protocol.name, "segiou"),
-            *((name, "skip", None) for name in _skipped_kinds(run)),
-        )
-        own = tuple((name, value) for name, value, usual in every if value not in (None, usual))
-        return cls(str(truth), str(pred), own)
+    options, labels = run.options, run.labels
+    other = options.pred_labels != labels
+    every = {
+        "labels": _labels_text(labels),
+        "pred_labels": _labels_text(options.pred_labels) if other else None,
+        "ignore": [value for value in options.ignore if value not in labels.ignore] or None,
+        "exclude": [run.class_names[index] for index in options.exclude] or None,
+        "unassigned": None if options.unassigned == "error" else options.unassigned,
+        "protocol": None if report.protocol.name == "segiou" else report.protocol.name,
+        **dict.fromkeys(_skipped_kinds(run), "skip"),
+    }
+    return {name: value for name, value in every.items() if value is not None}
 
 
 def _labels_text(labels: LabelSet) -> str:
@@ -171,9 +158,9 @@ def _skipped_kinds(run: Run) -> list[str]:
     return [*kinds, *(["on_error"] if others else [])]
 
 
-def _command(asked: _Scoring, run: Run, report: Report, page: PageOptions) -> str:
-    words = ["segiou", "score", asked.truth, asked.pred]
-    for name, value in asked.options:
+def _command(masks: Sequence[str], run: Run, report: Report, page: PageOptions) -> str:
+    words = ["segiou", "score", *masks]
+    for name, value in _asked(run, report).items():
         values = value if isinstance(value, list) else [value]
         flag = f"--{name.replace('_', '-')}"
         if name == "exclude":
@@ -255,13 +242,13 @@ def _interval_words(report: Report) -> list[str]:
     return ["--intervals", *(f"--{name}={value}" for name, value in own.items())]
 
 
-def _python(asked: _Scoring, run: Run, report: Report, page: PageOptions) -> str:
+def _python(masks: Sequence[str], run: Run, report: Report, page: PageOptions) -> str:
     arguments = {
         name: int(value) if name.endswith("labels") and value.isdecimal() else value
-        for name, value in asked.options
+        for name, value in _asked(run, report).items()
     }
     imports = ["import segiou"]
-    lines = [repr(asked.truth), repr(asked.pred), *_keywords(arguments)]
+    lines = [*map(repr, masks), *_keywords(arguments)]
     if run.boundary_options is not None:
         imports.append("from segiou.boundary import BoundaryOptions")
         chosen = ", ".join(_keywords(run.boundary_options.chosen()))

@@ -42,6 +42,7 @@ from segiou.report.wording import (
     signed,
     skipped_text,
     top_steps,
+    verdict,
 )
 
 if TYPE_CHECKING:
@@ -84,9 +85,10 @@ def render_report(
         The run that the report is of; needed for the images and for how to
         make it again.
     intervals : iterable of Intervals, optional
-        Bootstrap intervals to be drawn, one entry a metric; by default those
-        over images, where their counts were kept. Pass intervals over groups
-        where images belong together, and an empty list for none.
+        Bootstrap intervals to be drawn, one entry a metric; by default those of
+        the report, else those over images, where their counts were kept. Pass
+        intervals over groups where images belong together, and an empty list for
+        none.
     imbalance : Imbalance, optional
         Its sentences explain pixel accuracy against mean IoU; made from the
         report by default.
@@ -134,7 +136,8 @@ def render_report(
         raise ValueError(msg)
     labels = LabelSet.from_names(report.class_names) if run is None else run.labels
     colors = class_colors(labels)
-    bounds = bounds_of(_intervals(report) if intervals is None else intervals)
+    drawn = _intervals(report) if intervals is None else list(intervals)
+    bounds = bounds_of(drawn)
     steps = top_steps(report.next_steps)
     table = None if run is None else image_table((run,), ("prediction",))
     first = [id for step in steps for id in step.images]
@@ -148,6 +151,7 @@ def render_report(
         **_confusion_context(report),
         **images_context(table, source, chosen),
         **making_context([("", making(report, run, options))]),
+        "verdict": verdict(report, next((i for i in drawn if i.metric == "iou"), None)),
         "steps": steps,
         "change": [] if baseline is None else baseline.pair_sentences(baseline.pairs[0])[:2],
         "measured": measured_tables(report),
@@ -226,10 +230,10 @@ def write_page(path: str | Path, render: Callable[..., str]) -> Path:
 
 
 def _intervals(report: Report) -> list[Intervals]:
-    """Intervals over images, of the scores that the headline and the classes show."""
+    """Those of the report; else over images, of the scores that headline and classes show."""
     found = report.shown_intervals
-    if found is None:
-        return []
+    if found is None or report.intervals is not None:
+        return [] if found is None else [found]
     # The pixel accuracy of overlapping channels is that of yes and no, another one.
     others = ("recall", *(["pixel_accuracy"] if report.has_matrix else []))
     return [found, *map(report.usual_intervals, others)]

@@ -87,7 +87,12 @@ def test_numbers_are_those_of_the_report(folders):
 
 def test_intervals_can_be_left_out(folders):
     run = score(folders)
-    assert "bootstrap" not in text_of(run.to_html(intervals=[]))
+    # Of a report that has intervals, only those are drawn.
+    given = run.report(intervals=run.intervals(resamples=20)).to_html()
+    assert "5 images, 20 resamples" in text_of(given)
+    assert 0 < given.count('class="whisker"') == run.to_html().count('class="whisker"') - 6
+    text = text_of(run.to_html(intervals=[]))
+    assert "bootstrap" not in text and "interval" not in text.partition("What to work on")[0]
 
 
 def test_page_is_the_same_every_time(folders):
