@@ -481,6 +481,17 @@ def test_on_paper_everything_is_unfolded_and_light(new_page, report_url):
     assert page.locator(".matrix-table").is_hidden()
 
 
+def test_on_paper_the_table_of_classes_fits(new_page, tmp_path):
+    masks = np.arange(10).repeat(250_000).reshape(1, 2500, 1000)
+    run = segiou.score(masks, np.roll(masks, 50, 1), labels=[f"pedestrian {i}" for i in range(10)])
+    # Between the margins of A4 are 718 pixels.
+    page = new_page(viewport={"width": 718, "height": 1000})
+    page.goto(write_html(tmp_path / "report.html", run.report(), run=run).as_uri())
+    page.emulate_media(media="print")
+    right = "document.getElementById('class-table').getBoundingClientRect().right"
+    assert page.evaluate(right) <= 718
+
+
 def test_on_paper_the_first_images_are_all_listed(new_page, tmp_path):
     masks = np.random.default_rng(0).integers(0, 2, (250, 2, 2))
     run = segiou.score(masks, masks[:, ::-1], labels=2)
