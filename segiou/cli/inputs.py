@@ -20,7 +20,7 @@ from segiou.scoring.job import Job
 from segiou.scoring.pairings import ids_of
 
 if TYPE_CHECKING:
-    from segiou.boundary.boundary_options import BoundaryOptions
+    from segiou.boundary.boundary_options import BoundaryOptions, Tolerance
     from segiou.boundary.surfaces import SurfaceOptions
     from segiou.instances.object_files import ObjectOptions
 
@@ -80,47 +80,47 @@ def _surfaces(parsed: argparse.Namespace) -> SurfaceOptions | str | None:
     if getattr(parsed, "metric", None) == "surface_dice":
         return "segiou"
     convention = getattr(parsed, "surface", None)
+    widths = _widths(parsed, in_mm=True)
     common, own = _tolerances(parsed)
-    _, widths = _widths(parsed)
     if not (own or widths or getattr(parsed, "empty", [])):
         return convention
     from segiou.boundary.boundary_options import BoundaryOptions, Tolerance
     from segiou.boundary.surfaces import CHALLENGES, CONVENTIONS, SurfaceOptions
 
-    values = [Tolerance.of(text) for texts in (common, *own.values(), widths) for text in texts]
-    if len({tolerance.unit for tolerance in values}) > 1:
+    if len({tolerance.unit for several in (common, *own.values()) for tolerance in several}) > 1:
         msg = f"--boundary-tolerance {parsed.boundary_tolerance}: give all tolerances in one unit"
         raise ValueError(msg)
     if convention is None:
         convention = parsed.protocol if parsed.protocol in CONVENTIONS else "segiou"
     if parsed.boundary is not None and not (common or own or convention in CHALLENGES):
-        common = [str(tolerance) for tolerance in BoundaryOptions().tolerances]
+        common = [*BoundaryOptions().tolerances]
     return SurfaceOptions.of(
         convention,
-        tolerances=[Tolerance.of(text).value for text in common],
-        tolerances_of={n: [Tolerance.of(text).value for text in own[n]] for n in own},
+        tolerances=[tolerance.value for tolerance in common],
+        tolerances_of={name: [tolerance.value for tolerance in own[name]] for name in own},
         empty=dict(rule for text in parsed.empty for rule in _rules(text)),
         widths=[Tolerance.of(text).value for text in widths],
     )
 
 
-def _widths(parsed: argparse.Namespace) -> tuple[list[str], list[str]]:
-    """Widths of Boundary IoU of images, and those in mm, of volumes."""
+def _widths(parsed: argparse.Namespace, *, in_mm: bool) -> list[str]:
+    """Widths of Boundary IoU: those in mm are of volumes, others of images."""
     texts = (getattr(parsed, "boundary", None) or "").split(",")
-    return [t for t in texts if t and not t.endswith("mm")], [t for t in texts if t.endswith("mm")]
+    return [text for text in texts if text and text.endswith("mm") is in_mm]
 
 
-def _tolerances(parsed: argparse.Namespace) -> tuple[list[str], dict[str, list[str]]]:
+def _tolerances(parsed: argparse.Namespace) -> tuple[list[Tolerance], dict[str, list[Tolerance]]]:
     """Tolerances in common, and those of single classes or regions."""
-    common: list[str] = []
-    own: dict[str, list[str]] = {}
-    for text in (getattr(parsed, "boundary_tolerance", None) or "").split(","):
-        name, equals, value = text.rpartition("=")
-        if equals:
-            own.setdefault(name.strip(), []).append(value)
-        elif text:
-            common.append(text)
-    return common, own
+    given = getattr(parsed, "boundary_tolerance", None)
+    if given is None:
+        return [], {}
+    from segiou.boundary.boundary_options import Tolerance
+
+    found: dict[str, list[Tolerance]] = {"": []}
+    for text in given.split(","):
+        name, _, value = text.rpartition("=")
+        found.setdefault(name.strip(), []).append(Tolerance.of(value))
+    return found.pop(""), found
 
 
 def _rules(text: str) -> list[tuple[str, tuple[float | str, ...]]]:
@@ -143,22 +143,16 @@ def _rules(text: str) -> list[tuple[str, tuple[float | str, ...]]]:
 def _boundary_options(parsed: argparse.Namespace) -> BoundaryOptions | None:
     """What to measure at boundaries, if anything."""
     for_metric = getattr(parsed, "metric", None) == "boundary_iou"
-    lists: dict[str, Any] = {}
-    widths, in_mm = _widths(parsed)
-    if widths or in_mm:
-        lists["widths"] = widths
-    if in_mm or getattr(parsed, "boundary_tolerance", None) is not None:
-        common, own = _tolerances(parsed)
-        one = (
-            "1mm"
-            if in_mm or any(t.endswith("mm") for own_of in own.values() for t in own_of)
-            else "1"
-        )
-        lists["tolerances"] = common or [one]
-    if not (for_metric or lists):
+    widths, in_mm = _widths(parsed, in_mm=False), bool(_widths(parsed, in_mm=True))
+    common, own = _tolerances(parsed)
+    if not (for_metric or widths or in_mm or common or own):
         return None
-    from segiou.boundary.boundary_options import BoundaryOptions
+    from segiou.boundary.boundary_options import BoundaryOptions, Tolerance
 
+    lists: dict[str, Any] = {"widths": widths} if widths else {}
+    if common or own or in_mm:
+        unit = next((several[0].unit for several in own.values()), "mm" if in_mm else "absolute")
+        lists["tolerances"] = common or [Tolerance(1, unit)]
     if for_metric:
         return BoundaryOptions(contours=())
     if not widths and _surfaces(parsed) is not None:
