@@ -24,6 +24,7 @@ from segiou.instances.weighted import CITYSCAPES_INSTANCE_SIZES
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
 from segiou.masks.read import MaskError, RawMask, open_mask
+from segiou.masks.segment_files import FREE
 from segiou.masks.windows import ResizedMask
 
 __all__ = ["ObjectMask", "ObjectOptions"]
@@ -199,8 +200,9 @@ class ObjectOptions:
         if self.source == "components":
             return None
         segments: Segments = {}
+        free = 0
         if self.source == "coco":
-            file, entry = _annotation_of(path, folder)
+            file, entry, free = _annotation_of(path, folder)
             segments = _checked(path, entry["segments_info"])
             if folder.endswith(".json"):
                 # What was read are the classes that the file draws; the ids are in its folder.
@@ -209,7 +211,7 @@ class ObjectOptions:
         if not kinds[self.source]:
             raise MaskError(path, f"is no file of ids as {self.source!r} has them: a {raw.kind}")
         if self.source == "coco":
-            return _of_coco(raw.values, path, segments)
+            return _of_coco(raw.values, path, segments, free)
         if self.source == "kitti":
             return ObjectMask(raw.values & 0xFFFF, raw.values >> 16)
         # A file without objects may have 8 bits, and they do not hold 1000.
@@ -311,7 +313,7 @@ def draw_objects(
 Segments = Mapping[int, tuple[int, int | None, bool]]
 
 
-def _of_coco(rgb: NDArray[Any], path: str, segments: Segments) -> ObjectMask:
+def _of_coco(rgb: NDArray[Any], path: str, segments: Segments, free: int) -> ObjectMask:
     wide = rgb.astype(np.uint32)
     ids = wide[..., 0] | wide[..., 1] << 8 | wide[..., 2] << 16
     present, _, pixels = count_id_pairs(ids, np.zeros(ids.shape, np.uint8))
@@ -331,13 +333,13 @@ def _of_coco(rgb: NDArray[Any], path: str, segments: Segments) -> ObjectMask:
         if area not in (None, areas[number]):
             problem = f"segment {number} has {areas[number]} pixels, {area} in its annotation"
             raise MaskError(path, problem)
-    values = np.array([segments[i][0] if i else 0 for i in present.tolist()], np.int64)
+    values = np.array([segments[i][0] if i else free for i in present.tolist()], np.int64)
     crowd = tuple(number for number, (_, _, is_crowd) in segments.items() if is_crowd)
     return ObjectMask(values[np.searchsorted(present, ids)], ids, crowd)
 
 
-def _annotation_of(path: str, folder: str) -> tuple[Path, dict[str, Any]]:
-    """The file of annotations, and the one of a mask, or of an image by its name."""
+def _annotation_of(path: str, folder: str) -> tuple[Path, dict[str, Any], int]:
+    """The file of annotations, the one of a mask or of an image, and what no segment has."""
     file = Path(folder).resolve()
     name = Path(path).name
     if folder.endswith(".json"):
@@ -345,7 +347,7 @@ def _annotation_of(path: str, folder: str) -> tuple[Path, dict[str, Any]]:
     else:
         file = file.with_name(f"{file.name}.json")
     try:
-        annotations = _annotations(str(file), file.stat().st_mtime_ns)
+        annotations, free = _annotations(str(file), file.stat().st_mtime_ns)
     except OSError as error:
         problem = f"needs COCO's annotations in {file}, which cannot be read: {error.strerror}"
         raise MaskError(path, problem) from error
@@ -353,19 +355,22 @@ def _annotation_of(path: str, folder: str) -> tuple[Path, dict[str, Any]]:
         raise MaskError(path, f"needs COCO's annotations, but {file} is none: {error}") from error
     if (found := annotations.get(name)) is None:
         raise MaskError(path, f"has no annotation in {file}")
-    return file, found
+    return file, found, free
 
 
 @lru_cache(maxsize=4)
-def _annotations(file: str, _changed: int) -> dict[str, dict[str, Any]]:
-    """Annotations by the names of their masks, and by those of their images."""
+def _annotations(file: str, _changed: int) -> tuple[dict[str, dict[str, Any]], int]:
+    """Annotations by the names of their masks and of their images; a value that is no category."""
     found = read_json(file)
     images = {entry["id"]: entry["file_name"] for entry in found.get("images", ())}
     entries = [
         (entry, entry["file_name"], entry["segments_info"]) for entry in found["annotations"]
     ]
     by_image = {images.get(entry.get("image_id"), ""): entry for entry, _, _ in entries}
-    return by_image | {name: entry for entry, name, _ in entries}
+    used = {part["category_id"] for _, _, parts in entries for part in parts}
+    used |= {category["id"] for category in found.get("categories") or ()}
+    by_name = {name: entry for entry, name, _ in entries}
+    return by_image | by_name, next(value for value in FREE if value not in used)
 
 
 def _checked(path: str, entries: list[dict[str, Any]]) -> Segments:

@@ -25,7 +25,7 @@ _FORMS = (
     "(Supervisely), a project of VIA, or Label Studio's list of tasks"
 )
 #: What pixels in no segment have, if no category has it; 0 only where a file may leave such.
-_FREE = (0, 255, 65535, (1 << 31) - 1)
+FREE = (0, 255, 65535, (1 << 31) - 1)
 _LAST_NUMBER = re.compile(r"(\d+)\D*$")
 
 
@@ -133,7 +133,7 @@ class _Contents:
         self.images, self.names, self.only_ids = images, names or {}, only_ids
         segments = [s for image in images.values() for s in getattr(image, "segments", ())]
         values = {value for value, _ in segments} | set(others)
-        self.free = next(value for value in _FREE[covered:] if value not in values)
+        self.free = next(value for value in FREE[covered:] if value not in values)
         self.dtype = np.uint8 if max(self.free, *values, 0) < 256 else np.int32
 
 
@@ -258,8 +258,8 @@ def _id_of(entry: Any, key: str, where: object) -> Any:
 
 def _category(entry: Any, i: int) -> int:
     category: int = _of(entry, "category_id", (int,), i)
-    if not 0 <= category < _FREE[-1]:
-        msg = f"entry {i}: its category_id is {category}; it must be from 0 to {_FREE[-1] - 1}"
+    if not 0 <= category < FREE[-1]:
+        msg = f"entry {i}: its category_id is {category}; it must be from 0 to {FREE[-1] - 1}"
         raise ValueError(msg)
     return category
 

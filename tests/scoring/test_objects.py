@@ -348,3 +348,23 @@ def test_damaged_counts_of_objects_are_refused(tmp_path, numbers, message):
         file.execute("UPDATE image SET measured = ?, measured_crc = ?", values)
     with pytest.raises(segiou.runs.RunFileError, match=message):
         segiou.Run.open(tmp_path / "a.sqlite").objects  # noqa: B018
+
+
+def test_categories_that_begin_at_0_leave_no_segment_another_value(tmp_path):
+    Image.fromarray(np.array([[0, 0, 0, VOID, 1]], np.uint8)).save(tmp_path / "mask.png")
+    for side in ("truth", "pred"):
+        masks = {"x": tmp_path / "mask.png"}
+        write_coco(tmp_path / side, masks, load_labels(["a", "b"]), things=())
+        file = tmp_path / f"{side}.json"
+        found = json.loads(file.read_text())
+        for entry in found["categories"]:
+            entry["id"] -= 1
+        for segment in found["annotations"][0]["segments_info"]:
+            segment["category_id"] -= 1
+        file.write_text(json.dumps(found))
+    run = segiou.score_folder(
+        tmp_path / "truth", tmp_path / "pred", labels=tmp_path / "truth.json", objects="coco"
+    )
+    assert run.total().matrix.tolist() == [[3, 0], [0, 1]]
+    assert run.total().ignored == 1
+    assert run.objects.overlaps.tolist() == [[0, 3, 3, 1], [1, 1, 1, 1]]
