@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import compress
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from segiou._support.files import Problem, Stamp
@@ -105,14 +106,14 @@ class PairScorer:
     def __call__(self, pairs: Sequence[Pair]) -> list[Result]:
         """Score a batch; a pair that cannot be scored gives its problems."""
         ahead, *memory = _kept.memory
-        sources = self.truth_source, self.pred_source
+        is_local = [isinstance(s, LocalFolder) for s in (self.truth_source, self.pred_source)]
         results: list[Result] = []
         while len(results) < len(pairs):
             # As many as have room if they are as large as the last.
             room = max(1, min(_AHEAD, PIXELS_AHEAD // max(1, 2 * _kept.pixels)))
             chosen = pairs[len(results) : len(results) + room]
             paths = [path for pair in chosen for path in (pair.truth, pair.pred)]
-            contents = _read_ahead(sources, paths, ahead)
+            contents = _read_ahead(paths, is_local * len(chosen), ahead)
             for i, pair in enumerate(chosen):
                 results.append(self._score(pair, contents[2 * i : 2 * i + 2], memory))
             _kept.pixels = max(map(_decoded_pixels, contents))
@@ -358,13 +359,12 @@ def _decoded_pixels(content: Content | None) -> int:
 
 
 def _read_ahead(
-    sources: Sequence[Source], paths: Sequence[str], scratch: Scratch
+    paths: Sequence[str], is_local: Sequence[bool], scratch: Scratch
 ) -> list[Content | None]:
-    """Small files all at once, where that pays; None for those to be read one by one."""
-    local = [source for source in sources if isinstance(source, LocalFolder)]
-    if len(local) < len(sources) or any(map(_is_packed, paths)):
-        return [None] * len(paths)
-    return local[0].read_small(paths, scratch)
+    """Small files all at once; None for those to be read one by one."""
+    chosen = [local and not _is_packed(path) for path, local in zip(paths, is_local, strict=True)]
+    found = iter(LocalFolder("").read_small(list(compress(paths, chosen)), scratch))
+    return [next(found) if is_chosen else None for is_chosen in chosen]
 
 
 def _may_be_big(path: str) -> bool:
