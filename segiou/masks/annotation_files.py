@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import binascii
 import io
 import math
 import re
@@ -33,6 +34,11 @@ _CORNERS = {"circle": 2, "rectangle": 2, "line": 2, "point": 1, "oriented_rectan
 _UPLOADED = re.compile(r"^[0-9a-f]{8}-")
 #: What a PNG has beside its pixels.
 _MOST_HEADER = 1 << 16
+#: What reading a PNG in base 64 raises where it is none.
+_NO_PNG = (
+    *(OSError, TypeError, SyntaxError, binascii.Error, zlib.error),
+    Image.DecompressionBombError,
+)
 #: VIA makes polygons of circles with a corner every so many degrees.
 _DEGREES = 5
 
@@ -75,7 +81,7 @@ class DrawnImage:
                 if name not in names:
                     names.append(name)
                 painting.add(area, names.index(name))
-            except (ValueError, TypeError, KeyError, AttributeError) as error:
+            except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
                 msg = f"shape {number} of {len(self.shapes)}: {_reason(error)}"
                 raise ValueError(msg) from error
         return RawMask(painting.mask, "json", "JSON", names=tuple(names))
@@ -200,7 +206,7 @@ def _png_area(
             has_alpha = "transparency" in image.info or image.mode.endswith("A")
             grey = image.convert("RGBA").getchannel("A") if has_alpha else image.convert("L")
             part = np.asarray(grey) > 0
-    except (OSError, TypeError, SyntaxError, zlib.error, Image.DecompressionBombError) as error:
+    except _NO_PNG as error:
         msg = f"its mask is no PNG in base 64: {error}"
         raise ValueError(msg) from error
     area = np.zeros(size, dtype=bool)

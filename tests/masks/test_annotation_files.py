@@ -424,6 +424,8 @@ BOMB = base64.b64encode(zlib.compress(bytes(1 << 20))).decode()
         (supervisely(thing("", **outline([[0, 0]] * 3))), "its label is ''"),
         (supervisely(thing("car")), "it lacks 'points'"),
         (supervisely(bitmap("?")), "no PNG in base 64"),
+        (supervisely(bitmap("abc")), "no PNG in base 64: Incorrect padding"),
+        (supervisely(bitmap(packed([[1]]), (float("inf"), 0))), "another form: cannot convert"),
         (supervisely(bitmap(BOMB)), "no PNG in base 64"),
         (supervisely(bitmap(packed(np.ones((41, 1))))), r"1 × 41 from \(0, 0\), is outside"),
         (supervisely(bitmap(packed([[1]]), (-1, 0))), r"from \(-1, 0\), is outside"),
