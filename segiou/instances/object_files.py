@@ -213,7 +213,8 @@ class ObjectOptions:
         if self.source == "coco":
             return _of_coco(raw.values, path, segments, free)
         if self.source == "kitti":
-            return ObjectMask(raw.values & 0xFFFF, raw.values >> 16)
+            # As its own evaluation has it, the whole number names an object, class and all.
+            return ObjectMask(raw.values & 0xFFFF, raw.values)
         # A file without objects may have 8 bits, and they do not hold 1000.
         ids = raw.values.astype(np.promote_types(raw.values.dtype, np.uint16), copy=False)
         classes = np.where(ids >= 1000, ids // 1000, ids)

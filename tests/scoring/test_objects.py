@@ -297,6 +297,21 @@ def test_the_points_of_semantickitti(tmp_path):
         segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=labels)
 
 
+def test_values_of_one_class_of_semantickitti_are_different_objects(tmp_path):
+    # Cars that stand and cars that move (10, 252) are numbered apart, road and lanes (40, 60) too.
+    points = np.repeat(np.array([10 | 1 << 16, 252 | 1 << 16, 40, 60], "<u4"), 40)
+    for side in ("truth", "pred"):
+        (tmp_path / side).mkdir()
+        (tmp_path / side / "000000.label").write_bytes(points.tobytes())
+    folders = tmp_path / "truth", tmp_path / "pred"
+    run = segiou.score_folder(*folders, labels="semantickitti", objects="kitti")
+    found = {name: row for name, row in zip(run.class_names, run.objects.tp.tolist(), strict=True)}
+    assert {name: n for name, n in found.items() if n} == {"car": 2, "road": 2}
+    options = ObjectOptions("kitti", things=("car",))
+    run = segiou.score_folder(*folders, labels="semantickitti", objects=options)
+    assert run.objects.tp[run.class_names.index("road")] == 1
+
+
 def test_what_is_not_measured_is_said(coco):
     run = segiou.score([[0, 1]], [[0, 1]], labels=2)
     with pytest.raises(ValueError, match=r"no object counts; score it again with objects=True"):
