@@ -305,7 +305,7 @@ def test_values_of_one_class_of_semantickitti_are_different_objects(tmp_path):
         (tmp_path / side / "000000.label").write_bytes(points.tobytes())
     folders = tmp_path / "truth", tmp_path / "pred"
     run = segiou.score_folder(*folders, labels="semantickitti", objects="kitti")
-    found = {name: row for name, row in zip(run.class_names, run.objects.tp.tolist(), strict=True)}
+    found = dict(zip(run.class_names, run.objects.tp.tolist(), strict=True))
     assert {name: n for name, n in found.items() if n} == {"car": 2, "road": 2}
     options = ObjectOptions("kitti", things=("car",))
     run = segiou.score_folder(*folders, labels="semantickitti", objects=options)
@@ -383,3 +383,19 @@ def test_categories_that_begin_at_0_leave_no_segment_another_value(tmp_path):
     assert run.total().matrix.tolist() == [[3, 0], [0, 1]]
     assert run.total().ignored == 1
     assert run.objects.overlaps.tolist() == [[0, 3, 3, 1], [1, 1, 1, 1]]
+
+
+def test_ids_of_a_resized_prediction_are_resized_with_it(tmp_path):
+    small = np.array([[7, 26001, 26002]], np.uint16)
+    for side, values in (("truth", np.kron(small, np.ones((2, 2), np.uint16))), ("pred", small)):
+        (tmp_path / side).mkdir()
+        Image.fromarray(values).save(tmp_path / side / "x.png")
+    run = segiou.score_folder(
+        tmp_path / "truth",
+        tmp_path / "pred",
+        labels="cityscapes",
+        objects="cityscapes",
+        resize_pred="nearest",
+    )
+    road, car = (run.labels.index(name) for name in ("road", "car"))
+    assert run.objects.overlaps.tolist() == [[road, 4, 4, 1], [car, 4, 4, 2]]
