@@ -21,6 +21,7 @@ from segiou.cli.options import COMMANDS
 from segiou.cli.parsers import build_parser
 from segiou.metrics.protocols import PROTOCOLS
 
+BENCHMARKS = Path(__file__).parent / "benchmarks.json"
 STREETS = Path(__file__).parent.parent / "fixtures" / "streets"
 
 
@@ -31,6 +32,7 @@ def write_reference(folder: Path) -> None:
     pages["command.md"] = command_page()
     pages["protocols.md"] = protocols_page()
     pages["labelsets.md"] = labelsets_page()
+    pages["benchmarks.md"] = benchmarks_page(json.loads(BENCHMARKS.read_text(encoding="utf-8")))
     with tempfile.TemporaryDirectory() as scratch:
         run = _streets_run(Path(scratch) / "model_b.sqlite")
         pages["json.md"] = json_page(run)
@@ -181,6 +183,61 @@ def labelsets_page() -> str:
         first = ", ".join(labels.class_names[:4]) + (", …" if labels.num_classes > 4 else "")
         lines.append(f"| `{name}` | {labels.num_classes} | {ignored} | {groups} | {first} |")
     return "\n".join([*lines, ""])
+
+
+def benchmarks_page(history: list[dict[str, Any]]) -> str:
+    """Make the page of benchmarks from what `python -m benchmarks.history` wrote."""
+    last = history[-1]
+    versions = ", ".join(f"{name} {version}" for name, version in last["versions"].items())
+    lines = [
+        "# Benchmarks",
+        "",
+        "`python -m benchmarks.history` measures this on your machine and adds a line; this page is made",
+        "from [its file](../benchmarks.json). Each program counts the same pairs in one thread, the",
+        "answers are checked, and the best of some rounds in turn is shown. [Speed](../speed.md) explains",
+        "what makes the difference.",
+        "",
+        f"Last measured on **{last['day']}** at commit `{last['commit']}`: {last['processor']}; {versions}.",
+        f"Load of the machine: {last['load']}"
+        + (" (busy: times are too long)." if last["load"] > 2 else "."),
+        "",
+        "## Programs side by side",
+        "",
+    ]
+    for task in last["counting"]:
+        lines += _contest(
+            f"{task['input']}, {task['classes']} classes", "ns per pixel", task["rows"]
+        )
+    task = last["folder"]
+    title = f"A folder of {task['pairs']} pairs ({task['input']}), read and counted"
+    lines += _contest(title, "ms per pair", task["rows"])
+    inputs = [task["input"] for task in last["counting"]]
+    lines += [
+        "## History",
+        "",
+        "Nanoseconds per pixel of segiou, and how many times that the usual idiom with `bincount` takes.",
+        "",
+        "| day | commit | processor | load | " + " | ".join(inputs) + " | folder, ms per pair |",
+        "| --- | --- | --- | --: |" + " --: |" * (len(inputs) + 1),
+    ]
+    for entry in reversed(history):
+        tasks = [*entry["counting"], entry["folder"]]
+        cells = [
+            f"{t['rows']['segiou']['time']:.3g} ({t['rows']['bincount']['ratio']:.3g} ×)"
+            for t in tasks
+        ]
+        first = [entry["day"], f"`{entry['commit']}`", entry["processor"], str(entry["load"])]
+        lines.append("| " + " | ".join([*first, *cells]) + " |")
+    return "\n".join([*lines, ""])
+
+
+def _contest(title: str, unit: str, rows: dict[str, dict[str, float]]) -> list[str]:
+    """Make the table of one input, the fastest first."""
+    lines = [f"### {title}", "", f"| | {unit} | × the time of segiou |", "| --- | --: | --: |"]
+    for name, row in sorted(rows.items(), key=lambda item: item[1]["time"]):
+        shown = "NumPy's bincount" if name == "bincount" else name
+        lines.append(f"| {shown} | {row['time']:.3g} | {row['ratio']:.3g} |")
+    return [*lines, ""]
 
 
 def _streets_run(path: Path) -> segiou.Run:
