@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import argparse
 import platform
-import time
 from collections.abc import Iterable
 from dataclasses import replace
 from statistics import median
+from time import perf_counter
 
 import numpy as np
 
@@ -33,10 +33,10 @@ def seconds(count: Contestant, task: Task, many: int) -> float:
     # it takes a victim cache some passes to hold what fits into it.
     for _ in range(1 + WARM_UP * (many > 1)):
         count(task)
-    start = time.perf_counter()
+    start = perf_counter()
     for _ in range(many):
         count(task)
-    return (time.perf_counter() - start) / many
+    return (perf_counter() - start) / many
 
 
 def check(task: Task, contestants: dict[str, Contestant]) -> None:

@@ -194,7 +194,7 @@ def benchmarks_page(history: list[dict[str, Any]]) -> str:
         "",
         "`python -m benchmarks.history` measures this on your machine and adds a line; this page is made",
         "from [its file](../benchmarks.json). Each program counts the same pairs in one thread, the",
-        "answers are checked, and the best of some rounds in turn is shown. [Speed](../speed.md) explains",
+        "answers are checked, and the shortest processor time of some rounds in turn is shown. [Speed](../speed.md) explains",
         "what makes the difference.",
         "",
         f"Last measured on **{last['day']}** at commit `{last['commit']}`: {last['processor']}; {versions}.",
