@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from pathlib import Path
 
@@ -22,9 +21,6 @@ os.environ["PYTHONSAFEPATH"] = "1"
 IMPORTABLE = str(Path(__file__).parent / "importable")
 os.environ["PYTHONPATH"] = os.pathsep.join([str(Path(segiou.__file__).parents[1]), IMPORTABLE])
 sys.path.append(IMPORTABLE)
-
-# In the background of a shell Ctrl-C is ignored, and tests that send it would wait for ever.
-signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # No test asserts a time; Hypothesis would, and a busy machine stalls for seconds.
 settings.register_profile("segiou", deadline=None)
