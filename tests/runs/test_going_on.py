@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -262,7 +263,7 @@ def test_a_file_that_never_stays_the_same_is_a_problem(score, tmp_path, monkeypa
 
 def test_the_tables_can_be_asked_in_sql(score, tmp_path):
     run = score(run=tmp_path / "r.sqlite")
-    with sqlite3.connect(tmp_path / "r.sqlite") as connection:
+    with closing(sqlite3.connect(tmp_path / "r.sqlite")) as connection, connection:
         ask = connection.execute
         cells = ask("SELECT id, truth, pred, pixels FROM cell").fetchall()
         counted = ask(

@@ -6,6 +6,7 @@ import importlib
 import json
 import os
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -358,7 +359,7 @@ def test_damaged_counts_of_objects_are_refused(tmp_path, numbers, message):
     segiou.score([[0, 0]], [[0, 0]], labels=1, objects=True).save(tmp_path / "a.sqlite")
     cells = np.flatnonzero(numbers)
     (packed,) = encode_cells(np.array([len(cells)]), cells, np.array(numbers)[cells])
-    with sqlite3.connect(tmp_path / "a.sqlite") as file:
+    with closing(sqlite3.connect(tmp_path / "a.sqlite")) as file, file:
         values = (packed, checksum("0", packed, None))
         file.execute("UPDATE image SET measured = ?, measured_crc = ?", values)
     with pytest.raises(segiou.runs.RunFileError, match=message):
