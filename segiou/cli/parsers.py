@@ -134,6 +134,8 @@ class _Parser(argparse.ArgumentParser):
 
         given = unknown[0].partition("=")[0]
         hint = did_you_mean(given, self._option_string_actions)
+        if given.endswith((".json", ".parquet", ".tar")):  # what a shell makes of a pattern
+            hint = f"; give several files as a pattern in quotes: '*.{given.rpartition('.')[2]}'"
         self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
 
     def format_help(self) -> str:
