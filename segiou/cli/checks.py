@@ -112,7 +112,7 @@ _NEEDS = {
     "images": ("html",),
     "examples": ("html",),
     "worst_by": ("worst",),
-    "spacing": ("boundary", "boundary_tolerance", "surface"),
+    "spacing": ("boundary", "boundary_tolerance", "surface", "empty"),
     "things": ("objects",),
     "min_size": ("objects",),
     "junit": ("fail_under", "fail_if_worse"),
