@@ -68,7 +68,7 @@ def camvid() -> Task:
     truths = [read(path) for path in paths]
     models = DATA / "camvid" / "small", DATA / "camvid" / "base"
     preds = [read(model / path.name) for model in models for path in paths]
-    return Task("camvid", truths * 2, preds, 11, (11,))
+    return Task("CamVid, 11 classes", truths * 2, preds, 11, (11,))
 
 
 def davis() -> Task:

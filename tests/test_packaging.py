@@ -59,6 +59,14 @@ def names(requirements):
     return {re.match(r"[\w-]+", text)[0].lower() for text in requirements}
 
 
+def test_the_conda_recipe_needs_what_pip_installs():
+    recipe = (ROOT / ".github" / "recipe" / "meta.yaml").read_text("utf-8")
+    listed = set(re.findall(r"- (?:python-)?([\w-]+ >=[\d.]+)", recipe.split("  run:")[1]))
+    wanted = [text.split(";")[0].replace(">=", " >=") for text in PROJECT["project"]["dependencies"]]
+    assert listed == {text.lower() for text in wanted} | {"python >=3.11"}
+    assert f'version = "{PROJECT["project"]["version"]}"' in recipe
+
+
 def test_no_extra_of_users_brings_a_tool_of_tests():
     extras = {k: names(v) for k, v in PROJECT["project"]["optional-dependencies"].items()}
     tools = extras.pop("test") - {"segiou"}

@@ -278,7 +278,23 @@ def open_engine(job: Job, executor: ExecutorLike | None = None) -> Iterator[Engi
             own.executor.shutdown(wait=True, cancel_futures=True)
 
 
+class _AtOnce(Executor):
+    """Works where it is called, for a Python that cannot start threads, as in a browser."""
+
+    def submit(self, work: Callable[..., Any], /, *args: Any, **options: Any) -> Future[Any]:
+        done: Future[Any] = Future()
+        try:
+            done.set_result(work(*args, **options))
+        except Exception as error:  # noqa: BLE001 - whatever the work raises
+            done.set_exception(error)
+        return done
+
+
 def _threads(workers: int | None) -> Engine:
+    try:
+        threading.Thread(target=int).start()
+    except RuntimeError:
+        return Engine(_AtOnce(), 1, 0.02, False)
     count = workers or os.cpu_count() or 1
     return Engine(ThreadPoolExecutor(count, thread_name_prefix="segiou"), count, 0.02, False)
 

@@ -53,6 +53,15 @@ def test_an_executor_of_ones_own(masks, expected):
     assert scored(masks, executor=Lazily()).total() == expected
 
 
+def test_a_python_that_cannot_start_threads_works_all_the_same(masks, expected, monkeypatch):
+    def refuse(_):
+        msg = "can't start new thread"
+        raise RuntimeError(msg)
+
+    monkeypatch.setattr(engines.threading.Thread, "start", refuse)
+    assert scored(masks).total() == expected
+
+
 def test_loky(masks, expected, required):
     loky = required("loky")
     assert (
