@@ -28,6 +28,7 @@
 #endif
 
 enum { BLOCK = 16 };
+static const uint8_t zeros[BLOCK];
 
 static inline unsigned
 first_bit(unsigned mask)   /* of a mask that is not zero */
@@ -44,26 +45,6 @@ first_bit(unsigned mask)   /* of a mask that is not zero */
         index++;
     }
     return index;
-#endif
-}
-
-/* Bit i is set where byte i of the block is not zero. */
-static inline unsigned
-nonzero_mask(const uint8_t *block)
-{
-#if SEGIOU_PNG_SSE2
-    __m128i zero = _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)block), _mm_setzero_si128());
-    return (unsigned)_mm_movemask_epi8(zero) ^ 0xFFFFu;
-#else
-    uint64_t words[2];
-    unsigned mask = 0;
-    memcpy(words, block, BLOCK);
-    if ((words[0] | words[1]) != 0) {
-        for (unsigned i = 0; i < BLOCK; i++) {
-            mask |= (unsigned)(block[i] != 0) << i;
-        }
-    }
-    return mask;
 #endif
 }
 
@@ -115,15 +96,7 @@ undo_sub(const uint8_t *residuals, uint8_t *row, size_t size)
 static void
 undo_up(const uint8_t *residuals, const uint8_t *above, uint8_t *row, size_t size)
 {
-    size_t x = 0;
-#if SEGIOU_PNG_SSE2
-    for (; x + BLOCK <= size; x += BLOCK) {
-        __m128i sum = _mm_add_epi8(_mm_loadu_si128((const __m128i *)(residuals + x)),
-                                   _mm_loadu_si128((const __m128i *)(above + x)));
-        _mm_storeu_si128((__m128i *)(row + x), sum);
-    }
-#endif
-    for (; x < size; x++) {
+    for (size_t x = 0; x < size; x++) {
         row[x] = (uint8_t)(residuals[x] + above[x]);
     }
 }
@@ -174,7 +147,7 @@ static inline size_t
 copy_run(const uint8_t *residuals, const uint8_t *above, uint8_t *row, size_t x, size_t size)
 {
     for (; x + BLOCK <= size; x += BLOCK) {
-        unsigned ends = nonzero_mask(residuals + x);
+        unsigned ends = differ_mask(residuals + x, zeros);
         memcpy(row + x, above + x, BLOCK);
         if (ends != 0) {
             return x + first_bit(ends);
@@ -188,7 +161,7 @@ repeat_run(const uint8_t *residuals, const uint8_t *above, uint8_t *row, size_t 
 {
     uint8_t left = row[x - 1];
     for (; x + BLOCK <= size; x += BLOCK) {
-        unsigned ends = nonzero_mask(residuals + x) | differ_mask(above + x, above + x - 1);
+        unsigned ends = differ_mask(residuals + x, zeros) | differ_mask(above + x, above + x - 1);
         memset(row + x, left, BLOCK);
         if (ends != 0) {
             return x + first_bit(ends);
