@@ -209,8 +209,10 @@ def test_what_starts_at_once_loads_little_of_the_standard_library():
     slow = {"ast", "dataclasses", "inspect", "pathlib", "shutil", "tempfile", "typing"}
     # Without the packages that are installed, some of which load these at every start.
     help_ = "from segiou.cli.parsers import build_parser\nbuild_parser('score').format_help()"
-    for statement in ("import segiou; segiou.__all__", help_):
-        assert not loaded_by(statement, "-S") & slow
+    assert not loaded_by("import segiou; segiou.__all__", "-S") & slow
+    # From Python 3.14 on, argparse itself loads some of them, for its colours.
+    if sys.version_info < (3, 14):
+        assert not loaded_by(help_, "-S") & slow
 
 
 def test_the_check_of_heavy_modules_can_fail():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -163,7 +164,7 @@ def test_a_disk_of_its_own_that_is_full(many):
     disk = many / "disk"
     disk.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=192k", "tmpfs", str(disk)]
-    if subprocess.run(mount, capture_output=True, check=False).returncode:
+    if not shutil.which("mount") or subprocess.run(mount, capture_output=True).returncode:
         pytest.skip("no file system may be mounted here")
     try:
         command = command_of(many, "--run", str(disk / "r.sqlite"), "--quiet")
