@@ -205,9 +205,7 @@ def benchmarks_page(history: list[dict[str, Any]]) -> str:
         "",
     ]
     for task in last["counting"]:
-        lines += _contest(
-            f"{task['input']}, {task['classes']} classes", "ns per pixel", task["rows"]
-        )
+        lines += _contest(task["input"], "ns per pixel", task["rows"])
     task = last["folder"]
     title = f"A folder of {task['pairs']} pairs ({task['input']}), read and counted"
     lines += _contest(title, "ms per pair", task["rows"])
