@@ -199,7 +199,7 @@ def benchmarks_page(history: list[dict[str, Any]]) -> str:
         "",
         f"Last measured on **{last['day']}** at commit `{last['commit']}`: {last['processor']}; {versions}.",
         f"Load of the machine: {last['load']}"
-        + (" (busy: times are too long)." if last["load"] > 2 else "."),
+        + (" (busy: caches were shared)." if last["load"] > 2 else "."),
         "",
         "## Programs side by side",
         "",
