@@ -54,7 +54,7 @@ class SegmentFile:
         ValueError
             If the file is not there, is no such JSON, or names no images.
         """
-        images = self.contents().images
+        images = self._contents().images
         if not images:
             msg = f"{self.root}: names no images"
             raise ValueError(msg)
@@ -74,7 +74,7 @@ class SegmentFile:
         """
         stamp = self.stamp(path)
         try:
-            contents = self.contents()
+            contents = self._contents()
             image = contents.images[path[len(self.root) + 1 :]]
             if isinstance(image, DrawnImage):
                 return image.draw(), stamp
@@ -87,7 +87,7 @@ class SegmentFile:
             raise MaskError(path, str(error)) from error
         return RawMask(mask, "json", "JSON"), stamp
 
-    def contents(self) -> _Contents:
+    def _contents(self) -> _Contents:
         """What the file holds now."""
         try:
             found = Path(self.root).stat()
@@ -145,10 +145,10 @@ def named_as_other(
     That is the file name of the same id in a JSON file, or the file whose name
     ends in the id, as ``000000000139.png`` does for 139.
     """
-    if not (isinstance(source, SegmentFile) and source.contents().only_ids):
+    if not (isinstance(source, SegmentFile) and source._contents().only_ids):
         return names
     if isinstance(other, SegmentFile):
-        known = other.contents().names
+        known = other._contents().names
     else:
         numbers = [(_LAST_NUMBER.search(PurePosixPath(name).stem), name) for name in others]
         known = {str(int(match[1])): name for match, name in numbers if match}
