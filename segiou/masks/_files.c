@@ -57,15 +57,15 @@ static int fill(int handle, char *content, const struct stat *expected)
 /* Content, to be freed, of a file that is as it was found; NULL where it is not. */
 static char *read_plain(const char *path, int64_t tick, struct stat *found)
 {
-    struct stat opened;
     /* Asked first, because a pipe must never be opened. */
     if (stat(path, found) != 0 || !is_plain(found, tick))
         return NULL;
     int handle = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (handle < 0)
         return NULL;
-    int same = fstat(handle, &opened) == 0 && is_same(found, &opened);
-    char *content = same ? malloc((size_t)found->st_size + 1) : NULL;
+    /* Asked again: another file may have taken its place. */
+    int plain = fstat(handle, found) == 0 && is_plain(found, tick);
+    char *content = plain ? malloc((size_t)found->st_size + 1) : NULL;
     if (content != NULL && !fill(handle, content, found)) {
         free(content);
         content = NULL;

@@ -268,7 +268,8 @@ def load_npy(file: Any, size: int, path: str | Path) -> NDArray[Any]:
     except Exception as error:
         raise MaskError(path, f"is a damaged or unsafe .npy file: {error}") from error
     if array.dtype.kind not in "biu":
-        problem = f"holds {array.dtype}; labels must be integers: save array.astype(int)"
+        kind = array.dtype.newbyteorder("=")  # "float64", whatever the order of its bytes
+        problem = f"holds {kind}; labels must be integers: save array.astype(int)"
         raise MaskError(path, problem)
     if end < size:
         problem = f"is a damaged .npy file: {size - end} bytes follow its array; save it again"

@@ -12,6 +12,7 @@ kernel = pytest.importorskip(
 SIMPLE = np.arange(3, dtype=np.uint16)
 ONES = np.ones(4, np.uint8)
 TABLE = np.zeros((3, 3), np.int64)
+SWAPPED = TABLE.dtype.newbyteorder()
 
 
 @pytest.mark.parametrize(
@@ -26,7 +27,7 @@ TABLE = np.zeros((3, 3), np.int64)
         ({3: np.array([0, 1], np.int64)}, TypeError, "truth codes must be"),
         ({5: np.zeros((1, 2), np.uint16)}, TypeError, "pred codes must be"),
         ({6: np.zeros((3, 3), np.int32)}, TypeError, "table must be a native int64"),
-        ({6: np.zeros((3, 3), ">i8")}, TypeError, "table must be a native int64"),
+        ({6: np.zeros((3, 3), SWAPPED)}, TypeError, "table must be a native int64"),
         ({6: np.zeros((3, 3), np.uint64)}, TypeError, "table must be a native int64"),
         ({6: np.zeros(9, np.int64)}, TypeError, "table must be a native int64"),
         ({6: np.zeros((0, 3), np.int64)}, ValueError, "1 to 65536"),

@@ -203,7 +203,8 @@ def test_a_huge_strip_that_is_cut_off_or_damaged_is_refused(tmp_path, monkeypatc
 def test_a_huge_strip_that_holds_more_than_its_pixels_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("segiou.masks.tiff._MOST_SEGMENT_BYTES", 100)
     path = tmp_path / "a.tif"
-    tifffile.imwrite(path, np.zeros((40, 30), "u1"), compression="zlib", rowsperstrip=40)
+    options = {"compression": "zlib", "rowsperstrip": 40, "byteorder": "<"}
+    tifffile.imwrite(path, np.zeros((40, 30), "u1"), **options)
     data = path.read_bytes()
     with tifffile.TiffFile(path) as file:
         page = file.pages[0]
@@ -221,7 +222,8 @@ def test_a_huge_strip_that_is_cut_off_is_refused(tmp_path, monkeypatch, kept):
     """Also where only its checksum is missing."""
     monkeypatch.setattr("segiou.masks.tiff._MOST_SEGMENT_BYTES", 100)
     path = tmp_path / "a.tif"
-    tifffile.imwrite(path, np.zeros((40, 30), "u1"), compression="zlib", rowsperstrip=40)
+    options = {"compression": "zlib", "rowsperstrip": 40, "byteorder": "<"}
+    tifffile.imwrite(path, np.zeros((40, 30), "u1"), **options)
     with tifffile.TiffFile(path) as file:
         tag, count = file.pages[0].tags[279], file.pages[0].databytecounts[0]
     data = bytearray(path.read_bytes())

@@ -271,7 +271,8 @@ def test_an_ignored_value_of_a_colour_may_be_any_integer(tmp_path):
 
 
 def test_a_tiff_is_unpacked_no_further_than_it_declares(tmp_path):
-    tifffile.imwrite(tmp_path / "a.tif", np.zeros((200, 200), np.uint8), compression="zlib")
+    mask = np.zeros((200, 200), np.uint8)
+    tifffile.imwrite(tmp_path / "a.tif", mask, compression="zlib", byteorder="<")
     data = bytearray((tmp_path / "a.tif").read_bytes())
     bomb = zlib.compress(bytes(24 << 20), 9)
     with tifffile.TiffFile(tmp_path / "a.tif") as file:
@@ -312,7 +313,7 @@ def test_a_tiff_in_which_0_is_white_gives_what_is_stored(tmp_path):
 
 
 def test_a_tiff_that_does_not_say_what_its_values_are_is_refused(tmp_path):
-    tifffile.imwrite(tmp_path / "a.tif", np.uint8([[0, 1, 2]]))
+    tifffile.imwrite(tmp_path / "a.tif", np.uint8([[0, 1, 2]]), byteorder="<")
     data = bytearray((tmp_path / "a.tif").read_bytes())
     with tifffile.TiffFile(tmp_path / "a.tif") as file:
         at = file.pages[0].tags[262].valueoffset
