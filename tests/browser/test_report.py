@@ -286,6 +286,32 @@ def test_a_cell_leads_to_its_images_and_back(report, until):
     until(report, "document.getElementById('images-asked').textContent.startsWith('car pred')")
 
 
+def test_back_leads_to_where_the_reader_was(report, until):
+    report.locator("#image-find").fill("scene")
+    report.evaluate("document.documentElement.scrollTop = 300")
+    until(report, "history.state !== null && history.state.y === 300")
+    # A click by Playwright itself would scroll first.
+    report.evaluate("document.querySelector('.next-steps a').click()")
+    until(report, "scrollY > 500")
+    report.locator("#image-find").fill("")
+    report.evaluate("document.querySelector('.contents a').click()")
+    until(report, "location.hash === '#summary' && scrollY < 100")
+    report.go_back()
+    until(report, "scrollY > 500")
+    report.go_back()
+    until(report, "scrollY === 300")
+    assert report.locator("#image-find").input_value() == "scene"
+    assert all("scene" in name for name in image_names(report))
+
+
+def test_on_a_phone_an_image_that_is_named_comes_into_view(new_page, report_url, until):
+    page = new_page(viewport={"width": 390, "height": 800})
+    page.goto(report_url)
+    page.locator(".next-steps a").first.click()
+    box = "document.querySelector('#viewer-panels figure')?.getBoundingClientRect()"
+    until(page, f"{box}?.top >= 0 && {box}?.bottom <= 800")
+
+
 def test_a_click_on_the_matrix_leads_to_the_images(report, until):
     cell = report.evaluate(
         """() => {

@@ -29,8 +29,48 @@ const images = {
       location.hash = address.of({ c: event.target.value || null });
     });
     addEventListener("resize", () => this.draw());
-    addEventListener("hashchange", () => this.follow(true));
-    this.follow(location.hash.length > 1, true);
+    history.scrollRestoration = "manual";
+    addEventListener("scroll", () => this.keepSoon());
+    this.scroller.addEventListener("scroll", () => this.keepSoon());
+    // What leads elsewhere does so after this.
+    for (const kind of ["click", "change", "keydown"]) {
+      addEventListener(kind, (event) => (event.key ?? "Enter") === "Enter" && this.keep(), true);
+    }
+    addEventListener("hashchange", () => this.turn());
+    this.turn(true);
+  },
+
+  keepSoon() {
+    clearTimeout(this.keeping);
+    this.keeping = setTimeout(() => this.keep(), 150);
+  },
+
+  // Keeps in the browser's history where the reader is, for the way back.
+  keep() {
+    clearTimeout(this.keeping);
+    // Between a new address and the event that tells of it, the place is still that of the old one.
+    if (location.hash !== this.hash) return;
+    const { sorting, scroller } = this;
+    const find = byId("image-find").value;
+    history.replaceState({ find, sorting, top: scroller.scrollTop, y: scrollY }, "");
+  },
+
+  // To a new address, or back to one that the reader knows: then everything is as it was.
+  turn(first = false) {
+    clearTimeout(this.keeping);
+    this.hash = location.hash;
+    const kept = history.state;
+    if (kept) {
+      byId("image-find").value = kept.find;
+      [this.sorting, this.asked] = [kept.sorting, null];
+    }
+    this.follow(!kept && location.hash.length > 1, first);
+    if (!kept) return;
+    this.scroller.scrollTop = kept.top;
+    const back = () => scrollTo({ top: kept.y, behavior: "instant" });
+    back();
+    // Pictures that come later move what lies below them.
+    this.shown?.then(back);
   },
 
   // The cells of each image: where they begin, their truth and prediction, their pixels.
@@ -79,9 +119,16 @@ const images = {
 
   arrive(changed) {
     const box = byId("image-list").getBoundingClientRect();
-    if (!changed && !this.beside) viewer.dialog.scrollIntoView({ block: "nearest" });
+    if (this.state.image !== undefined && !this.beside) this.bring(changed);
     else if (box.top < 0 || box.top > innerHeight / 2) byId("image-list").scrollIntoView();
     if (changed && !viewer.large) this.scroller.focus({ preventScroll: true });
+  },
+
+  // Brings the pictures into view where they lie below the table.
+  async bring(changed) {
+    if (changed) viewer.dialog.scrollIntoView();
+    await this.shown;
+    viewer.holder.firstElementChild?.scrollIntoView({ block: "nearest" });
   },
 
   // Pixels that the question is about, and the counts of its class, of each image and model.
@@ -326,7 +373,7 @@ const images = {
       this.scroller.scrollTop = top - room / 3;
     }
     this.mark();
-    viewer.show(number, this.question);
+    this.shown = viewer.show(number, this.question);
   },
 
   mark() {
