@@ -33,32 +33,32 @@ def percent(value: float, undefined: str = "undefined") -> str:
 
 
 def points(value: float) -> str:
-    """Write a difference of ratios in percentage points, to two decimals.
+    """Write a difference of ratios in percentage points, to two decimals, with a true minus.
 
     Examples
     --------
     >>> points(0.0081), points(-0.25), points(-0.0), points(0.00001), points(float("nan"))
-    ('0.81', '-25.00', '0.00', '<0.01', 'undefined')
+    ('0.81', '−25.00', '0.00', '<0.01', 'undefined')
     """
     if math.isnan(value):
         return "undefined"
     if 0 < abs(value) < 0.00005:
-        return "<0.01" if value > 0 else ">-0.01"
+        return "<0.01" if value > 0 else ">−0.01"
     # No zero has a sign.
-    return f"{100 * value + 0.0:.2f}"
+    return f"{100 * value + 0.0:.2f}".replace("-", "−")
 
 
 def signed_points(value: float, undefined: str = "–") -> str:
-    """Write a difference of ratios in percentage points, with its sign.
+    """Write a difference of ratios in percentage points, with its sign, a true minus.
 
     Examples
     --------
     >>> signed_points(0.0081), signed_points(-0.25), signed_points(0.00001)
-    ('+0.81', '-25.00', '0.00')
+    ('+0.81', '−25.00', '0.00')
     """
     if math.isnan(value):
         return undefined
-    return f"{100 * value:+.2f}" if abs(value) >= 0.00005 else "0.00"
+    return f"{100 * value:+.2f}".replace("-", "−") if abs(value) >= 0.00005 else "0.00"
 
 
 def p_text(value: float) -> str:

@@ -140,14 +140,9 @@ class Baseline:
         in_accuracy, in_iou = map(percent, skills)
         if any(map(math.isnan, skills)):
             return "where the baseline is perfect, a score of a model says nothing"
-        if min(skills) < 0:
-            return (
-                f"the skill of the model over it is {in_accuracy} in accuracy and {in_iou} in mean "
-                "IoU (0 % is no better than the baseline, 100 % is perfect)"
-            )
         return (
-            f"from there to a perfect score the model has come {in_accuracy} of the way in "
-            f"accuracy and {in_iou} in mean IoU"
+            "counting that as 0 % and a perfect score as 100 %, this model reaches "
+            f"{in_accuracy} in accuracy and {in_iou} in mean IoU"
         )
 
 

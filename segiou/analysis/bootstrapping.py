@@ -432,7 +432,7 @@ def coverage_sentences(unit: str, method: str, units: int) -> list[str]:
     if not measured or measured[-1] >= _LEAST_COVERAGE:
         return []
     return [
-        f"Over {text.plural(units, unit)} intervals are too narrow: in simulations such 95 % "
+        f"With {text.plural(units, unit)}, intervals are too narrow: in simulations, 95 % "
         f"intervals held the true value in {text.roughly(measured[-1])} of cases."
     ]
 

@@ -290,7 +290,7 @@ class Comparison(Drawable):
         """Say how far all of it can be relied on."""
         said = []
         if self.unsafe and self.dependence is not None:
-            said.extend(self.dependence.sentences())
+            said.extend(self.dependence.sentences(p=True))
         if self.unit == "group" and self.units < FEW_UNITS:
             return [*said, few_groups_sentence(self.units), _limits_sentence(self)]
         said += coverage_sentences(self.unit, self.method, self.units)

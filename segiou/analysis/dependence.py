@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_number, refuse_kind
 from segiou._support.files import printable
-from segiou._support.text import listed, plain, plural, roughly
+from segiou._support.text import listed, plain, roughly
 from segiou.analysis.units import (
     FEW_UNITS,
     INDEPENDENT,
@@ -113,9 +113,15 @@ class Dependence:
         found: dict[str, Any] = plain(self)
         return found | {"images": self.images, "effective_images": self.effective_images}
 
-    def sentences(self) -> list[str]:
-        """Say what was found, what it does to intervals and p, and what to do."""
-        return [printable(said) for said in (self._found(), self._meaning(), self._remedy())]
+    @property
+    def doubts(self) -> list[str]:
+        """Why an interval over the images is less sure, in a few words each."""
+        few = [f"from only {len(self.sequences)} sequences"] if self.few_sequences else []
+        return few + (["neighbours score alike"] if self.correlated else [])
+
+    def sentences(self, *, p: bool = False) -> list[str]:
+        """Say what it does to intervals (and to p where one is shown), why, and what to do."""
+        return [printable(said) for said in (self._meaning(p=p), self._reason(), self._remedy())]
 
     @property
     def where(self) -> str:
@@ -123,47 +129,41 @@ class Dependence:
         number = len(self.sequences)
         return "this sequence" if number == 1 else f"these {number} sequences"
 
-    def _found(self) -> str:
-        number = len(self.sequences)
-        if number == 1:
-            start = "In the order of their names, neighbouring images score alike"
-        else:
-            sizes = [f"{name} with {size}" for name, size in self.sequences.items()]
-            start = (
-                f"By their names the {plural(self.images, 'image')} are {number} sequences "
-                f"({listed(sizes, 4)}), "
-                + ("whose neighbours score alike" if self.correlated else "maybe not independent")
-            )
+    def _meaning(self, *, p: bool) -> str:
+        nothing = f"intervals{' and p' if p else ''} say nothing about other sequences"
+        if not self.correlated:
+            return f"The {nothing}."
+        wider = math.sqrt(max(self.design_effect, 1.0))
+        covered = roughly(math.erf(_SURE / wider / math.sqrt(2)))
         return (
-            f"{start}: the scores of neighbours correlate by {self.correlations[0]:.2f}, and the "
-            f"design effect is {self.design_effect:.2f}, so that {plural(self.images, 'image')} "
-            f"tell as much as about {self.effective_images:.0f} independent ones."
+            f"The intervals are about {wider:.1f} times too narrow, since neighbouring images "
+            f"score alike: those of 95 % hold the true value in {covered} of cases"
+            f"{', and p is too small' if p else ''}."
+            f"{f' The {nothing}.' if self.few_sequences else ''}"
         )
 
-    def _meaning(self) -> str:
-        wider = math.sqrt(max(self.design_effect, 1.0))
-        covered = math.erf(_SURE / wider / math.sqrt(2))
-        narrow = (
-            f"The intervals are about {wider:.1f} times too narrow, so that those of 95 % hold the "
-            f"true value in {roughly(covered)} of cases, and p is too small"
+    def _reason(self) -> str:
+        start = "In the order of their names, the scores of neighbours correlate by "
+        if len(self.sequences) > 1:
+            sizes = listed([f"{name} {size}" for name, size in self.sequences.items()], 4)
+            start = (
+                f"By their names, the {self.images} images come from "
+                f"{'only ' if self.few_sequences else ''}{len(self.sequences)} sequences "
+                f"({sizes}). The scores of neighbours correlate by "
+            )
+        return (
+            f"{start}{self.correlations[0]:.2f} (design effect {self.design_effect:.2f}): the "
+            f"{self.images} images tell as much as about {self.effective_images:.0f} independent "
+            "ones."
         )
-        only = f"say nothing about other sequences than these {len(self.sequences)}"
-        if not self.correlated:
-            return f"Intervals and p that take the images for independent {only}."
-        if self.few_sequences:
-            return f"{narrow}; and they {only}."
-        return f"{narrow}, because they take the images for independent."
 
     def _remedy(self) -> str:
         if len(self.sequences) < FEW_UNITS:
-            fix = 'resample stretches of neighbours: --blocks auto (in Python blocks="auto")'
+            fix = 'To take neighbours into account: --blocks auto (Python: blocks="auto")'
         else:
             pattern = shlex.quote(self.pattern)
-            fix = f"resample whole sequences: --group-by {pattern} (in Python groups={pattern})"
-        return (
-            f"Better {fix}. If the images are independent, say so: --group-by none "
-            '(in Python groups="none").'
-        )
+            fix = f"To draw whole sequences: --group-by {pattern} (Python: groups={pattern})"
+        return f'{fix}; if the images are independent: --group-by none (Python: groups="none").'
 
 
 @lru_cache(maxsize=1)  # the same images are asked again for every metric

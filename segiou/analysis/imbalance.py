@@ -153,7 +153,7 @@ class Imbalance:
             said.append(_never_sentence(self))
         if self.predicted_only:
             said.append(_only_sentence(self))
-        return said + [_class_sentence(c) for c in _undervalued(self)]
+        return said + _lost_sentences(_undervalued(self))
 
 
 def explain(
@@ -290,21 +290,22 @@ def _classes(
 
 
 def _gap_sentence(found: Imbalance) -> str:
+    sign, where = (-1, "higher") if found.gap < 0 else (1, "lower")
     return (
-        f"Pixel accuracy is {text.percent(found.pixel_accuracy)}, mean IoU over "
-        f"{text.plural(found.mean_iou_classes, 'class', 'classes')} "
-        f"{text.percent(found.mean_iou)}: a gap of {text.points(found.gap)} points, "
-        f"{text.points(found.gap_imbalance)} from imbalance (in accuracy pixels vote, "
-        f"in the mean classes) and {text.points(found.gap_false_positives)} from false "
-        "positives, which accuracy does not charge."
+        f"Pixel accuracy is {text.percent(found.pixel_accuracy)}; mean IoU over "
+        f"{text.plural(found.mean_iou_classes, 'class', 'classes')} is "
+        f"{text.percent(found.mean_iou)}, {text.points(abs(found.gap))} points {where}: "
+        f"{text.points(sign * found.gap_imbalance)} because rare classes count as much as common "
+        f"ones, {text.points(sign * found.gap_false_positives)} because false positives lower "
+        "IoU but not accuracy."
     )
 
 
 def _baseline_sentence(found: Imbalance) -> str:
     majority = found.majority
     return (
-        f"The majority baseline predicts {text.called(str(majority.answer))} everywhere and has a "
-        f"pixel accuracy of {text.percent(majority.pixel_accuracy)} and a mean IoU of "
+        f"A model that says {text.called(str(majority.answer))} everywhere (the majority baseline) "
+        f"has a pixel accuracy of {text.percent(majority.pixel_accuracy)} and a mean IoU of "
         f"{text.percent(majority.mean_iou)}; {majority.skill_in_words()}."
     )
 
@@ -332,13 +333,21 @@ def _only_sentence(found: Imbalance) -> str:
     )
 
 
-def _class_sentence(balance: ClassBalance) -> str:
-    return (
-        f"{text.called(balance.name)}: {text.percent(balance.share)} of pixels; "
-        "losing it altogether costs "
-        f"{text.points(balance.accuracy_cost)} points of accuracy and "
-        f"{text.points(balance.mean_iou_cost)} of mean IoU."
-    )
+def _lost_sentences(lost: Sequence[ClassBalance]) -> list[str]:
+    """What finding each class no more would cost; in one sentence for several."""
+    falls = [(text.points(c.accuracy_cost), text.points(c.mean_iou_cost)) for c in lost]
+    names = [f"{text.called(c.name)} ({text.percent(c.share)} of pixels)" for c in lost]
+    if len(lost) < 2:
+        return [
+            f"If the model stopped finding {name}, accuracy would fall by {accuracy} points and "
+            f"mean IoU by {mean_iou}."
+            for name, (accuracy, mean_iou) in zip(names, falls, strict=True)
+        ]
+    pairs = (f"{name} {a} and {m}" for name, (a, m) in zip(names, falls, strict=True))
+    return [
+        "If the model stopped finding one of these classes, accuracy and mean IoU would fall by "
+        f"these points: {'; '.join(pairs)}."
+    ]
 
 
 def _undervalued(found: Imbalance) -> list[ClassBalance]:

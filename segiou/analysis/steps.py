@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -49,6 +50,9 @@ class NextStep:
     images : tuple of str
         Ids of the images with most of the pixels, the most first: as many as
         hold half of them, ten at most. Empty where no images are known.
+    mean_iou : float
+        Mean IoU as it is, a fraction; NaN under a protocol that averages over
+        images, since the gain is of another mean.
     """
 
     kind: Literal["confusion", "missed_class", "false_class", "swapped_classes", "few_images"]
@@ -58,6 +62,7 @@ class NextStep:
     pixels: int
     share: float
     images: tuple[str, ...] = ()
+    mean_iou: float = math.nan
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -65,29 +70,32 @@ class NextStep:
         return {name: getattr(self, name) for name in names} | {"images": list(self.images)}
 
     def __str__(self) -> str:
-        worth = f"worth {points(self.gain)} points of mean IoU"
+        worth = f"would raise mean IoU by {points(self.gain)} points"
+        if not math.isnan(self.mean_iou):
+            now, then = points(self.mean_iou), percent(self.mean_iou + self.gain)
+            worth = f"{worth} ({now} → {then})"
         if self.kind == "missed_class":
-            said = f"{called(str(self.truth))} is never predicted; to find all of it is {worth}"
+            said = f"{called(str(self.truth))} is never predicted. Finding all of it {worth}"
         elif self.kind == "false_class":
             said = (
                 f"{called(str(self.pred))} is predicted on {plural(self.pixels, 'pixel')} and "
-                f"nowhere in the truth; to correct that is {worth}"
+                f"nowhere in the truth. Correcting them {worth}"
             )
         elif self.kind == "swapped_classes":
             said = (
                 f"{called(str(self.truth))} and {called(str(self.pred))} are predicted as each "
-                f"other: check whether their labels are swapped; to correct that is {worth}"
+                f"other: check whether their labels are swapped. Correcting them {worth}"
             )
         elif self.kind == "few_images":
             said = (
                 f"{called(str(self.truth))} is in one or two images only: check their truth, or "
-                f"add images; to find all of it is {worth}"
+                f"add images. Finding all of it {worth}"
             )
         else:
             answer = "no class" if self.pred is None else called(self.pred)
             said = (
-                f"{called(str(self.truth))}: {percent(self.share)} is predicted as {answer}; to "
-                f"correct that is {worth}"
+                f"{called(str(self.truth))}: {percent(self.share)} of its pixels are predicted as "
+                f"{answer}. Correcting them {worth}"
             )
         if not self.images:
             return f"{said}."
@@ -127,9 +135,11 @@ def next_steps(
     >>> tally = Tally.of_matrix([[8, 2], [0, 10]])
     >>> (step,) = next_steps(tally, ["road", "car"], load_protocol("segiou"), np.ones(2, bool))
     >>> print(step)
-    road: 20.00 % is predicted as car; to correct that is worth 18.33 points of mean IoU.
+    road: 20.00 % of its pixels are predicted as car. Correcting them would raise
+    mean IoU by 18.33 points (81.67 → 100.00 %).
     """
-    protocol = load_protocol("segiou") if protocol.needs_images else protocol
+    over_images = protocol.needs_images
+    protocol = load_protocol("segiou") if over_images else protocol
     moves = _Moves(tally, protocol, include)
     counts, names = tally.counts, [*class_names, None]
     steps = []
@@ -151,7 +161,8 @@ def next_steps(
         gain, pixels = moves.gain_of_row(c), int(counts.fn[c])
         share = pixels / int(counts.truth[c])
         steps.append(NextStep("few_images", names[c], None, gain, pixels, share))
-    useful = [step for step in steps if step.gain > 0]
+    now = math.nan if over_images else float(moves.mean)
+    useful = [replace(step, mean_iou=now) for step in steps if step.gain > 0]
     return tuple(sorted(useful, key=lambda step: -step.gain)[:_STEPS])
 
 
@@ -182,7 +193,7 @@ class _Moves:
         cells, self._counts = tally.cells, tally.counts
         self._cells = np.stack([*np.divmod(cells.indices, len(include) + 1), cells.values])
         self._protocol, self._include = protocol, include
-        self._mean = self._means(np.zeros((1, len(include)), np.int64), 0)[0]
+        self.mean = self._means(np.zeros((1, len(include)), np.int64), 0)[0]
 
     def candidates(self) -> Ints:
         """Truth, prediction and pixels (3, n) of confused cells; of very many the best guesses."""
@@ -207,7 +218,7 @@ class _Moves:
             lost = self._shifts(len(t))
             named = p < num_classes
             lost[kept[named], p[named]] = n[named]
-            parts.append(self._means(found, lost) - self._mean)
+            parts.append(self._means(found, lost) - self.mean)
         return np.concatenate(parts)
 
     def gain_of_row(self, c: int) -> float:
@@ -218,7 +229,7 @@ class _Moves:
         named = (pred < len(self._include)) & (pred != c)
         lost[0, pred[named]] = pixels[named]
         found[0, c] = self._counts.fn[c]
-        return float(self._means(found, lost)[0] - self._mean)
+        return float(self._means(found, lost)[0] - self.mean)
 
     def gain_of_column(self, c: int) -> float:
         """What is gained where all pixels predicted as a class are what they are."""
@@ -227,7 +238,7 @@ class _Moves:
         wrong = (pred == c) & (truth != c)
         found[0, truth[wrong]] = pixels[wrong]
         lost[0, c] = found.sum()
-        return float(self._means(found, lost)[0] - self._mean)
+        return float(self._means(found, lost)[0] - self.mean)
 
     def swapped(self) -> list[tuple[int, int, int, float]]:
         """Pairs of classes that are predicted as each other, with their pixels and the gain."""
@@ -240,7 +251,7 @@ class _Moves:
             if a < b and back:
                 found, lost = self._shifts(1), self._shifts(1)
                 found[0, [a, b]], lost[0, [b, a]] = (n, back), (n, back)
-                pairs.append((a, b, n + back, float(self._means(found, lost)[0] - self._mean)))
+                pairs.append((a, b, n + back, float(self._means(found, lost)[0] - self.mean)))
         return pairs
 
     def _shifts(self, rows: int) -> Ints:

@@ -29,16 +29,16 @@ Ignored = Literal["keep", "exclude"]
 Groups = Literal["all", "grouped"]
 
 _UNIT_WORDS = {
-    "dataset": "counts summed over the data set, then divided",
-    "image": "divided per image, averaged over its classes, then over images",
-    "image-class": "divided per image and class, averaged over all these pairs",
-    "class": "divided per image, averaged per class over its images, then over classes",
+    "dataset": "the pixels of all images are added, then scores are computed",
+    "image": "scores are computed per image, averaged over its classes, then over images",
+    "image-class": "scores are computed per image and class, then all are averaged",
+    "class": "scores are computed per image, averaged per class over images, then over classes",
 }
 _ABSENT_WORDS = {
-    "skip": "is skipped",
-    "zero": "counts 0",
-    "one": "counts 1",
-    "nan": "makes the mean undefined",
+    "skip": "do not count",
+    "zero": "count 0",
+    "one": "count 1",
+    "nan": "make the mean undefined",
 }
 _CHOICES = {
     "unit": Unit,
@@ -159,14 +159,16 @@ class Protocol:
     @property
     def description(self) -> str:
         """The protocol in words."""
+        per_image = self.unit in ("image", "image-class")
+        never = "are not in an image" if per_image else "never occur"
         parts = [
             _UNIT_WORDS[self.unit],
-            f"a class in neither truth nor prediction {_ABSENT_WORDS[self.absent]}"
+            f"classes that {never} {_ABSENT_WORDS[self.absent]}"
             + (f", for Dice {_ABSENT_WORDS[self.absent_dice]}" if self.absent_dice else ""),
             "only classes in the truth take part" if self.over == "truth" else "",
             "a mean without any class is 0" if self.empty == "zero" else "",
-            "a class that is ignored takes no part" if self.ignored == "exclude" else "",
-            "groups leave out truth of no group" if self.groups == "grouped" else "",
+            "classes that are ignored take no part" if self.ignored == "exclude" else "",
+            "groups leave out truth that is in no group" if self.groups == "grouped" else "",
         ]
         return "; ".join(part for part in parts if part)
 

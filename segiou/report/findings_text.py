@@ -38,7 +38,11 @@ def render_imbalance(
     console.print()
     rows = sorted(found.classes, key=_largest_first)
     console.print(fitted(_balance_columns(rows), console.width)[0])
-    say(console, "costs and parts of the gap are in percentage points", "dim")
+    say(
+        console,
+        "if lost: what each score would fall by, in percentage points, like the part of the gap",
+        "dim",
+    )
     return text_of(console)
 
 
@@ -62,14 +66,14 @@ def _balance_columns(rows: Sequence[ClassBalance]) -> list[Column]:
         Column("share", [cell(row.share) for row in rows], 7),
         Column("recall", [cell(row.recall) for row in rows], 4),
         Column("IoU", [Text(cell(row.iou), tone_of(row.iou)) for row in rows], 8),
-        Column("costs accuracy", [_points(row.accuracy_cost) for row in rows], 2),
-        Column("costs mean IoU", [_points(row.mean_iou_cost) for row in rows], 3),
+        Column("if lost: accuracy", [_points(row.accuracy_cost) for row in rows], 2),
+        Column("if lost: mean IoU", [_points(row.mean_iou_cost) for row in rows], 3),
         Column("part of gap", [_points(row.gap_part) for row in rows], 5),
     ]
 
 
 def _points(value: float) -> str:
-    return "–" if math.isnan(value) else points(value).replace("-", "−")
+    return "–" if math.isnan(value) else points(value)
 
 
 def _largest_first(row: ClassBalance) -> tuple[bool, float]:

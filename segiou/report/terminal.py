@@ -228,7 +228,7 @@ def _headline(report: Report, *, detail: bool) -> Iterator[Fact]:
         yield "mean accuracy", cell(report.mean_accuracy), "mean recall of the classes"
     majority = report.majority
     answer, accuracy = printable(called(str(majority["class"]))), cell(majority["pixel_accuracy"])
-    about = f"mean IoU of predicting {answer} everywhere; pixel accuracy {accuracy}"
+    about = f"a model that says {answer} everywhere; its pixel accuracy is {accuracy}"
     yield "majority baseline", cell(majority["mean_iou"]), about
     if detail:
         yield from _means_over_images(report)

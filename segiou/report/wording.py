@@ -61,17 +61,18 @@ def signed(value: float) -> str:
     >>> signed(0.25), signed(-0.25), signed(0.0), signed(float("nan"))
     ('+25.00', '−25.00', '0.00', '–')
     """
-    return signed_points(value).replace("-", "−")
+    return signed_points(value)
 
 
 def interval_text(found: Intervals) -> str:
     """The interval of the mean in words, with what makes it unsafe."""
     if math.isnan(found.overall.low):
         return f"no interval over {found.resampled}"
-    doubts = ["few"] if found.overall.few else []
-    doubts += ["maybe not independent"] if found.unsafe else []
+    doubts = [f"few {found.unit}s"] if found.overall.few else []
+    if found.unsafe and found.dependence is not None:
+        doubts += found.dependence.doubts
     limits = range_text((found.overall.low, found.overall.high))
-    unsafe = f" ({', '.join(doubts)})" if doubts else ""
+    unsafe = f" ({', '.join(doubts)}, so less sure)" if doubts else ""
     return f"{100 * found.level:g} % interval {limits} over {found.resampled}{unsafe}"
 
 
@@ -96,7 +97,7 @@ def verdict(report: Report, intervals: Intervals | None) -> str:
             if len(absent) > 1:
                 count = f"{len(absent)} classes that do not occur count"
             protocol = report.protocol.name
-            costs = f"as 0 by protocol {protocol}, which costs {points(lost)} points"
+            costs = f"as 0 by protocol {protocol} ({points(lost)} points)"
             held_back = f"what holds it back most: {count} {costs}"
     return f"{mean}{interval}{f'; {held_back}' if held_back else ''}."
 
@@ -123,9 +124,10 @@ def _held_back(steps: Sequence[NextStep], unit: str) -> str:
         what = f"{called(str(first.truth))} and {called(str(first.pred))} are taken for each other"
     else:
         answer = "no class" if first.pred is None else called(first.pred)
-        what = f"{percent(first.share)} of {called(str(first.truth))} is predicted as {answer}"
+        share = f"{percent(first.share)} of the {unit} of {called(str(first.truth))}"
+        what = f"{share} are predicted as {answer}"
     gain = f"up to {points(first.gain)}" if each else points(first.gain)
-    return f"what holds it back most: {what}, which costs {gain} points{each}"
+    return f"what holds it back most: {what} ({gain} points{each})"
 
 
 def pairs_text(report: Report) -> str:

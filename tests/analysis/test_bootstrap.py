@@ -237,12 +237,12 @@ def test_an_interval_of_no_width_is_no_certainty():
 @pytest.mark.parametrize(
     ("units", "options", "said"),
     [
-        (12, {}, "Over 12 images intervals are too narrow: in simulations such 95 % intervals "
+        (12, {}, "With 12 images, intervals are too narrow: in simulations, 95 % intervals "
                  "held the true value in about 89 % of cases."),
         (20, {"method": "bca"}, "about 90 % of cases"),
         (60, {}, "about 92 % of cases"),
-        (60, {"groups": [i % 20 for i in range(60)]}, "Over 20 groups intervals are too narrow"),
-        (60, {"blocks": 2}, "Over 30 blocks intervals are too narrow"),
+        (60, {"groups": [i % 20 for i in range(60)]}, "With 20 groups, intervals are too narrow"),
+        (60, {"blocks": 2}, "With 30 blocks, intervals are too narrow"),
     ],
 )  # fmt: skip
 def test_intervals_that_cover_too_little_say_so(units, options, said):

@@ -235,10 +235,11 @@ def test_frames_of_two_drives_are_said_to_be_no_sample_of_drives():
     assert found.unsafe
     said = " ".join(found.sentences())
     assert "if the images were independent, over all images of this kind" in said
-    assert "the 40 images are 2 sequences (one with 20 and two with 20)" in said
+    assert "the 40 images come from only 2 sequences (one 20 and two 20)" in said
     assert f"correlate by {found.dependence.correlations[0]:.2f}" in said
-    assert f"design effect is {found.dependence.design_effect:.2f}" in said
-    assert "say nothing about other sequences than these 2" in said
+    assert f"(design effect {found.dependence.design_effect:.2f})" in said
+    assert "The intervals say nothing about other sequences." in said
+    assert found.dependence.doubts == ["from only 2 sequences"]
     assert "--blocks auto" in said
     assert "--group-by none" in said
 
@@ -246,9 +247,11 @@ def test_frames_of_two_drives_are_said_to_be_no_sample_of_drives():
 def test_neighbours_that_score_alike_are_found_in_one_sequence():
     found = bootstrap(frames(100), ids=named(100, "frame"), resamples=200)
     said = " ".join(found.cautions())
-    assert "In the order of their names, neighbouring images score alike" in said
-    assert "times too narrow, so that those of 95 % hold the true value in about" in said
-    assert "of cases, and p is too small" in said
+    assert "In the order of their names, the scores of neighbours correlate by" in said
+    assert "times too narrow, since neighbouring images score alike: those of 95 % hold" in said
+    assert "p is too small" not in said
+    assert "of cases, and p is too small." in found.dependence.sentences(p=True)[0]
+    assert found.dependence.doubts == ["neighbours score alike"]
     chance = bootstrap(frames(100, correlation=0), ids=named(100, "frame"), resamples=200)
     assert (chance.unsafe, chance.dependence.noteworthy) == (False, False)
     assert "independent" not in " ".join(chance.sentences())
@@ -261,7 +264,7 @@ def test_many_sequences_are_to_be_resampled_whole():
     counts = Counts(*(x[:, None] for x in (hit, 0 * hit, 1000 - hit, 0 * hit)))
     ids = [f"p{patient:02d}/{slice}" for patient in range(20) for slice in range(5)]
     found = bootstrap(counts, ids=ids, resamples=100)
-    assert "resample whole sequences: --group-by '^[^/]+'" in " ".join(found.cautions())
+    assert "To draw whole sequences: --group-by '^[^/]+'" in " ".join(found.cautions())
     grouped = bootstrap(counts, ids=ids, groups=found.dependence.pattern, resamples=100)
     assert (grouped.units, grouped.unsafe, grouped.dependence) == (20, False, None)
     assert grouped.overall.standard_error > 1.5 * found.overall.standard_error
@@ -269,7 +272,7 @@ def test_many_sequences_are_to_be_resampled_whole():
 
 def test_names_are_printed_on_their_line():
     found = bootstrap(frames(40), ids=named(20, "a\x1b[2J\n", "b"), resamples=50)
-    assert r"a\x1b[2J\n with 20" in " ".join(found.cautions())
+    assert r"a\x1b[2J\n 20" in " ".join(found.cautions())
     assert all(said.isprintable() for said in found.sentences())
 
 
@@ -327,7 +330,7 @@ def test_comparison_says_what_it_takes_for_independent():
     said = " ".join(plain.sentences())
     assert "They may not be, so it is not shown that b would be ahead on images of other" in said
     assert "would probably be ahead again" not in said
-    assert "2 sequences (one with 15 and two with 15)" in said
+    assert "2 sequences (one 15 and two 15)" in said
     assert "if they are independent" in said
     assert plain.to_dict()["dependence"]["sequences"] == {"one": 15, "two": 15}
 

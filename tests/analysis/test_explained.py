@@ -136,9 +136,31 @@ def test_sentence_about_a_rare_class():
     # pole: 12 of 1000 pixels, 1 found, nothing else called pole: IoU 1/12, K = 2.
     counts = Counts(tp=[988, 1], fp=[11, 0], fn=[0, 11], tn=[1, 988])
     assert explain(counts, ["road", "pole"]).sentences()[-1] == (
-        "pole: 1.20 % of pixels; losing it altogether costs 0.10 points of accuracy "
-        "and 4.17 of mean IoU."
+        "If the model stopped finding pole (1.20 % of pixels), accuracy would fall by 0.10 points "
+        "and mean IoU by 4.17."
     )
+
+
+def test_sentence_about_two_rare_classes():
+    # pole and sign: 10 of 1000 pixels each, half of them found, the rest called road.
+    counts = Counts(tp=[980, 5, 5], fp=[10, 0, 0], fn=[0, 5, 5], tn=[10, 990, 990])
+    assert explain(counts, ["road", "pole", "sign"]).sentences()[-1] == (
+        "If the model stopped finding one of these classes, accuracy and mean IoU would fall by "
+        "these points: pole (1.00 % of pixels) 0.50 and 16.67; sign (1.00 % of pixels) 0.50 and "
+        "16.67."
+    )
+
+
+def test_gap_says_which_score_is_higher():
+    # Half of 10 pixels called b; 1 of 1 found of the others: accuracy 8/13, recalls 1/2 and 1,
+    # IoU 1/2, 1/6, 1, 1.
+    counts = Counts(tp=[5, 1, 1, 1], fp=[0, 5, 0, 0], fn=[5, 0, 0, 0], tn=[3, 7, 12, 12])
+    assert explain(counts, list("abcd")).sentences()[0] == (
+        "Pixel accuracy is 61.54 %; mean IoU over 4 classes is 66.67 %, 5.13 points higher: 25.96 "
+        "because rare classes count as much as common ones, −20.83 because false positives lower "
+        "IoU but not accuracy."
+    )
+    assert "47.50 points lower: 45.00 because" in explain(BLIND, list("ab")).sentences()[0]
 
 
 def test_refusals():
@@ -166,8 +188,7 @@ def test_baselines_that_cannot_be_beaten_or_are_not():
         "a mean IoU of 100.00 %; where the baseline is perfect, a score of a model says nothing."
     )
     worse = explain(Counts(tp=[1, 0], fp=[4, 5], fn=[5, 4], tn=[0, 1]), ["a", "b"]).sentences()[1]
-    assert "the skill of the model over it is -125.00 % in accuracy" in worse
-    assert "(0 % is no better than the baseline, 100 % is perfect)" in worse
+    assert "a perfect score as 100 %, this model reaches −125.00 % in accuracy" in worse
 
 
 def test_overlapping_channels_have_no_such_gap():

@@ -21,7 +21,7 @@ def test_score_prints_a_table_and_nothing_else():
         "mean IoU",
         "over 10 of 10 classes",
         "majority baseline",
-        "protocol segiou: counts summed over the data set",
+        "protocol segiou: the pixels of all images are added",
         "6 pairs,",
         "bicycle",
         "group",
@@ -153,7 +153,7 @@ def test_ignoring_a_class_is_warned_about(inside):
 
 def test_protocols_are_named(inside):
     done = inside(*SCORE, "--protocol", "monai")
-    assert "protocol monai: divided per image" in done.stdout
+    assert "protocol monai: scores are computed per image" in done.stdout
 
 
 def test_labelsets_are_listed_printed_and_read_again(inside, tmp_path):

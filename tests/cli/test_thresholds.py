@@ -92,7 +92,7 @@ def test_a_run_that_is_worse_than_its_baseline_fails(inside, kept, tmp_path):
     asked = ["--baseline", better, "--fail-if-worse", "--junit", tmp_path / "j.xml"]
     done = inside("report", worse, *asked, "--format", "json")
     assert done.returncode == 1
-    assert "threshold failed: mean IoU is worse than the baseline's: -16.73 points" in done.stderr
+    assert "threshold failed: mean IoU is worse than the baseline's: −16.73 points" in done.stderr
     report = json.loads(done.stdout)
     change = report["baseline"]["pairs"][0]["overall"]
     expected = compare(Run.open(better), Run.open(worse)).pairs[0].overall

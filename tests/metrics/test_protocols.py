@@ -211,8 +211,8 @@ def test_every_protocol_says_what_it_does():
     found = {tuple(getattr(p, w) for w in words): p.description for p in PROTOCOLS.values()}
     assert len(set(found.values())) == len(found)
     assert load_protocol("detectron2").description == (
-        "counts summed over the data set, then divided; a class in neither truth nor prediction "
-        "is skipped; only classes in the truth take part"
+        "the pixels of all images are added, then scores are computed; classes that never occur "
+        "do not count; only classes in the truth take part"
     )
 
 

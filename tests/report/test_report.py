@@ -50,24 +50,24 @@ def test_what_is_skipped_is_named():
     [
         (
             [[8, 2], [0, 10]],
-            "Mean IoU over 2 of 2 classes is 81.67 %; what holds it back most: 20.00 % of road is "
-            "predicted as car, which costs 18.33 points.",
+            "Mean IoU over 2 of 2 classes is 81.67 %; what holds it back most: 20.00 % of the "
+            "pixels of road are predicted as car (18.33 points).",
         ),
         ([[8, 0], [0, 10]], "Mean IoU over 2 of 2 classes is 100.00 %."),
         (
             [[8, 0], [2, 0]],
             "Mean IoU over 2 of 2 classes is 40.00 %; what holds it back most: car is never "
-            "predicted, which costs 60.00 points.",
+            "predicted (60.00 points).",
         ),
         (
             [[8, 0, 0], [1, 0, 0], [1, 0, 0]],
             "Mean IoU over 3 of 3 classes is 26.67 %; what holds it back most: car and sky are "
-            "never predicted, which costs up to 36.30 points each.",
+            "never predicted (up to 36.30 points each).",
         ),
         (
             [[9, 1], [0, 0]],
             "Mean IoU over 2 of 2 classes is 45.00 %; what holds it back most: car is predicted "
-            "on 1 pixel and nowhere in the truth, which costs 55.00 points.",
+            "on 1 pixel and nowhere in the truth (55.00 points).",
         ),
         (
             [[0, 0], [0, 0]],
@@ -86,13 +86,13 @@ def test_verdict_where_absent_classes_count():
     cm = ConfusionMatrix(["road", "car", "sky"]).update([0, 0, 1, 1], [0, 1, 1, 1])
     # IoU 1/2 and 2/3: 58.33 % of two classes, 38.89 % of three.
     assert cm.report("ade20k").verdict == (
-        "Mean IoU over 3 of 3 classes is 38.89 %; what holds it back most: 50.00 % of road is "
-        "predicted as car, which costs 27.78 points."
+        "Mean IoU over 3 of 3 classes is 38.89 %; what holds it back most: 50.00 % of the pixels "
+        "of road are predicted as car (27.78 points)."
     )
     cm = ConfusionMatrix(["road", "car", "sky"]).update([0, 0], [0, 0])
     assert cm.report("ade20k").verdict == (
         "Mean IoU over 3 of 3 classes is 33.33 %; what holds it back most: 2 classes that do not "
-        "occur count as 0 by protocol ade20k, which costs 66.67 points."
+        "occur count as 0 by protocol ade20k (66.67 points)."
     )
     assert ConfusionMatrix(2).report("ade20k").verdict == "Mean IoU over 2 of 2 classes is 0.00 %."
     assert cm.report("torchvision").verdict == (
@@ -163,7 +163,7 @@ def test_pandas_frame():
 
 def test_a_class_named_by_a_number_is_called_a_class():
     r = ConfusionMatrix(3).update([0, 0, 2], [0, 0, 0]).report()
-    assert "of predicting class 0 everywhere" in " ".join(r.to_text().split())
+    assert "a model that says class 0 everywhere" in " ".join(r.to_text().split())
     assert "The majority baseline, class 0 everywhere, has" in r.to_markdown()
     assert "The model never predicts class 2." in " ".join(r.imbalance.sentences())
 
@@ -302,13 +302,13 @@ def test_intervals_over_frames_say_so_in_every_form():
     report = run.report(intervals=run.intervals(resamples=50))
     for text in (report.to_text(), report.to_markdown(), report._repr_html_(), report.to_html()):
         said = " ".join(text.replace("\N{NO-BREAK SPACE}", " ").replace("&#39;", "'").split())
-        assert "are 2 sequences (one with 12 and two with 12)" in said
+        assert "come from only 2 sequences (one 12 and two 12)" in said
         assert "--blocks auto" in said
-    assert "over 24 images (maybe not independent)" in report.to_markdown()
+    assert "over 24 images (from only 2 sequences, so less sure)" in report.to_markdown()
     assert report.to_dict()["intervals"]["dependence"]["sequences"] == {"one": 12, "two": 12}
     blocks = run.report(intervals=run.intervals(resamples=50, blocks=4))
     assert "over 6 blocks of 4.0 images on average" in blocks.to_markdown()
-    assert "are 2 sequences" not in blocks.to_markdown()
+    assert "2 sequences (" not in blocks.to_markdown()
     drives = run.report(intervals=run.intervals(resamples=50, groups="^..."))
     assert "no interval over 2 groups" in drives.to_markdown()
     assert "2 groups are too few for an interval over groups" in " ".join(drives.to_text().split())
@@ -316,12 +316,12 @@ def test_intervals_over_frames_say_so_in_every_form():
 
 def test_intervals_over_few_images_say_so():
     text = " ".join(few_images(6).to_text().split())
-    assert "over 6 images (few)" in text
+    assert "over 6 images (few images, so less sure)" in text
     assert "6 images are few: the interval is only a hint" in text
-    assert "over 6 images (few)" in few_images(6).to_markdown()
+    assert "over 6 images (few images, so less sure)" in few_images(6).to_markdown()
     # With enough images only the class that is in few of them is named.
     text = " ".join(few_images(12).to_text().split())
-    assert "(few)" not in text
+    assert "(few images" not in text
     assert "do not rely on the intervals of: pole." in text
 
 
