@@ -269,7 +269,7 @@ def test_custom_rules_and_their_words():
 
     protocol = Protocol("custom", "us", unit="image", absent="zero", over="truth")
     assert protocol.description == (
-        "divided per image, averaged over its classes, then over images; a class in neither "
-        "truth nor prediction counts 0; only classes in the truth take part"
+        "scores are computed per image, averaged over its classes, then over images; classes "
+        "that are not in an image count 0; only classes in the truth take part"
     )
     assert load_protocol(protocol) is protocol
