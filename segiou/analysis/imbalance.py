@@ -336,7 +336,10 @@ def _only_sentence(found: Imbalance) -> str:
 def _lost_sentences(lost: Sequence[ClassBalance]) -> list[str]:
     """What finding each class no more would cost; in one sentence for several."""
     falls = [(text.points(c.accuracy_cost), text.points(c.mean_iou_cost)) for c in lost]
-    names = [f"{text.called(c.name)} ({text.percent(c.share)} of pixels)" for c in lost]
+    names = [
+        f"{text.called(c.name)} ({text.percent(c.share)}{'' if i else ' of pixels'})"
+        for i, c in enumerate(lost)
+    ]
     if len(lost) < 2:
         return [
             f"If the model stopped finding {name}, accuracy would fall by {accuracy} points and "

@@ -295,8 +295,8 @@ def _footer(report: Report) -> str:
     return (
         f"{pairs_text(report)}, {report.pixels} {report.unit}, {report.ignored} ignored. "
         f"Protocol `{report.protocol.name}`: {report.protocol.description}. "
-        f"The majority baseline, {_escaped(called(str(majority['class'])))} everywhere, has pixel "
-        f"accuracy {percent(majority['pixel_accuracy'])} and mean IoU "
+        f"A model that says {_escaped(called(str(majority['class'])))} everywhere (the majority "
+        f"baseline) has pixel accuracy {percent(majority['pixel_accuracy'])} and mean IoU "
         f"{percent(majority['mean_iou'])}."
     )
 

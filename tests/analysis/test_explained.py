@@ -146,7 +146,7 @@ def test_sentence_about_two_rare_classes():
     counts = Counts(tp=[980, 5, 5], fp=[10, 0, 0], fn=[0, 5, 5], tn=[10, 990, 990])
     assert explain(counts, ["road", "pole", "sign"]).sentences()[-1] == (
         "If the model stopped finding one of these classes, accuracy and mean IoU would fall by "
-        "these points: pole (1.00 % of pixels) 0.50 and 16.67; sign (1.00 % of pixels) 0.50 and "
+        "these points: pole (1.00 % of pixels) 0.50 and 16.67; sign (1.00 %) 0.50 and "
         "16.67."
     )
 

@@ -164,7 +164,7 @@ def test_pandas_frame():
 def test_a_class_named_by_a_number_is_called_a_class():
     r = ConfusionMatrix(3).update([0, 0, 2], [0, 0, 0]).report()
     assert "a model that says class 0 everywhere" in " ".join(r.to_text().split())
-    assert "The majority baseline, class 0 everywhere, has" in r.to_markdown()
+    assert "A model that says class 0 everywhere (the majority baseline) has" in r.to_markdown()
     assert "The model never predicts class 2." in " ".join(r.imbalance.sentences())
 
 
