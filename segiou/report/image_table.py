@@ -143,6 +143,8 @@ class ImageTable:
         if room is not None and len(masks.full) == 2:
             room = min(room, _ONE_IMAGE)
         pictures, problem = fitted(masks, source.colors, image, room)
+        if source.match is not None and image is None and len(masks.full) == 2:
+            problem = source.match.no_photo
         return {**plain(pictures), "problem": problem}
 
 

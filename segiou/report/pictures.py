@@ -369,6 +369,12 @@ class ImageMatch:
     missing: tuple[str, ...]
     others: tuple[str, ...]
 
+    @property
+    def no_photo(self) -> str:
+        """What to say of an image that has no file."""
+        total = len(self.files) + len(self.missing)
+        return f"No photo for this image ({len(self.files)} of {total} photos were found)."
+
     def sentences(self) -> list[str]:
         """What was found and what is missing, with examples; nothing where no file is missing."""
         if not self.missing:
@@ -382,8 +388,7 @@ class ImageMatch:
         others = f"; other files there: {listed(self.others, 3)}" if self.others else ""
         return [
             f"{', '.join(found)}; {missing}{others}.",
-            "The file of an image has its id as name, before the ending or before a character "
-            "that is no letter and no digit: a_1.jpg or a_1_left.png belongs to a_1.",
+            "A photo is found by its name: a_1.jpg or a_1_left.png belongs to image a_1.",
         ]
 
 

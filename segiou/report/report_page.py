@@ -396,20 +396,22 @@ def distribution(report: Report) -> dict[str, Any] | None:
     counts, edges = np.histogram(defined, _BINS, (0.0, 1.0))
     below = defined < 0.5
     facts = (
-        ("mean over images", cell(float(defined.mean()))),
-        ("median", cell(float(np.median(defined)))),
-        ("mean of the worst 10 % of the images", cell(float(worst_mean(defined, 10)))),
-        ("best image", cell(float(defined[-1]))),
-        ("images below 50 %", f"{below.sum()} ({cell(below.mean())})"),
+        ("Mean over images", cell(float(defined.mean()))),
+        ("Median", cell(float(np.median(defined)))),
+        ("Mean of the worst 10 % of the images", cell(float(worst_mean(defined, 10)))),
+        ("Best image", cell(float(defined[-1]))),
+        ("Images below 50 %", f"{below.sum()} ({cell(below.mean())})"),
     )
     marks = (
         ("mean over images", "mean", float(defined.mean())),
         ("data set", "dataset", report.mean_iou),
     )
+    drawn = [mark for mark in marks if not math.isnan(mark[2])]
     return {
         "bins": bins_of(counts, edges),
         "most": int(counts.max()),
-        "marks": [mark for mark in marks if not math.isnan(mark[2])],
+        "marks": drawn,
+        "lowest": min(value for _, _, value in drawn),
         "facts": facts,
         "undefined": int(np.isnan(scores).sum()),
         "scores": defined.tolist() if defined.size <= _DRAWN else [],

@@ -377,5 +377,5 @@ def test_images_that_are_not_found_are_said(tmp_path):
     assert done.returncode == 0
     assert "--images: 0 of 6 images have a file in" in done.stderr
     assert "other files there: elsewhere.png" in done.stderr
-    assert "has its id as name" in done.stderr
+    assert "A photo is found by its name" in done.stderr
     assert "--images" in (tmp_path / "page.html").read_text(encoding="utf-8")

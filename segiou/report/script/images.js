@@ -182,7 +182,7 @@ const images = {
       const value = (i) => numbers(i).reduce((sum, number) => sum + number, 0);
       columns.push({ key: title, title, first: -1, value, text: (_, i) => numbers(i).map(grouped).join(" / ") });
     }
-    const title = this.filtered ? "Pixels" : "Wrong pixels";
+    const title = this.question.pixels;
     columns.push({
       key: "pixels",
       title: two ? `${title}, ${models.join(" / ")}` : title,
@@ -221,10 +221,15 @@ const images = {
       return !name || this.ids[i].toLowerCase().includes(name);
     });
     const columns = this.columns;
-    const sorting = columns.find(({ key }) => key === this.sorting?.key);
-    if (sorting) this.sort(sorting.value, this.sorting.sign);
-    else if (filtered) this.sort((i) => this.total(i), -1);
-    else this.sort(this.models.length > 1 ? (i) => -Math.abs(this.differenceOf(i)) : score, 1);
+    const usual = filtered ? { key: "pixels", sign: -1 } : { key: "score0", sign: 1 };
+    const chosen = columns.some(({ key }) => key === this.sorting?.key);
+    this.sorted = chosen ? this.sorting : usual;
+    const { value } = columns.find(({ key }) => key === this.sorted.key);
+    if (chosen || filtered || this.models.length === 1) this.sort(value, this.sorted.sign);
+    else {
+      this.sorted = null;
+      this.sort((i) => -Math.abs(this.differenceOf(i)), 1);
+    }
     this.head(columns);
     this.describe(from, to);
     this.scroller.scrollTop = 0;
@@ -249,15 +254,18 @@ const images = {
       const heading = html("th", { scope: "col", class: key === "image" ? "text" : "number" });
       const button = html("button", { type: "button", "data-key": key }, title);
       button.addEventListener("click", () => {
-        const sign = this.sorting?.key === key ? -this.sorting.sign : first;
+        const sign = this.sorted?.key === key ? -this.sorted.sign : first;
         this.sorting = { key, sign };
         this.list();
         this.select(0, false);
         row.querySelector(`[data-key="${key}"]`).focus();
         say(`Sorted by ${title}, ${sign > 0 ? "ascending" : "descending"}.`);
       });
-      if (this.sorting?.key === key) {
-        heading.setAttribute("aria-sort", this.sorting.sign > 0 ? "ascending" : "descending");
+      const arrow = svg("svg", { class: "arrow", viewBox: "0 0 10 10", "aria-hidden": "true" });
+      arrow.append(svg("path", { d: "M2 3.5 5 7l3-3.5" }));
+      button.append(arrow);
+      if (this.sorted?.key === key) {
+        heading.setAttribute("aria-sort", this.sorted.sign > 0 ? "ascending" : "descending");
       }
       heading.append(button);
       row.append(heading);

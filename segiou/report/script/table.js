@@ -13,6 +13,8 @@ function buildTable(table) {
   const body = table.tBodies[0];
   const original = [...body.rows];
   const headings = [...table.tHead.rows[0].cells];
+  const sortedFirst = headings.find((heading) => heading.hasAttribute("aria-sort"));
+  const inOrder = sortedFirst ? "In the first order again." : "In the order of the label set.";
 
   function sort(heading, direction) {
     const column = headings.indexOf(heading);
@@ -23,8 +25,9 @@ function buildTable(table) {
     body.append(...rows);
     for (const other of headings) other.removeAttribute("aria-sort");
     if (direction) heading.setAttribute("aria-sort", direction);
+    else sortedFirst?.setAttribute("aria-sort", "descending");
     const name = heading.textContent.trim();
-    say(direction ? `Sorted by ${name}, ${direction}.` : "In the order of the label set.");
+    say(direction ? `Sorted by ${name}, ${direction}.` : inOrder);
   }
 
   for (const heading of headings) {

@@ -18,10 +18,13 @@ const viewer = {
     on("zoom-out", () => panels.zoom(1 / 1.5));
     on("zoom-reset", () => panels.reset());
     byId("viewer-mode").addEventListener("change", () => this.arrange());
+    byId("viewer-content").addEventListener("change", (event) => this.flip(Number(event.target.value)));
     byId("viewer-opacity").addEventListener("input", () => this.draw());
     this.dialog.addEventListener("keydown", (event) => this.key(event));
     this.dialog.addEventListener("close", () => this.dialog.open || this.enlarge(false));
-    this.holder.addEventListener("pointermove", (event) => this.point(event));
+    for (const kind of ["pointermove", "pointerdown"]) {
+      this.holder.addEventListener(kind, (event) => this.point(event));
+    }
     addEventListener("resize", () => this.frames && this.arrange());
   },
 
@@ -47,11 +50,11 @@ const viewer = {
     [this.number, this.question] = [number, question];
     byId("viewer-title").textContent = images.ids[number];
     byId("viewer-facts").textContent = images.factsOf(number);
-    this.drawKey();
     const picture = await pictures.of(number);
     if (this.number !== number || this.question !== question) return;
     if (moved) panels.reset();
     this.picture = picture;
+    this.drawKey();
     byId("viewer-problem").textContent = picture.problem;
     byId("opacity-field").hidden = !picture.grey;
     this.place = picture.depth > 1 ? largestError(picture, question) : null;
@@ -108,6 +111,7 @@ const viewer = {
       for (const plane of this.planes) {
         const title = plane.name ? `${plane.name}: ${name}` : name;
         const figure = html("figure");
+        figure.classList.toggle("on-paper", content === "difference" && !this.picture.grey);
         const frame = html("div", { class: "frame" });
         const canvas = html("canvas", { role: "img", "aria-label": `${title} of ${images.ids[this.number]}` });
         canvas.style.aspectRatio = plane.aspect;
@@ -117,10 +121,22 @@ const viewer = {
         this.frames.push({ figure, canvas, plane, content });
       }
     }
+    this.offer();
     this.draw();
     this.arrange();
-    byId("viewer-readout").textContent = "Point at a picture to read its labels.";
+    byId("viewer-readout").textContent = "Touch or point at a picture to read its labels.";
     this.dialog.dataset.shown = address.of({ ...images.state, image: images.ids[this.number] }).slice(1);
+  },
+
+  // A button for each picture, for where one is shown at a time.
+  offer() {
+    const choice = byId("viewer-content");
+    const buttons = this.contents.map(([, name], place) => {
+      const label = html("label");
+      label.append(html("input", { type: "radio", name: "viewer-content", value: place }), html("span", {}, name));
+      return label;
+    });
+    choice.replaceChildren(choice.firstElementChild, ...buttons);
   },
 
   showObjects() {
@@ -141,11 +157,19 @@ const viewer = {
     if (!this.frames.length) return;
     const one = this.flipping;
     const planes = this.planes.length;
+    byId("viewer-content").hidden = !one;
+    all("input", byId("viewer-content")).forEach((button, place) => (button.checked = place === this.front));
     this.frames.forEach(({ figure }, place) => {
       figure.hidden = one && Math.floor(place / planes) !== this.front;
     });
     const number = one ? 1 : this.contents.length;
-    const widths = planes > 1 ? this.widthsOfPlanes(number) : this.widthsOfImages(number);
+    const widthsOf = (below) => {
+      this.dialog.classList.toggle("notes-below", below);
+      return planes > 1 ? this.widthsOfPlanes(number) : this.widthsOfImages(number);
+    };
+    // In the whole window the notes stand beside the pictures or below them, where they leave more room.
+    const below = this.large && widthsOf(true)[0] > widthsOf(false)[0];
+    const widths = widthsOf(below);
     this.holder.style.gridTemplateColumns = widths
       // Never wider than the holder, although it may shrink before this is asked again.
       .map((width) => `minmax(0, ${Math.floor(Math.max(width, 24))}px)`)
@@ -156,12 +180,16 @@ const viewer = {
   room(columns, rows) {
     const [gap, caption] = [10, 24];
     const wide = this.holder.clientWidth;
-    const edge = this.holder.offsetLeft + wide;
-    const others = [...this.dialog.children].filter((node) => node !== this.holder && node.offsetLeft < edge);
-    const taken = others.reduce((sum, node) => sum + node.offsetHeight + gap, this.large ? 50 : 90);
+    const notes = this.holder.nextElementSibling;
+    const others = [...this.dialog.children].filter((node) => node !== this.holder && node !== notes);
+    let taken = others.reduce((sum, node) => sum + node.offsetHeight + gap, this.large ? 50 : 90);
+    // In the whole window the notes can be scrolled to, and only their beginning must be seen.
+    if (!this.large) taken += notes.offsetHeight + gap;
+    else if (notes.offsetLeft < this.holder.offsetLeft + wide) taken += Math.min(notes.offsetHeight, 160);
     // In a narrow window the pictures lie below the table, and there is no need to see all at once.
     const below = wide > 500 ? 0.75 * wide : Infinity;
-    const high = Math.max(this.large || images.beside ? innerHeight - taken : below, 260);
+    const whole = this.large ? wide > 500 : images.beside;
+    const high = Math.max(whole ? innerHeight - taken : below, 260);
     return [(wide - (columns - 1) * gap) / columns, (high - (rows - 1) * gap) / rows - caption];
   },
 
@@ -171,7 +199,9 @@ const viewer = {
       const [wide, high] = this.room(columns, Math.ceil(number / columns));
       return Math.min(wide, high * this.planes[0].aspect);
     };
-    const columns = Array.from({ length: number }, (_, k) => k + 1);
+    // In the whole window none is left alone in the last row.
+    const alone = (columns) => this.large && columns > 1 && number % columns === 1;
+    const columns = Array.from({ length: number }, (_, k) => k + 1).filter((columns) => !alone(columns));
     const best = columns.reduce((a, b) => (widthOf(b) > widthOf(a) ? b : a));
     return Array(best).fill(widthOf(best));
   },
@@ -207,9 +237,11 @@ const viewer = {
   drawKey() {
     const key = byId("overlay-key");
     key.replaceChildren();
-    for (const [kind, text] of kindsOf(this.models, this.question)) {
-      key.append(keyEntry(`rgb(${OVERLAY[kind].join(" ")})`, text));
-    }
+    const under = this.picture.grey ? "everything else: the photo in grey" : "everything else";
+    const kinds = [...kindsOf(this.models, this.question), ["ignored", "ignored (not scored)"]];
+    for (const [kind, text] of kinds) key.append(keyEntry(`rgb(${OVERLAY[kind].join(" ")})`, text));
+    const paper = this.picture.grey ? [120, 120, 120] : OVERLAY.paper;
+    key.append(keyEntry(`rgb(${paper.join(" ")})`, under));
     const classes = byId("class-key");
     classes.replaceChildren();
     const ious = images.classIous(this.number);
@@ -221,6 +253,11 @@ const viewer = {
       entry.append(link, ` ${ious(index)}`);
       classes.append(entry);
     }
+    const ignored = html("li");
+    ignored.append(...keyEntry(data.images.colors[pictures.ignored], "ignored (not scored)").childNodes);
+    classes.append(ignored);
+    const several = this.models.length > 1;
+    byId("class-key-title").textContent = `IoU in this image${several ? `, ${this.models.join(" / ")}` : ""}`;
   },
 
   point(event) {
