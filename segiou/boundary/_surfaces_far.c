@@ -14,8 +14,10 @@
 #define NOTHING_YET 1e30f
 #define FEW 16 /* where there are so many times as many targets, most are left out first */
 
-/* Of functions that are built for wider vectors, too, where the loader can choose between them. */
-#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__)
+/* Of functions that are built for wider vectors, too, where the loader can choose between them:
+   it chooses before the sanitizer of threads is ready, which then crashes. */
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && \
+    !defined(__SANITIZE_THREAD__)
 #define WITH_AVX2 __attribute__((flatten, target_clones("avx2", "default")))
 #else
 #define WITH_AVX2

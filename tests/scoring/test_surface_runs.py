@@ -550,8 +550,9 @@ def test_texts_of_volumes_say_voxels(folder, capsys):
     assert not {"camvid", "cityscapes", "voc2012"} & set(shown.split())
 
 
-def test_the_command_from_two_folders_to_the_page(tmp_path, capsys):
+def test_the_command_from_two_folders_to_the_page(tmp_path, capsys, monkeypatch):
     """With and without a run, in parts, merged, compared, with intervals over patients."""
+    monkeypatch.setenv("COLUMNS", "200")
     labels = ["--labels", str(FIXTURE / "regions.json"), "--exclude", "background", "--quiet"]
     measured = ["--boundary", "--boundary-tolerance", "1mm,2mm", "--surface", "medpy"]
     sampled = ["--intervals", "--group-by", r"^(patient_\d\d)", "--resamples", "200"]
