@@ -104,12 +104,13 @@ def test_a_folder_of_labelme_from_the_command_line(tmp_path, capsys):
     assert report["classes"][1]["iou"] == 16 / 20
 
 
-def test_names_are_inspected_and_proposed_as_a_label_set(tmp_path, capsys):
+def test_names_are_inspected_and_proposed_as_a_label_set(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
     car = shape("car", [[0, 0], [4, 3]], "rectangle")
     write(tmp_path / "truth" / "a.json", labelme(car, shape("tree", [[7, 7]], "mask", mask="?")))
     pattern, proposed = str(tmp_path / "truth" / "*.json"), tmp_path / "labels.toml"
     assert main(["inspect", pattern]) == 3
-    assert "shape 2 of 2" in capsys.readouterr().out.replace("\n", " ")
+    assert "shape 2 of 2" in " ".join(capsys.readouterr().out.split())
     write(tmp_path / "truth" / "a.json", labelme(car))
     assert main(["inspect", pattern, "--propose", str(proposed)]) == 0
     out = capsys.readouterr().out
