@@ -62,7 +62,8 @@ def _headline(report: Report) -> str:
         f"<div><b>{escape(report.verdict)}</b></div>"
         f"<div>Pixel accuracy {_percent(report.pixel_accuracy)} · "
         f"mean accuracy {_percent(report.mean_accuracy)}</div>"
-        f'<div style="{MUTED}">Majority baseline, {escape(called(majority["class"]))} everywhere: '
+        f'<div style="{MUTED}">Majority baseline, a model that says '
+        f"{escape(called(majority['class']))} everywhere: "
         f"pixel accuracy {accuracy}, mean IoU {iou}</div>"
         f"{section('How far the interval can be relied on', cautions)}"
     )

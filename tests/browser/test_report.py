@@ -312,6 +312,24 @@ def test_on_a_phone_an_image_that_is_named_comes_into_view(new_page, report_url,
     until(page, f"{box}?.top >= 0 && {box}?.bottom <= 800")
 
 
+@pytest.mark.parametrize("large", [False, True])
+def test_on_a_phone_the_key_of_colours_is_in_view_with_the_picture(
+    new_page, report_url, until, large
+):
+    page = new_page(viewport={"width": 390, "height": 800})
+    page.goto(report_url)
+    page.locator(".next-steps a").first.click()
+    until(page, "document.querySelectorAll('#viewer-panels figure').length > 0")
+    if large:
+        page.locator("#viewer-enlarge").click()
+    picture = "document.querySelector('#viewer-panels figure').getBoundingClientRect()"
+    key = "document.getElementById('key-names').getBoundingClientRect()"
+    until(page, f"{picture}.top >= 0 && {picture}.bottom <= {key}.top && {key}.bottom <= 800")
+    named = page.locator("#key-names span").all_inner_texts()
+    classes = page.locator("#class-key a").all_inner_texts()
+    assert named == [*classes, "ignored"]
+
+
 def test_a_click_on_the_matrix_leads_to_the_images(report, until):
     cell = report.evaluate(
         """() => {

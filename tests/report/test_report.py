@@ -165,6 +165,7 @@ def test_a_class_named_by_a_number_is_called_a_class():
     r = ConfusionMatrix(3).update([0, 0, 2], [0, 0, 0]).report()
     assert "a model that says class 0 everywhere" in " ".join(r.to_text().split())
     assert "A model that says class 0 everywhere (the majority baseline) has" in r.to_markdown()
+    assert "a model that says class 0 everywhere" in r._repr_html_()
     assert "The model never predicts class 2." in " ".join(r.imbalance.sentences())
 
 

@@ -168,8 +168,12 @@ const viewer = {
       return planes > 1 ? this.widthsOfPlanes(number) : this.widthsOfImages(number);
     };
     // In the whole window the notes stand beside the pictures or below them, where they leave more room.
-    const below = this.large && widthsOf(true)[0] > widthsOf(false)[0];
+    const spacious = matchMedia("(min-width: 60rem) and (min-height: 45rem)").matches;
+    const below = !spacious || (this.large && widthsOf(true)[0] > widthsOf(false)[0]);
     const widths = widthsOf(below);
+    // A key too long to be seen whole can be scrolled by keys, too.
+    const keys = byId("viewer-keys");
+    keys.tabIndex = keys.scrollHeight > keys.clientHeight ? 0 : -1;
     this.holder.style.gridTemplateColumns = widths
       // Never wider than the holder, although it may shrink before this is asked again.
       .map((width) => `minmax(0, ${Math.floor(Math.max(width, 24))}px)`)
@@ -183,9 +187,9 @@ const viewer = {
     const notes = this.holder.nextElementSibling;
     const others = [...this.dialog.children].filter((node) => node !== this.holder && node !== notes);
     let taken = others.reduce((sum, node) => sum + node.offsetHeight + gap, this.large ? 50 : 90);
-    // In the whole window the notes can be scrolled to, and only their beginning must be seen.
-    if (!this.large) taken += notes.offsetHeight + gap;
-    else if (notes.offsetLeft < this.holder.offsetLeft + wide) taken += Math.min(notes.offsetHeight, 160);
+    // Where the notes lie below, they can be scrolled to, and only the colours stay in view.
+    if (this.dialog.classList.contains("notes-below")) taken += byId("viewer-keys").offsetHeight + gap;
+    else if (!this.large) taken += notes.offsetHeight + gap;
     // In a narrow window the pictures lie below the table, and there is no need to see all at once.
     const below = wide > 500 ? 0.75 * wide : Infinity;
     const whole = this.large ? wide > 500 : images.beside;
@@ -225,7 +229,7 @@ const viewer = {
     if (event.target.matches("input:not([type=radio])") || event.altKey || event.ctrlKey || event.metaKey) return;
     const { key } = event;
     const letter = key.toLowerCase();
-    if (event.target.matches("input") && key.startsWith("Arrow")) return;
+    if (event.target.matches("input, .keys") && key.startsWith("Arrow")) return;
     if (panels.key(key)) event.preventDefault();
     else if (key === "ArrowLeft") images.walk(-1);
     else if (key === "ArrowRight") images.walk(1);
@@ -242,13 +246,15 @@ const viewer = {
     for (const [kind, text] of kinds) key.append(keyEntry(`rgb(${OVERLAY[kind].join(" ")})`, text));
     const paper = this.picture.grey ? [120, 120, 120] : OVERLAY.paper;
     key.append(keyEntry(`rgb(${paper.join(" ")})`, under));
-    const classes = byId("class-key");
+    const [classes, names] = [byId("class-key"), byId("key-names")];
     classes.replaceChildren();
+    names.replaceChildren();
     const ious = images.classIous(this.number);
     for (const index of images.classesOf(this.number)) {
       const link = html("a", { href: address.of({ c: className(index), image: images.ids[this.number] }) });
       const color = data.images.colors[index < data.names.length ? index : index + 1];
       link.append(...keyEntry(color, className(index)).childNodes);
+      names.append(keyEntry(color, className(index)));
       const entry = html("li");
       entry.append(link, ` ${ious(index)}`);
       classes.append(entry);
@@ -256,6 +262,7 @@ const viewer = {
     const ignored = html("li");
     ignored.append(...keyEntry(data.images.colors[pictures.ignored], "ignored (not scored)").childNodes);
     classes.append(ignored);
+    names.append(keyEntry(data.images.colors[pictures.ignored], "ignored"));
     const several = this.models.length > 1;
     byId("class-key-title").textContent = `IoU in this image${several ? `, ${this.models.join(" / ")}` : ""}`;
   },
