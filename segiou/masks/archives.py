@@ -17,13 +17,12 @@ import tempfile
 import threading
 import zipfile
 import zlib
-from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from glob import glob
 from importlib import import_module
-from itertools import accumulate
 from pathlib import Path
 from typing import IO, Any
 
@@ -36,8 +35,10 @@ from segiou.masks.sources import MOST_MEMBER_BYTES, Source, open_source, stamp_o
 _MOST_GROUP_BYTES = 1 << 30
 #: Columns that name an image where the image itself has no path, the best first.
 _NAMES = ("id", "image_id", "key", "__key__", "file_name", "filename", "image_path", "name")
-#: What pyarrow's errors are.
+#: What errors are that come of damaged files.
 _FAULTS = (OSError, ValueError, RuntimeError, KeyError, TypeError, IndexError)
+#: By name the group of rows in which a mask is, and its row in this group.
+_Places = dict[str, tuple[int, int]]
 _RANGE = re.compile(r"\{(\d+)\.\.(\d+)\}")
 _MOST_SHARDS = 1 << 16
 
@@ -48,18 +49,13 @@ LEAST_BOUND = 256 << 20
 _CHUNK = 1 << 20
 
 _DAMAGE = (
+    *_FAULTS,
     zipfile.BadZipFile,
     tarfile.TarError,
     zlib.error,
     lzma.LZMAError,
     EOFError,
-    ValueError,
-    NotImplementedError,
-    RuntimeError,
-    OSError,
     OverflowError,
-    KeyError,
-    IndexError,
     struct.error,
 )
 
@@ -123,7 +119,7 @@ class ArchiveFolder:
         Stamp
         """
         try:
-            return self._members().stamp(self._name(path))
+            return self._members().stamp(path.removeprefix(f"{self.archive}/"))
         except _DAMAGE:
             return Stamp(None, None)
 
@@ -145,8 +141,12 @@ class ArchiveFolder:
             If it is damaged, encrypted, too large, or the archive is changing.
         """
         try:
-            members = self._members()
-            return members.read(self._name(path)), members.stamp(self._name(path))
+            members, name = self._members(), path.removeprefix(f"{self.archive}/")
+            stamp = members.stamp(name)
+            if (size := stamp.size or 0) > MOST_MEMBER_BYTES:
+                msg = f"declares {size} bytes, more than a mask in an archive may have; unpack it"
+                raise _Refused(msg)
+            return members.read(name), stamp
         except _Refused as refused:
             raise MaskError(path, str(refused)) from None
         except _DAMAGE as error:
@@ -154,9 +154,6 @@ class ArchiveFolder:
 
     def _members(self) -> _Zip | _Tar:
         return _opened(self.archive, _version(self.archive))
-
-    def _name(self, path: str) -> str:
-        return path[len(self.archive) + 1 :]
 
 
 def is_one_mask(file: Path) -> bool:
@@ -207,22 +204,19 @@ class _Zip:
 
     def names(self) -> dict[str, int]:
         """Names of the regular files, and how often each is there."""
-        counted: dict[str, int] = {}
-        for info in self._zip.infolist():
-            # The upper half of external_attr is the Unix mode: links are no masks.
-            kind = (info.external_attr >> 28) & 0xF
-            if not info.is_dir() and kind in (0, 0o10):
-                counted[info.filename] = counted.get(info.filename, 0) + 1
-        return counted
+        # The upper half of external_attr is the Unix mode: links are no masks.
+        return Counter(
+            info.filename
+            for info in self._zip.infolist()
+            if not info.is_dir() and (info.external_attr >> 28) & 0xF in (0, 0o10)
+        )
 
     def stamp(self, name: str) -> Stamp:
         info = self._zip.getinfo(name)
         return Stamp(info.file_size, f"crc32:{info.CRC:08x}")
 
     def read(self, name: str) -> bytes:
-        info = self._zip.getinfo(name)
-        _check_size(info.file_size)
-        return zip_member(self._zip, info)
+        return zip_member(self._zip, self._zip.getinfo(name))
 
 
 class _Tar:
@@ -231,17 +225,10 @@ class _Tar:
         self._archive = archive
         self._file = _plain_tar(archive)
         self._lock = threading.Lock()
-        self._index: dict[str, tarfile.TarInfo] = {}
-        self._counted: dict[str, int] = {}
-        try:
-            with tarfile.open(fileobj=self._file, mode="r:") as tar:
-                for member in tar:
-                    if member.isreg() and not member.issparse():
-                        self._index[member.name] = member
-                        self._counted[member.name] = self._counted.get(member.name, 0) + 1
-        except BaseException:
-            self._file.close()
-            raise
+        with tarfile.open(fileobj=self._file, mode="r:") as tar:
+            members = [one for one in tar if one.isreg() and not one.issparse()]
+        self._index = {member.name: member for member in members}
+        self._counted = Counter(member.name for member in members)
 
     def __del__(self) -> None:
         if hasattr(self, "_file"):
@@ -256,7 +243,6 @@ class _Tar:
 
     def read(self, name: str) -> bytes:
         member = self._index[name]
-        _check_size(member.size)
         with self._lock:
             self._file.seek(member.offset_data)
             data = self._file.read(member.size)
@@ -267,12 +253,6 @@ class _Tar:
             msg = "its archive is being changed while it is read; score when it is complete"
             raise _Refused(msg)
         return data
-
-
-def _check_size(size: int) -> None:
-    if size > MOST_MEMBER_BYTES:
-        msg = f"declares {size} bytes, more than a mask in an archive may have; unpack it"
-        raise _Refused(msg)
 
 
 _OPENERS: dict[bytes, Callable[..., Any]] = {
@@ -350,8 +330,8 @@ class ParquetFile:
         column, _, name = path[len(self.file) + 1 :].partition("/")
         stamp = self.stamp(path)
         try:
-            rows = self._rows(column)[1]
-            value = _cell(self.file, _version(self.file), column, rows[name])
+            group, row = self._rows(column)[1][name]
+            value = _group(self.file, _version(self.file), column, group)[row].as_py()
         except _FAULTS as error:
             raise MaskError(path, f"cannot be read from its file: {error}") from error
         data = value.get("bytes") if isinstance(value, dict) else value
@@ -360,7 +340,7 @@ class ParquetFile:
             raise MaskError(path, problem)
         return data, stamp
 
-    def _rows(self, column: str) -> tuple[str, dict[str, int]]:
+    def _rows(self, column: str) -> tuple[str, _Places]:
         try:
             return _rows(self.file, _version(self.file), column)
         except ImportError as error:
@@ -372,8 +352,8 @@ class ParquetFile:
 
 
 @lru_cache(maxsize=64)
-def _rows(file: str, version: tuple[int, ...], column: str) -> tuple[str, dict[str, int]]:
-    """The column of masks, and the row of each by its name."""
+def _rows(file: str, version: tuple[int, ...], column: str) -> tuple[str, _Places]:
+    """The column of masks, and the place of each by its name."""
     parquet: Any = import_module("pyarrow.parquet")
 
     with parquet.ParquetFile(file) as table:
@@ -391,7 +371,9 @@ def _rows(file: str, version: tuple[int, ...], column: str) -> tuple[str, dict[s
         for name in candidates:
             found = table.read(columns=[name]).flatten().column(0).to_pylist()
             if None not in found and len(set(map(str, found))) == len(found):
-                return column, {str(value): row for row, value in enumerate(found)}
+                counts = (table.metadata.row_group(i).num_rows for i in range(table.num_row_groups))
+                places = [(group, row) for group, rows in enumerate(counts) for row in range(rows)]
+                return column, dict(zip(map(str, found), places, strict=True))
     msg = (
         f"no column names the rows of {column!r}, each differently; pairs are made by name and "
         f"never by order: add a column 'id' ({', '.join(candidates) or 'none'} would not do)"
@@ -405,21 +387,6 @@ def _fields(kind: Any) -> list[str]:
 
 def _is_image(kind: Any) -> bool:
     return "bytes" in _fields(kind) or str(kind) in ("binary", "large_binary")
-
-
-def _cell(file: str, version: tuple[int, ...], column: str, row: int) -> Any:
-    starts = _group_starts(file, version)
-    group = bisect_right(starts, row) - 1
-    return _group(file, version, column, group)[row - starts[group]].as_py()
-
-
-@lru_cache(maxsize=64)
-def _group_starts(file: str, version: tuple[int, ...]) -> list[int]:
-    parquet: Any = import_module("pyarrow.parquet")
-
-    found = parquet.read_metadata(file)
-    counts = [found.row_group(i).num_rows for i in range(found.num_row_groups)]
-    return [0, *accumulate(counts)][:-1]
 
 
 @lru_cache(maxsize=8)
