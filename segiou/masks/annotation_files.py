@@ -34,11 +34,8 @@ _CORNERS = {"circle": 2, "rectangle": 2, "line": 2, "point": 1, "oriented_rectan
 _UPLOADED = re.compile(r"^[0-9a-f]{8}-")
 #: What a PNG has beside its pixels.
 _MOST_HEADER = 1 << 16
-#: What reading a PNG in base 64 raises where it is none.
-_NO_PNG = (
-    *(OSError, TypeError, SyntaxError, binascii.Error, zlib.error),
-    Image.DecompressionBombError,
-)
+#: What Pillow raises of a file that is no image.
+_NO_IMAGE = (OSError, SyntaxError, Image.DecompressionBombError)
 #: VIA makes polygons of circles with a corner every so many degrees.
 _DEGREES = 5
 
@@ -70,7 +67,7 @@ class DrawnImage:
             Naming the shape that cannot be drawn.
         """
         size = _size_of(self.size) if isinstance(self.size, Path) else self.size
-        names = [""]
+        values = {"": 0}
         painting = Painting(size, 0, np.int32)
         for number, shape in enumerate(self.shapes, 1):
             try:
@@ -78,13 +75,11 @@ class DrawnImage:
                 if not isinstance(name, str) or not name:
                     msg = f"its label is {name!r:.40}"
                     raise ValueError(msg)
-                if name not in names:
-                    names.append(name)
-                painting.add(area, names.index(name))
+                painting.add(area, values.setdefault(name, len(values)))
             except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
                 msg = f"shape {number} of {len(self.shapes)}: {_reason(error)}"
                 raise ValueError(msg) from error
-        return RawMask(painting.mask, "json", "JSON", names=tuple(names))
+        return RawMask(painting.mask, "json", "JSON", names=tuple(values))
 
 
 def drawn_images(data: Any, path: Path) -> dict[str, DrawnImage] | None:
@@ -206,7 +201,7 @@ def _png_area(
             has_alpha = "transparency" in image.info or image.mode.endswith("A")
             grey = image.convert("RGBA").getchannel("A") if has_alpha else image.convert("L")
             part = np.asarray(grey) > 0
-    except _NO_PNG as error:
+    except (*_NO_IMAGE, TypeError, binascii.Error, zlib.error) as error:
         msg = f"its mask is no PNG in base 64: {error}"
         raise ValueError(msg) from error
     area = np.zeros(size, dtype=bool)
@@ -229,7 +224,7 @@ def _size_of(image: Path) -> tuple[int, int]:
     try:
         with Image.open(image) as opened:
             return check_size((opened.height, opened.width))
-    except (OSError, SyntaxError, Image.DecompressionBombError) as error:
+    except _NO_IMAGE as error:
         msg = (
             f"its size is not in the file, and {image} cannot be asked ({error}); "
             "put the image beside the file, or export as COCO"

@@ -171,21 +171,17 @@ def _outline(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Every point of the sides of a polygon on the fine grid, one after the other."""
     extent = np.abs(end - start)
-    length = extent.max(axis=1)
-    start, end, extent, length = (a[length > 0] for a in (start, end, extent, length))
     wide = extent[:, 0] >= extent[:, 1]
-    along, across = np.where(wide, 0, 1), np.where(wide, 1, 0)
-    side = np.arange(len(length))
-    flipped = start[side, along] > end[side, along]
-    start, end = (
-        np.where(flipped[:, None], end, start),
-        np.where(flipped[:, None], start, end),
-    )
-    slope = (end - start)[side, across] / length
+    # Of each corner first the coordinate in which its side is longer.
+    start, end = (np.where(wide[:, None], ends, ends[:, ::-1]) for ends in (start, end))
+    flipped = start[:, 0] > end[:, 0]
+    least, most = (np.where(flipped[:, None], *ends) for ends in ((end, start), (start, end)))
+    length, across = (most - least).T
+    slope = across / np.maximum(length, 1)
     of, at = _steps(length + 1)
     at = np.where(flipped[of], length[of] - at, at)
-    first = start[side, along][of] + at
-    second = (start[side, across][of] + slope[of] * at + 0.5).astype(np.int64)
+    first = least[of, 0] + at
+    second = (least[of, 1] + slope[of] * at + 0.5).astype(np.int64)
     return np.where(wide[of], first, second), np.where(wide[of], second, first)
 
 

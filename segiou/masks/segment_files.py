@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.files import Stamp, os_problem, read_json
+from segiou._support.files import Stamp, read_json
 from segiou.masks.annotation_files import DrawnImage, drawn_images
 from segiou.masks.painting import Painting, check_size
 from segiou.masks.read import MaskError, RawMask, open_mask
@@ -26,6 +26,8 @@ _FORMS = (
 )
 #: What pixels in no segment have, if no category has it; 0 only where a file may leave such.
 FREE = (0, 255, 65535, (1 << 31) - 1)
+#: An image, or a segment of a PNG, has an id of one of these kinds.
+_ID = (int, str)
 _LAST_NUMBER = re.compile(r"(\d+)\D*$")
 
 
@@ -89,12 +91,7 @@ class SegmentFile:
 
     def _contents(self) -> _Contents:
         """What the file holds now."""
-        try:
-            found = Path(self.root).stat()
-        except OSError as error:
-            msg = f"{self.root}: {os_problem(error)}"
-            raise ValueError(msg) from error
-        return _load(self.root, found.st_size, found.st_mtime_ns)
+        return _load(self.root, stamp_of(self.root))
 
 
 @dataclass
@@ -108,32 +105,36 @@ class _Image:
     png: str = ""
 
 
+@dataclass
 class _Contents:
     """What a file holds.
 
     Attributes
     ----------
-    images : dict of str to _Image
+    images : mapping of str to _Image or DrawnImage
         By name.
+    categories : sequence of int
+        Those that the file lists.
+    covered : bool
+        Whether segments cover each image.
+    names : mapping of str to str
+        Names of the images by their ids; empty if it has only one of both.
+    only_ids : bool
+        Whether images are known by their id only.
     free : int
         What pixels in no segment have.
-    names : dict of str to str
-        Names of the images by their ids; empty if it has only one of both.
     """
 
-    def __init__(
-        self,
-        images: Mapping[str, _Image | DrawnImage],
-        *,
-        others: Iterable[int] = (),
-        covered: bool = False,
-        names: dict[str, str] | None = None,
-        only_ids: bool = False,
-    ) -> None:
-        self.images, self.names, self.only_ids = images, names or {}, only_ids
-        segments = [s for image in images.values() for s in getattr(image, "segments", ())]
-        values = {value for value, _ in segments} | set(others)
-        self.free = next(value for value in FREE[covered:] if value not in values)
+    images: Mapping[str, _Image | DrawnImage]
+    categories: Sequence[int] = ()
+    covered: bool = False
+    names: Mapping[str, str] = field(default_factory=dict)
+    only_ids: bool = False
+
+    def __post_init__(self) -> None:
+        segments = [s for image in self.images.values() for s in getattr(image, "segments", ())]
+        values = {value for value, _ in segments} | set(self.categories)
+        self.free = next(value for value in FREE[self.covered :] if value not in values)
         self.dtype = np.uint8 if max(self.free, *values, 0) < 256 else np.int32
 
 
@@ -156,8 +157,8 @@ def named_as_other(
 
 
 @lru_cache(maxsize=4)
-def _load(path: str, size: int, time: int) -> _Contents:
-    """Read a file; another size or time is another content."""
+def _load(path: str, stamp: Stamp) -> _Contents:
+    """Read a file; another stamp is another content."""
     data = read_json(path)
     try:
         if isinstance(data, dict) and isinstance(data.get("annotations"), list):
@@ -182,9 +183,8 @@ def _of_results(data: Sequence[Any]) -> _Contents:
         scores = [_of(entry, "score", (int, float), i, 1.0) for i, entry in enumerate(data)]
         order.sort(key=scores.__getitem__)
     for i in order:
-        name = _of(data[i], "file_name", (str,), i) if by_name else _id_of(data[i], "image_id", i)
-        segment = (_category(data[i], i), _of(data[i], "segmentation", (dict, list), i))
-        images.setdefault(str(name), _Image()).segments.append(segment)
+        name = _of(data[i], "file_name", (str,), i) if by_name else _of(data[i], "image_id", _ID, i)
+        images.setdefault(str(name), _Image()).segments.append(_segment(data[i], i))
     for image in images.values():
         image.size = next((s.get("size") for _, s in image.segments if isinstance(s, dict)), None)
     if by_name:
@@ -195,40 +195,38 @@ def _of_results(data: Sequence[Any]) -> _Contents:
 def _of_annotations(data: Mapping[str, Any]) -> _Contents:
     """COCO's annotations: segments of objects, or a PNG of ids an image."""
     images: dict[int | str, _Image] = {}
+    by_name: dict[str, _Image] = {}
     names: dict[str, str] = {}
     for i, entry in enumerate(_of(data, "images", (list,), "the file")):
-        id = _id_of(entry, "id", f"image {i}")
+        id = _of(entry, "id", _ID, f"image {i}")
         name = _of(entry, "file_name", (str,), f"image {i}", str(id))
-        if id in images or name in names:
+        if id in images or name in by_name:
             msg = f"image {i}: {name!r} or its id {id} stands twice in 'images'; keep one of them"
             raise ValueError(msg)
-        names[name] = str(id)
+        names[str(id)] = name
         size = entry.get("height"), entry.get("width")
-        images[id] = _Image(None if size == (None, None) else check_size(size))
+        images[id] = by_name[name] = _Image(None if size == (None, None) else check_size(size))
     for i, entry in enumerate(data["annotations"]):
-        id = _id_of(entry, "image_id", i)
+        id = _of(entry, "image_id", _ID, i)
         if id not in images:
             msg = f"annotation {i}: there is no image with the id {id}"
             raise ValueError(msg)
-        _annotate(images[id], entry, i)
+        image = images[id]
+        if "segments_info" not in entry:
+            image.segments.append(_segment(entry, i))
+            continue
+        image.png = _of(entry, "file_name", (str,), i)
+        for part in _of(entry, "segments_info", (list,), i):
+            image.segments.append((_category(part, i), _of(part, "id", _ID, i)))
     categories = [_of(c, "id", (int,), "a category") for c in data.get("categories") or ()]
-    by_name = dict(zip(names, images.values(), strict=True))
     if any(image.png for image in images.values()):
         # An image without an annotation has no mask; that of objects is one without objects.
         by_name = {name: image for name, image in by_name.items() if image.png}
-    names = {id: name for name, id in names.items()}
-    return _Contents(by_name, others=categories, names=names)
+    return _Contents(by_name, categories, names=names)
 
 
-def _annotate(image: _Image, entry: Any, i: int) -> None:
-    """Take the segments of an annotation to its image."""
-    if "segments_info" not in entry:
-        segment = (_category(entry, i), _of(entry, "segmentation", (dict, list), i))
-        image.segments.append(segment)
-        return
-    image.png = _of(entry, "file_name", (str,), i)
-    for part in _of(entry, "segments_info", (list,), i):
-        image.segments.append((_category(part, i), _id_of(part, "id", i)))
+def _segment(entry: Any, i: int) -> tuple[int, Any]:
+    return _category(entry, i), _of(entry, "segmentation", (dict, list), i)
 
 
 def _without_common_folder(images: dict[str, _Image]) -> dict[str, _Image]:
@@ -237,8 +235,7 @@ def _without_common_folder(images: dict[str, _Image]) -> dict[str, _Image]:
     folders = {posixpath.dirname(name) for name in names.values()}
     same_kind = len({folder.startswith("/") for folder in folders}) == 1
     common = posixpath.commonpath(folders) if same_kind else ""
-    short = {name: path[len(common) :].lstrip("/") for name, path in names.items()}
-    return {short[name]: image for name, image in images.items()}
+    return {path[len(common) :].lstrip("/"): images[name] for name, path in names.items()}
 
 
 def _of(entry: Any, key: str, kinds: tuple[type, ...], where: object, default: Any = None) -> Any:
@@ -250,10 +247,6 @@ def _of(entry: Any, key: str, kinds: tuple[type, ...], where: object, default: A
     wanted = " or ".join(kind.__name__ for kind in kinds)
     msg = f"{place}: its {key!r} must be {wanted}, not {value!r:.60}"
     raise ValueError(msg)
-
-
-def _id_of(entry: Any, key: str, where: object) -> Any:
-    return _of(entry, key, (int, str), where)
 
 
 def _category(entry: Any, i: int) -> int:
