@@ -125,12 +125,10 @@ def find_plugin(kind: str, name: str, wanted: type | None = None) -> Any:
     except Exception as error:
         msg = f"segiou.{kind}: {name!r} of {owners[0]} cannot be loaded: {error}"
         raise ImportError(msg) from error
-    if wanted is None and not callable(plugin):
-        msg = f"segiou.{kind}: {name!r} of {owners[0]} must be a function, not {plugin!r:.80}"
-        raise TypeError(msg)
-    if wanted is not None and not isinstance(plugin, wanted):
-        what = f"must be a {wanted.__name__}, not {plugin!r:.80}"
-        msg = f"segiou.{kind}: {name!r} of {owners[0]} {what}"
+    fits = callable(plugin) if wanted is None else isinstance(plugin, wanted)
+    if not fits:
+        what = "function" if wanted is None else wanted.__name__
+        msg = f"segiou.{kind}: {name!r} of {owners[0]} must be a {what}, not {plugin!r:.80}"
         raise TypeError(msg)
     return plugin
 

@@ -63,9 +63,8 @@ def _of_json(found: Any, path: Path) -> LabelSet:
         if isinstance(found.get("categories"), list):
             annotations = found.get("annotations")
             first = annotations[:1] if isinstance(annotations, list) else []
-            return _of_coco(
-                found["categories"], path, any("segmentation" in entry for entry in first)
-            )
+            of_objects = any("segmentation" in entry for entry in first)
+            return _of_coco(found["categories"], path, of_objects)
         if isinstance(found.get("id2label"), dict):
             ignore = found.get("semantic_loss_ignore_index", _IGNORED)
             return _of_id2label(found["id2label"], path, ignore)
@@ -144,15 +143,13 @@ def _of_supervisely(classes: Sequence[Any], path: Path) -> LabelSet:
 def _of_labelmap(path: Path) -> LabelSet:
     """CVAT's and Datumaro's labelmap.txt: a line is ``name:red,green,blue:parts:actions``."""
     classes: list[LabelClass] = []
-    for number, line in enumerate(_text_of(path).splitlines(), 1):
-        if not line.strip() or line.lstrip().startswith("#"):
+    for number, line in enumerate(map(str.strip, _text_of(path).splitlines()), 1):
+        if not line or line.startswith("#"):
             continue
-        fields = line.strip().rsplit(":", 3)
+        fields = line.rsplit(":", 3)
         parts = fields[1].split(",") if len(fields) == 4 else ["?"]
         if parts != [""] and not (len(parts) == 3 and all(p.strip().isdecimal() for p in parts)):
-            msg = (
-                f"line {number} is {line.strip()!r:.80}, and not name:red,green,blue:parts:actions"
-            )
+            msg = f"line {number} is {line!r:.80}, and not name:red,green,blue:parts:actions"
             raise ValueError(msg)
         colors: Any = (tuple(int(p[:9]) for p in parts),) if parts != [""] else ()
         classes.append(LabelClass(fields[0], (len(classes),), colors))
@@ -265,13 +262,8 @@ def _of_nnunet(labels: Mapping[str, Any], name: str, source: str) -> LabelSet:
         for label, found in values.items()
         if has_regions and found != (0,)
     }
-    return LabelSet(
-        name,
-        tuple(LabelClass(names[value], (value,)) for value in every),
-        ignore=ignored,
-        groups=groups,
-        source=source,
-    )
+    classes = tuple(LabelClass(names[value], (value,)) for value in every)
+    return LabelSet(name, classes, ignore=ignored, groups=groups, source=source)
 
 
 def _label_values(label: str, given: Any) -> tuple[int, ...]:

@@ -222,13 +222,9 @@ def pair_folders(
         found = _published(truth, pred, found)
     if not (found.missing or found.extra) and found.pairs:
         return found
+    sides = ("truth", truth_suffix, truth_keys), ("predicted", pred_suffix, pred_keys)
     unmet = [
-        f"no {side} file ends in {suffix!r}"
-        for side, suffix, keys in (
-            ("truth", truth_suffix, truth_keys),
-            ("predicted", pred_suffix, pred_keys),
-        )
-        if suffix and not keys
+        f"no {side} file ends in {suffix!r}" for side, suffix, keys in sides if suffix and not keys
     ]
     return replace(found, hint="; ".join([*unmet, *_proposed(truth, pred, len(found.pairs))]))
 
@@ -331,11 +327,8 @@ def _rules(
         # Before suffixes are looked for, which is seldom needed.
         yield (_Rule(False, "", "", False),) * 2
     sides = _suffixes(truth, truth_suffix), _suffixes(pred, pred_suffix)
-    for flat, (t_suffix, t_ending), (p_suffix, p_ending) in product((False, True), *sides):
-        yield (
-            _Rule(flat, t_suffix, t_ending, truth_suffix is not None),
-            _Rule(flat, p_suffix, p_ending, pred_suffix is not None),
-        )
+    for flat, of_truth, of_pred in product((False, True), *sides):
+        yield _Rule(flat, *of_truth), _Rule(flat, *of_pred)
 
 
 def _pairing(truth: _Keys, pred: _Keys, rule: str) -> Pairing:
@@ -418,28 +411,22 @@ def _searched(key: str) -> Callable[[str], str | None]:
     return find
 
 
-def _suffixes(files: Mapping[str, str], given: str | None) -> list[tuple[str, str]]:
-    """Suffixes to try, and the ending that files must have."""
+def _suffixes(files: Mapping[str, str], given: str | None) -> list[tuple[str, str, bool]]:
+    """Suffixes to try, the ending that files must have, and whether they must have the suffix."""
     if given is not None:
         ending = next((e for e in MASK_SUFFIXES if given.lower().endswith(e)), "")
-        return [(given[: len(given) - len(ending)], ending)]
-    common = _common_suffix([_stem(name) for name in files])
+        return [(given[: len(given) - len(ending)], ending, True)]
+    backwards = [_stem(name)[::-1] for name in files]
+    first, last = min(backwards), max(backwards)
+    common = first[: _shared(first, last)][::-1]
     # Every cut at a separator is a candidate: "_gtFine_labelIds", then "_labelIds".
     cuts = [common[m.start() :] for m in _SEPARATED.finditer(common)]
-    return [(suffix, "") for suffix in ("", *cuts)]
+    return [(suffix, "", False) for suffix in ("", *cuts)]
 
 
 def _stem(relative: str) -> str:
     """A file's name without folders and ending."""
     return split_ending(relative.rpartition("/")[2])[0]
-
-
-def _common_suffix(stems: list[str]) -> str:
-    shortest = min(stems, key=len)
-    for length in range(len(shortest), 0, -1):
-        if all(stem.endswith(shortest[-length:]) for stem in stems):
-            return shortest[-length:]
-    return ""
 
 
 def _rule_text(truth: _Rule, pred: _Rule) -> str:
@@ -471,17 +458,13 @@ Difference = tuple[str, str]
 def _proposals(truth: Mapping[str, str], pred: Mapping[str, str], pairs: int) -> list[str]:
     """Options by which more files would pair than now, and at least half of them."""
     least = max(pairs + 1, -(-min(len(truth), len(pred)) // 2))
-    paths = _stems(truth), _stems(pred)
-    names = [_stem(path) for path in truth], [_stem(path) for path in pred]
+    paths = [[split_ending(path)[0] for path in side] for side in (truth, pred)]
+    names = [[_stem(path) for path in side] for side in (truth, pred)]
     for count, choices in (_by_suffix(*paths), _by_suffix(*names), _by_prefix(*names)):
         if count >= least:
             return [_words(count, options) for options in choices[:_CHOICES]]
     count, number = max((_same_number(truth, pred, key), key) for key in _NUMBERS)
     return [_words(count, {"key": number})] if count >= max(least, 2) else []
-
-
-def _stems(files: Iterable[str]) -> list[str]:
-    return [split_ending(path)[0] for path in files]
 
 
 def _words(count: int, options: Mapping[str, str]) -> str:
