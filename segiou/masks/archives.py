@@ -17,12 +17,14 @@ import tempfile
 import threading
 import zipfile
 import zlib
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from glob import glob
 from importlib import import_module
+from itertools import accumulate
 from pathlib import Path
 from typing import IO, Any
 
@@ -37,8 +39,8 @@ _MOST_GROUP_BYTES = 1 << 30
 _NAMES = ("id", "image_id", "key", "__key__", "file_name", "filename", "image_path", "name")
 #: What errors are that come of damaged files.
 _FAULTS = (OSError, ValueError, RuntimeError, KeyError, TypeError, IndexError)
-#: By name the group of rows in which a mask is, and its row in this group.
-_Places = dict[str, tuple[int, int]]
+#: A column of masks, the row of each by its name, and the first row of each group of rows.
+_Rows = tuple[str, dict[str, int], list[int]]
 _RANGE = re.compile(r"\{(\d+)\.\.(\d+)\}")
 _MOST_SHARDS = 1 << 16
 
@@ -312,7 +314,7 @@ class ParquetFile:
         ValueError
             If the file is not there, damaged, or has no such column or names.
         """
-        column, rows = self._rows(self.root[len(self.file) :].strip("/"))
+        column, rows, _ = self._rows(self.root[len(self.file) :].strip("/"))
         return {name: f"{self.file}/{column}/{name}" for name in rows}
 
     def stamp(self, path: str) -> Stamp:
@@ -330,8 +332,10 @@ class ParquetFile:
         column, _, name = path[len(self.file) + 1 :].partition("/")
         stamp = self.stamp(path)
         try:
-            group, row = self._rows(column)[1][name]
-            value = _group(self.file, _version(self.file), column, group)[row].as_py()
+            _, rows, starts = self._rows(column)
+            group = bisect_right(starts, rows[name]) - 1
+            cells = _group(self.file, _version(self.file), column, group)
+            value = cells[rows[name] - starts[group]].as_py()
         except _FAULTS as error:
             raise MaskError(path, f"cannot be read from its file: {error}") from error
         data = value.get("bytes") if isinstance(value, dict) else value
@@ -340,7 +344,7 @@ class ParquetFile:
             raise MaskError(path, problem)
         return data, stamp
 
-    def _rows(self, column: str) -> tuple[str, _Places]:
+    def _rows(self, column: str) -> _Rows:
         try:
             return _rows(self.file, _version(self.file), column)
         except ImportError as error:
@@ -352,8 +356,7 @@ class ParquetFile:
 
 
 @lru_cache(maxsize=64)
-def _rows(file: str, version: tuple[int, ...], column: str) -> tuple[str, _Places]:
-    """The column of masks, and the place of each by its name."""
+def _rows(file: str, version: tuple[int, ...], column: str) -> _Rows:
     parquet: Any = import_module("pyarrow.parquet")
 
     with parquet.ParquetFile(file) as table:
@@ -372,8 +375,8 @@ def _rows(file: str, version: tuple[int, ...], column: str) -> tuple[str, _Place
             found = table.read(columns=[name]).flatten().column(0).to_pylist()
             if None not in found and len(set(map(str, found))) == len(found):
                 counts = (table.metadata.row_group(i).num_rows for i in range(table.num_row_groups))
-                places = [(group, row) for group, rows in enumerate(counts) for row in range(rows)]
-                return column, dict(zip(map(str, found), places, strict=True))
+                starts = [0, *accumulate(counts)][:-1]
+                return column, {str(value): row for row, value in enumerate(found)}, starts
     msg = (
         f"no column names the rows of {column!r}, each differently; pairs are made by name and "
         f"never by order: add a column 'id' ({', '.join(candidates) or 'none'} would not do)"
