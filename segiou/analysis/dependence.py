@@ -120,7 +120,17 @@ class Dependence:
         return few + (["neighbours score alike"] if self.correlated else [])
 
     def sentences(self, *, p: bool = False) -> list[str]:
-        """Say what it does to intervals (and to p where one is shown), why, and what to do."""
+        """Say what it does to intervals, why, and what to do.
+
+        Parameters
+        ----------
+        p : bool, default False
+            Whether a p is shown, too.
+
+        Returns
+        -------
+        list of str
+        """
         return [printable(said) for said in (self._meaning(p=p), self._reason(), self._remedy())]
 
     @property
