@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,7 +23,8 @@ from segiou.instances.weighted import CITYSCAPES_INSTANCE_SIZES
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
 from segiou.masks.read import MaskError, RawMask, open_mask
-from segiou.masks.segment_files import FREE
+from segiou.masks.segment_files import ImageSegments, load_segments
+from segiou.masks.sources import stamp_of
 from segiou.masks.windows import ResizedMask
 
 __all__ = ["ObjectMask", "ObjectOptions"]
@@ -202,11 +202,11 @@ class ObjectOptions:
         segments: Segments = {}
         free = 0
         if self.source == "coco":
-            file, entry, free = _annotation_of(path, folder)
-            segments = _checked(path, entry["segments_info"])
+            file, image, free = _annotation_of(path, folder)
+            segments = _checked(path, image.parts)
             if folder.endswith(".json"):
                 # What was read are the classes that the file draws; the ids are in its folder.
-                raw = open_mask(file.with_suffix("") / entry["file_name"])
+                raw = open_mask(file.with_suffix("") / image.png)
         kinds = {"coco": raw.is_color, "kitti": raw.kind == "LABEL", "cityscapes": not raw.is_color}
         if not kinds[self.source]:
             raise MaskError(path, f"is no file of ids as {self.source!r} has them: a {raw.kind}")
@@ -339,8 +339,8 @@ def _of_coco(rgb: NDArray[Any], path: str, segments: Segments, free: int) -> Obj
     return ObjectMask(values[np.searchsorted(present, ids)], ids, crowd)
 
 
-def _annotation_of(path: str, folder: str) -> tuple[Path, dict[str, Any], int]:
-    """The file of annotations, the one of a mask or of an image, and what no segment has."""
+def _annotation_of(path: str, folder: str) -> tuple[Path, ImageSegments, int]:
+    """The file of annotations, what it says of a mask or an image, and what no segment has."""
     file = Path(folder).resolve()
     name = Path(path).name
     if folder.endswith(".json"):
@@ -348,33 +348,16 @@ def _annotation_of(path: str, folder: str) -> tuple[Path, dict[str, Any], int]:
     else:
         file = file.with_name(f"{file.name}.json")
     try:
-        annotations, free = _annotations(str(file), file.stat().st_mtime_ns)
-    except OSError as error:
-        problem = f"needs COCO's annotations in {file}, which cannot be read: {error.strerror}"
-        raise MaskError(path, problem) from error
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise MaskError(path, f"needs COCO's annotations, but {file} is none: {error}") from error
-    if (found := annotations.get(name)) is None:
+        contents = load_segments(str(file), stamp_of(file))
+    except ValueError as error:
+        raise MaskError(path, f"needs COCO's annotations, but {error}") from error
+    found = contents.pngs.get(name) or contents.images.get(name)
+    if not isinstance(found, ImageSegments) or not found.png:
         raise MaskError(path, f"has no annotation in {file}")
-    return file, found, free
+    return file, found, contents.free
 
 
-@lru_cache(maxsize=4)
-def _annotations(file: str, _changed: int) -> tuple[dict[str, dict[str, Any]], int]:
-    """Annotations by the names of their masks and of their images; a value that is no category."""
-    found = read_json(file)
-    images = {entry["id"]: entry["file_name"] for entry in found.get("images", ())}
-    entries = [
-        (entry, entry["file_name"], entry["segments_info"]) for entry in found["annotations"]
-    ]
-    by_image = {images.get(entry.get("image_id"), ""): entry for entry, _, _ in entries}
-    used = {part["category_id"] for _, _, parts in entries for part in parts}
-    used |= {category["id"] for category in found.get("categories") or ()}
-    by_name = {name: entry for entry, name, _ in entries}
-    return by_image | by_name, next(value for value in FREE if value not in used)
-
-
-def _checked(path: str, entries: list[dict[str, Any]]) -> Segments:
+def _checked(path: str, entries: Sequence[Mapping[str, Any]]) -> Segments:
     segments: dict[int, tuple[int, int | None, bool]] = {}
     for entry in entries:
         number, category = entry["id"], entry["category_id"]

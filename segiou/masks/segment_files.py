@@ -91,18 +91,20 @@ class SegmentFile:
 
     def _contents(self) -> _Contents:
         """What the file holds now."""
-        return _load(self.root, stamp_of(self.root))
+        return load_segments(self.root, stamp_of(self.root))
 
 
 @dataclass
-class _Image:
+class ImageSegments:
     """What a file says of one image."""
 
     size: tuple[int, int] | None = None
     #: Category and segmentation, from the lowest to the highest.
     segments: list[tuple[int, Any]] = field(default_factory=list)
-    #: Of panoptic annotations: the PNG of ids; its segments are categories and their ids.
+    #: Of panoptic annotations: the PNG of ids, whose segments are categories and their ids, and
+    #: the segments as they stand in the file.
     png: str = ""
+    parts: Sequence[Mapping[str, Any]] = ()
 
 
 @dataclass
@@ -111,7 +113,7 @@ class _Contents:
 
     Attributes
     ----------
-    images : mapping of str to _Image or DrawnImage
+    images : mapping of str to ImageSegments or DrawnImage
         By name.
     categories : sequence of int
         Those that the file lists.
@@ -123,9 +125,11 @@ class _Contents:
         Whether images are known by their id only.
     free : int
         What pixels in no segment have.
+    pngs : mapping of str to ImageSegments
+        Those of panoptic annotations, by their PNG.
     """
 
-    images: Mapping[str, _Image | DrawnImage]
+    images: Mapping[str, ImageSegments | DrawnImage]
     categories: Sequence[int] = ()
     covered: bool = False
     names: Mapping[str, str] = field(default_factory=dict)
@@ -136,6 +140,9 @@ class _Contents:
         values = {value for value, _ in segments} | set(self.categories)
         self.free = next(value for value in FREE[self.covered :] if value not in values)
         self.dtype = np.uint8 if max(self.free, *values, 0) < 256 else np.int32
+        self.pngs = {
+            image.png: image for image in self.images.values() if isinstance(image, ImageSegments)
+        }
 
 
 def named_as_other(
@@ -157,7 +164,7 @@ def named_as_other(
 
 
 @lru_cache(maxsize=4)
-def _load(path: str, stamp: Stamp) -> _Contents:
+def load_segments(path: str, stamp: Stamp) -> _Contents:
     """Read a file; another stamp is another content."""
     data = read_json(path)
     try:
@@ -177,14 +184,14 @@ def _load(path: str, stamp: Stamp) -> _Contents:
 def _of_results(data: Sequence[Any]) -> _Contents:
     """COCO's results, which know images by their id, or detectron2's, by their file name."""
     by_name = isinstance(data[0], dict) and "file_name" in data[0]
-    images: dict[str, _Image] = {}
+    images: dict[str, ImageSegments] = {}
     order = list(range(len(data)))
     if not by_name:
         scores = [_of(entry, "score", (int, float), i, 1.0) for i, entry in enumerate(data)]
         order.sort(key=scores.__getitem__)
     for i in order:
         name = _of(data[i], "file_name", (str,), i) if by_name else _of(data[i], "image_id", _ID, i)
-        images.setdefault(str(name), _Image()).segments.append(_segment(data[i], i))
+        images.setdefault(str(name), ImageSegments()).segments.append(_segment(data[i], i))
     for image in images.values():
         image.size = next((s.get("size") for _, s in image.segments if isinstance(s, dict)), None)
     if by_name:
@@ -194,10 +201,14 @@ def _of_results(data: Sequence[Any]) -> _Contents:
 
 def _of_annotations(data: Mapping[str, Any]) -> _Contents:
     """COCO's annotations: segments of objects, or a PNG of ids an image."""
-    images: dict[int | str, _Image] = {}
-    by_name: dict[str, _Image] = {}
+    images: dict[int | str, ImageSegments] = {}
+    by_name: dict[str, ImageSegments] = {}
     names: dict[str, str] = {}
-    for i, entry in enumerate(_of(data, "images", (list,), "the file")):
+    marked = [isinstance(entry, dict) and "segments_info" in entry for entry in data["annotations"]]
+    # Panoptic predictions may name no images, but only their PNGs.
+    for i, entry in enumerate(
+        _of(data, "images", (list,), "the file", [] if any(marked) else None)
+    ):
         id = _of(entry, "id", _ID, f"image {i}")
         name = _of(entry, "file_name", (str,), f"image {i}", str(id))
         if id in images or name in by_name:
@@ -205,21 +216,27 @@ def _of_annotations(data: Mapping[str, Any]) -> _Contents:
             raise ValueError(msg)
         names[str(id)] = name
         size = entry.get("height"), entry.get("width")
-        images[id] = by_name[name] = _Image(None if size == (None, None) else check_size(size))
-    for i, entry in enumerate(data["annotations"]):
+        images[id] = by_name[name] = ImageSegments(
+            None if size == (None, None) else check_size(size)
+        )
+    for i, (entry, is_panoptic) in enumerate(zip(data["annotations"], marked, strict=True)):
         id = _of(entry, "image_id", _ID, i)
+        png = _of(entry, "file_name", (str,), i) if is_panoptic else ""
+        if is_panoptic and "images" not in data:
+            images[id] = by_name[png] = ImageSegments()
         if id not in images:
             msg = f"annotation {i}: there is no image with the id {id}"
             raise ValueError(msg)
         image = images[id]
-        if "segments_info" not in entry:
+        if is_panoptic:
+            image.png, image.parts = png, _of(entry, "segments_info", (list,), i)
+            image.segments += [
+                (_category(part, i), _of(part, "id", _ID, i)) for part in image.parts
+            ]
+        else:
             image.segments.append(_segment(entry, i))
-            continue
-        image.png = _of(entry, "file_name", (str,), i)
-        for part in _of(entry, "segments_info", (list,), i):
-            image.segments.append((_category(part, i), _of(part, "id", _ID, i)))
     categories = [_of(c, "id", (int,), "a category") for c in data.get("categories") or ()]
-    if any(image.png for image in images.values()):
+    if any(marked):
         # An image without an annotation has no mask; that of objects is one without objects.
         by_name = {name: image for name, image in by_name.items() if image.png}
     return _Contents(by_name, categories, names=names)
@@ -229,7 +246,7 @@ def _segment(entry: Any, i: int) -> tuple[int, Any]:
     return _category(entry, i), _of(entry, "segmentation", (dict, list), i)
 
 
-def _without_common_folder(images: dict[str, _Image]) -> dict[str, _Image]:
+def _without_common_folder(images: dict[str, ImageSegments]) -> dict[str, ImageSegments]:
     """Images by their path below the folder that holds them all."""
     names = {name: posixpath.normpath(name.replace("\\", "/")) for name in images}
     folders = {posixpath.dirname(name) for name in names.values()}
@@ -257,7 +274,7 @@ def _category(entry: Any, i: int) -> int:
     return category
 
 
-def _drawn(image: _Image, contents: _Contents, file: Path) -> NDArray[Any]:
+def _drawn(image: ImageSegments, contents: _Contents, file: Path) -> NDArray[Any]:
     if image.png:
         return _of_png(image, contents, file)
     if image.size is None:
@@ -273,7 +290,7 @@ def _drawn(image: _Image, contents: _Contents, file: Path) -> NDArray[Any]:
     return painting.mask
 
 
-def _of_png(image: _Image, contents: _Contents, file: Path) -> NDArray[Any]:
+def _of_png(image: ImageSegments, contents: _Contents, file: Path) -> NDArray[Any]:
     """Categories of a PNG whose colours are ids: red + 256 green + 65536 blue."""
     relative = PurePosixPath(image.png)
     if relative.is_absolute() or ".." in relative.parts:

@@ -173,11 +173,11 @@ def test_annotations_that_do_not_fit_are_named(problem, change, message):
 def test_without_annotations(coco, tmp_path):
     with pytest.raises(DataError, match="is no file of ids as 'kitti' has them: a PNG"):
         segiou.score_folder(STREETS / "truth", STREETS / "model_a", labels=2, objects="kitti")
-    with pytest.raises(DataError, match="needs COCO's annotations in"):
+    with pytest.raises(DataError, match=r"needs COCO's annotations, but .* does not exist"):
         segiou.score_folder(STREETS / "truth", STREETS / "model_a", labels=2, objects="coco")
     Image.fromarray(np.zeros((2, 2, 3), np.uint8)).save(tmp_path / "x.png")
     truth = coco / "truth" / "north_0001.png"
-    with pytest.raises(DataError, match=r"needs COCO's annotations in .*, which cannot be read"):
+    with pytest.raises(DataError, match=r"needs COCO's annotations, but .* does not exist"):
         segiou.score_folder(truth, tmp_path / "x.png", labels=2, objects="coco")
 
 
