@@ -1,4 +1,4 @@
-"""The street scenes of the demo: camera and canvas, things in the street, light.
+"""The street scenes of the demo, with camera, things and light, and what two models predict.
 
 All drawing is integer arithmetic, so that equal seeds give equal masks on every machine.
 """
@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+from scipy import ndimage  # type: ignore[import-untyped, unused-ignore]
 from skimage import draw
 
 SKY, BUILDING, ROAD, PAVEMENT, TREE, CAR, POLE, SIGN, PERSON, BICYCLE = range(10)
@@ -32,25 +33,22 @@ Point = tuple[int, int]
 
 def draw_scene(rng: np.random.Generator, *, dusk: bool, crowded: bool) -> tuple[Bytes, Bytes]:
     """Draw an image (H, W, 3) and its truth (H, W); ``crowded`` has each rare class for sure."""
-    light = _DUSK if dusk else _DAY
-    street = Street(
-        rng,
-        vanishing_x=WIDTH + int(rng.integers(-70, 71)),
-        horizon=HEIGHT * 9 // 10 + int(rng.integers(-14, 15)),
-        haze=light.haze,
-    )
-    crossing = int(rng.integers(1700, 2600)) if rng.integers(3) == 0 else None
-    _draw_sky(street, light)
+    street = Street(rng, _DUSK if dusk else _DAY)
     _draw_far_end(street)
-    _draw_ground(street, crossing)
+    _draw_ground(street)
     for side in (-1, 1):
-        _draw_row(street, side, crossing)
-    for z, make, x, style in sorted(_things(rng, crossing, crowded), key=lambda thing: -thing[0]):
-        make(street.at(x, z), style)
-    image = _expose(street, light)
+        _draw_row(street, side)
+    for place, make, style in sorted(_things(street, crowded), key=lambda thing: -thing[0].z):
+        make(place, style)
+    image = _expose(street)
     truth = street.labels[::OVERSAMPLING, ::OVERSAMPLING].copy()
     _mask_own_car(image, truth)
     return image, truth
+
+
+#: Sky above and at the horizon, clouds; and what tints all, red, green and blue in per cent.
+_DAY = (86, 146, 214), (204, 222, 236), (250, 250, 250), (100, 101, 102)
+_DUSK = (84, 104, 166), (246, 206, 168), (255, 226, 196), (102, 93, 86)
 
 
 class Street:
@@ -61,25 +59,22 @@ class Street:
 
     FOCAL, LENS_HEIGHT = 400, 150
 
-    def __init__(
-        self, rng: np.random.Generator, vanishing_x: int, horizon: int, haze: Color
-    ) -> None:
-        self.rng, self.vanishing_x, self.horizon, self.haze = rng, vanishing_x, horizon, haze
+    def __init__(self, rng: np.random.Generator, light: Sequence[Color]) -> None:
+        self.rng = rng
+        self.zenith, self.haze, self.cloud, self.tint = np.array(light)
+        self.vanishing_x = WIDTH + int(rng.integers(-70, 71))
+        self.horizon = HEIGHT * 9 // 10 + int(rng.integers(-14, 15))
+        #: Where another street crosses: beyond the end where none does.
+        self.crossing = int(rng.integers(1700, 2600)) if rng.integers(3) == 0 else 10 * FAR
         shape = (HEIGHT * OVERSAMPLING, WIDTH * OVERSAMPLING)
         self.labels = np.full(shape, SKY, np.uint8)
-        self.colors: IntArray = np.zeros((*shape, 3), np.int64)
+        down = np.minimum(np.arange(shape[0]), self.horizon)[:, None, None]
+        sky = self.zenith + (self.haze - self.zenith) * down // self.horizon
+        self.colors: IntArray = sky.repeat(shape[1], axis=1)
 
     def integer(self, low: int, high: int) -> int:
         """A random integer, without `high`."""
         return int(self.rng.integers(low, high))
-
-    def choice(self, colors: Sequence[Color]) -> Color:
-        """A random colour."""
-        return colors[int(self.rng.integers(len(colors)))]
-
-    def at(self, x: int, z: int) -> Place:
-        """A place in the street."""
-        return Place(self, x, z)
 
     def see(self, x: int, y: int, z: int) -> Point:
         """Column and row of a point."""
@@ -89,29 +84,14 @@ class Street:
     def polygon(
         self, corners: Sequence[tuple[int, int, int]], color: Color, value: int | None, z: int
     ) -> None:
-        """Fill a polygon in the street; without a `value` only its colour changes."""
+        """Fill a polygon, as hazy as at `z`; without a `value` only its colour changes."""
         columns, rows = np.array([self.see(*corner) for corner in corners]).T
-        self._paint(_draw.polygon(rows, columns, self.labels.shape), color, value, z)
+        self.paint(_draw.polygon(rows, columns, self.labels.shape), color, value, z)
 
-    def ellipse(self, at: Point, radii: Point, color: Color, value: int | None, z: int) -> None:
-        """Fill an ellipse of the picture."""
-        self._paint(self._disc(at, radii), color, value, z)
-
-    def shade(self, at: Point, radii: Point, percent: int) -> None:
-        """Darken an ellipse of the picture to `percent` of its light."""
-        pixels = self._disc(at, radii)
-        self.colors[pixels] = self.colors[pixels] * percent // 100
-
-    def _disc(self, at: Point, radii: Point) -> Any:
-        return _draw.ellipse(at[1], at[0], radii[1] + 1, radii[0] + 1, self.labels.shape)
-
-    def _paint(self, pixels: Any, color: Color, value: int | None, z: int) -> None:
-        """What is far fades into the haze."""
+    def paint(self, pixels: Any, color: Color, value: int | None, z: int) -> None:
+        """Give pixels a colour, which fades into the haze far away, and a value."""
         veil = min(z, FAR)
-        mixed = [
-            (c * (14000 - veil) + h * veil) // 14000 for c, h in zip(color, self.haze, strict=True)
-        ]
-        self.colors[pixels] = mixed
+        self.colors[pixels] = (np.array(color) * (14000 - veil) + self.haze * veil) // 14000
         if value is not None:
             self.labels[pixels] = value
 
@@ -122,33 +102,37 @@ _draw: Any = draw
 
 @dataclass(frozen=True)
 class Place:
-    """Where a thing stands; its parts are given as (across, up) in cm, and face the camera."""
+    """Where a thing stands; its parts are given in cm from here."""
 
     street: Street
     x: int
     z: int
 
     def upright(self, corners: Sequence[Point], color: Color, value: int | None = None) -> None:
-        """Fill a polygon that stands here."""
+        """Fill a polygon that faces the camera; its corners are (across, up)."""
         solid = [(self.x + across, up, self.z) for across, up in corners]
         self.street.polygon(solid, color, value, self.z)
+
+    def sideways(self, corners: Sequence[Point], color: Color, value: int | None = None) -> None:
+        """Fill a polygon along the street; its corners are (along, up)."""
+        solid = [(self.x, up, self.z + along) for along, up in corners]
+        self.street.polygon(solid, color, value, min(z for *_, z in solid))
 
     def ball(
         self, across: int, up: int, radii: Point, color: Color, value: int | None = None
     ) -> None:
-        """Fill an ellipse with radii (across, down) in cm."""
-        pixels = self.size(radii[0]), self.size(radii[1])
-        at = self.street.see(self.x + across, up, self.z)
-        self.street.ellipse(at, pixels, color, value, self.z)
+        """Fill an ellipse with radii (across, down)."""
+        self.street.paint(self._disc(across, up, radii), color, value, self.z)
 
-    def shadow(self, across: int, down: int, percent: int, behind: int = 0) -> None:
-        """Darken the ground below."""
-        at = self.street.see(self.x, 0, self.z + behind)
-        self.street.shade(at, (self.size(across), self.size(down)), percent)
+    def shadow(self, radii: Point, percent: int) -> None:
+        """Darken the ground to `percent` of its light."""
+        pixels = self._disc(0, 0, radii)
+        self.street.colors[pixels] = self.street.colors[pixels] * percent // 100
 
-    def size(self, length: int) -> int:
-        """How many pixels `length` cm make here, at least one."""
-        return max(1, self.street.FOCAL * length // self.z)
+    def _disc(self, across: int, up: int, radii: Point) -> Any:
+        column, row = self.street.see(self.x + across, up, self.z)
+        wide, high = (max(1, self.street.FOCAL * radius // self.z) for radius in radii)
+        return _draw.ellipse(row, column, high + 1, wide + 1, self.street.labels.shape)
 
 
 def _box(left: int, right: int, low: int, high: int) -> list[Point]:
@@ -174,106 +158,84 @@ _GLASS, _DARK, _STEEL, _SKIN = _colors("3a4858 222226 585c60 d6a88a")
 _ASPHALT, _SLABS, _KERB, _LINES = _colors("54555c a89e92 cecac0 e2e0d8")
 
 
-def _draw_sky(street: Street, light: Light) -> None:
-    rows = np.arange(len(street.labels))[:, None, None]
-    zenith, low = np.array(light.zenith), np.array(light.haze)
-    street.colors[:] = zenith + (low - zenith) * np.minimum(rows, street.horizon) // street.horizon
-
-
 def _draw_far_end(street: Street) -> None:
     left, green = -7000, (70, 110, 66)
     while left < 7000:
         width, height = street.integer(500, 1400), street.integer(500, 1700)
-        end = street.at(left, FAR)
+        end = Place(street, left, FAR)
         if street.integer(0, 4):
-            end.upright(_box(0, width, 0, height), street.choice(_WALLS), BUILDING)
+            wall = _WALLS[street.integer(0, len(_WALLS))]
+            end.upright(_box(0, width, 0, height), wall, BUILDING)
         else:
             end.ball(width // 2, 0, (width * 2 // 3, height // 2), green, TREE)
             end.upright(_box(0, width, 0, 200), green, TREE)
         left += width
 
 
-def _draw_ground(street: Street, crossing: int | None) -> None:
+def _draw_ground(street: Street) -> None:
     def flat(
         left: int, right: int, near: int, far: int, color: Color, value: int | None = None
     ) -> None:
-        corners = [(left, 0, far), (right, 0, far), (right, 0, near), (left, 0, near)]
-        street.polygon(corners, color, value, 1200)
+        street.polygon([(x, 0, z) for x, z in _box(left, right, near, far)], color, value, 1200)
 
+    crossing = street.crossing
     flat(-40 * FAR, 40 * FAR, 150, 6 * FAR, _SLABS, PAVEMENT)
     flat(-ROAD_HALF - 18, ROAD_HALF + 18, 150, 5 * FAR, _KERB, PAVEMENT)
     flat(-ROAD_HALF, ROAD_HALF, 150, 5 * FAR, _ASPHALT, ROAD)
-    if crossing is not None:
-        flat(-6000, 6000, crossing, crossing + 750, _ASPHALT, ROAD)
     for start in range(300, 8000, 600):
-        if crossing is None or not crossing - 300 < start < crossing + 750:
+        if not crossing - 300 < start < crossing + 750:
             flat(-7, 7, start, start + 300, _LINES)
-    if crossing is not None:
+    if crossing < FAR:
+        flat(-6000, 6000, crossing, crossing + 750, _ASPHALT, ROAD)
         for x in range(-ROAD_HALF + 40, ROAD_HALF - 40, 100):
             flat(x, x + 50, crossing - 330, crossing - 60, _LINES)
 
 
-def _draw_row(street: Street, side: int, crossing: int | None) -> None:
-    """Draw the houses and parks of one side, from far to near."""
-    for near, far in reversed(_lots(street, crossing)):
-        if street.integer(0, 10) < 3:
-            _draw_park(street, side, near, far)
-        else:
-            height = street.integer(550, 1500)
-            _draw_house(street, side, near, far, height, street.choice(_WALLS))
-
-
-def _lots(street: Street, crossing: int | None) -> list[tuple[int, int]]:
-    """Where each lot begins and ends, around the crossing street."""
-    lots: list[tuple[int, int]] = []
-    near = 350
+def _draw_row(street: Street, side: int) -> None:
+    """Draw the houses and parks of one side, from far to near, around the crossing street."""
+    lots, near = [], 350
     while near < FAR - 800:
         far = min(near + street.integer(700, 1700), FAR)
-        if crossing is not None and near < crossing + 750 and far > crossing - 100:
-            if crossing - near > 500:
-                lots.append((near, crossing - 100))
-            near = crossing + 850
-        else:
-            lots.append((near, far))
-            near = far
-    return lots
+        is_cut = near < street.crossing + 750 and far > street.crossing - 100
+        end = street.crossing - 100 if is_cut else far
+        if end - near > 400:
+            lots.append((Place(street, side * FACADE, near), side, end - near))
+        near = street.crossing + 850 if is_cut else far
+    for lot in reversed(lots):
+        draw_lot = _draw_park if street.integer(0, 10) < 3 else _draw_house
+        draw_lot(*lot)
 
 
-def _draw_house(street: Street, side: int, near: int, far: int, height: int, wall: Color) -> None:
+def _draw_house(corner: Place, side: int, length: int) -> None:
     """Draw a house: its gable faces us, its front the street."""
-    x = side * FACADE
-    street.at(x, near).upright(_box(0, side * 2500, 0, height), _shaded(wall, 72), BUILDING)
-
-    def front(corners: Sequence[Point], color: Color, value: int | None = None) -> None:
-        street.polygon([(x, up, z) for z, up in corners], color, value, corners[0][0])
-
-    lit = _shaded(wall, 104 if side > 0 else 88)
-    front(_box(near, far, 0, height), lit, BUILDING)
-    front(_box(near, far, height - 30, height), _shaded(lit, 80))
-    front(_box(near, far, 0, 50), _shaded(lit, 70))
+    height, wall = corner.street.integer(550, 1500), corner.street.integer(0, len(_WALLS))
+    lit = _shaded(_WALLS[wall], 104 if side > 0 else 88)
+    corner.upright(_box(0, side * 2500, 0, height), _shaded(_WALLS[wall], 72), BUILDING)
+    corner.sideways(_box(0, length, 0, height), lit, BUILDING)
+    corner.sideways(_box(0, length, height - 30, height), _shaded(lit, 80))
+    corner.sideways(_box(0, length, 0, 50), _shaded(lit, 70))
     for low in range(90, height - 150, 290):
-        for z in range(near + 90, min(far - 150, 5000), 260):
-            front(_box(z - 12, z + 142, low - 10, low + 170), _shaded(lit, 118))
-            front(_box(z, z + 130, low, low + 160), _GLASS)
-            front(_box(z, z + 130, low + 90, low + 160), (104, 124, 146))
+        for left in range(90, min(length - 150, 5000 - corner.z), 260):
+            corner.sideways(_box(left - 12, left + 142, low - 10, low + 170), _shaded(lit, 118))
+            corner.sideways(_box(left, left + 130, low, low + 160), _GLASS)
+            corner.sideways(_box(left, left + 130, low + 90, low + 160), (104, 124, 146))
 
 
-def _draw_park(street: Street, side: int, near: int, far: int) -> None:
+def _draw_park(corner: Place, side: int, length: int) -> None:
     """Draw trees behind a hedge."""
-    x = side * FACADE
-    for z in range(far - 200, near, -350):
-        aside = side * street.integer(150, 700)
-        _draw_tree(street.at(x + aside, z), street.integer(0, 1 << 30))
-    hedge = [(x, y, z) for z, y in _box(near, far, 0, 130)]
-    street.polygon(hedge, (66, 104, 56), TREE, near)
-    street.at(x, near).upright(_box(0, side * 2500, 0, 130), (54, 90, 50), TREE)
+    street = corner.street
+    for along in range(length - 200, 0, -350):
+        x = corner.x + side * street.integer(150, 700)
+        _draw_tree(Place(street, x, corner.z + along), street.integer(0, 1 << 30))
+    corner.sideways(_box(0, length, 0, 130), (66, 104, 56), TREE)
+    corner.upright(_box(0, side * 2500, 0, 130), (54, 90, 50), TREE)
 
 
 def _draw_tree(place: Place, style: int) -> None:
     """Draw a trunk and a crown of overlapping leaf balls, lit from above."""
     rng = np.random.default_rng(style)
     green = _GREENS[int(rng.integers(len(_GREENS)))]
-    place.shadow(150, 24, 72)
+    place.shadow((150, 24), 72)
     place.upright(_box(-14, 14, 0, 300), (86, 68, 54), TREE)
     balls = rng.integers((-130, 260, 70), (131, 560, 120), (14, 3))
     for shrink, percent in ((100, 78), (86, 100), (55, 118)):
@@ -315,7 +277,7 @@ def _draw_person(place: Place, style: int) -> None:
     """Draw someone walking."""
     coat, trousers = _clothes(style, style // 7, 55)
     stride = 8 + style // 49 % 16
-    place.shadow(40, 9, 68)
+    place.shadow((40, 9), 68)
     for foot in (-stride, stride):
         place.upright([(-14, 88), (14, 88), (foot + 9, 0), (foot - 9, 0)], trousers, PERSON)
     body = [(-20, 82), (20, 82), (25, 140), (14, 152), (-14, 152), (-25, 140)]
@@ -340,12 +302,11 @@ _TUBES = (
 def _draw_cyclist(place: Place, style: int) -> None:
     """Draw a bicycle across the picture with its rider; the wheels' discs belong to it."""
     way = 1 if style % 2 else -1
-    place.shadow(95, 9, 70)
+    place.shadow((95, 9), 70)
     for hub in (-54, 54):
         place.ball(hub, 34, (35, 35), _DARK, BICYCLE)
         place.ball(hub, 34, (29, 29), (132, 132, 134), BICYCLE)
-        street = place.street
-        street.ellipse(street.see(place.x + hub, 34, place.z + 60), (2, 2), _DARK, None, place.z)
+        place.ball(hub, 34, (6, 6), _DARK)
     frame = _PAINTS[style // 2 % len(_PAINTS)]
     for x0, y0, x1, y1 in _TUBES:
         x0, x1 = way * x0, way * x1
@@ -364,7 +325,7 @@ def _draw_cyclist(place: Place, style: int) -> None:
 def _draw_car(place: Place, style: int) -> None:
     """Draw a car from behind or from the front: the side that we see, then the face."""
     paint = _PAINTS[style % len(_PAINTS)]
-    place.shadow(120, 26, 52, behind=60)
+    Place(place.street, place.x, place.z + 60).shadow((120, 26), 52)
     _draw_side(place, paint)
     for wheel in (-78, 52):
         place.upright(_box(wheel, wheel + 26, 0, 34), _DARK, CAR)
@@ -386,10 +347,7 @@ def _draw_side(place: Place, paint: Color) -> None:
     inward = -86 if x > 0 else 86
     if (inward > 0) != (street.see(x, 0, z + 400)[0] > street.see(x, 0, z)[0]):
         return
-
-    def side(shape: Sequence[Point], color: Color, value: int | None = None) -> None:
-        street.polygon([(x + inward, up, z + along) for along, up in shape], color, value, z)
-
+    side = Place(street, x + inward, z).sideways
     side([(0, 24), (400, 24), (400, 76), (330, 92), (0, 96)], _shaded(paint, 74), CAR)
     side([(20, 90), (330, 88), (250, 142), (60, 144)], _shaded(paint, 70), CAR)
     side([(46, 96), (300, 94), (240, 136), (80, 138)], _shaded(_GLASS, 80))
@@ -398,43 +356,42 @@ def _draw_side(place: Place, paint: Color) -> None:
         side([(hub + along, up) for along, up in tyre], _DARK, CAR)
 
 
-#: Distance, how to draw it, place across the street, and style.
-Thing = tuple[int, Callable[[Place, int], None], int, int]
+#: Along both kerbs: how it is drawn, its distance from the middle, the nearest places and how far
+#: off, and how often it is there.
+_ROADSIDE = (
+    (_draw_tree, 790, range(900, 7000, 1300), 700, (2, 5)),
+    (_draw_lamp, 540, range(1100, 6000, 1600), 200, (1, 1)),
+    (_draw_car, 370, range(1500, 6000, 560), 60, (1, 3)),
+)
+#: On either side: how it is drawn, how many at most, how far from the middle, and how far ahead.
+_SCATTERED = (
+    (_draw_car, 2, (150, 151), (1100, 4000)),
+    (_draw_sign, 3, (510, 600), (800, 1600)),
+    (_draw_person, 5, (560, 800), (850, 2300)),
+    (_draw_cyclist, 2, (250, 400), (800, 1500)),
+)
+#: Where, how to draw it, and its style.
+Thing = tuple[Place, Callable[[Place, int], None], int]
 
 
-def _things(rng: np.random.Generator, crossing: int | None, crowded: bool) -> list[Thing]:
+def _things(street: Street, crowded: bool) -> list[Thing]:
     """What stands in the street."""
     things: list[Thing] = []
 
     def put(make: Callable[[Place, int], None], x: int, nearest: int, farthest: int) -> None:
-        z = int(rng.integers(nearest, farthest))
-        on_crossing = crossing is not None and crossing - 60 < z < crossing + 800
-        if abs(x) < ROAD_HALF or not on_crossing:
-            things.append((z, make, x, int(rng.integers(1 << 30))))
+        z = street.integer(nearest, farthest)
+        if abs(x) < ROAD_HALF or not street.crossing - 60 < z < street.crossing + 800:
+            things.append((Place(street, x, z), make, street.integer(0, 1 << 30)))
 
-    def several(most: int) -> range:
-        return range(int(rng.integers(crowded, most + 1)))
-
-    def side() -> int:
-        return 1 if rng.integers(2) else -1
-
-    for which in (-1, 1):
-        for z in range(900, 7000, 1300):
-            if rng.integers(5) < 2:
-                put(_draw_tree, which * 790, z, z + 700)
-        for z in range(1100, 6000, 1600):
-            put(_draw_lamp, which * 540, z, z + 200)
-        for z in range(1500, 6000, 560):
-            if rng.integers(3) == 0:
-                put(_draw_car, which * 370, z, z + 60)
-    for _ in several(2):
-        put(_draw_car, side() * 150, 1100, 4000)
-    for _ in several(3):
-        put(_draw_sign, side() * int(rng.integers(510, 600)), 800, 1600)
-    for _ in several(5):
-        put(_draw_person, side() * int(rng.integers(560, 800)), 850, 2300)
-    for _ in several(2):
-        put(_draw_cyclist, side() * int(rng.integers(250, 400)), 800, 1500)
+    for side in (-1, 1):
+        for make, x, places, spread, (often, of) in _ROADSIDE:
+            for z in places:
+                if street.integer(0, of) < often:
+                    put(make, side * x, z, z + spread)
+    for make, most, aside, ahead in _SCATTERED:
+        for _ in range(street.integer(crowded, most + 1)):
+            side = 1 if street.integer(0, 2) else -1
+            put(make, side * street.integer(*aside), *ahead)
     return things
 
 
@@ -451,41 +408,30 @@ def _mask_own_car(image: Bytes, truth: Bytes) -> None:
     truth[:, :2] = truth[:, -2:] = truth[:2] = VOID
 
 
-class Light(NamedTuple):
-    """Light of a drive: sky above and at the horizon, clouds; red, green and blue in per cent."""
-
-    zenith: Color
-    haze: Color
-    cloud: Color
-    tint: Color
+#: How far the texture of each class departs from its plain colour, in per cent.
+_ROUGHNESS = np.array([0, 6, 6, 6, 26, 0, 0, 0, 0, 0])
 
 
-_DAY = Light((86, 146, 214), (204, 222, 236), (250, 250, 250), (100, 101, 102))
-_DUSK = Light((84, 104, 166), (246, 206, 168), (255, 226, 196), (102, 93, 86))
-#: How far the texture of a class departs from its plain colour, in per cent.
-_ROUGHNESS = {BUILDING: 6, ROAD: 6, PAVEMENT: 6, TREE: 26}
-
-
-def _expose(street: Street, light: Light) -> Bytes:
+def _expose(street: Street) -> Bytes:
     """The canvas as an image at its final size, uint8 (H, W, 3)."""
-    rng, shape = street.rng, street.labels.shape
-    _add_clouds(street, light)
-    flat = smooth_noise(rng, shape, 3)
-    texture = flat + smooth_noise(rng, (shape[0], shape[1] // 4), 6).repeat(4, 1)
-    strength = np.zeros(256, np.int64)
-    strength[list(_ROUGHNESS)] = list(_ROUGHNESS.values())
-    change = 400 * 100 + texture * strength[street.labels]
+    rng, (height, width) = street.rng, street.labels.shape
+    _add_clouds(street)
+    texture = smooth_noise(rng, (height, width), 3)
+    texture += smooth_noise(rng, (height, width // 4), 6).repeat(4, axis=1)
+    change = 400 * 100 + texture * _ROUGHNESS[street.labels]
     colors = street.colors * change[..., None] // 40000
     blocks = colors.reshape(HEIGHT, OVERSAMPLING, WIDTH, OVERSAMPLING, 3)
-    image = blocks.sum(axis=(1, 3)) // OVERSAMPLING**2
-    image = image * np.array(light.tint) // 100
-    image = image * _vignette(HEIGHT, WIDTH)[..., None] // 1000
+    image = blocks.sum(axis=(1, 3)) // OVERSAMPLING**2 * street.tint // 100
+    # The corners are darker, as a lens makes them.
+    rows, columns = np.ogrid[:HEIGHT, :WIDTH]
+    away = (2 * rows - HEIGHT) ** 2 + (2 * columns - WIDTH) ** 2
+    image = image * (1000 - 130 * away // (HEIGHT**2 + WIDTH**2))[..., None] // 1000
     image = image + rng.integers(-4, 5, (HEIGHT, WIDTH, 1))
     exposed: Bytes = np.clip(image, 0, 255).astype(np.uint8)
     return exposed
 
 
-def _add_clouds(street: Street, light: Light) -> None:
+def _add_clouds(street: Street) -> None:
     height, width = street.labels.shape
     # Drawn narrow and stretched: clouds lie flat.
     field = sum(
@@ -493,14 +439,93 @@ def _add_clouds(street: Street, light: Light) -> None:
         for cell, weight in ((40, 6), (22, 4), (12, 3), (6, 1))
     )
     cover = np.clip(field // 10 + 30, 0, 420)[..., None] * (street.labels == SKY)[..., None]
-    street.colors += (np.array(light.cloud) - street.colors) * cover // 480
+    street.colors += (street.cloud - street.colors) * cover // 480
 
 
-def _vignette(height: int, width: int) -> IntArray:
-    rows, columns = np.ogrid[:height, :width]
-    down, across = 2 * rows - height, 2 * columns - width
-    falloff = 130 * (down * down + across * across) // (height * height + width * width)
-    return np.asarray(1000 - falloff)
+def predict_smooth(truth: Bytes, rng: np.random.Generator) -> Bytes:
+    """Predict as a model that paints broad areas well and never a rare class."""
+    pred = _wander(_absorb(truth, (*RARE, VOID)), rng, cell=20, reach=1)
+    confusions = (TREE, BUILDING, 5), (PAVEMENT, ROAD, 3), (CAR, ROAD, 4)
+    _confuse(pred, rng, confusions, cell=20)
+    return _majority(pred, radius=2)[0]
+
+
+def predict_detailed(truth: Bytes, rng: np.random.Generator) -> Bytes:
+    """Predict as a model that finds the rare classes, too large, and frays at the borders."""
+    pred = _absorb(truth, (*RARE, VOID))
+    confusions = (
+        *((BUILDING, TREE, 5), (TREE, BUILDING, 8), (ROAD, PAVEMENT, 2)),
+        *((PAVEMENT, ROAD, 8), (SKY, BUILDING, 1), (CAR, ROAD, 6)),
+    )
+    _confuse(pred, rng, confusions, cell=16)
+    pred = _wander(pred, rng, cell=8, reach=4)
+    _invent(pred, rng)
+    for value in (POLE, SIGN, BICYCLE, PERSON):
+        found = (truth == value) & (smooth_noise(rng, truth.shape, 24) > -350)
+        grown = box_sum(found, 1) > (smooth_noise(rng, truth.shape, 6) > 120)
+        pred[grown] = value
+    return _wander(pred, rng, cell=12, reach=1)
+
+
+def _absorb(labels: Bytes, values: Sequence[int]) -> Bytes:
+    """Give the pixels of `values` to whichever common class surrounds them most."""
+    result = labels.copy()
+    open_pixels = np.isin(labels, values)
+    radius = 3
+    while open_pixels.any():
+        winners, found = _majority(result, radius)
+        decided = open_pixels & found
+        result[decided] = winners[decided]
+        open_pixels &= ~decided
+        radius *= 2
+    return result
+
+
+def _majority(labels: Bytes, radius: int) -> tuple[Bytes, npt.NDArray[np.bool_]]:
+    """The most frequent common class around each pixel, and whether there is one."""
+    votes = np.stack([box_sum(labels == value, radius) for value in COMMON])
+    winners: Bytes = np.array(COMMON, np.uint8)[votes.argmax(axis=0)]
+    return winners, votes.max(axis=0) > 0
+
+
+def _wander(labels: Bytes, rng: np.random.Generator, cell: int, reach: int) -> Bytes:
+    """Shift every pixel by a smooth field of typically under `reach` pixels."""
+    height, width = labels.shape
+    down, across = ((smooth_noise(rng, labels.shape, cell) * reach + 256) // 512 for _ in range(2))
+    rows = np.clip(np.arange(height)[:, None] + down, 0, height - 1)
+    columns = np.clip(np.arange(width) + across, 0, width - 1)
+    shifted: Bytes = labels[rows, columns]
+    return shifted
+
+
+def _confuse(
+    labels: Bytes, rng: np.random.Generator, confusions: Sequence[tuple[int, int, int]], cell: int
+) -> None:
+    """Turn blobs, some per cent of the source class, into the target: most where it is near."""
+    for source, target, percent in confusions:
+        nearness = box_sum(labels == target, cell) * 1500 // (2 * cell + 1) ** 2
+        field = smooth_noise(rng, labels.shape, cell) + nearness
+        candidates = np.sort(field[labels == source])
+        if candidates.size:
+            cut = candidates[len(candidates) * (100 - percent) // 100]
+            labels[(labels == source) & (field >= cut)] = target
+
+
+#: What is predicted where there is none: its class, its width and height, and how many at most.
+_INVENTED = (
+    *((POLE, 3, 40, 1), (POLE, 3, 26, 2), (SIGN, 7, 7, 1)),
+    *((PERSON, 5, 16, 2), (BICYCLE, 12, 8, 1)),
+)
+
+
+def _invent(labels: Bytes, rng: np.random.Generator) -> None:
+    """Add a few poles, signs, people and bicycles where there are none."""
+    height, width = labels.shape
+    for value, across, down, most in _INVENTED:
+        for _ in range(int(rng.integers(0, most + 1))):
+            column = int(rng.integers(8, width - 8 - across))
+            row = height // 2 - down + int(rng.integers(-6, 18))
+            labels[row : row + down, column : column + across] = value
 
 
 def box_sum(field: npt.NDArray[np.integer | np.bool_], radius: int) -> IntArray:
@@ -513,12 +538,9 @@ def box_sum(field: npt.NDArray[np.integer | np.bool_], radius: int) -> IntArray:
            [3, 3, 3],
            [1, 3, 5]])
     """
-    summed = field.astype(np.int64)
-    for _ in range(2):
-        padded = np.pad(summed, ((radius + 1, radius), (0, 0)), mode="edge")
-        padded[0] = 0
-        running = np.cumsum(padded, axis=0)
-        summed = (running[2 * radius + 1 :] - running[: -2 * radius - 1]).T
+    summed, window = field.astype(np.int64), np.ones(2 * radius + 1)
+    for axis in (0, 1):
+        summed = ndimage.correlate1d(summed, window, axis, mode="nearest")
     return summed
 
 
