@@ -220,6 +220,23 @@ def os_problem(error: OSError) -> str:
     return f"cannot be read: {error.strerror or error}"
 
 
+def read_text(path: str | Path) -> str:
+    """The text of a file in UTF-8.
+
+    Raises
+    ------
+    ValueError
+        If it cannot be read, or is no such text.
+    """
+    try:
+        return Path(path).read_text(encoding="utf-8-sig")
+    except OSError as error:
+        msg = f"{path}: {os_problem(error)}"
+    except UnicodeDecodeError as error:
+        msg = f"{path}: is no text in UTF-8: {error}"
+    raise ValueError(msg)
+
+
 def read_json(path: str | Path) -> Any:
     """What a JSON file holds; a very large one would take ten times as much memory.
 

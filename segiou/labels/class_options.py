@@ -222,14 +222,11 @@ def _check_same_classes(truth_set: LabelSet, pred_set: LabelSet) -> None:
 
 
 def _several(name: str, items: int | str | Iterable[int | str]) -> list[int | str]:
-    found = [items] if isinstance(items, str) or not isinstance(items, Iterable) else items
-    return [item if isinstance(item, str) else _integer(name, item) for item in found]
-
-
-def _integer(name: str, item: object) -> int:
-    if isinstance(item, bool) or not isinstance(item, Integral):
-        raise refuse_kind(name, item, "an integer or a class name, or several")
-    return int(item)
+    found = [items] if isinstance(items, str) or not isinstance(items, Iterable) else list(items)
+    for item in found:
+        if isinstance(item, bool) or not isinstance(item, (str, Integral)):
+            raise refuse_kind(name, item, "an integer or a class name, or several")
+    return [item if isinstance(item, str) else int(item) for item in found]
 
 
 def _ignored_values(labels: LabelSet, ignore: int | str | Iterable[int | str]) -> tuple[int, ...]:

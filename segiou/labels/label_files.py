@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from segiou._support.files import os_problem, read_json
+from segiou._support.files import read_json, read_text
 from segiou.labels.label_set import MOST_VALUE, LabelClass, LabelSet
 
 #: What MMSegmentation and Hugging Face ignore where nothing else is said.
@@ -45,37 +45,25 @@ def read_label_file(path: Path) -> LabelSet:
         raise ValueError(msg) from error
 
 
-def _text_of(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        msg = f"{path.name} {os_problem(error)}"
-    except UnicodeDecodeError as error:
-        msg = f"{path.name} is no text in UTF-8: {error}"
-    raise ValueError(msg)
-
-
 def _of_json(found: Any, path: Path) -> LabelSet:
-    if isinstance(found, dict):
-        if found.get("labels") and isinstance(found["labels"], dict):
-            name = str(found.get("name") or path.resolve().parent.name)
-            return _of_nnunet(found["labels"], name, source=f"nnU-Net, {path.name}")
-        if isinstance(found.get("categories"), list):
-            annotations = found.get("annotations")
-            first = annotations[:1] if isinstance(annotations, list) else []
-            of_objects = any("segmentation" in entry for entry in first)
-            return _of_coco(found["categories"], path, of_objects)
-        if isinstance(found.get("id2label"), dict):
-            ignore = found.get("semantic_loss_ignore_index", _IGNORED)
-            return _of_id2label(found["id2label"], path, ignore)
-        if isinstance(found.get("classes"), list):
-            if any(isinstance(entry, dict) for entry in found["classes"]):
-                return _of_supervisely(found["classes"], path)
-            return _of_metainfo(found["classes"], found.get("palette"), path)
-        if found and all(key.isdecimal() for key in found):
-            return _of_id2label(found, path, _IGNORED)
     if isinstance(found, list) and found and all(isinstance(entry, dict) for entry in found):
         return _of_coco(found, path, False)
+    description = found if isinstance(found, dict) else {}
+    if (labels := description.get("labels")) and isinstance(labels, dict):
+        return _of_nnunet(labels, path, description.get("name"))
+    if isinstance(categories := description.get("categories"), list):
+        annotations = description.get("annotations")
+        first = annotations[:1] if isinstance(annotations, list) else []
+        return _of_coco(categories, path, any("segmentation" in entry for entry in first))
+    if isinstance(names := description.get("id2label"), dict):
+        ignore = description.get("semantic_loss_ignore_index", _IGNORED)
+        return _of_id2label(names, path, ignore)
+    if isinstance(classes := description.get("classes"), list):
+        if any(isinstance(entry, dict) for entry in classes):
+            return _of_supervisely(classes, path)
+        return _of_metainfo(classes, description.get("palette"), path)
+    if description and all(key.isdecimal() for key in description):
+        return _of_id2label(description, path, _IGNORED)
     msg = f"is no label file; a JSON file needs {_FORMS}"
     raise ValueError(msg)
 
@@ -143,7 +131,7 @@ def _of_supervisely(classes: Sequence[Any], path: Path) -> LabelSet:
 def _of_labelmap(path: Path) -> LabelSet:
     """CVAT's and Datumaro's labelmap.txt: a line is ``name:red,green,blue:parts:actions``."""
     classes: list[LabelClass] = []
-    for number, line in enumerate(map(str.strip, _text_of(path).splitlines()), 1):
+    for number, line in enumerate(map(str.strip, read_text(path).splitlines()), 1):
         if not line or line.startswith("#"):
             continue
         fields = line.rsplit(":", 3)
@@ -164,7 +152,7 @@ def _of_gdal(path: Path) -> LabelSet:
     is_tiff = kind in (".tif", ".tiff")
     text, colors, nodata = _of_tiff(path) if is_tiff else ("", [], None)
     xml = path if kind in (".xml", ".vrt") else Path(f"{path}.aux.xml")
-    texts = [_text_of(xml), text] if xml.is_file() or not is_tiff else [text]
+    texts = [read_text(xml), text] if xml.is_file() or not is_tiff else [text]
     root = ElementTree.Element("all")
     root.extend([_xml_of(text) for text in texts if text])
     entries = root.iterfind(".//ColorTable/Entry")
@@ -246,7 +234,7 @@ def _of_attributes(root: Any) -> Iterator[LabelClass]:
             yield known
 
 
-def _of_nnunet(labels: Mapping[str, Any], name: str, source: str) -> LabelSet:
+def _of_nnunet(labels: Mapping[str, Any], path: Path, title: Any) -> LabelSet:
     """Labels of nnU-Net: names with a value, or with several, which are regions.
 
     Values that occur in regions only become classes named after their number.
@@ -263,6 +251,7 @@ def _of_nnunet(labels: Mapping[str, Any], name: str, source: str) -> LabelSet:
         if has_regions and found != (0,)
     }
     classes = tuple(LabelClass(names[value], (value,)) for value in every)
+    name, source = str(title or path.resolve().parent.name), f"nnU-Net, {path.name}"
     return LabelSet(name, classes, ignore=ignored, groups=groups, source=source)
 
 

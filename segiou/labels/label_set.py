@@ -19,7 +19,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from segiou._support.arguments import check_integer, check_kind, check_several, refuse_kind
+from segiou._support.arguments import check_integer, check_kind, read_several, refuse_kind
 from segiou._support.text import did_you_mean
 
 #: What integers of masks can be.
@@ -106,12 +106,22 @@ class LabelSet:
     notes: str = ""
 
     def __post_init__(self) -> None:
-        self._check_kinds()
+        for name in _TEXT_KEYS:
+            check_kind(name, getattr(self, name), str, "text")
+        wanted = "a sequence of LabelClass; LabelSet.from_names makes them from names"
+        classes = read_several("classes", self.classes, wanted)
+        for one in classes:
+            check_kind("classes", one, LabelClass, wanted)
+        check_kind("groups", self.groups, Mapping, "a mapping from group to class names")
+        groups = {
+            group: tuple(read_several(f"group {group!r}", members, "a list of class names"))
+            for group, members in self.groups.items()
+        }
         for name, value in (
-            ("classes", tuple(self.classes)),
+            ("classes", tuple(classes)),
             ("ignore", _values("ignore", self.ignore)),
             ("ignore_colors", _colors("ignore_colors", self.ignore_colors)),
-            ("groups", MappingProxyType({k: tuple(v) for k, v in self.groups.items()})),
+            ("groups", MappingProxyType(groups)),
         ):
             object.__setattr__(self, name, value)
         if not self.classes:
@@ -125,44 +135,28 @@ class LabelSet:
             msg = f"label set {self.name!r}: ignore_colors need a value in ignore to stand for"
             raise ValueError(msg)
 
-    def _check_kinds(self) -> None:
-        for name in _TEXT_KEYS:
-            check_kind(name, getattr(self, name), str, "text")
-        wanted = "a sequence of LabelClass; LabelSet.from_names makes them from names"
-        check_several("classes", self.classes, wanted)
-        for one in self.classes:
-            check_kind("classes", one, LabelClass, wanted)
-        check_kind("groups", self.groups, Mapping, "a mapping from group to class names")
+    def _check_groups(self) -> None:
         for group, members in self.groups.items():
-            check_several(f"group {group!r}", members, "a list of class names")
+            if unknown := [name for name in members if name not in self.class_names]:
+                msg = (
+                    f"label set {self.name!r}: group {group!r} names unknown classes {unknown}; "
+                    f"the classes are {list(self.class_names)}"
+                )
+                raise ValueError(msg)
 
     def _check_unique(self, what: str, owners: Sequence[Sequence[object]]) -> None:
         seen: dict[object, int] = {}
         for position, items in enumerate(owners):
             for item in items:
                 if item in seen:
-                    first, second = self._owner(seen[item]), self._owner(position)
+                    named = [f"class {i} ({name!r})" for i, name in enumerate(self.class_names)]
+                    first, second = ([*named, "'ignore'"][i] for i in (seen[item], position))
                     msg = (
                         f"label set {self.name!r}: {what} {item!r} stands for both {first} and "
                         f"{second}; let each {what} have one meaning"
                     )
                     raise ValueError(msg)
                 seen[item] = position
-
-    def _owner(self, position: int) -> str:
-        if position == len(self.classes):
-            return "'ignore'"
-        return f"class {position} ({self.classes[position].name!r})"
-
-    def _check_groups(self) -> None:
-        for group, members in self.groups.items():
-            unknown = [name for name in members if name not in self.class_names]
-            if unknown:
-                msg = (
-                    f"label set {self.name!r}: group {group!r} names unknown classes {unknown}; "
-                    f"the classes are {list(self.class_names)}"
-                )
-                raise ValueError(msg)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A mapping proxy cannot be pickled; the plain description can.
@@ -315,9 +309,9 @@ class LabelSet:
         ignore : int or iterable of int, optional
             Truth values whose pixels are dropped.
         """
-        check_several("class names", names, "a sequence of strings")
+        several = read_several("class names", names, "a sequence of strings")
         ignored = tuple(ignore) if isinstance(ignore, Iterable) else (ignore,)
-        classes = tuple(LabelClass(str(name), (i,)) for i, name in enumerate(names))
+        classes = tuple(LabelClass(str(name), (i,)) for i, name in enumerate(several))
         return cls(name="custom", classes=classes, ignore=ignored)
 
     @classmethod
@@ -355,7 +349,7 @@ def _arguments(description: Mapping[str, Any]) -> dict[str, Any]:
         "name": "custom",
         **description,
         "ignore": _listed(description.get("ignore", [])),
-        "ignore_colors": _read_colors(description.get("ignore_colors", []), "ignore_colors"),
+        "ignore_colors": _listed_colors(description.get("ignore_colors", [])),
         "classes": [_read_class(entry, i) for i, entry in enumerate(classes)],
     }
 
@@ -374,27 +368,17 @@ def _read_class(entry: Any, position: int) -> LabelClass:
         msg = f'{where} must have a name, such as {{ name = "sky", values = [0] }}; got {entry!r}'
         raise ValueError(msg)
     _refuse_unknown(entry, _CLASS_KEYS, f"{where} ({entry['name']!r}): ")
-    colors = _read_colors(entry.get("colors", []), f"colors of {where} ({entry['name']!r})")
-    return LabelClass(entry["name"], _listed(entry.get("values", position)), colors)
+    values, colors = entry.get("values", position), entry.get("colors", [])
+    return LabelClass(entry["name"], _listed(values), _listed_colors(colors))
 
 
 def _listed(value: Any) -> Any:
     return value if isinstance(value, list) else [value]
 
 
-def _read_colors(value: Any, where: str) -> tuple[Color, ...]:
-    """Colours as text or as three numbers, one alone or several."""
+def _listed_colors(value: Any) -> Any:
     is_one = isinstance(value, list) and len(value) == 3 and isinstance(value[0], int)
-    items = [value] if is_one else _listed(value)
-    return tuple(_color(where, _unhex(item)) for item in items)
-
-
-def _unhex(item: Any) -> Any:
-    if not isinstance(item, str):
-        return item
-    if match := _HEX.fullmatch(item):
-        return tuple(bytes.fromhex(match[1]))
-    return [item]
+    return [value] if is_one else _listed(value)
 
 
 def _toml(value: Any) -> str:
@@ -409,29 +393,26 @@ def _hex(color: Color) -> str:
 
 
 def _values(name: str, values: Iterable[int]) -> tuple[int, ...]:
-    check_several(name, values, "a sequence of integers")
-    return tuple(check_integer(name, value, LEAST_VALUE, MOST_VALUE) for value in values)
+    several = read_several(name, values, "a sequence of integers")
+    return tuple(check_integer(name, value, LEAST_VALUE, MOST_VALUE) for value in several)
 
 
-def _colors(name: str, colors: Iterable[Color]) -> tuple[Color, ...]:
-    check_several(name, colors, "a sequence of colours such as (128, 192, 255)")
-    return tuple(_color(name, color) for color in colors)
-
-
-def _color(name: str, color: Any) -> Color:
-    check_several(name, color, "a sequence of colours such as (128, 192, 255)")
-    parts = tuple(color)
-    if len(parts) == 3 and all(_is_byte(part) for part in parts):
-        return int(parts[0]), int(parts[1]), int(parts[2])
-    msg = (
-        f"{name}: a colour is three numbers from 0 to 255, or in a file text such as "
-        f'"#80c0ff", got {color!r}'
-    )
-    raise ValueError(msg)
-
-
-def _is_byte(part: object) -> bool:
-    return isinstance(part, Integral) and not isinstance(part, bool) and 0 <= int(part) <= 255
+def _colors(name: str, colors: Iterable[Any]) -> tuple[Color, ...]:
+    """Colours of three numbers, or of text as files have them."""
+    found = []
+    for color in read_several(name, colors, "a sequence of colours such as (128, 192, 255)"):
+        text = _HEX.fullmatch(color) if isinstance(color, str) else None
+        try:
+            parts = bytes.fromhex(text[1]) if text else color
+            red, green, blue = (check_integer(name, part, 0, 255) for part in parts)
+        except (TypeError, ValueError) as error:
+            msg = (
+                f"{name}: a colour is three numbers from 0 to 255, or in a file text such as "
+                f'"#80c0ff", got {color!r}'
+            )
+            raise ValueError(msg) from error
+        found.append((red, green, blue))
+    return tuple(found)
 
 
 _PRESETS = resources.files("segiou.labels") / "presets"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from segiou._support.arguments import check_kind, read_several
-from segiou._support.files import Problem, os_problem, problem_lines
+from segiou._support.files import Problem, problem_lines, read_text
 from segiou._support.text import plural
 from segiou.counting.encoding import UndeclaredValuesError
 from segiou.masks.pairing import IS_A_FILE, Pair, Pairing, listed_files, pair_folders
@@ -271,13 +271,14 @@ def _read_ids(text: str) -> list[str]:
     name, _, column = text.rpartition(":")
     is_csv = name.lower().endswith(".csv")
     path = Path(name if is_csv else text).expanduser()
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        said = os_problem(error) if isinstance(error, OSError) else f"is no text in UTF-8: {error}"
-        msg = f"{path}: {said}"
-        raise ValueError(msg) from error
+    lines = read_text(path).splitlines()
     if not is_csv:
+        if path.suffix.lower() == ".csv" and lines and "," in lines[0]:
+            msg = (
+                f"{path}: is a table, whose first line is {lines[0]:.80}; name the column of the "
+                f"ids: {text}:COLUMN"
+            )
+            raise ValueError(msg)
         lines = [line.strip() for line in lines if not line.startswith("#")]
         words = [_TWO_WORDS.fullmatch(line) for line in lines]
         ids = [match[1] if match else line for match, line in zip(words, lines, strict=True)]

@@ -41,6 +41,10 @@ def test_a_column_of_a_table(tmp_path):
     assert ids_of(f"{path}:image") == ("a", "b")
     with pytest.raises(ValueError, match="has no column 'x'; its columns are image, fold"):
         ids_of(f"{path}:x")
+    with pytest.raises(ValueError, match="first line is image,fold; name the column of the ids: "):
+        ids_of(path)
+    path.write_text("a\nb\n")
+    assert ids_of(path) == ("a", "b")
 
 
 @pytest.mark.parametrize(
