@@ -22,7 +22,7 @@ CASES = [
     ("segiou.counting._scores", ["counting/test_scores.py"], []),
     ("segiou.masks._files", ["masks/test_local.py", "masks/test_png_files.py"], []),
     ("segiou.masks._files", ["masks/test_png_fuzz.py"], ["-DSEGIOU_PNG_PORTABLE"]),
-    ("segiou.masks._png", ["masks/test_png_rows.py", "masks/test_png_extension.py"], []),
+    ("segiou.masks._png", ["masks/test_png_rows.py", "masks/test_png_texts.py"], []),
     ("segiou.masks._png", ["masks/test_png_rows.py"], ["-DSEGIOU_PNG_PORTABLE"]),
 ]
 

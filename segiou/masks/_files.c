@@ -84,12 +84,6 @@ typedef struct {
     PngImage image;
 } File;
 
-/* Room for the pixels of all files of a call. */
-typedef struct {
-    uint8_t *bytes;
-    size_t size, used;
-} Pixels;
-
 static PyObject *as_result(const File *file)
 {
     if (file->content == NULL)
@@ -99,9 +93,8 @@ static PyObject *as_result(const File *file)
     if (!file->is_decoded)
         return Py_BuildValue("y#nL", file->content, size, size, modified);
     const Raster *raster = &file->image.raster;
-    const char *mode = file->image.is_palette ? "P" : raster->depth == 1 ? "1" : "L";
     return Py_BuildValue("(nnns)nL", (Py_ssize_t)file->offset, (Py_ssize_t)raster->height,
-                         (Py_ssize_t)raster->width, mode, size, modified);
+                         (Py_ssize_t)raster->width, file->image.mode, size, modified);
 }
 
 /* -1 where a path is none; one that no file can have stays NULL. */
@@ -119,33 +112,8 @@ static int encode_paths(PyObject *paths, File *files, Py_ssize_t count)
     return 0;
 }
 
-/* Decodes the file where it is a plain PNG and there is room for its pixels. */
-static void decode_file(File *file, PngReader *reader, Pixels *pixels)
+static PyObject *as_list(const File *files, Py_ssize_t count)
 {
-    file->offset = pixels->used;
-    file->is_decoded =
-        read_png(reader, (const uint8_t *)file->content, (size_t)file->found.st_size,
-                 pixels->size - pixels->used, pixels->bytes + pixels->used, &file->image);
-    if (file->is_decoded)
-        pixels->used += file->image.raster.height * file->image.raster.width;
-}
-
-/* Without a reader nothing is decoded. */
-static PyObject *read_files(File *files, Py_ssize_t count, int64_t tick, PngReader *reader,
-                            Pixels *pixels)
-{
-    Py_BEGIN_ALLOW_THREADS
-    if (reader)
-        open_reader(reader);
-    for (Py_ssize_t i = 0; i < count; i++) {
-        if (files[i].name != NULL)
-            files[i].content = read_plain(files[i].name, tick, &files[i].found);
-        if (reader && files[i].content != NULL)
-            decode_file(&files[i], reader, pixels);
-    }
-    if (reader)
-        close_reader(reader);
-    Py_END_ALLOW_THREADS
     PyObject *results = PyList_New(count);
     for (Py_ssize_t i = 0; results != NULL && i < count; i++) {
         PyObject *result = as_result(&files[i]);
@@ -164,41 +132,36 @@ static PyObject *read_small(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "OL|w*:read_small", &paths, &tick, &memory))
         return NULL;
     PyObject *results = NULL;
-    Pixels pixels = {memory.buf, (size_t)memory.len, 0};
-    PngReader *reader = memory.buf ? malloc(sizeof *reader) : NULL;
     Py_ssize_t count = PySequence_Size(paths);
     File *files = count < 0 ? NULL : PyMem_Calloc((size_t)count + 1, sizeof *files);
-    if (files != NULL && encode_paths(paths, files, count) == 0)
-        results = read_files(files, count, tick, reader, &pixels);
-    else if (files == NULL && count >= 0)
+    if (files != NULL && encode_paths(paths, files, count) == 0) {
+        Py_BEGIN_ALLOW_THREADS
+        PngReader *reader = memory.buf ? open_reader() : NULL;
+        size_t used = 0; /* by pixels */
+        for (File *file = files; file < files + count; file++) {
+            if (file->name != NULL)
+                file->content = read_plain(file->name, tick, &file->found);
+            file->offset = used;
+            file->is_decoded = reader != NULL && file->content != NULL &&
+                read_png(reader, (const uint8_t *)file->content, (size_t)file->found.st_size,
+                         (size_t)memory.len - used, (uint8_t *)memory.buf + used, &file->image);
+            if (file->is_decoded)
+                used += file->image.raster.height * file->image.raster.width;
+        }
+        close_reader(reader);
+        Py_END_ALLOW_THREADS
+        results = as_list(files, count);
+    } else if (files == NULL && count >= 0) {
         PyErr_NoMemory();
+    }
     for (Py_ssize_t i = 0; files != NULL && i < count; i++) {
         Py_XDECREF(files[i].path);
         free(files[i].content);
     }
     PyMem_Free(files);
-    free(reader);
     PyBuffer_Release(&memory);
     return results;
 }
-
-#else
-
-static PyObject *read_small(PyObject *module, PyObject *args)
-{
-    PyObject *paths, *tick, *memory;
-    (void)module;
-    if (!PyArg_ParseTuple(args, "OO|O:read_small", &paths, &tick, &memory))
-        return NULL;
-    Py_ssize_t count = PySequence_Size(paths);
-    PyObject *results = count < 0 ? NULL : PyList_New(count);
-    for (Py_ssize_t i = 0; results != NULL && i < count; i++)
-        if (PyList_SetItem(results, i, Py_NewRef(Py_None)) < 0)
-            Py_CLEAR(results);
-    return results;
-}
-
-#endif
 
 PyDoc_STRVAR(read_small_doc,
              "read_small(paths, tick, pixels, /)\n--\n\n"
@@ -209,8 +172,12 @@ PyDoc_STRVAR(read_small_doc,
              "For a file that was decoded, (offset in it, height, width, mode of Pillow) takes the\n"
              "place of the content.");
 
+#endif
+
 static PyMethodDef methods[] = {
+#if !defined(_WIN32)
     {"read_small", read_small, METH_VARARGS, read_small_doc},
+#endif
     {NULL, NULL, 0, NULL},
 };
 
@@ -224,4 +191,10 @@ static struct PyModuleDef definition = {
     .m_slots = slots,
 };
 
-PyMODINIT_FUNC PyInit__files(void) { return PyModuleDef_Init(&definition); }
+PyMODINIT_FUNC PyInit__files(void)
+{
+#if !defined(_WIN32)
+    fill_checksums();
+#endif
+    return PyModuleDef_Init(&definition);
+}

@@ -1,5 +1,3 @@
 from typing_extensions import Buffer
 
-def unfilter(
-    raw: Buffer, out: Buffer, above: Buffer, width: int, depth: int, scale: int
-) -> bool: ...
+def read_png(file: Buffer, memory: Buffer, /) -> tuple[int, int, str] | None: ...

@@ -1,4 +1,4 @@
-/* Inflate a zlib stream that has to give a known number of bytes.
+/* Inflate a zlib stream into memory of a known size.
  *
  * Whatever zlib refuses is refused here, and whatever is rare as well, such as a code that is not
  * complete: then the usual reader has the last word. What is accepted gives the bytes that zlib
@@ -390,25 +390,25 @@ checksum(const uint8_t *bytes, size_t size)
     return (uint32_t)(high % MODULUS) << 16 | (uint32_t)(low % MODULUS);
 }
 
-/* Inflate a stream that gives exactly `size` bytes; `bytes` has room for SPARE more. 0 where it
- * does not, is damaged or goes on afterwards. */
+/* Inflate a stream that gives at most `most` bytes; `bytes` has room for SPARE more. 0 where it
+ * gives more, is damaged or goes on afterwards. */
 static int
-inflate_exactly(const uint8_t *stream, size_t stream_size, Codes *codes, uint8_t *bytes,
-                size_t size)
+inflate(const uint8_t *stream, size_t size, Codes *codes, uint8_t *bytes, size_t most,
+        size_t *found)
 {
-    if (stream_size < 6 || (stream[0] & 15) != 8 || stream[0] >> 4 > 7 || stream[1] & 32
+    if (size < 6 || (stream[0] & 15) != 8 || stream[0] >> 4 > 7 || stream[1] & 32
         || (stream[0] * 256u + stream[1]) % 31) {
         return 0;
     }
-    BitReader in = {stream + 2, stream + stream_size, 0, 0};
-    Output out = {bytes, bytes, bytes + size, (size_t)1 << (8 + (stream[0] >> 4))};
-    if (!inflate_blocks(&in, codes, &out) || !give_back(&in) || out.next != out.end
-        || in.end - in.next != 4) {
+    BitReader in = {stream + 2, stream + size, 0, 0};
+    Output out = {bytes, bytes, bytes + most, (size_t)1 << (8 + (stream[0] >> 4))};
+    if (!inflate_blocks(&in, codes, &out) || !give_back(&in) || in.end - in.next != 4) {
         return 0;
     }
+    *found = (size_t)(out.next - bytes);
     uint32_t expected = (uint32_t)in.next[0] << 24 | (uint32_t)in.next[1] << 16
         | (uint32_t)in.next[2] << 8 | in.next[3];
-    return expected == checksum(bytes, size);
+    return expected == checksum(bytes, *found);
 }
 
 #endif

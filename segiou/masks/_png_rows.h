@@ -1,4 +1,4 @@
-/* Undo the filter of one row of a PNG with one channel.
+/* Rows of a non-interlaced PNG with one channel: unfiltered, one byte per pixel.
  *
  * A mask is made of runs, so nearly every filtered byte (residual) is zero.
  * Sixteen residuals are looked at together; where they are all zero the row
@@ -194,13 +194,91 @@ unfilter_row(uint8_t filter, const uint8_t *residuals, const uint8_t *above,
              uint8_t *row, size_t size)
 {
     switch (filter) {
-    case 0: memcpy(row, residuals, size); return 1;
+    case 0: memmove(row, residuals, size); return 1;
     case 1: undo_sub(residuals, row, size); return 1;
     case 2: undo_up(residuals, above, row, size); return 1;
     case 3: undo_average(residuals, above, row, size); return 1;
     case 4: undo_paeth(residuals, above, row, size); return 1;
     default: return 0;
     }
+}
+
+/* table[b * 8 ...]: the pixels packed in byte b, first pixel in its high bits. */
+static void
+fill_spread_table(uint8_t *table, unsigned depth, unsigned scale)
+{
+    unsigned per_byte = 8 / depth;
+    for (unsigned packed = 0; packed < 256; packed++) {
+        for (unsigned i = 0; i < per_byte; i++) {
+            unsigned sample = packed >> (8 - depth * (i + 1)) & ((1u << depth) - 1);
+            table[packed * 8 + i] = (uint8_t)(sample * scale);
+        }
+    }
+}
+
+/* One byte per pixel from per_byte (8, 4 or 2) pixels to a byte. */
+static void
+spread_row(const uint8_t *packed, uint8_t *row, size_t width, const uint8_t *table,
+           unsigned per_byte)
+{
+    size_t x = 0;
+    for (; x + 8 <= width; x += per_byte) {   /* eight bytes fit: write all, keep some */
+        memcpy(row + x, table + 8 * (size_t)*packed++, 8);
+    }
+    while (x < width) {
+        size_t count = width - x < per_byte ? width - x : per_byte;
+        memcpy(row + x, table + 8 * (size_t)*packed++, count);
+        x += count;
+    }
+}
+
+/* What the loops need to know of an image, or of some rows of it. */
+typedef struct {
+    size_t width;
+    size_t height;
+    unsigned depth;   /* bits per pixel: 1, 2, 4 or 8 */
+    unsigned scale;   /* what a packed sample is multiplied by */
+} Raster;
+
+static inline size_t
+count_row_bytes(Raster raster)
+{
+    return raster.width / 8 * raster.depth + (raster.width % 8 * raster.depth + 7) / 8;
+}
+
+/* Unfilter all rows, which are filter bytes and residuals, and write one byte per pixel. `lines`
+ * is room for two rows, zeros at first. 0 where a row names no filter.
+ *
+ * The rows may lie behind the pixels in the same memory, where they are overwritten: from
+ * find_start bytes on each row is read before its pixels get there. */
+static int
+decode_rows(const uint8_t *raw, uint8_t *out, uint8_t *lines, Raster raster)
+{
+    size_t row_bytes = count_row_bytes(raster);
+    int is_packed = raster.depth < 8;
+    uint8_t *above = lines, *line = is_packed ? lines + row_bytes : out;
+    uint8_t table[256 * 8] = {0};
+    fill_spread_table(table, raster.depth, raster.scale);
+    for (size_t y = 0; y < raster.height; y++, raw += row_bytes + 1, out += raster.width) {
+        if (!unfilter_row(raw[0], raw + 1, above, line, row_bytes)) {
+            return 0;
+        }
+        uint8_t *done = line;
+        if (is_packed) {
+            spread_row(line, out, raster.width, table, 8 / raster.depth);
+        }
+        line = is_packed ? above : line + row_bytes;
+        above = done;
+    }
+    return 1;
+}
+
+static inline size_t
+find_start(Raster raster)
+{
+    size_t pixels = raster.height * raster.width;
+    size_t rows = raster.height * (count_row_bytes(raster) + 1);
+    return pixels > rows + BLOCK ? pixels - rows : BLOCK;
 }
 
 #endif

@@ -33,7 +33,11 @@ def _read_none(paths: Sequence[str], tick: int, pixels: Any = None, /) -> list[N
 
 
 _files = load_part("segiou.masks._files")
-_read_small = _files.read_small if _files else fallback("segiou.masks._files", _read_none)
+_read_small = (  # which Windows lacks
+    getattr(_files, "read_small", _read_none)
+    if _files
+    else fallback("segiou.masks._files", _read_none)
+)
 
 ARCHIVE_SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
 _FILES_OF_MASKS = (*ARCHIVE_SUFFIXES, ".npz", ".json", ".parquet")
@@ -194,7 +198,7 @@ class LocalFolder:
         if scratch is None:
             found = _read_small(paths, _TICK_NS)
             return [file and (file[0], Stamp(file[1], file[2])) for file in found]
-        pixels = scratch.take((PIXELS_AHEAD,))
+        pixels = scratch.take(PIXELS_AHEAD)
         found = _read_small(paths, _TICK_NS, pixels)
         return [file and (_content(file[0], pixels), Stamp(file[1], file[2])) for file in found]
 

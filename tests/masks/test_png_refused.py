@@ -46,6 +46,11 @@ def test_interlaced_files_are_left_to_pillow(png):
     assert read_png(interlaced) is None
 
 
+def test_without_the_extension_all_is_left_to_pillow(png, monkeypatch):
+    monkeypatch.setattr(reader, "EXTENSION_BUILT", False)
+    assert read_png(png.write(SAMPLES)) is None
+
+
 def test_very_large_images_are_left_to_pillow(png, monkeypatch):
     data = png.write(SAMPLES)
     monkeypatch.setattr(reader, "MAX_PIXELS", 5)
@@ -62,7 +67,7 @@ def test_forged_size_allocates_nothing(png, monkeypatch):
     def fail(*_):
         raise AssertionError
 
-    monkeypatch.setattr(reader.np, "empty", fail)
+    monkeypatch.setattr(reader.Scratch, "take", fail)
     body = png.stream(SAMPLES)
     forged = png.SIGNATURE + png.header(8000, 8000) + png.chunk(b"IDAT", body) + png.chunk(b"IEND")
     assert read_png(forged) is None

@@ -6,12 +6,14 @@ these tests run as well, sees a byte too many.
 
 from __future__ import annotations
 
+import zlib
+
 import numpy as np
 import pytest
 
-unfilter = pytest.importorskip(
+read_png = pytest.importorskip(
     "segiou.masks._png", reason="the C extension of the PNG reader is not built"
-).unfilter
+).read_png
 
 
 def paeth(left, above, corner):
@@ -40,35 +42,37 @@ def plain_rows(raw, width, depth, scale):
     return np.array(pixels) * scale
 
 
-def unfiltered(raw, width, depth, scale):
-    """The same by the extension, in two parts, as a stream that is inflated in steps."""
-    out, above = np.empty((len(raw), width), np.uint8), np.zeros(raw.shape[1] - 1, np.uint8)
-    cut = len(raw) // 2
-    for part in (slice(cut), slice(cut, None)):
-        rows = np.empty_like(out[part])
-        if not unfilter(raw[part].copy(), rows, above, width, depth, scale):
-            return None
-        out[part] = rows
-    return out
+def unfiltered(png, raw, width, depth, color):
+    """The same by the extension."""
+    palette = [png.chunk(b"PLTE", bytes(3))] if color == 3 else []
+    chunks = [png.header(width, len(raw), depth, color), *palette]
+    chunks += [png.chunk(b"IDAT", zlib.compress(raw.tobytes())), png.chunk(b"IEND")]
+    file, size = png.SIGNATURE + b"".join(chunks), len(raw) * width
+    memory = np.empty(max(size, raw.size + 16) + 16, np.uint8)
+    assert read_png(file, memory[1:]) is None  # too small by one byte
+    if read_png(file, memory) is None:
+        return None
+    return memory[:size].reshape(len(raw), width)
 
 
 @pytest.mark.parametrize("depth", [1, 2, 4, 8])
-def test_every_filter_and_width(depth):
+def test_every_filter_and_width(png, depth):
     rng = np.random.default_rng(depth)
-    scales = {1: 255, 2: 85, 4: 17, 8: 1}
+    scales = {1: 1, 2: 85, 4: 17, 8: 1}
     for width in [*range(1, 70), 130, 257] * 5:
         size = -(-width * depth // 8)
         # Mostly runs, or texture.
         is_residual = rng.random((8, size + 1)) < rng.choice([0.03, 0.2, 1.0])
         raw = np.where(is_residual, rng.integers(0, 256, (8, size + 1)), 0).astype(np.uint8)
         raw[:, 0] = rng.integers(0, 5, 8)
-        scale = int(rng.choice([1, scales[depth]]))
-        found = unfiltered(raw, width, depth, scale)
+        color = int(rng.choice([0, 3]))
+        found = unfiltered(png, raw, width, depth, color)
+        scale = 1 if color else scales[depth]
         np.testing.assert_array_equal(found, plain_rows(raw, width, depth, scale))
 
 
 @pytest.mark.parametrize("depth", [1, 8])
-def test_a_filter_that_does_not_exist(depth):
+def test_a_filter_that_does_not_exist(png, depth):
     raw = np.zeros((4, 1 + 2 * depth), np.uint8)
     raw[3, 0] = 5
-    assert unfiltered(raw, 16, depth, 1) is plain_rows(raw, 16, depth, 1) is None
+    assert unfiltered(png, raw, 16, depth, 0) is plain_rows(raw, 16, depth, 1) is None
