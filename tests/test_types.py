@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
+from types import FunctionType, ModuleType
 
 import pytest
 
@@ -94,3 +96,30 @@ def test_pyright_knows_the_type_of_every_public_name(tmp_path):
     ]
     assert len(public) > 1000
     assert [s["name"] for s in public if not s["isTypeKnown"] or s["isTypeAmbiguous"]] == []
+
+
+#: Types of NumPy that need a number of bits or a kind of pixel to be whole.
+OF_NUMPY = re.compile(r"NDArray\[Any\]|(integer|unsignedinteger|dtype)\[Any\]")
+
+
+def public_functions():
+    for package in (getattr(segiou, name) for name in dir(segiou)):
+        names = dir(package) if isinstance(package, ModuleType) else []
+        members = [getattr(package, name) for name in names if package is not segiou.hooks]
+        for member in [package, *members]:
+            if isinstance(member, type):
+                yield from (f for name, f in vars(member).items() if not name.startswith("_"))
+            elif isinstance(member, FunctionType):
+                yield member
+
+
+def test_no_public_function_returns_just_anything():
+    functions = [getattr(f, "fget", getattr(f, "func", f)) for f in public_functions()]
+    found = {
+        f.__qualname__: str(f.__annotations__.get("return"))
+        for f in functions
+        if isinstance(f, FunctionType)
+    }
+    assert len(found) > 300
+    vague = {name: kind for name, kind in found.items() if "Any" in OF_NUMPY.sub("", kind)}
+    assert vague.keys() <= {"Statistic.products"}  # dense or sparse

@@ -5,11 +5,14 @@ from __future__ import annotations
 import csv
 import math
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from segiou._support.files import printable
+
+#: What JSON can hold; a tuple counts as a list.
+Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 
 
 def percent(value: float, undefined: str = "undefined") -> str:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from segiou import metrics
 from segiou._support.arguments import check_integer, check_kind
+from segiou._support.text import Json
 from segiou.counting.counts import LARGEST, Counts, add_exactly, sum_exactly
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
@@ -216,7 +217,7 @@ class Accumulator(ABC):
         mine, theirs = self._named(), other._named()
         return all(np.array_equal(mine[name], theirs[name]) for name in mine)
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, Json]:
         """The counts and options as plain lists, strings and integers."""
         return {
             "state_version": _STATE_VERSION,

@@ -13,6 +13,7 @@ import numpy as np
 from segiou._support import text
 from segiou._support.arguments import check_choice, check_integer, check_number
 from segiou._support.html import sentence_list, table
+from segiou._support.text import Json
 from segiou.analysis.dependence import BlockLength, Blocks, Dependence, design_of, independent_draw
 from segiou.analysis.statistics import Aggregate, Statistic, scored_images, statistic
 from segiou.analysis.units import (
@@ -145,7 +146,7 @@ class Intervals:
         """Classes in the truth of at least one and fewer than :data:`FEW_UNITS` units."""
         return tuple(c.name for c in self.classes if c.few and c.units)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Json]:
         """Plain values, unrounded; None where undefined."""
         found: dict[str, Any] = text.plain(self)
         for row in (found["overall"], *found["classes"]):
@@ -544,7 +545,7 @@ class Influence:
         raising = [int(i) for i in order[::-1][:count] if effect[i] > 0]
         return raising, lowering
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Json]:
         """Plain values, unrounded; None where undefined."""
         found: dict[str, Any] = text.plain(self)
         return found | {"effect": text.plain(self.effect)}

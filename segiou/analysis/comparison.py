@@ -9,6 +9,7 @@ from typing import Any
 from segiou._support.arguments import check_integer
 from segiou._support.optional import Drawable
 from segiou._support.text import (
+    Json,
     called,
     classes,
     listed,
@@ -319,7 +320,7 @@ class Comparison(Drawable):
 
         return render_comparison(self, check_integer("width", width, 1), color=color)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Json]:
         """Plain values, unrounded; None where undefined."""
         found: dict[str, Any] = plain(self)
         for pair in found["pairs"]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_number, refuse_kind
 from segiou._support.files import printable
-from segiou._support.text import listed, plain, roughly
+from segiou._support.text import Json, listed, plain, roughly
 from segiou.analysis.units import (
     FEW_UNITS,
     INDEPENDENT,
@@ -108,7 +108,7 @@ class Dependence:
         """Whether to say so beside intervals and p that take images for independent."""
         return self.correlated or (self.few_sequences and self.images >= FEW_UNITS)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Json]:
         """Plain values, unrounded; None where undefined."""
         found: dict[str, Any] = plain(self)
         return found | {"images": self.images, "effective_images": self.effective_images}

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from segiou._support import text
 from segiou._support.arguments import read_several, refuse_kind
 from segiou._support.html import sentence_list
+from segiou._support.text import Json
 from segiou.analysis.baselines import (
     AveragedCounts,
     Baseline,
@@ -131,7 +132,7 @@ class Imbalance:
         """Classes that the model predicts although the truth has none of them."""
         return tuple(c.name for c in self.classes if c.predicted_only)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Json]:
         """Plain values, unrounded; None where undefined."""
         found: dict[str, Any] = text.plain(self)
         found["never_predicted"] = list(self.never_predicted)
@@ -407,7 +408,7 @@ class ImbalanceDifference:
         """Whether pixel accuracy and mean IoU put the models in opposite orders."""
         return self.accuracy_difference * self.mean_iou_difference < 0
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Json]:
         """Plain values, unrounded; None where undefined."""
         found: dict[str, Any] = text.plain(self)
         found["models"] = [model.to_dict() for model in self.models]

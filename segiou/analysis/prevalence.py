@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from segiou._support.arguments import check_integer, check_kind, refuse_kind
-from segiou._support.text import plain
+from segiou._support.text import Json, plain
 from segiou.counting.counts import Tally
 from segiou.metrics.overall import mean
 from segiou.metrics.ratio import Floats, included, ratio
@@ -43,7 +43,7 @@ class Prevalence:
     mean_iou: float
     mean_iou_classes: int
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Json]:
         """Plain values, unrounded; None where undefined."""
         return dict(plain(self))
 
@@ -67,7 +67,7 @@ class PrevalenceCurve:
     iou: Floats
     mean_iou: Floats
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Json]:
         """Plain values, unrounded; None where undefined."""
         return dict(plain(self))
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.text import plain
+from segiou._support.text import Json, plain
 from segiou.analysis.bootstrapping import batches
 from segiou.analysis.statistics import Statistic
 from segiou.analysis.units import weighted
@@ -163,7 +163,7 @@ class Power:
     grid: tuple[tuple[int, float], ...]
     simulations: int
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Json]:
         """Plain values, unrounded; None where undefined."""
         return dict(plain(self))
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.text import called, listed, percent, plural, points
+from segiou._support.text import Json, called, listed, percent, plural, points
 from segiou.counting.counts import Counts, Tally
 from segiou.metrics.per_class import iou
 from segiou.metrics.protocols import Protocol, load_protocol
@@ -64,7 +64,7 @@ class NextStep:
     images: tuple[str, ...] = ()
     mean_iou: float = math.nan
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Json]:
         """Plain values."""
         names = ("kind", "truth", "pred", "gain", "pixels", "share")
         return {name: getattr(self, name) for name in names} | {"images": list(self.images)}

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.text import plural
+from segiou._support.text import Json, plural
 from segiou.accumulators.base import Accumulator
 from segiou.boundary.boundary_options import BoundaryOptions
 from segiou.boundary.boundary_sums import BoundaryCounts
@@ -116,7 +116,7 @@ class BoundaryAccumulator(Accumulator):
         """Everything counted so far; a copy."""
         return BoundaryCounts.trusted(self._cells.copy(), self.num_classes, self.options)
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, Json]:
         """The counts and options as plain lists, strings and numbers."""
         return {**super().state_dict(), "boundary_options": self.options.to_dict()}
 

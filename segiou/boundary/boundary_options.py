@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice, check_flag, check_number, read_several
+from segiou._support.text import Json
 
 __all__ = [
     "BINS",
@@ -354,7 +355,7 @@ class BoundaryOptions:
         """Whether the image border is a boundary to contours and their distances."""
         return self.border != "none"
 
-    def chosen(self) -> dict[str, Any]:
+    def chosen(self) -> dict[str, Json]:
         """What is not the default, as arguments that give it again; distances as text.
 
         Examples
@@ -370,7 +371,7 @@ class BoundaryOptions:
         distances = own.keys() & {"widths", "tolerances"}
         return own | {name: [str(distance) for distance in own[name]] for name in distances}
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Json]:
         """Plain values, for JSON; :meth:`from_dict` reads them."""
         return {
             "widths": [_plain(t) for t in self.widths],

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice, check_number
+from segiou._support.text import Json
 from segiou.boundary.boundary_options import FIXED_POINT, Contour, bin_values
 from segiou.boundary.boundary_sums import BoundaryCounts
 from segiou.boundary.contours import kind_lengths, percentile_place
@@ -372,7 +373,7 @@ def _zero_where_lone(values: Floats, total: Floats) -> Floats:
 
 def boundary_rows(
     counts: BoundaryCounts, class_names: Sequence[str] | None = None, *, include: Any = None
-) -> list[dict[str, Any]]:
+) -> list[dict[str, Json]]:
     """Every measure at every tolerance, per class and as the mean over classes.
 
     Parameters

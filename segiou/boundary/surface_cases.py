@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.text import plural
+from segiou._support.text import Json, plural
 from segiou.boundary.surfaces import (
     DISTANCES,
     Label,
@@ -132,7 +132,7 @@ class SurfaceAccumulator:
             for r in self.rows
         ]
 
-    def summary(self) -> list[dict[str, Any]]:
+    def summary(self) -> list[dict[str, Json]]:
         """Means over the cases; see :func:`summarize_surfaces`."""
         return summarize_surfaces(self.rows, self.options)
 
@@ -146,7 +146,7 @@ class SurfaceAccumulator:
             "options": self.options.to_dict(),
         }
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, Json]:
         """The rows and options as plain lists, strings and numbers."""
         return {**self._settings(), "rows": [row.to_dict() for row in self.rows]}
 
@@ -178,7 +178,7 @@ def summarize_surfaces(
     rows: Iterable[SurfaceRow],
     options: SurfaceOptions,
     overlaps: Iterable[Mapping[str, float]] | None = None,
-) -> list[dict[str, Any]]:
+) -> list[dict[str, Json]]:
     """The surface distances of each label over the cases.
 
     Parameters

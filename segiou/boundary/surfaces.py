@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice, check_number, read_several
+from segiou._support.text import Json
 from segiou.boundary.surface_points import Both, Distances, Floats, Kind, SurfacePair
 from segiou.counting.arrays import as_label_array
 
@@ -224,7 +225,7 @@ class SurfaceOptions:
             own["tolerances_of"] = {**usual.tolerances_of, **own.get("tolerances_of", {})}
         return cls(convention=name, **own)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Json]:
         """The options as plain values; numbers that JSON lacks as "nan" and "inf"."""
         plain = {
             measure: [v if v == "diagonal" or math.isfinite(v) else str(float(v)) for v in values]
@@ -378,7 +379,7 @@ class SurfaceRow:
             "surface_dice": dict.fromkeys(self.tolerances, fill["surface_dice"]),
         }
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Json]:
         """The row as plain values, for JSON: distances that nothing has are None."""
         plain = asdict(self)
         if self.state != "found":

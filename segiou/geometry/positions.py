@@ -170,7 +170,7 @@ def interval_iou(
     return quotient(shared, lengths[0] + lengths[1] - shared)
 
 
-def merge_intervals(intervals: ArrayLike) -> NDArray[Any]:
+def merge_intervals(intervals: ArrayLike) -> NDArray[np.int64] | NDArray[np.float64]:
     """Write a set of intervals as the fewest disjoint ones, in order.
 
     Parameters

@@ -13,7 +13,7 @@ try:
 except ImportError as error:
     raise missing("accelerate", "accelerate") from error
 
-from segiou.hooks.distributed import Counted, Ints, Processes
+from segiou.hooks.distributed import Counted, Ints, Item, Processes
 from segiou.hooks.images import ImageCounts
 
 __all__ = ["ImageCounts", "all_reduce"]
@@ -64,7 +64,7 @@ class _Accelerated(Processes):
         summed: Ints = total.cpu().numpy()
         return summed
 
-    def gather_objects(self, item: Any) -> list[Any]:
+    def gather_objects(self, item: Item) -> list[Item]:
         # A list within a list: gather_object joins the lists of all processes.
         everyone: list[Any] = gather_object([item])
         return everyone

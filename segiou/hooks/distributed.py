@@ -26,6 +26,7 @@ except ImportError as error:
 __all__ = ["ImageCounts", "all_reduce"]
 
 
+Item = TypeVar("Item")
 Counted = TypeVar("Counted", ConfusionMatrix, ImageCounts, PanopticCounts)
 Ints = NDArray[np.int64]
 
@@ -54,7 +55,7 @@ class Processes(ABC):
         """
 
     @abstractmethod
-    def gather_objects(self, item: Any) -> list[Any]:
+    def gather_objects(self, item: Item) -> list[Item]:
         """The objects of all processes.
 
         Parameters
@@ -194,7 +195,7 @@ class _Group(Processes):
         total: Ints = tensor.cpu().numpy()
         return total
 
-    def gather_objects(self, item: Any) -> list[Any]:
+    def gather_objects(self, item: Item) -> list[Item]:
         everyone: list[Any] = [None] * self.size
         distributed.all_gather_object(everyone, item, group=self.group)
         return everyone

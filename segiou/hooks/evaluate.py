@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from segiou import metrics
+from segiou._support.text import Json
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.encoding import Encoding
 
@@ -22,7 +23,7 @@ def mean_iou(
     nan_to_num: float | None = None,
     label_map: Mapping[int, int] | None = None,
     reduce_labels: bool = False,
-) -> dict[str, Any]:
+) -> dict[str, Json]:
     """Mean IoU of a list of masks, under the names that ``evaluate.load("mean_iou")`` gives.
 
     Parameters

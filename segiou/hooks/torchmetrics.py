@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from segiou.hooks._scoring import Scores, Scoring, digest, missing
 
@@ -19,6 +19,10 @@ from segiou.counting.arrays import not_compiled, to_host
 from segiou.hooks._torch import TorchCounter
 from segiou.instances.panoptic import PanopticCounts
 from segiou.metrics.protocols import Protocol
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 __all__ = ["PanopticScores", "SegmentationScores"]
 
@@ -79,9 +83,10 @@ class _Scores(Metric):
                 raise TypeError(_TRACKED)
             frame = frame.f_back
 
-    def plot(self, val: Any = None, ax: Any = None) -> Any:
+    def plot(self, val: Any = None, ax: Any = None) -> tuple[Figure, Axes]:
         """Draw values of `compute` or `forward`, one or a list of them; those of now by default."""
-        return self._plot(val, ax)
+        drawn: tuple[Figure, Axes] = self._plot(val, ax)
+        return drawn
 
     def set_dtype(self, dst_type: Any) -> _Scores:
         """Change nothing: the counts are integers of 64 bits, which no other type holds."""

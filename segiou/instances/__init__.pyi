@@ -2,6 +2,7 @@ from segiou.instances.components import label_components as label_components
 from segiou.instances.lesions import (
     LESION_PROTOCOLS as LESION_PROTOCOLS,
     LesionProtocol as LesionProtocol,
+    ObjectScores as ObjectScores,
     lesion_scores as lesion_scores,
     object_scores as object_scores,
 )

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypedDict, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,13 @@ from segiou.counting.id_pairs import count_id_pairs
 from segiou.instances.components import dilate, label_components
 from segiou.instances.objects import Overlaps
 
-__all__ = ["LESION_PROTOCOLS", "LesionProtocol", "lesion_scores", "object_scores"]
+__all__ = [
+    "LESION_PROTOCOLS",
+    "LesionProtocol",
+    "ObjectScores",
+    "lesion_scores",
+    "object_scores",
+]
 
 Ids = NDArray[np.integer[Any] | np.bool_]
 Box = tuple[slice, ...]
@@ -111,6 +117,25 @@ LESION_PROTOCOLS = {
 }
 
 
+class ObjectScores(TypedDict):
+    """What `object_scores` gives."""
+
+    tp: int
+    fn: int
+    fp: int
+    sensitivity: float
+    precision: float
+    f1: float
+    dice: float
+    iou: float
+    hausdorff_95: float
+    overall_dice: float
+    fp_volume: float
+    fn_volume: float
+    lesions: list[dict[str, Any]]
+    bands: list[dict[str, float]]
+
+
 def lesion_scores(
     truth: Any,
     pred: Any,
@@ -118,7 +143,7 @@ def lesion_scores(
     spacing: float | Sequence[float] | None,
     protocol: str | LesionProtocol = "brats2023-gli",
     bands: Iterable[float] = (),
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, ObjectScores]:
     """Score the lesions of each region of two class maps.
 
     Parameters
@@ -180,7 +205,7 @@ def object_scores(
     spacing: float | Sequence[float] | None,
     protocol: str | LesionProtocol = "panoptica",
     bands: Iterable[float] = (),
-) -> dict[str, Any]:
+) -> ObjectScores:
     """Score objects that have ids; 0 is no object.
 
     Parameters
@@ -230,7 +255,7 @@ def object_scores(
     limits = sorted(bands)
     edges = zip([0.0, *limits], [*limits, math.inf], strict=True) if limits else ()
     total = sum(sum(side.values()) for side in objects.pixels)
-    return {
+    scores: Any = {
         **_detection(lesions, invented),
         **_means(lesions, len(invented), chosen),
         "overall_dice": 2 * sum(objects.both.values()) / total if total else chosen.nothing[0],
@@ -246,6 +271,7 @@ def object_scores(
             for low, high in edges
         ],
     }
+    return cast(ObjectScores, scores)
 
 
 def _protocol(protocol: str | LesionProtocol) -> LesionProtocol:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice, check_integer, check_number, refuse_kind
 from segiou._support.files import read_json
-from segiou._support.text import listed
+from segiou._support.text import Json, listed
 from segiou.counting.id_pairs import count_id_pairs
 from segiou.instances.components import label_components
 from segiou.instances.objects import NO_OBJECT, Ints, pack_ids
@@ -139,7 +139,7 @@ class ObjectOptions:
         own = {name: value for name, value in self.to_dict().items() if value != usual[name]}
         return ", ".join([self.source, *(f"{name}={value}" for name, value in own.items())])
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Json]:
         """The options as plain data."""
         return asdict(self)
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou._support.text import Json
 from segiou.accumulators.base import Accumulator
 from segiou.counting.arrays import as_label_array, check_same_shape
 from segiou.counting.counts import counts_array
@@ -220,7 +221,7 @@ class ObjectCounts(Accumulator):
         self._found.append(rows)
         return self
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, Json]:
         """The counts and options as plain lists, strings and integers."""
         return {**super().state_dict(), "things": np.flatnonzero(self._things).tolist()}
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice
+from segiou._support.text import Json
 from segiou.counting.arrays import check_same_shape
 from segiou.counting.counts import Counts
 from segiou.counting.id_pairs import count_id_pairs
@@ -102,7 +103,7 @@ class PanopticCounts(ObjectCounts):
             return f"protocol {self._protocol.name!r} and {other._protocol.name!r}"
         return super()._difference(other)
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, Json]:
         """The counts and options as plain lists, strings and integers."""
         return {**super().state_dict(), "protocol": self._protocol.name}
 
@@ -276,11 +277,11 @@ class PanopticCounts(ObjectCounts):
         }
         return {**means, "classes": classes}
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, Json]:
         """All of it as plain data: a dict a class, and the means over all, things and stuff."""
         columns: dict[str, NDArray[Any]] = {"pq": self.pq(), "sq": self.sq(), "rq": self.rq()}
         columns |= {"found": self.tp, "invented": self.fp, "missed": self.fn}
-        classes = [
+        classes: list[dict[str, Any]] = [
             {"name": name, "thing": bool(thing)}
             | {column: values[c].item() for column, values in columns.items()}
             for c, (name, thing) in enumerate(zip(self.class_names, self._things, strict=True))

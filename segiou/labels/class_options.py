@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice, refuse_kind
+from segiou._support.text import Json
 from segiou.labels.label_set import LEAST_VALUE, MOST_VALUE, LabelSet, load_labels
 
 Unassigned = Literal["error", "count"]
@@ -171,7 +172,8 @@ class ClassOptions:
         -------
         str
         """
-        mine, theirs = self.to_dict(), other.to_dict()
+        mine: Any = self.to_dict()
+        theirs: Any = other.to_dict()
         parts = []
         for key, value in mine.items():
             if value == theirs[key]:
@@ -182,7 +184,7 @@ class ClassOptions:
                 parts.append(f"{key} is {value} here and {theirs[key]} there")
         return "; ".join(parts)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Json]:
         """The options as plain data."""
         return {
             "labels": self.labels.to_dict(),

@@ -20,7 +20,7 @@ from types import MappingProxyType
 from typing import Any
 
 from segiou._support.arguments import check_integer, check_kind, read_several, refuse_kind
-from segiou._support.text import did_you_mean
+from segiou._support.text import Json, did_you_mean
 
 #: What integers of masks can be.
 LEAST_VALUE, MOST_VALUE = -(1 << 63), (1 << 64) - 1
@@ -211,7 +211,7 @@ class LabelSet:
             )
             raise ValueError(msg) from None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Json]:
         """Return the description as plain lists, strings and numbers."""
         return {
             "name": self.name,
@@ -229,7 +229,7 @@ class LabelSet:
 
     def to_toml(self) -> str:
         """Return the set as TOML, one class a line, ready to be edited."""
-        data = self.to_dict()
+        data: Any = self.to_dict()
         lines = [f"{key} = {_toml(data[key])}" for key in _TEXT_KEYS if data[key]]
         lines.append(f"ignore = {_toml(data['ignore'])}")
         if data["ignore_colors"]:

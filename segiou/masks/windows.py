@@ -40,7 +40,7 @@ class BigMask(Protocol):
         """Its size along each axis."""
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> np.dtype[Any]:
         """What its pixels are."""
 
     def __getitem__(self, index: Any, /) -> Any:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_callable, check_several, refuse_kind
+from segiou._support.text import Json
 from segiou.counting.counts import Counts, check_counts
 from segiou.metrics.overall import mean
 from segiou.metrics.per_class import iou
@@ -126,7 +127,7 @@ class FineGrained:
     images: int
     classes: int
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Json]:
         """The numbers as plain data; percentages are text, as keys in JSON are."""
         data = {name: getattr(self, name) for name in self.__dataclass_fields__}
         for name in ("worst_image", "worst_class"):

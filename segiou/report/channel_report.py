@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from segiou import metrics
 from segiou.counting.counts import Counts
 from segiou.metrics.ratio import Floats, ratio
-from segiou.report.report import Report
+from segiou.report.report import Baseline, Report
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -80,7 +80,7 @@ class ChannelReport(Report):
         return float(metrics.cohen_kappa(self.counts.pooled().one_vs_rest())[0])
 
     @cached_property
-    def majority(self) -> dict[str, Any]:
+    def majority(self) -> Baseline:
         """What the more frequent of yes and no, in each channel, scores when said everywhere."""
         says_yes = 2 * self.counts.truth > self.counts.total
         counts = _constant_counts(self.counts, says_yes)

@@ -25,6 +25,8 @@ from segiou.report.wording import (
 )
 
 if TYPE_CHECKING:
+    import pandas
+
     from segiou.analysis.comparison import Comparison
     from segiou.report.report import ClassRow, Report
 
@@ -194,7 +196,7 @@ def _measured_cells(report: Report, class_name: str) -> dict[str, Any]:
     return cells
 
 
-def to_pandas(report: Report) -> Any:
+def to_pandas(report: Report) -> pandas.DataFrame:
     """One row a class, indexed by name."""
     try:
         import pandas as pd

@@ -181,7 +181,7 @@ def _boundary_words(run: Run) -> list[str]:
     """What the command line can say of the boundary options; the rest is for Python."""
     words = []
     if run.boundary_options is not None:
-        chosen = run.boundary_options.chosen()
+        chosen: Any = run.boundary_options.chosen()
         options = {"widths": "boundary", "tolerances": "boundary-tolerance"}
         words = [
             f"--{options[name]}={','.join(chosen[name])}" for name in options if chosen.get(name)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from segiou import metrics
 from segiou._support.arguments import check_integer, check_kind, check_path
 from segiou._support.optional import Drawable
-from segiou._support.text import did_you_mean, percent, plural
+from segiou._support.text import Json, did_you_mean, percent, plural
 from segiou.analysis.baselines import majority_class, majority_counts
 from segiou.analysis.steps import NextStep, next_steps, steps_with_images
 from segiou.counting.counts import Counts, Tally
@@ -29,6 +29,8 @@ from segiou.report.wording import verdict
 from segiou.runs.run import Run
 
 if TYPE_CHECKING:
+    import pandas
+
     from segiou.analysis.bootstrapping import Intervals
     from segiou.analysis.imbalance import Imbalance
 
@@ -41,6 +43,10 @@ _MOST_CLASSES, _MOST_COUNTS = 1_000, 2_000_000
 #: Their resamples, at least and at most, and the counts that all resamples may draw: what takes
 #: some tenths of a second. Dividing costs as much as drawing a hundred images.
 _RESAMPLES, _RESAMPLED, _DIVIDING = (1_000, 10_000), 500_000_000, 100
+
+
+#: What predicting one class everywhere scores.
+Baseline = TypedDict("Baseline", {"class": str, "pixel_accuracy": float, "mean_iou": float})
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,7 +359,7 @@ class Report(Drawable):
         return self.pixel_accuracy - self.mean_iou
 
     @cached_property
-    def majority(self) -> dict[str, Any]:
+    def majority(self) -> Baseline:
         """The majority baseline: what predicting the most frequent class everywhere scores."""
         chosen = majority_class(self.counts)
         counts = majority_counts(self.counts, chosen)
@@ -500,7 +506,7 @@ class Report(Drawable):
         check_kind("separator", separator, str, "text, such as '/'")
         return named_scores(self, check_scores(names), prefix, separator)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Json]:
         """Plain data: names as attributes, None for undefined, counts as integers."""
         return formats.to_dict(self)
 
@@ -602,7 +608,7 @@ class Report(Drawable):
         rows = self.sorted_classes(sort, reverse=reverse)
         return render_text(self, rows, columns, color=color, detail=bool(detail))
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> pandas.DataFrame:
         """The classes as a :class:`pandas.DataFrame`, indexed by name.
 
         Raises
@@ -701,7 +707,7 @@ def report_of(
 def _objects_of(run: Run, intervals: Intervals | None) -> dict[str, Any] | None:
     if run.objects is None or run.object_options is None:
         return None
-    summary = run.objects.summary()
+    summary: Any = run.objects.summary()
     if intervals is not None:
         rows = {row["name"]: row for row in summary["classes"]}
         for found in intervals.classes:
@@ -737,7 +743,7 @@ def _surface_part(run: Run, intervals: Intervals | None) -> dict[str, Any]:
         }
         for row, overlap in zip(run.surfaces, overlaps, strict=True)
     )
-    summary = summarize_surfaces(run.surfaces, plan.options, overlaps)
+    summary: Any = summarize_surfaces(run.surfaces, plan.options, overlaps)
     bounds = {} if intervals is None else {c.name: c for c in intervals.classes}
     for row in summary:
         if intervals is not None and (found := bounds.get(str(row["label"]))):

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from segiou._support.text import listed, plural
+from segiou._support.text import Json, listed, plural
 from segiou.labels.class_options import ClassOptions
 from segiou.metrics.protocols import Protocol, load_protocol
 
@@ -160,7 +160,7 @@ class Header:
         # How many pairs there are changes when pairs are added; the run then goes on.
         return ", ".join(f"{shard.part}/{shard.parts}" for shard in self.shards)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Json]:
         """The header as plain data."""
         return {
             "options": self.options.to_dict(),

@@ -20,7 +20,7 @@ from segiou._support.arguments import (
 )
 from segiou._support.files import Problem
 from segiou._support.optional import Drawable
-from segiou._support.text import plural
+from segiou._support.text import Json, plural
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.counts import CellTally, Counts, Tally
 from segiou.labels.class_options import ClassOptions
@@ -30,6 +30,8 @@ from segiou.runs.header import Header
 from segiou.runs.image_counts import Columns, ImageCount, check_measured
 
 if TYPE_CHECKING:
+    import pandas
+
     from segiou.analysis.bootstrapping import Intervals
     from segiou.analysis.units import Groups, Metric
     from segiou.boundary.boundary_options import BoundaryOptions
@@ -127,7 +129,7 @@ class Run(Drawable):
         return self._header.finished
 
     @property
-    def provenance(self) -> dict[str, Any]:
+    def provenance(self) -> dict[str, Json]:
         """Files and options that made it, and whether it is complete."""
         known = dict(self._header.provenance)
         if not self.finished:
@@ -338,7 +340,7 @@ class Run(Drawable):
 
         return unpack_objects([*self._packed()], self._header)
 
-    def worst(self, n: int = 10, *, by: str = "mean_iou") -> list[dict[str, Any]]:
+    def worst(self, n: int = 10, *, by: str = "mean_iou") -> list[dict[str, str | float]]:
         """Rows of the images with the lowest scores, the lowest first.
 
         Parameters
@@ -362,7 +364,7 @@ class Run(Drawable):
         """
         return self._table().worst(check_integer("n", n, 0), by)
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[dict[str, str | float]]:
         """One row an image.
 
         Its ``id``, files and pixels; ``mean_iou`` over the classes in its truth;
@@ -388,7 +390,7 @@ class Run(Drawable):
         """The rows as CSV; an undefined ratio is an empty cell."""
         return self._table().to_csv()
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> pandas.DataFrame:
         """The rows as a :class:`pandas.DataFrame`, indexed by id.
 
         Raises

@@ -17,7 +17,7 @@ from segiou._support.arguments import (
     check_number,
     read_several,
 )
-from segiou._support.text import did_you_mean
+from segiou._support.text import Json, did_you_mean
 from segiou.boundary.boundary_options import BoundaryOptions
 from segiou.boundary.codes import LabelCodes, ignored_code
 from segiou.boundary.surface_cases import case_counts, flat_scores
@@ -134,7 +134,7 @@ class SurfacePlan:
             if name != "options" and mine[name] != theirs[name]
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Json]:
         """Plain values, for JSON; :meth:`from_dict` reads them."""
         return {
             "options": self.options.to_dict(),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from segiou.metrics.ratio import Floats
 from segiou.runs.cells import unpack_objects
 from segiou.runs.header import Header
 from segiou.runs.image_counts import Columns
+
+if TYPE_CHECKING:
+    import pandas
 
 #: Images whose rows are made at once.
 _BLOCK = 1 << 13
@@ -142,7 +145,7 @@ class RunTable:
         rows = (["" if value != value else value for value in row.values()] for row in self.rows())
         return csv_text(chain([self.names()], rows))
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> pandas.DataFrame:
         """The rows as a :class:`pandas.DataFrame`, indexed by id."""
         try:
             import pandas as pd

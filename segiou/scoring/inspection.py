@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.files import Problem, os_problem, problem_lines
+from segiou._support.text import Json
 from segiou.labels.label_set import LabelClass, LabelSet, labelset_names, load_labels
 from segiou.masks.pairing import Pairing
 from segiou.masks.read import MaskError, RawMask, count_colors, from_bytes, open_mask
@@ -95,7 +96,7 @@ class Fit:
     def __str__(self) -> str:
         return f"{self.option} ({self.occurring})"
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Json]:
         """Everything but the meanings, as plain data."""
         names = ("undeclared", "classes_seen", "num_classes", "quality")
         return {"labels": self.name, **{name: getattr(self, name) for name in names}}
@@ -201,7 +202,7 @@ class Inspection:
         """The problems in words, equal ones together."""
         return problem_lines(self.problems)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Json]:
         """Everything as plain data."""
         pixels = sum(self.values.values()) or 1
         found = {

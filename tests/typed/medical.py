@@ -33,7 +33,10 @@ def surfaces() -> float:
         assert rows[0].label == "tumour"
     found = surface_scores(*cases()["a"], spacing=1.0)
     assert found
-    mean: float = kept.summary()[0]["hausdorff_95"]
+    distances = kept.summary()[0]["hausdorff_95"]
+    assert isinstance(distances, dict)
+    mean = distances["mean"]
+    assert isinstance(mean, float)
     return mean
 
 
