@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import segiou
+
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 SETUPTOOLS = PROJECT["tool"]["setuptools"]
@@ -64,7 +66,14 @@ def test_the_conda_recipe_needs_what_pip_installs():
     listed = set(re.findall(r"- (?:python-)?([\w-]+ >=[\d.]+)", recipe.split("  run:")[1]))
     wanted = [text.split(";")[0].lower() for text in PROJECT["project"]["dependencies"]]
     assert listed == {text.replace(">=", " >=") for text in wanted} | {"python >=3.11"}
-    assert f'version = "{PROJECT["project"]["version"]}"' in recipe
+
+
+def test_the_version_is_the_same_everywhere():
+    version = PROJECT["project"]["version"]
+    assert segiou.__version__ == version
+    assert f'version = "{version}"' in (ROOT / ".github/recipe/meta.yaml").read_text("utf-8")
+    assert f"\nversion: {version}\n" in (ROOT / "docs/CITATION.cff").read_text("utf-8")
+    assert f"\n## {version} (" in (ROOT / "docs/changes.md").read_text("utf-8")
 
 
 def test_no_extra_of_users_brings_a_tool_of_tests():

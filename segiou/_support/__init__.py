@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 def lazy_face(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
