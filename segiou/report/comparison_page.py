@@ -9,25 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from segiou._support.text import signed_points
 from segiou.metrics.per_image import image_means
 from segiou.metrics.ratio import Floats
-from segiou.report.image_table import EXAMPLES, choose, image_table
-from segiou.report.page import assemble, class_colors, hex_color, plural
+from segiou.report.image_table import EXAMPLES
 from segiou.report.pictures import Reader
-from segiou.report.provenance import making
-from segiou.report.report_page import (
-    bins_of,
-    images_context,
-    making_context,
-    page_options,
-    source_of,
-    write_page,
-)
-from segiou.report.wording import cell, coefficient, signed, with_short_names
+from segiou.report.report_page import histogram, render_page, write_page
+from segiou.report.wording import with_short_names
 
 if TYPE_CHECKING:
-    from segiou.analysis.comparison import Comparison, Difference, PairComparison
-    from segiou.report.report import Report
+    from segiou.analysis.comparison import Comparison, Difference
     from segiou.runs.run import Run
 
 _BINS = 21
@@ -76,52 +67,33 @@ def render_comparison(
     ValueError
         If ``examples`` is negative, or the runs are not of the same images.
     """
-    if examples < 0:
-        msg = f"examples must be at least 0, got {examples}"
-        raise ValueError(msg)
     if run_a.ids != run_b.ids:
         msg = "the two runs are not of the same images; give the runs that were compared"
         raise ValueError(msg)
     comparison = with_short_names(comparison)
     found = comparison.pairs[pair]
-    names = (found.a, found.b)
-    colors = class_colors(run_a.labels)
-    reports = (run_a.report(comparison.protocol or None), run_b.report(comparison.protocol or None))
-    page = page_options(images, examples, None)
-    table = image_table((run_a, run_b), names)
-    chosen = choose(table, examples, (), 0)
-    source = source_of(colors, table, images, read, folder)
+    runs = (run_a, run_b)
+    reports = [run.report(comparison.protocol or None) for run in runs]
+    before, after = (image_means(run.counts, include=run.include) for run in runs)
     context = {
-        **_headings(comparison, names, reports[0]),
-        **making_context(
-            [
-                (name, making(report, run, page))
-                for name, report, run in zip(names, reports, (run_a, run_b), strict=True)
-            ]
-        ),
-        **images_context(table, source, chosen),
-        "lines": [
-            {"row": row, "color": color, "share": of.share, "sure": row.differs(comparison.level)}
-            for row, color, of in zip(
-                found.classes, map(hex_color, colors), reports[0].classes, strict=False
-            )
-        ],
         "comparison": comparison,
         "found": found,
-        "names": names,
-        "class_names": run_a.class_names,
-        "pairs_of_scores": _scores(*reports),
-        **_sentences(comparison, found),
+        "names": (found.a, found.b),
+        "reports": reports,
         "reach": _reach([found.overall, *found.classes]),
-        "sure": found.overall.differs(comparison.level),
-        "spread": _spread(*(image_means(r.counts, include=r.include) for r in (run_a, run_b))),
+        "spread": _spread(after - before),
     }
-    data = {
-        "confusion": None,
-        "names": list(run_a.class_names),
-        "images": table.payload(source, chosen),
-    }
-    return assemble("comparison.html", context, data)
+    return render_page(
+        "comparison.html",
+        context,
+        reports,
+        runs,
+        (found.a, found.b),
+        images=images,
+        examples=examples,
+        read=read,
+        folder=folder,
+    )
 
 
 def write_comparison_html(
@@ -143,50 +115,6 @@ def write_comparison_html(
     return write_page(path, partial(render_comparison, comparison, run_a, run_b, **options))
 
 
-def _sentences(comparison: Comparison, found: PairComparison) -> dict[str, Any]:
-    """The words on the pair of the page, and folded away those on the others."""
-    return {
-        "ranking_sentences": comparison.ranking_sentences(),
-        "sentences": [*comparison.pair_sentences(found), *comparison.closing_sentences()],
-        "other_pairs": [
-            (f"{pair.b} against {pair.a}", comparison.pair_sentences(pair))
-            for pair in comparison.pairs
-            if pair is not found
-        ],
-    }
-
-
-def _headings(comparison: Comparison, names: tuple[str, str], report: Report) -> dict[str, Any]:
-    models = len(comparison.names)
-    others = f"; 2 of {models} models" if models > 2 else ""
-    return {
-        "what": "comparison",
-        "page_title": f"{names[1]} against {names[0]}: segmentation scores",
-        "heading": f"{names[1]} against {names[0]}",
-        "subtitle": (
-            f"{plural(comparison.images, 'image')}, "
-            f"{plural(len(report.class_names), 'class', 'classes')}, "
-            f"protocol {comparison.protocol or report.protocol.name}{others}"
-        ),
-        "report": report,
-    }
-
-
-def _scores(a: Report, b: Report) -> list[tuple[str, float, float, tuple[str, str, str]]]:
-    """Scores of all classes: name, of either model, and both and their difference as text."""
-    shown = (
-        ("Mean IoU", a.mean_iou, b.mean_iou),
-        ("Pixel accuracy", a.pixel_accuracy, b.pixel_accuracy),
-        ("Mean accuracy", a.mean_accuracy, b.mean_accuracy),
-        ("Mean Dice", a.mean_dice, b.mean_dice),
-        ("Weighted IoU", a.frequency_weighted_iou, b.frequency_weighted_iou),
-    )
-    rows = [(name, x, y, (cell(x), cell(y), signed(y - x))) for name, x, y in shown]
-    x, y = a.cohen_kappa, b.cohen_kappa
-    difference = f"{y - x:+.4f}".replace("-", "−") if x == x and y == y else "–"
-    return [*rows, ("Cohen’s kappa", x, y, (coefficient(x), coefficient(y), difference))]
-
-
 def _reach(rows: Sequence[Difference]) -> float:
     """How far the axis of differences goes to either side: a round number."""
     ends = [abs(x) for row in rows for x in (row.delta, row.low, row.high) if x == x]
@@ -195,23 +123,20 @@ def _reach(rows: Sequence[Difference]) -> float:
     return next((step for step in steps if widest <= step), 1.0)
 
 
-def _spread(before: Floats, after: Floats) -> dict[str, Any] | None:
+def _spread(per_image: Floats) -> dict[str, Any] | None:
     """How the difference is spread over the images."""
-    per_image = after - before
     defined = per_image[~np.isnan(per_image)]
     if not defined.size:
         return None
     widest = float(np.abs(defined).max())
     reach = next((r for r in (0.05, 0.1, 0.2, 0.4, 0.6, 0.8) if widest <= r), 1.0)
-    # An odd number, so that one bin lies around no difference.
-    counts, edges = np.histogram(defined, _BINS, (-reach, reach))
     facts = (
         ("images where it is higher", str(int((defined > 0).sum()))),
         ("images where it is lower", str(int((defined < 0).sum()))),
         ("images where it is equal", str(int((defined == 0).sum()))),
-        ("median difference, points", signed(float(np.median(defined)))),
-        ("highest difference, points", signed(float(defined.max()))),
-        ("lowest difference, points", signed(float(defined.min()))),
+        ("median difference, points", signed_points(float(np.median(defined)))),
+        ("highest difference, points", signed_points(float(defined.max()))),
+        ("lowest difference, points", signed_points(float(defined.min()))),
     )
-    bins = bins_of(counts, edges)
-    return {"bins": bins, "reach": reach, "most": int(counts.max()), "facts": facts}
+    # An odd number, so that one bin lies around no difference.
+    return {**histogram(defined, _BINS, -reach, reach), "reach": reach, "facts": facts}

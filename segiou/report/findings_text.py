@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.text import Text
 
 from segiou._support.files import printable, problem_lines
-from segiou._support.text import p_text, percent, plural, points
+from segiou._support.text import p_text, percent, plural, points, signed_points
 from segiou.report.terminal import Column, console_of, facts, fitted, say, text_of, tone_of
-from segiou.report.wording import cell, range_text, signed, signed_range, top_steps
+from segiou.report.wording import cell, range_text, signed_range, top_steps
 
 if TYPE_CHECKING:
     from segiou.analysis.comparison import Comparison, Difference, InfluentialImage, PairComparison
@@ -52,7 +52,7 @@ def _print_split(console: Console, found: Imbalance) -> None:
         ("mean accuracy", found.mean_accuracy, found.gap_imbalance, "imbalance"),
         ("mean IoU", found.mean_iou, found.gap_false_positives, "false positives"),
     ):
-        rows.append((name, cell(score), f"{signed(-lost)} points: {why}"))
+        rows.append((name, cell(score), f"{signed_points(-lost)} points: {why}"))
     for name, base in (("majority baseline", found.majority), ("random by share", found.random)):
         rows.append(
             (name, cell(base.mean_iou), f"mean IoU; pixel accuracy {cell(base.pixel_accuracy)}")
@@ -276,7 +276,9 @@ def _ranking_columns(found: Comparison) -> list[Column]:
 def _pair_columns(found: Comparison, pair: PairComparison) -> list[Column]:
     rows = (pair.overall, *pair.classes)
     tones = [_tone(row, found.level) for row in rows]
-    deltas = [Text(signed(row.delta), style=tone) for row, tone in zip(rows, tones, strict=True)]
+    deltas = [
+        Text(signed_points(row.delta), style=tone) for row, tone in zip(rows, tones, strict=True)
+    ]
     return [
         Column("class", [printable(row.name) for row in rows], 9, is_text=True),
         Column(printable(pair.a), [cell(row.a) for row in rows], 6),
@@ -299,7 +301,7 @@ def _image_columns(pair: PairComparison) -> list[Column]:
     return [
         Column("image", [printable(image.id) for image, _ in rows], 9, is_text=True),
         Column("moves it to", [printable(towards) for _, towards in rows], 6, is_text=True),
-        Column("by points", [signed(image.effect) for image, _ in rows], 8),
+        Column("by points", [signed_points(image.effect) for image, _ in rows], 8),
         Column(printable(pair.a), [cell(image.a) for image, _ in rows], 5),
         Column(printable(pair.b), [cell(image.b) for image, _ in rows], 4),
     ]

@@ -14,13 +14,12 @@ import numpy as np
 
 from segiou._support.files import printable, write_whole
 from segiou._support.optional import compiled_parts
-from segiou._support.text import called, csv_text, percent, plain, plural
+from segiou._support.text import called, csv_text, percent, plain, plural, signed_points
 from segiou.report.wording import (
     cell,
     measured_tables,
     pairs_text,
     score_text,
-    signed,
     signed_range,
 )
 
@@ -262,7 +261,7 @@ def _change_part(change: Comparison) -> list[str]:
             row.name,
             cell(row.a),
             cell(row.b),
-            signed(row.delta),
+            signed_points(row.delta),
             signed_range(row.low, row.high),
             "yes" if row.differs(change.level) else "",
         )

@@ -16,7 +16,7 @@ from segiou._support.files import write_whole
 from segiou._support.text import plain
 from segiou.metrics.per_image import image_means
 from segiou.metrics.ratio import Floats
-from segiou.report.page import Color, hex_color
+from segiou.report.page import Color, count, hex_color, plural
 from segiou.report.pictures import ImageMatch, PictureError, Reader, fitted, read_indices
 from segiou.runs.cells import unpack_objects
 from segiou.runs.image_counts import Columns
@@ -39,17 +39,6 @@ _WIDTH_WITHIN, _WIDTH_BESIDE = 480, 1024
 _AT_ONCE = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Where the pictures of a page come from, and where they go."""
-
-    colors: tuple[Color, ...]
-    match: ImageMatch | None
-    read: Reader | None
-    #: The folder of the page, where pictures are files beside it.
-    folder: Path | None
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class ImageTable:
     """The images that a page lists.
@@ -68,14 +57,23 @@ class ImageTable:
         Images that are not listed.
     objects : list, optional
         Objects found, invented and missed in each image, for each run.
+    match : ImageMatch, optional
+        The images that lie under the masks.
+    read : callable, optional
+        Gives the content of a mask file.
+    folder : Path, optional
+        The folder of the page, where pictures are files beside it.
     """
 
     runs: tuple[Run, ...]
     models: tuple[str, ...]
     scores: tuple[Floats, ...]
     columns: tuple[Columns, ...]
-    left: int
+    left: int = 0
     objects: list[list[list[int]]] | None = None
+    match: ImageMatch | None = None
+    read: Reader | None = None
+    folder: Path | None = None
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -92,76 +90,91 @@ class ImageTable:
         """Whether an image has more pairs than that."""
         return any(int(c.sizes.max(initial=0)) > self.kept for c in self.columns)
 
-    def payload(self, source: Source, examples: Sequence[int]) -> dict[str, Any]:
+    def notes(self, examples: Sequence[int]) -> list[str]:
+        """What the page does not hold, in sentences."""
+        notes: list[str] = [] if self.match is None else self.match.sentences()
+        listed = plural(len(self.ids), "image")
+        if self.left:
+            which = "worst" if len(self.runs) == 1 else "most different"
+            notes.append(f"The {listed} that are {which} are listed, {count(self.left)} are not.")
+        if self.cut:
+            notes.append(
+                f"Of each image the page holds the {self.kept} largest pairs of classes; smaller "
+                "ones do not lead to it."
+            )
+        if self.folder is None and len(examples) < len(self.ids):
+            notes.append(
+                f"This file holds the pictures of {len(examples)} of {listed}. A folder holds "
+                "all: --html DIR/, or write_html('DIR/', …)."
+            )
+        return notes
+
+    def payload(self, colors: Sequence[Color], examples: Sequence[int]) -> dict[str, Any]:
         """What the script needs; pictures of ``examples``, or all in files beside the page."""
         within: dict[str, Any] = {}
-        if source.folder is None:
+        if self.folder is None:
             room = _ALL_PICTURES // max(1, len(examples))
-            pictures = self._pictures(source, examples, room, _WIDTH_WITHIN)
+            pictures = self._pictures(colors, examples, room, _WIDTH_WITHIN)
             within = {str(i): picture for i, picture in zip(examples, pictures, strict=True)}
         else:
-            self._write(source, source.folder / "pictures")
+            self._write(colors, self.folder / "pictures")
         return {
             "models": list(self.models),
-            "colors": [hex_color(color) for color in source.colors],
+            "colors": [hex_color(color) for color in colors],
             "ids": list(self.ids),
             "scores": plain(self.scores),
             "cells": [_packed(columns, self.kept) for columns in self.columns],
             "objects": self.objects,
             "pictures": within,
-            "folder": "" if source.folder is None else "pictures",
+            "folder": "" if self.folder is None else "pictures",
         }
 
-    def _write(self, source: Source, folder: Path) -> None:
+    def _write(self, colors: Sequence[Color], folder: Path) -> None:
         """A script for each image: a page from disk may run scripts, and read no other file."""
         folder.mkdir(parents=True, exist_ok=True)
         every = range(len(self.ids))
-        pictures = self._pictures(source, every, None, _WIDTH_BESIDE)
-        for i, picture in zip(every, pictures, strict=True):
+        for i, picture in enumerate(self._pictures(colors, every, None, _WIDTH_BESIDE)):
             call = f"segiouPicture({i}, {json.dumps(self.ids[i])}, {json.dumps(picture)});\n"
             write_whole(folder / f"{i}.js", call)
 
     def _pictures(
-        self, source: Source, indices: Sequence[int], room: int | None, width: int
+        self, colors: Sequence[Color], indices: Sequence[int], room: int | None, width: int
     ) -> Iterator[dict[str, Any]]:
-        def made(index: int) -> dict[str, Any]:
-            return self._picture(source, index, room, width)
+        def picture(index: int) -> dict[str, Any]:
+            files = [columns.files[index] for columns in self.columns]
+            preds = [(file.pred, run.options) for file, run in zip(files, self.runs, strict=True)]
+            image = None if self.match is None else self.match.files.get(self.ids[index])
+            objects = None if self.objects is None else self.runs[0].object_options
+            try:
+                masks = read_indices(files[0].truth, preds, self.read, width, objects)
+            except PictureError as error:
+                return {"problem": f"No pictures: {error}"}
+            is_image = len(masks.full) == 2
+            most = min(room, _ONE_IMAGE) if room is not None and is_image else room
+            found: dict[str, Any] = plain(fitted(masks, colors, image, most))
+            if self.match is not None and image is None and is_image:
+                found["problem"] = self.match.no_photo
+            return found
 
         with ThreadPoolExecutor() as pool:
             for start in range(0, len(indices), _AT_ONCE):
-                yield from pool.map(made, indices[start : start + _AT_ONCE])
-
-    def _picture(self, source: Source, index: int, room: int | None, width: int) -> dict[str, Any]:
-        files = [columns.files[index] for columns in self.columns]
-        preds = [(file.pred, run.options) for file, run in zip(files, self.runs, strict=True)]
-        image = None if source.match is None else source.match.files.get(self.ids[index])
-        try:
-            objects = None if self.objects is None else self.runs[0].object_options
-            masks = read_indices(files[0].truth, preds, source.read, width, objects)
-        except PictureError as error:
-            return {"problem": f"No pictures: {error}"}
-        if room is not None and len(masks.full) == 2:
-            room = min(room, _ONE_IMAGE)
-        pictures, problem = fitted(masks, source.colors, image, room)
-        if source.match is not None and image is None and len(masks.full) == 2:
-            problem = source.match.no_photo
-        return {**plain(pictures), "problem": problem}
+                yield from pool.map(picture, indices[start : start + _AT_ONCE])
 
 
-def image_table(runs: tuple[Run, ...], models: tuple[str, ...]) -> ImageTable:
+def image_table(runs: tuple[Run, ...], models: tuple[str, ...], **sources: Any) -> ImageTable:
     """The images of a run, or of two; of very many those that are worst, or differ most."""
-    scores = [image_means(run.counts, include=run.include) for run in runs]
-    first = scores[0] if len(runs) == 1 else -np.abs(scores[1] - scores[0])
-    listed = np.sort(np.argsort(first, kind="stable")[:LISTED])
+    scores = tuple(image_means(run.counts, include=run.include) for run in runs)
+    order = np.argsort(_interest(scores), kind="stable")
+    listed = np.sort(order[:LISTED])
     columns = tuple(_taken(run, listed) for run in runs)
-    return ImageTable(
-        runs,
-        models,
-        tuple(s[listed] for s in scores),
-        columns,
-        len(first) - len(listed),
-        _objects(runs, columns),
-    )
+    taken = tuple(of_run[listed] for of_run in scores)
+    left = len(order) - len(listed)
+    return ImageTable(runs, models, taken, columns, left, _objects(runs, columns), **sources)
+
+
+def _interest(scores: Sequence[Floats]) -> Floats:
+    """What puts images in order: their score, or how far the scores of two models differ."""
+    return scores[0] if len(scores) == 1 else -np.abs(scores[1] - scores[0])
 
 
 def _objects(runs: tuple[Run, ...], columns: tuple[Columns, ...]) -> list[list[list[int]]] | None:
@@ -219,7 +232,7 @@ def choose(table: ImageTable, number: int, first: Sequence[str], seed: int) -> l
     """
     place = {id: i for i, id in enumerate(table.ids)}
     chosen = [place[id] for id in first if id in place][: number // 2]
-    key = table.scores[0] if len(table.runs) == 1 else -abs(table.scores[1] - table.scores[0])
+    key = _interest(table.scores)
     order = [i for i in np.argsort(key, kind="stable").tolist() if not np.isnan(key[i])]
     if len(table.runs) == 1:
         drawn = np.random.default_rng(seed).permutation(order).tolist()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from segiou._support.html import MUTED, NAME, section, sentence_list, table
-from segiou._support.text import called, p_text, plural
+from segiou._support.text import called, p_text, plural, signed_points
 from segiou.metrics.overall import pixel_accuracy
 from segiou.metrics.per_image import image_means
 from segiou.metrics.ratio import ratio
@@ -19,7 +19,7 @@ from segiou.report.wording import (
     pairs_text,
     range_text,
     score_text,
-    signed,
+    signed_range,
     top_steps,
     with_short_names,
 )
@@ -207,7 +207,7 @@ def _pair(comparison: Comparison, pair: PairComparison) -> str:
     heads = ("", pair.a, pair.b, "difference, points", "interval", "p, adjusted")
     score, *classes = (_difference(comparison, row) for row in (pair.overall, *pair.classes))
     images = [
-        (escape(m.id), escape(towards), signed(m.effect), _percent(m.a), _percent(m.b))
+        (escape(m.id), escape(towards), signed_points(m.effect), _percent(m.a), _percent(m.b))
         for towards, found in ((pair.b, pair.for_b), (pair.a, pair.for_a))
         for m in found
     ]
@@ -228,8 +228,8 @@ def _difference(comparison: Comparison, row: Difference) -> list[str]:
         escape(row.name),
         _percent(row.a),
         _percent(row.b),
-        signed(row.delta),
-        "–" if math.isnan(row.low) else f"{signed(row.low)} to {signed(row.high)}",
+        signed_points(row.delta),
+        signed_range(row.low, row.high),
         escape(p_text(row.p_holm)),
     )
     return [f"<b>{cell}</b>" if row.differs(comparison.level) else cell for cell in cells]

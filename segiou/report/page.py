@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import colorsys
 import json
-import math
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -15,15 +14,15 @@ from urllib.parse import urlencode
 
 from segiou._support import __version__
 from segiou._support.html import content_policy, script_of
-from segiou._support.text import called, p_text, points, unbroken
+from segiou._support.text import called, p_text, points, signed_points, unbroken
 from segiou.labels.label_set import LabelSet
-from segiou.report.wording import cell, range_text, signed
+from segiou.report.wording import cell, coefficient, range_text
 
 if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-    from segiou.analysis.bootstrapping import Interval, Intervals
+    from segiou.analysis.bootstrapping import Intervals
     from segiou.analysis.steps import NextStep
 
 
@@ -46,7 +45,8 @@ def position(value: float) -> str:
     >>> position(0.4679)
     '46.79%'
     """
-    return f"{100 * min(max(value, 0.0), 1.0):.2f}%"
+    # Undefined is at the beginning.
+    return f"{100 * min(max(0.0, value), 1.0):.2f}%"
 
 
 def plural(number: int, one: str, many: str | None = None) -> str:
@@ -112,113 +112,45 @@ def hex_color(color: Color) -> str:
     return "#{:02x}{:02x}{:02x}".format(*color)
 
 
-Range = tuple[float, float]
-
-#: The report's names of the scores over all classes, by the metric that is averaged.
-_OVERALL = {"iou": "mean_iou", "dice": "mean_dice", "recall": "mean_accuracy"}
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """Lower and upper ends of what is shown.
-
-    Attributes
-    ----------
-    level : str
-        Such as ``"95 %"``.
-    about : str
-        Level, method, unit and seed, in words.
-    cautions : tuple of str
-        What makes them unsafe, in sentences.
-    overall : mapping of str to (float, float)
-        By name of the score: ``"mean_iou"``, ``"pixel_accuracy"``, …
-    classes : mapping of str to (float, float)
-        IoU by name of the class.
-    unsure : mapping of str to str
-        Classes that are in few of the units, and in how many.
-    """
-
-    level: str = ""
-    about: str = ""
-    cautions: tuple[str, ...] = ()
-    overall: Mapping[str, Range] = field(default_factory=dict)
-    classes: Mapping[str, Range] = field(default_factory=dict)
-    unsure: Mapping[str, str] = field(default_factory=dict)
-
-
-def bounds_of(intervals: Iterable[Intervals]) -> Bounds:
-    """Take what the pages show from bootstrap intervals of several metrics."""
-    level = about = ""
-    cautions: list[str] = []
-    overall: dict[str, Range] = {}
-    classes: dict[str, Range] = {}
-    unsure: dict[str, str] = {}
-    for found in intervals:
-        level = level or f"{100 * found.level:g}\N{NO-BREAK SPACE}%"
-        about = about or _about(found)
-        _take(found.overall, _OVERALL.get(found.metric, found.metric), overall)
-        if found.metric != "iou":
-            continue
-        cautions = found.cautions()
-        for interval in found.classes:
-            _take(interval, interval.name, classes)
-            if interval.few and 0 < interval.units < found.units:
-                unsure[interval.name] = f"in {plural(interval.units, found.unit)} only"
-    return Bounds(level, about, tuple(cautions), overall, classes, unsure)
-
-
-def _take(interval: Interval, name: str, into: dict[str, Range]) -> None:
-    if not math.isnan(interval.low):
-        into[name] = (interval.low, interval.high)
-
-
-def _about(found: Intervals) -> str:
+def bootstrap_text(found: Intervals, what: str) -> str:
+    """How intervals were made: level, method, unit and seed."""
     return (
-        f"{100 * found.level:g} % bootstrap intervals over {found.resampled}, "
+        f"{100 * found.level:g} % {what} over {found.resampled}, "
         f"{count(found.resamples)} resamples, seed {found.seed}"
     )
 
 
-#: The explorer's theme is the theme of all pages.
-_THEME_STYLE, _THEME_SCRIPT = (
-    ("explorer_files", "theme.css"),
-    ("explorer_files", "script", "theme.js"),
+#: The files of a page; the explorer's theme is the theme of all pages.
+STYLES = (
+    "explorer_files/theme.css",
+    *(f"style/{name}.css" for name in ("page", "tables", "charts", "images", "print")),
 )
-STYLES = ("page.css", "tables.css", "charts.css", "images.css", "print.css")
-
 # The order matters: each file uses names that those before it declare.
 SCRIPTS = (
-    *(
-        "base.js",
-        "address.js",
-        "table.js",
-        "matrix.js",
-        "pictures.js",
-        "objects.js",
-        "viewer.js",
-        "panels.js",
-    ),
-    *("images.js", "main.js"),
+    "script/base.js",
+    "explorer_files/script/theme.js",
+    *(f"script/{name}.js" for name in ("address", "table", "matrix", "pictures", "objects")),
+    *(f"script/{name}.js" for name in ("viewer", "panels", "images", "main")),
 )
+
+
+@cache
+def read_part(path: str) -> str:
+    """Read a file of a page from the package."""
+    return resources.files(__package__).joinpath(path).read_text(encoding="utf-8")
+
+
+def json_in_html(data: Any) -> str:
+    """Compact JSON that no HTML parser takes for the end of its element."""
+    text = json.dumps(data, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def assemble(template: str, context: Mapping[str, Any], data: Mapping[str, Any]) -> str:
-    """Fill a template and put styles, script and data into it.
-
-    Everything in the context is escaped by the template engine.
-
-    Parameters
-    ----------
-    template : str
-        Name of the template.
-    context : mapping
-        What it shows.
-    data : mapping
-        What the script needs, as plain data.
-    """
+    """Fill a template, which escapes the context, and put styles, script and plain data into it."""
     from markupsafe import Markup
 
-    style, script = _style(), _script()
+    style, script = "\n".join(map(read_part, STYLES)), script_of(map(read_part, SCRIPTS))
     return (
         _environment()
         .get_template(template)
@@ -228,16 +160,10 @@ def assemble(template: str, context: Mapping[str, Any], data: Mapping[str, Any])
             # Our own files, whose hashes are in the policy.
             style=Markup(style),
             script=Markup(script),
-            data=Markup(_json_in_html(data)),
+            data=Markup(json_in_html(data)),
             version=__version__,
         )
     )
-
-
-def _json_in_html(data: Mapping[str, Any]) -> str:
-    """Compact JSON that no HTML parser takes for the end of its element."""
-    text = json.dumps(data, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def images_link(**state: str | None) -> str:
@@ -263,7 +189,7 @@ def _environment() -> Environment:
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     environment = Environment(
-        loader=FunctionLoader(lambda name: _read("templates", name)),
+        loader=FunctionLoader(lambda name: read_part(f"templates/{name}")),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -275,7 +201,8 @@ def _environment() -> Environment:
         "points": points,
         "range": range_text,
         "count": count,
-        "signed": signed,
+        "coefficient": coefficient,
+        "signed": signed_points,
         "plural": plural,
         "position": position,
         "p": p_text,
@@ -302,18 +229,3 @@ def _unbroken(text: str) -> Markup:
 def _sentence(text: str) -> str:
     """Begin with a capital and end with a stop."""
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
-
-
-@cache
-def _style() -> str:
-    return "\n".join([_read(*_THEME_STYLE), *(_read("style", name) for name in STYLES)])
-
-
-@cache
-def _script() -> str:
-    base, *others = (_read("script", name) for name in SCRIPTS)
-    return script_of([base, _read(*_THEME_SCRIPT), *others])
-
-
-def _read(*parts: str) -> str:
-    return resources.files(__package__).joinpath(*parts).read_text(encoding="utf-8")

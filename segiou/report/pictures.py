@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from PIL import Image, UnidentifiedImageError
 
 from segiou._support.text import listed
-from segiou.counting.encoding import Encoding, ValueCodes
+from segiou.counting.encoding import Encoding
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
 from segiou.masks.read import MaskError, RawMask, from_bytes, open_mask, to_labels
@@ -37,82 +37,49 @@ _WIDTHS = (400, 320, 256, 208, 160, 128, 96, 64)
 _QUALITY = 80
 
 
-@dataclass(frozen=True, slots=True)
-class Pictures:
-    """The pictures of one image as data URIs, all of one size.
-
-    Attributes
-    ----------
-    width, height : int
-        Pixels as embedded; of a volume those of one axial plane.
-    full : tuple of int
-        Shape of the masks themselves.
-    masks : tuple of str
-        Truth, then predictions; the planes of a volume side by side and below
-        each other.
-    image : str or None
-    depth, columns : int
-        Planes of a volume, and how many are side by side; 1 of an image.
-    spacing : tuple of float
-        Of a plane's columns, of its rows, and between planes.
-    objects : tuple of str
-        Numbers of the objects, as colours: truth, then predictions.
-    outcomes : tuple
-        What became of them, as of :class:`Masks`.
-    """
-
-    width: int
-    height: int
-    full: tuple[int, ...]
-    masks: tuple[str, ...]
-    image: str | None
-    depth: int = 1
-    columns: int = 1
-    spacing: tuple[float, ...] = (1.0, 1.0, 1.0)
-    objects: tuple[str, ...] = ()
-    outcomes: tuple[Outcomes, ...] = ()
-
-    @property
-    def size(self) -> int:
-        """Characters they take in the page."""
-        return sum(map(len, (*self.masks, *self.objects, self.image or "")))
-
-
 def fitted(
     masks: Masks, colors: Sequence[Color], image: Path | None, room: int | None
-) -> tuple[Pictures, str]:
-    """Encode pictures in ``room`` characters, or the smallest; and why the image is not shown."""
+) -> dict[str, Any]:
+    """Encode the pictures of an image in ``room`` characters, or the smallest, as data URIs."""
     largest = max(masks.arrays[0].shape)
     shapes = [reduced(masks.arrays[0].shape, width) for width in (largest, *_WIDTHS)]
     for shape in dict.fromkeys(shapes):
-        pictures, problem = _encoded(masks, colors, image, shape)
-        if room is None or pictures.size <= room:
+        found = _encoded(masks, colors, image, shape)
+        pictures = (*found["masks"], *found["objects"], found["image"] or "")
+        if room is None or sum(map(len, pictures)) <= room:
             break
-    return pictures, problem
+    return found
 
 
 def _encoded(
     masks: Masks, colors: Sequence[Color], image: Path | None, shape: Shape
-) -> tuple[Pictures, str]:
+) -> dict[str, Any]:
+    """What the script draws: pictures of one size, of a volume its planes side by side."""
     sheets = [_sheet(resized(mask, shape)) for mask in (*masks.arrays, *masks.objects)]
-    height, width = shape[-2:]
     sides = len(masks.arrays)
-    shown = tuple(mask_png(sheet, colors) for sheet in sheets[:sides])
-    numbers = tuple(mask_png(sheet, _as_colors(int(sheet.max()))) for sheet in sheets[sides:])
-    pictures = Pictures(
-        *(width, height, masks.full, shown, None), objects=numbers, outcomes=masks.outcomes
-    )
+    found: dict[str, Any] = {
+        "width": shape[-1],
+        "height": shape[-2],
+        "full": masks.full,
+        "masks": [mask_png(sheet, colors) for sheet in sheets[:sides]],
+        "image": None,
+        "depth": 1,
+        "columns": 1,
+        "spacing": (1.0, 1.0, 1.0),
+        "objects": [mask_png(sheet, _as_colors(int(sheet.max()))) for sheet in sheets[sides:]],
+        "outcomes": masks.outcomes,
+        "problem": "",
+    }
     if len(shape) == 3:
         # As a volume shrinks, its voxels grow.
         spacing = [s * n / m for s, n, m in zip(masks.spacing, masks.full, shape, strict=True)]
-        steps = tuple(spacing[::-1])
-        return replace(pictures, depth=shape[0], columns=_columns(shape[0]), spacing=steps), ""
-    if image is None:
-        return pictures, ""
-    try:
-        return replace(pictures, image=_jpeg(read_image(image, (width, height)))), ""
-    except PictureError as error:
-        return pictures, str(error)
+        return found | {"depth": shape[0], "columns": _columns(shape[0]), "spacing": spacing[::-1]}
+    if image is not None:
+        try:
+            found["image"] = _jpeg(read_image(image, (shape[-1], shape[-2])))
+        except PictureError as error:
+            found["problem"] = str(error)
+    return found
 
 
 def _as_colors(most: int) -> list[Color]:
@@ -204,13 +171,6 @@ class Masks:
     outcomes: tuple[Outcomes, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Side:
-    path: str
-    labels: LabelSet
-    codes: ValueCodes
-
-
 def read_indices(
     truth: str,
     preds: Sequence[tuple[str, ClassOptions]],
@@ -240,22 +200,26 @@ def read_indices(
         If a file was not kept, is gone, or has neither two nor three dimensions.
     """
     first = preds[0][1]
-    sides = [_Side(truth, first.labels, Encoding.of_classes(first).truth)]
-    sides += [_Side(path, own.pred_labels, Encoding.of_classes(own).pred) for path, own in preds]
+    sides = [(truth, first.labels, Encoding.of_classes(first).truth)]
+    sides += [(path, own.pred_labels, Encoding.of_classes(own).pred) for path, own in preds]
     # One after the other, each reduced at once: the masks may be huge.
     arrays: list[Indices] = []
     whole: list[Any] = []
     full: Shape = ()
     spacing: tuple[float, ...] = ()
-    for side in sides:
-        values, size, ids = _values(side, read, objects)
+    for path, labels, codes in sides:
+        values, size, ids = _values(path, labels, read, objects)
         if not arrays:
             full, spacing = values.shape, size
             shape = reduced(full, largest if len(full) == 2 else _VOXELS)
         if values.ndim != len(shape):
-            msg = f"{side.path} has shape {values.shape}, and the truth {full}"
+            msg = f"{path} has shape {values.shape}, and the truth {full}"
             raise PictureError(msg)
-        arrays.append(_coded(resized(values, shape), side.codes, first.num_classes))
+        coded = codes.codes_of(resized(values, shape))
+        # Undeclared is one past ignored in the truth and takes ignored's place in
+        # the prediction, which knows no ignoring.
+        coded[coded == codes.undeclared] = first.num_classes + 1
+        arrays.append(coded)
         if objects is not None:
             whole.append(resized(values, full) if ids is None else ids.resized(full))
     found = Masks(tuple(arrays), full, spacing)
@@ -310,22 +274,18 @@ def _nearest(old: int, new: int) -> NDArray[np.intp]:
 
 
 def _values(
-    side: _Side, read: Reader | None, objects: ObjectOptions | None
+    path: str, labels: LabelSet, read: Reader | None, objects: ObjectOptions | None
 ) -> tuple[NDArray[Any], tuple[float, ...], ObjectMask | None]:
     """Labels of a file, the spacing of a volume, and ids of objects where the file holds them.
 
     The planes of a volume are axial, from top to bottom.
     """
-    if not side.path:
+    if not path:
         raise PictureError("it was scored from arrays, not from files")
     try:
-        raw = open_mask(side.path) if read is None else from_bytes(read(side.path), side.path)
-        folder = str(Path(side.path).parent)
-        ids = None if objects is None else objects.read(raw, side.path, folder)
-        if ids is None:
-            values = to_labels(raw, side.path, side.labels, allow_lossy=True)
-        else:
-            values = ids.classes
+        raw = open_mask(path) if read is None else from_bytes(read(path), path)
+        ids = None if objects is None else objects.read(raw, path, str(Path(path).parent))
+        values = to_labels(raw, path, labels, allow_lossy=True) if ids is None else ids.classes
     except (MaskError, OSError) as error:
         raise PictureError(str(error)) from error
     spacing: tuple[float, ...] = (1.0, 1.0, 1.0)
@@ -336,17 +296,9 @@ def _values(
         turned = reoriented(raw.volume, replace(raw.volume, affine=np.eye(4)))
         values, spacing = turned.values.T[::-1, ::-1, ::-1], turned.spacing[::-1]
     if values.ndim not in (2, 3) or not values.size:
-        msg = f"{side.path} has shape {values.shape}, which cannot be drawn as a picture"
+        msg = f"{path} has shape {values.shape}, which cannot be drawn as a picture"
         raise PictureError(msg)
     return values, spacing, ids
-
-
-def _coded(values: NDArray[Any], codes: ValueCodes, num_classes: int) -> Indices:
-    found = codes.codes_of(values)
-    # Undeclared is one past ignored in the truth and takes ignored's place in
-    # the prediction, which knows no ignoring.
-    found[found == codes.undeclared] = num_classes + 1
-    return found
 
 
 @dataclass(frozen=True, slots=True)

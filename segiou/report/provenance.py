@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from segiou._support import __version__
 from segiou.labels.label_set import LabelSet, load_labels
 from segiou.report.image_table import EXAMPLES
-from segiou.report.page import count, plural
-from segiou.report.wording import cell
+from segiou.report.page import bootstrap_text, count, plural
+from segiou.report.wording import ignored_text
 
 if TYPE_CHECKING:
     from segiou.boundary.surfaces import SurfaceOptions
@@ -22,31 +22,22 @@ if TYPE_CHECKING:
 _SKIPPED_SHOWN = 50
 
 
-@dataclass(frozen=True, slots=True)
-class PageOptions:
-    """What the page was asked for."""
-
-    images: str = ""
-    examples: int = EXAMPLES
-    path: str = "report.html"
-
-    def own(self) -> list[tuple[str, Any]]:
-        """What differs from what is usual."""
-        options = (("images", self.images, ""), ("examples", self.examples, EXAMPLES))
-        return [(name, value) for name, value, usual in options if value != usual]
-
-
-def making(report: Report, run: Run | None, page: PageOptions) -> dict[str, Any]:
+def making(
+    report: Report, run: Run | None, images: str | Path | None, examples: int, path: str
+) -> dict[str, Any]:
     """How a report was made; ``toml`` is the label set, where no preset is the same."""
     problems = () if run is None else run.skipped
-    labels = None if run is None else run.labels
-    preset = labels is not None and is_preset(labels)
+    page: dict[str, Any] = {}
+    if images is not None:
+        page["images"] = str(images)
+    if examples != EXAMPLES:
+        page["examples"] = examples
     return {
         "facts": _facts(report, run),
         "skipped": list(map(str, problems[:_SKIPPED_SHOWN])),
         "skipped_more": max(0, len(problems) - _SKIPPED_SHOWN),
-        "recipes": [] if run is None else _recipes(run, report, page),
-        "toml": "" if labels is None or preset else labels.to_toml(),
+        "recipes": [] if run is None else _recipes(run, report, page, path),
+        "toml": "" if run is None or is_preset(run.labels) else run.labels.to_toml(),
     }
 
 
@@ -59,71 +50,56 @@ def is_preset(labels: LabelSet) -> bool:
 
 
 def _facts(report: Report, run: Run | None) -> list[tuple[str, str]]:
-    made_from = report.provenance
-    share = report.ignored / report.pixels if report.pixels else float("nan")
-    counted = f"{count(report.pixels)}, of which {count(report.ignored)} ignored"
+    made_from, found = report.provenance, report.intervals
+    left_out = f", {count(report.left_out)} left out" if report.left_out else ""
     facts = [
         ("Protocol", f"{report.protocol.name}: {report.protocol.description}"),
         ("Whose protocol", report.protocol.whose),
-        ("Pairs", _pairs(report)),
-        (report.unit.capitalize(), counted),
-        ("Ignored", cell(share)),
+        ("Pairs", f"{plural(report.pairs, 'pair')}{left_out}"),
+        (
+            report.unit.capitalize(),
+            f"{count(report.pixels)}, of which {count(report.ignored)} ignored",
+        ),
+        ("Ignored", ignored_text(report)),
         ("Unassigned", plural(int(report.unassigned.sum()), report.unit.removesuffix("s"))),
-        ("Truth", str(made_from.get("truth", ""))),
-        ("Predictions", str(made_from.get("pred", ""))),
-        ("Paired by", str(made_from.get("pairing", ""))),
-        ("Not finished", str(made_from.get("unfinished", ""))),
-        ("Not complete", str(made_from.get("partial", ""))),
-        ("Intervals", _intervals_text(report)),
+        ("Truth", made_from.get("truth")),
+        ("Predictions", made_from.get("pred")),
+        ("Paired by", made_from.get("pairing")),
+        ("Not finished", made_from.get("unfinished")),
+        ("Not complete", made_from.get("partial")),
+        ("Intervals", found and bootstrap_text(found, f"{found.method} bootstrap")),
     ]
     if run is not None:
-        options = run.options
+        options, labels = run.options, run.labels
+        other = options.pred_labels.name if options.pred_labels != labels else ""
         excluded = ", ".join(run.class_names[i] for i in options.exclude)
         facts += [
-            ("Labels", f"{run.labels.name}, {plural(run.labels.num_classes, 'class', 'classes')}"),
-            ("Labels of the predictions", _other(options.pred_labels, run.labels)),
+            ("Labels", f"{labels.name}, {plural(labels.num_classes, 'class', 'classes')}"),
+            ("Labels of the predictions", other),
             ("Ignored values", ", ".join(map(str, options.ignore)) or "none"),
             ("Left out of means", excluded or "none"),
             ("A prediction of no class is", _UNASSIGNED[options.unassigned]),
         ]
     facts.append(("Made with", f"segiou {__version__}, {report.backend} kernel"))
-    return [(name, text) for name, text in facts if text]
-
-
-def _pairs(report: Report) -> str:
-    left_out = f", {count(report.left_out)} left out" if report.left_out else ""
-    return f"{plural(report.pairs, 'pair')}{left_out}"
-
-
-def _intervals_text(report: Report) -> str:
-    found = report.intervals
-    if found is None:
-        return ""
-    return (
-        f"{100 * found.level:g} % {found.method} bootstrap over {found.resampled}, "
-        f"{count(found.resamples)} resamples, seed {found.seed}"
-    )
+    return [(name, str(text)) for name, text in facts if text]
 
 
 _UNASSIGNED = {"error": "an error", "count": "counted as missed"}
 
 
-def _other(labels: LabelSet, truth: LabelSet) -> str:
-    return "" if labels == truth else labels.name
-
-
-def _recipes(run: Run, report: Report, page: PageOptions) -> list[tuple[str, str]]:
+def _recipes(run: Run, report: Report, page: Mapping[str, Any], path: str) -> list[tuple[str, str]]:
     """What makes it again on the command line and in Python; nothing of what is not from files."""
     masks = [str(run.provenance.get(name) or "") for name in ("truth", "pred")]
     if not all(masks):
         return []
     # A run does not know how its images were grouped.
     grouped = report.intervals is not None and report.intervals.unit == "group"
-    how = (
-        ("on the command line", "; add your --group-by", _command(masks, run, report, page)),
-        ("in Python", "; add your groups= to intervals", _python(masks, run, report, page)),
-    )
-    return [(f"{where}{add if grouped else ''}", text) for where, add, text in how]
+    command = _command(masks, run, report, page, path)
+    code = _python(masks, run, report, page, path)
+    return [
+        (f"on the command line{'; add your --group-by' if grouped else ''}", command),
+        (f"in Python{'; add your groups= to intervals' if grouped else ''}", code),
+    ]
 
 
 def _asked(run: Run, report: Report) -> dict[str, Any]:
@@ -151,24 +127,30 @@ def _labels_text(labels: LabelSet) -> str:
 
 def _skipped_kinds(run: Run) -> list[str]:
     """The options by which pairs were left out, as far as the problems show it."""
-    texts = [problem.text for problem in run.skipped]
-    known = {"missing": "has no prediction", "extra": "has no truth"}
-    kinds = [name for name, text in known.items() if text in texts]
-    others = any(text not in known.values() for text in texts)
-    return [*kinds, *(["on_error"] if others else [])]
+    known = {"has no prediction": "missing", "has no truth": "extra"}
+    found = {known.get(problem.text, "on_error") for problem in run.skipped}
+    return [name for name in ("missing", "extra", "on_error") if name in found]
 
 
-def _command(masks: Sequence[str], run: Run, report: Report, page: PageOptions) -> str:
+def _command(
+    masks: Sequence[str], run: Run, report: Report, page: Mapping[str, Any], path: str
+) -> str:
     words = ["segiou", "score", *masks]
     for name, value in _asked(run, report).items():
         values = value if isinstance(value, list) else [value]
-        flag = f"--{name.replace('_', '-')}"
         if name == "exclude":
             values = [_class_argument(v, run.class_names.index(v)) for v in values]
-        words += [f"{flag}={v}" for v in values]
-    words += [*_boundary_words(run), *_object_words(run), *_interval_words(report)]
-    words += [f"--{name}={value}" for name, value in page.own()]
-    return shlex.join([*words, f"--html={page.path}"])
+        words += [f"--{name.replace('_', '-')}={v}" for v in values]
+    words += [*_boundary_words(run), *_surface_words(run)]
+    if (objects := run.object_options) is not None:
+        words.append(f"--objects={objects.source}")
+        things = objects.things or ()
+        words += [f"--things={_class_argument(n, run.labels.index(n))}" for n in things]
+        words += [f"--min-size={objects.min_size:g}"] * bool(objects.min_size)
+    if report.intervals is not None:
+        words.append("--intervals")
+    named = {**_interval_options(report), **page, "html": path}
+    return shlex.join([*words, *(f"--{name}={value}" for name, value in named.items())])
 
 
 def _class_argument(name: str, index: int) -> str:
@@ -179,14 +161,12 @@ def _class_argument(name: str, index: int) -> str:
 
 def _boundary_words(run: Run) -> list[str]:
     """What the command line can say of the boundary options; the rest is for Python."""
-    words = []
-    if run.boundary_options is not None:
-        chosen: Any = run.boundary_options.chosen()
-        options = {"widths": "boundary", "tolerances": "boundary-tolerance"}
-        words = [
-            f"--{options[name]}={','.join(chosen[name])}" for name in options if chosen.get(name)
-        ] or ["--boundary"]
-    return [*words, *_surface_words(run)]
+    if run.boundary_options is None:
+        return []
+    chosen: Any = run.boundary_options.chosen()
+    options = {"widths": "boundary", "tolerances": "boundary-tolerance"}
+    words = [f"--{options[name]}={','.join(chosen[name])}" for name in options if chosen.get(name)]
+    return words or ["--boundary"]
 
 
 def _short(number: float) -> str:
@@ -217,15 +197,6 @@ def _surface_words(run: Run) -> list[str]:
     return words
 
 
-def _object_words(run: Run) -> list[str]:
-    found = run.object_options
-    if found is None:
-        return []
-    words = [f"--objects={found.source}"]
-    words += [f"--things={_class_argument(n, run.labels.index(n))}" for n in found.things or ()]
-    return words + [f"--min-size={found.min_size:g}"] * bool(found.min_size)
-
-
 def _interval_options(report: Report) -> dict[str, Any]:
     found = report.intervals
     usual = {"level": 0.95, "resamples": 10_000, "seed": 0, "method": "percentile"}
@@ -235,14 +206,9 @@ def _interval_options(report: Report) -> dict[str, Any]:
     return chosen if blocks is None else chosen | {"blocks": blocks}
 
 
-def _interval_words(report: Report) -> list[str]:
-    if report.intervals is None:
-        return []
-    own = _interval_options(report)
-    return ["--intervals", *(f"--{name}={value}" for name, value in own.items())]
-
-
-def _python(masks: Sequence[str], run: Run, report: Report, page: PageOptions) -> str:
+def _python(
+    masks: Sequence[str], run: Run, report: Report, page: Mapping[str, Any], path: str
+) -> str:
     arguments = {
         name: int(value) if name.endswith("labels") and value.isdecimal() else value
         for name, value in _asked(run, report).items()
@@ -262,35 +228,29 @@ def _python(masks: Sequence[str], run: Run, report: Report, page: PageOptions) -
         imports.append("from segiou.instances import ObjectOptions")
         lines.append(f"objects={run.object_options!r}")
     imports.append("from segiou.report import write_html")
-    scoring = ["run = segiou.score_folder(", *(f"    {line}," for line in lines), ")"]
-    return "\n".join([*imports, "", *scoring, *_python_report(report, page)])
+    made = ["report = run.report()"]
+    if report.intervals is not None:
+        own = ", ".join(_keywords(_interval_options(report)))
+        made = [f"intervals = run.intervals({own})", "report = run.report(intervals=intervals)"]
+    shown = ", ".join(["run=run", *_keywords(page)])
+    return "\n".join(
+        [
+            *(*imports, "", "run = segiou.score_folder("),
+            *(f"    {line}," for line in lines),
+            *(")", *made, "print(report)", f"write_html({path!r}, report, {shown})"),
+        ]
+    )
 
 
 def _surface_arguments(options: SurfaceOptions) -> str:
     """What makes the options again, without what is so by default."""
-    own = options.tolerances_of
-    parts = [repr(options.tolerances), f"convention={options.convention!r}"]
-    parts += [f"tolerances_of={dict(own)!r}"] if own else []
     # NaN and infinity have no literals.
     rules = re.sub(r"\b(nan|inf)\b", r'float("\1")', repr(dict(options.empty)))
+    parts = [repr(options.tolerances), f"convention={options.convention!r}"]
+    parts += [f"tolerances_of={dict(options.tolerances_of)!r}"] if options.tolerances_of else []
     parts += [f"empty={rules}"] if options.empty else []
-    return ", ".join([*parts, *([f"widths={options.widths!r}"] if options.widths else [])])
-
-
-def _python_report(report: Report, page: PageOptions) -> list[str]:
-    """The lines that make the report of a run, print it and write the page."""
-    lines, asked = [], ""
-    if report.intervals is not None:
-        own = _keywords(_interval_options(report))
-        lines.append(f"intervals = run.intervals({', '.join(own)})")
-        asked = "intervals=intervals"
-    shown = ", ".join(["run=run", *_keywords(dict(page.own()))])
-    return [
-        *lines,
-        f"report = run.report({asked})",
-        "print(report)",
-        f"write_html({page.path!r}, report, {shown})",
-    ]
+    parts += [f"widths={options.widths!r}"] if options.widths else []
+    return ", ".join(parts)
 
 
 def _keywords(arguments: Mapping[str, Any]) -> list[str]:

@@ -1,10 +1,9 @@
-"""The HTML page of a report."""
+"""The HTML page of a report, and what it shares with that of a comparison."""
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,44 +13,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.files import write_whole
-from segiou.analysis.imbalance import explain
+from segiou._support.text import short_count
 from segiou.analysis.steps import confusion_gains
+from segiou.counting.counts import Tally
 from segiou.labels.label_set import LabelSet
 from segiou.metrics.per_image import image_means, worst_mean
-from segiou.metrics.ratio import Floats
-from segiou.report.heatmap import confusion_rows, heatmap
-from segiou.report.image_table import EXAMPLES, ImageTable, Source, choose, image_table
-from segiou.report.page import (
-    Bounds,
-    Color,
-    Range,
-    assemble,
-    bounds_of,
-    class_colors,
-    count,
-    hex_color,
-    plural,
-)
-from segiou.report.pictures import Reader, match_images
-from segiou.report.provenance import PageOptions, making
-from segiou.report.report import ClassRow, Report
+from segiou.metrics.ratio import Floats, ratio
+from segiou.report.image_table import EXAMPLES, choose, image_table
+from segiou.report.page import assemble, bootstrap_text, class_colors, count, hex_color, plural
+from segiou.report.pictures import Reader, grey_png, match_images
+from segiou.report.provenance import making
+from segiou.report.report import Report
 from segiou.report.wording import (
     cell,
-    coefficient,
+    ignored_text,
     measured_tables,
-    signed,
+    share_text,
     skipped_text,
     top_steps,
     verdict,
 )
 
 if TYPE_CHECKING:
-    from segiou.analysis.bootstrapping import Intervals
+    from segiou.analysis.bootstrapping import Interval, Intervals
     from segiou.analysis.comparison import Comparison
     from segiou.analysis.imbalance import Imbalance
     from segiou.runs.run import Run
-
-Ints = NDArray[np.int64]
 
 _BINS = 20
 _DUMBBELLS = 40
@@ -60,6 +47,8 @@ _CELLS = 12
 _MATRIX_CLASSES = 1000
 #: Images up to which each is drawn in the histogram.
 _DRAWN = 400
+#: The report's names of the scores over all classes, by the metric that is averaged.
+_OVERALL = {"iou": "mean_iou", "dice": "mean_dice", "recall": "mean_accuracy"}
 
 
 def render_report(
@@ -131,72 +120,93 @@ def render_report(
     >>> page[:15], "Mean IoU" in page
     ('<!doctype html>', True)
     """
+    drawn = _intervals(report) if intervals is None else list(intervals)
+    of_iou = next((found for found in drawn if found.metric == "iou"), None)
+    if imbalance is None and report.has_matrix:
+        imbalance = report.imbalance
+    sentences = [] if imbalance is None else imbalance.sentences()
+    steps = top_steps(report.next_steps)
+    # A run is named by the folder of its predictions unless it was named.
+    heading = report.title.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    groups = zip(report.group_rows, report.groups, strict=True)
+    context = {
+        "heading": heading or "Segmentation",
+        "groups": [(row, [report.class_names[i] for i in members]) for row, (_, members) in groups],
+        "bounds": _bounds(drawn, of_iou),
+        "verdict": verdict(report, of_iou),
+        "steps": steps,
+        "change": [] if baseline is None else baseline.pair_sentences(baseline.pairs[0])[:2],
+        "skipped": skipped_text(report),
+        "ignored": ignored_text(report),
+        "sentences": [text.replace(" pixels", f" {report.unit}") for text in sentences],
+        **_dumbbells(report),
+        **_confusions(report),
+        "measured": measured_tables(report),
+        **_distance_boxes(report),
+        "spread": distribution(report),
+    }
+    return render_page(
+        "report.html",
+        context,
+        (report,),
+        () if run is None else (run,),
+        ("prediction",),
+        first=[id for step in steps for id in step.images],
+        seed=seed,
+        images=images,
+        examples=examples,
+        read=read,
+        folder=folder,
+    )
+
+
+def render_page(
+    template: str,
+    context: Mapping[str, Any],
+    reports: Sequence[Report],
+    runs: tuple[Run, ...],
+    models: tuple[str, ...],
+    *,
+    images: str | Path | None,
+    examples: int,
+    read: Reader | None,
+    folder: str | Path | None,
+    first: Sequence[str] = (),
+    seed: int = 0,
+) -> str:
+    """Render a page with what all have: images, of which ``first`` are shown, and recipes."""
     if examples < 0:
         msg = f"examples must be at least 0, got {examples}"
         raise ValueError(msg)
-    labels = LabelSet.from_names(report.class_names) if run is None else run.labels
-    colors = class_colors(labels)
-    drawn = _intervals(report) if intervals is None else list(intervals)
-    bounds = bounds_of(drawn)
-    steps = top_steps(report.next_steps)
-    table = None if run is None else image_table((run,), ("prediction",))
-    first = [id for step in steps for id in step.images]
-    chosen = [] if table is None else choose(table, examples, first, seed)
-    source = source_of(colors, table, images, read, folder)
-    options = page_options(images, examples, folder)
-    sentences = _explained(report) if imbalance is None else imbalance.sentences()
+    names = reports[0].class_names
+    colors = class_colors(runs[0].labels if runs else LabelSet.from_names(names))
+    table, chosen = None, []
+    if runs:
+        match = None if images is None else match_images(images, runs[0].ids)
+        beside = None if folder is None else Path(folder)
+        table = image_table(runs, models, match=match, read=read, folder=beside)
+        chosen = choose(table, examples, first, seed)
+    # The own page of each of two runs is one file.
+    place = "report.html" if folder is None or len(reports) > 1 else f"{Path(folder)}/"
+    made = [
+        making(report, run, images, examples, place)
+        for report, run in zip(reports, runs or (None,), strict=True)
+    ]
     context = {
-        **_headings(report),
-        **_numbers(report, bounds, _class_lines(report, colors, bounds)),
-        **_confusion_context(report),
-        **images_context(table, source, chosen),
-        **making_context([("", making(report, run, options))]),
-        "verdict": verdict(report, next((i for i in drawn if i.metric == "iou"), None)),
-        "steps": steps,
-        "change": [] if baseline is None else baseline.pair_sentences(baseline.pairs[0])[:2],
-        "measured": measured_tables(report),
-        **_distance_boxes(report),
-        "sentences": [text.replace(" pixels", f" {report.unit}") for text in sentences],
+        **context,
+        "report": reports[0],
+        "class_names": names,
+        "colors": [hex_color(color) for color in colors],
+        "table": table,
+        "notes": [] if table is None else table.notes(chosen),
+        "makings": list(zip(models, made, strict=True)),
     }
     data = {
-        "names": list(report.class_names),
-        "confusion": _confusion_data(report),
-        "images": None if table is None else table.payload(source, chosen),
+        "names": list(names),
+        "confusion": context.get("matrix"),
+        "images": None if table is None else table.payload(colors, chosen),
     }
-    return assemble("report.html", context, data)
-
-
-def _distance_boxes(report: Report) -> dict[str, Any]:
-    """How the distances of each structure are spread over its cases, as parts of the longest."""
-    found = report.surface_values() if any(row["found"] for row in report.surfaces) else {}
-    of_cases = [(name, *of_label) for name, of_label in found.items() if of_label[0].size]
-    if not of_cases:
-        return {"boxes": []}
-    longest = max(float(values[-1]) for _, values, _ in of_cases) or 1.0
-    boxes = []
-    for name, values, lost in of_cases:
-        low, middle, high = np.percentile(values, [25, 50, 75]).tolist()
-        reach = 1.5 * (high - low)
-        inside = values[(values >= low - reach) & (values <= high + reach)]
-        ends = low, middle, high, float(inside[0]), float(inside[-1])
-        beyond = values[(values < inside[0]) | (values > inside[-1])].tolist()
-        boxes.append(
-            {
-                "name": name,
-                "ends": [value / longest for value in ends],
-                "beyond": [value / longest for value in beyond],
-                "text": f"{middle:.2f}",
-                "cases": f"{plural(values.size, 'case')}{f', {lost} without' if lost else ''}",
-            }
-        )
-    measure = next((n for n in report.surfaces[0] if n.startswith("hausdorff_")), "hausdorff")
-    percentile = measure.removeprefix("hausdorff").removeprefix("_")
-    unit = report.surface_plan["unit"] if report.surface_plan else ""
-    return {
-        "boxes": boxes,
-        "boxes_of": f"HD{percentile}",
-        "longest": f"{longest:.4g} {unit}".strip(),
-    }
+    return assemble(template, context, data)
 
 
 def write_html(path: str | Path, report: Report, **options: Any) -> Path:
@@ -239,284 +249,269 @@ def _intervals(report: Report) -> list[Intervals]:
     return [found, *map(report.usual_intervals, others)]
 
 
-def _explained(report: Report) -> list[str]:
-    if not report.has_matrix:
-        return []
-    return explain(report).sentences()
-
-
-def _headings(report: Report) -> dict[str, Any]:
-    # A run is named by the folder of its predictions unless it was named.
-    heading = report.title.replace("\\", "/").rstrip("/").rpartition("/")[2] or "Segmentation"
+def _bounds(drawn: Sequence[Intervals], of_iou: Intervals | None) -> dict[str, Any]:
+    """Lower and upper ends of scores and of classes' IoU, and what is said of them."""
+    classes = () if of_iou is None else of_iou.classes
+    unsure = [] if of_iou is None else [c for c in classes if c.few and 0 < c.units < of_iou.units]
     return {
-        "what": "report",
-        "page_title": f"{heading}: segmentation scores",
-        "heading": heading,
-        "subtitle": (
-            f"{plural(report.pairs, 'image')}, "
-            f"{plural(len(report.class_names), 'class', 'classes')}, "
-            f"{count(report.pixels)} {report.unit}"
-            f"{f'; {count(report.left_out)} left out' if report.left_out else ''}"
-        ),
+        "level": f"{100 * drawn[0].level:g}\N{NO-BREAK SPACE}%" if drawn else "",
+        "about": bootstrap_text(drawn[0], "bootstrap intervals") if drawn else "",
+        "cautions": [] if of_iou is None else of_iou.cautions(),
+        "overall": _ends((_OVERALL.get(i.metric, i.metric), i.overall) for i in drawn),
+        "classes": _ends((c.name, c) for c in classes),
+        "unsure": {c.name: plural(c.units, of_iou.unit) for c in unsure} if of_iou else {},
     }
 
 
-def _numbers(report: Report, bounds: Bounds, lines: list[ClassLine]) -> dict[str, Any]:
-    members = {
-        name: ", ".join(report.class_names[i] for i in indices) for name, indices in report.groups
-    }
-    drawn = [line for line in lines if not np.isnan(line.row.iou)]
-    kept = sorted(drawn, key=lambda line: -abs(np.nan_to_num(line.gap)))[:_DUMBBELLS]
-    return {
-        "report": report,
-        "bounds": bounds,
-        "scores": _scores(report, bounds),
-        "gap": gap_steps(report, bounds),
-        "skipped": skipped_text(report),
-        "lines": lines,
-        "class_names": report.class_names,
-        "absent": sum(line.row.status == "absent" for line in lines),
-        "groups": [(row, members[row.name]) for row in report.group_rows],
-        "dumbbells": sorted(kept, key=lambda line: -line.row.share),
-        "dumbbells_left": len(drawn) - len(kept),
-        "spread": distribution(report),
-    }
+def _ends(intervals: Iterable[tuple[str, Interval]]) -> dict[str, tuple[float, float]]:
+    return {name: (i.low, i.high) for name, i in intervals if not np.isnan(i.low)}
 
 
-def _scores(report: Report, bounds: Bounds) -> list[tuple[str, str, Range | None, str]]:
-    """The numbers beside mean IoU and those on the way to it: name, text, interval, what it is."""
-    per_image = _image_scores(report)
-    over_images = math.nan if np.isnan(per_image).all() else float(np.nanmean(per_image))
-    ignored = report.ignored / report.pixels if report.pixels else math.nan
-    rows = (
-        ("mean_dice", "Mean Dice", report.mean_dice, "mean of 2TP / (2TP + FP + FN)"),
-        (
-            *("frequency_weighted_iou", "Weighted IoU", report.frequency_weighted_iou),
-            f"IoU weighted by truth {report.unit}",
-        ),
-        ("cohen_kappa", "Cohen’s kappa", report.cohen_kappa, "agreement beyond chance"),
-        ("", "Mean over images", over_images, "mean IoU of each image, averaged"),
-        ("", "Ignored", ignored, f"of the {report.unit}, by their truth"),
-    )
-    return [
-        (name, (coefficient if "kappa" in key else cell)(value), bounds.overall.get(key), about)
-        for key, name, value, about in rows
-        if name != "Mean over images" or not math.isnan(value)
-    ]
-
-
-def gap_steps(report: Report, bounds: Bounds) -> list[dict[str, Any]]:
-    """PA − mIoU = (PA − mAcc) + (mAcc − mIoU), as bars; empty where a score is undefined."""
-    pa, recall, iou = report.pixel_accuracy, report.mean_accuracy, report.mean_iou
-    if any(math.isnan(x) for x in (pa, recall, iou)):
-        return []
-
-    def bar(name: str, kind: str, ends: tuple[float, float], text: str, key: str) -> dict[str, Any]:
-        return {
-            **{"name": name, "kind": kind, "low": min(ends), "high": max(ends), "text": text},
-            **{"range": bounds.overall.get(key), "baseline": report.majority.get(key)},
-        }
-
-    def lost(name: str, kind: str, start: float, end: float) -> dict[str, Any]:
-        title = f"{'−' if end <= start else '+'}\N{NO-BREAK SPACE}{name}"
-        return bar(title, kind, (start, end), signed(end - start), "")
-
-    bars = [
-        bar("Pixel accuracy", "accuracy", (0, pa), cell(pa), "pixel_accuracy"),
-        lost("imbalance", "imbalance", pa, recall),
-        bar("Mean accuracy", "recall", (0, recall), cell(recall), "mean_accuracy"),
-        lost("false positives", "positives", recall, iou),
-        bar("Mean IoU", "iou", (0, iou), cell(iou), "mean_iou"),
-    ]
-    return [{**bar, "about": _ABOUT_BARS[bar["kind"]]} for bar in bars]
-
-
-_ABOUT_BARS = {
-    "accuracy": "every pixel has one vote",
-    "imbalance": "classes vote instead of pixels",
-    "recall": "mean recall of the classes",
-    "positives": "only IoU counts them",
-    "iou": "every class has one vote",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class ClassLine:
-    """A class as the page shows it."""
-
-    index: int
-    row: ClassRow
-    color: str
-    range: Range | None
-    notes: tuple[str, ...]
-
-    @property
-    def gap(self) -> float:
-        """Recall minus IoU: what false positives cost the class."""
-        return self.row.recall - self.row.iou
-
-    @property
-    def share_bar(self) -> float:
-        """The share on a square root scale, so that rare classes can be seen."""
-        return 0.0 if math.isnan(self.row.share) else self.row.share**0.5
-
-
-def _class_lines(
-    report: Report, colors: Sequence[tuple[int, int, int]], bounds: Bounds
-) -> list[ClassLine]:
-    """All classes in the label set's order."""
-    lines = []
-    for index, row in enumerate(report.classes):
-        notes = [row.status] if row.status else []
-        if not report.include[index]:
-            notes.append("not in the means")
-        if row.name in bounds.unsure:
-            notes.append(bounds.unsure[row.name])
-        lines.append(
-            ClassLine(
-                index, row, hex_color(colors[index]), bounds.classes.get(row.name), tuple(notes)
-            )
-        )
-    return lines
-
-
-def _image_scores(report: Report) -> Floats:
-    """Mean IoU of each image over the classes in its truth, NaN where it has none."""
-    if report.per_image is None:
-        return np.zeros(0)
-    return image_means(report.per_image, include=report.include)
+def _dumbbells(report: Report) -> dict[str, Any]:
+    """Classes of which recall and IoU are drawn, and how many are not: where the two are close."""
+    drawn = [row for row in report.classes if not np.isnan(row.iou)]
+    kept = sorted(drawn, key=lambda row: -abs(np.nan_to_num(row.recall - row.iou)))[:_DUMBBELLS]
+    left = len(drawn) - len(kept)
+    return {"dumbbells": sorted(kept, key=lambda row: -row.share), "dumbbells_left": left}
 
 
 def distribution(report: Report) -> dict[str, Any] | None:
     """How the mean IoU of images is spread; None where their counts were not kept."""
-    scores = _image_scores(report)
+    if report.per_image is None:
+        return None
+    scores = image_means(report.per_image, include=report.include)
     defined = np.sort(scores[~np.isnan(scores)])
     if not defined.size:
         return None
-    counts, edges = np.histogram(defined, _BINS, (0.0, 1.0))
-    below = defined < 0.5
-    facts = (
-        ("Mean over images", cell(float(defined.mean()))),
-        ("Median", cell(float(np.median(defined)))),
-        ("Mean of the worst 10 % of the images", cell(float(worst_mean(defined, 10)))),
-        ("Best image", cell(float(defined[-1]))),
-        ("Images below 50 %", f"{below.sum()} ({cell(below.mean())})"),
-    )
-    marks = (
-        ("mean over images", "mean", float(defined.mean())),
-        ("data set", "dataset", report.mean_iou),
-    )
-    drawn = [mark for mark in marks if not math.isnan(mark[2])]
+    mean, below = float(defined.mean()), defined < 0.5
+    marks = [("mean over images", "mean", mean)]
+    if not np.isnan(report.mean_iou):
+        marks.append(("data set", "dataset", report.mean_iou))
     return {
-        "bins": bins_of(counts, edges),
-        "most": int(counts.max()),
-        "marks": drawn,
-        "lowest": min(value for _, _, value in drawn),
-        "facts": facts,
-        "undefined": int(np.isnan(scores).sum()),
+        **histogram(defined, _BINS, 0.0, 1.0),
+        "mean": mean,
+        "marks": marks,
+        "lowest": min(value for _, _, value in marks),
+        "facts": (
+            ("Mean over images", cell(mean)),
+            ("Median", cell(float(np.median(defined)))),
+            ("Mean of the worst 10 % of the images", cell(float(worst_mean(defined, 10)))),
+            ("Best image", cell(float(defined[-1]))),
+            ("Images below 50 %", f"{below.sum()} ({cell(below.mean())})"),
+        ),
+        "undefined": len(scores) - len(defined),
         "scores": defined.tolist() if defined.size <= _DRAWN else [],
     }
 
 
-def bins_of(counts: Ints, edges: Floats) -> tuple[tuple[float, float, int], ...]:
-    """From, below, and how many of each bin; the last one holds its upper end."""
+def histogram(values: Floats, number: int, low: float, high: float) -> dict[str, Any]:
+    """Bins: from, below, and how many; the last one holds its upper end; and the most of a bin."""
+    counts, edges = np.histogram(values, number, (low, high))
     edges[-1] = np.nextafter(edges[-1], np.inf)
-    return tuple(zip(edges[:-1].tolist(), edges[1:].tolist(), counts.tolist(), strict=True))
+    bins = zip(edges[:-1].tolist(), edges[1:].tolist(), counts.tolist(), strict=True)
+    return {"bins": tuple(bins), "most": int(counts.max())}
 
 
-def _confusion_context(report: Report) -> dict[str, Any]:
-    """What the section of confusions shows; overlapping channels have none."""
+def _confusions(report: Report) -> dict[str, Any]:
+    """What the section of confusions shows, where a screen can: cells grow with the square."""
     tally, names = report.tally, report.class_names
-    if not _draws_matrix(report):
-        return {"heat": None, "confusions": [], "matrix_rows": []}
+    if not report.has_matrix or len(names) > _MATRIX_CLASSES:
+        return {"heat": None, "matrix": None}
     rows = []
-    for index, name in enumerate(names):
-        row = [*tally.matrix[index].tolist(), int(tally.unassigned[index])]
+    for name, row in zip(names, tally.table.tolist(), strict=True):
         cells = [(label, n) for label, n in zip([*names, "no class"], row, strict=True) if n]
         cells.sort(key=lambda cell: -cell[1])
         rest = sum(n for _, n in cells[_CELLS:])
         more = [(f"{len(cells) - _CELLS} others", rest)] if rest else []
         rows.append((name, sum(row), cells[:_CELLS] + more))
-    return {
-        "heat": heatmap(tally, names),
-        "confusions": confusion_rows(
-            tally, names, confusion_gains(tally, report.protocol, report.include)
-        ),
-        "matrix_rows": rows,
-    }
-
-
-def _draws_matrix(report: Report) -> bool:
-    """Whether there is a matrix that a screen can show: its cells grow with the square."""
-    return report.has_matrix and len(report.class_names) <= _MATRIX_CLASSES
-
-
-def _confusion_data(report: Report) -> dict[str, Any] | None:
-    """What the script of the confusions needs."""
-    if not _draws_matrix(report):
-        return None
-    unassigned = report.unassigned
+    gains = confusion_gains(tally, report.protocol, report.include)
     ious = [(row.iou, i) for i, row in enumerate(report.classes) if row.tp + row.fn > 0]
     return {
-        "lens": min(ious)[1] if ious else None,
-        "matrix": report.matrix.tolist(),
-        "unassigned": unassigned.tolist() if unassigned.any() else None,
+        "heat": heatmap(tally, names),
+        "confusions": confusion_rows(tally, names, gains),
+        "matrix_rows": rows,
+        "matrix": {
+            "lens": min(ious)[1] if ious else None,
+            "matrix": tally.matrix.tolist(),
+            "unassigned": tally.unassigned.tolist() if tally.unassigned.any() else None,
+        },
     }
 
 
-def source_of(
-    colors: tuple[Color, ...],
-    table: ImageTable | None,
-    images: str | Path | None,
-    read: Reader | None,
-    folder: str | Path | None,
-) -> Source:
-    """Where the pictures of a page come from, and where they go."""
-    match = None
-    if table is not None and images is not None:
-        match = match_images(images, table.runs[0].ids)
-    return Source(colors, match, read, None if folder is None else Path(folder))
-
-
-def page_options(
-    images: str | Path | None, examples: int, folder: str | Path | None
-) -> PageOptions:
-    """What a page was asked for."""
-    place = {} if folder is None else {"path": f"{Path(folder)}/"}
-    return PageOptions(str(images or ""), examples, **place)
-
-
-def images_context(
-    table: ImageTable | None, source: Source, examples: Sequence[int]
-) -> dict[str, Any]:
-    """What the table of images shows."""
-    notes: list[str] = [] if source.match is None else source.match.sentences()
-    if table is not None:
-        listed = plural(len(table.ids), "image")
-        if table.left:
-            which = "worst" if len(table.runs) == 1 else "most different"
-            notes.append(f"The {listed} that are {which} are listed, {count(table.left)} are not.")
-        if table.cut:
-            notes.append(
-                f"Of each image the page holds the {table.kept} largest pairs of classes; smaller "
-                "ones do not lead to it."
-            )
-        if source.folder is None and len(examples) < len(table.ids):
-            notes.append(
-                f"This file holds the pictures of {len(examples)} of {listed}. A folder holds "
-                "all: --html DIR/, or write_html('DIR/', …)."
-            )
-    return {"table": table, "notes": notes, "linked": table is not None}
-
-
-def making_context(makings: Sequence[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
-    """What the section on how it was made shows, of each title."""
+def _distance_boxes(report: Report) -> dict[str, Any]:
+    """How the distances of each structure are spread over its cases, as parts of the longest."""
+    found = report.surface_values() if any(row["found"] for row in report.surfaces) else {}
+    of_cases = [(name, *of_label) for name, of_label in found.items() if of_label[0].size]
+    if not of_cases:
+        return {"boxes": []}
+    longest = max(float(values[-1]) for _, values, _ in of_cases) or 1.0
+    boxes = []
+    for name, values, lost in of_cases:
+        low, middle, high = np.percentile(values, [25, 50, 75]).tolist()
+        reach = 1.5 * (high - low)
+        inside = values[(values >= low - reach) & (values <= high + reach)]
+        ends = low, middle, high, float(inside[0]), float(inside[-1])
+        beyond = values[(values < inside[0]) | (values > inside[-1])].tolist()
+        boxes.append(
+            {
+                "name": name,
+                "ends": [value / longest for value in ends],
+                "beyond": [value / longest for value in beyond],
+                "text": f"{middle:.2f}",
+                "cases": f"{plural(values.size, 'case')}{f', {lost} without' if lost else ''}",
+            }
+        )
+    measure = next((n for n in report.surfaces[0] if n.startswith("hausdorff_")), "hausdorff")
+    percentile = measure.removeprefix("hausdorff").removeprefix("_")
+    unit = report.surface_plan["unit"] if report.surface_plan else ""
     return {
-        "makings": makings,
-        "recipes": [
-            (f"{title}, {how}" if title else f"{how[:1].upper()}{how[1:]}", text)
-            for title, made in makings
-            for how, text in made["recipes"]
-        ],
-        "toml": makings[0][1]["toml"],
+        "boxes": boxes,
+        "boxes_of": f"HD{percentile}",
+        "longest": f"{longest:.4g} {unit}".strip(),
     }
+
+
+#: Side of the drawn matrix in SVG units, and of a cell at most.
+SIDE = 600.0
+_LARGEST_CELL = 120.0
+_TEXTS = 16
+_NAMED = 48
+_LONGEST_NAME = 20
+_CONFUSIONS = 20
+
+
+def heatmap(tally: Tally, class_names: Sequence[str]) -> dict[str, Any]:
+    """What the template draws of a confusion matrix, in SVG units, and its views.
+
+    Pixels of no class get a column of their own where there are any. Names are cut where they are
+    long; ``crowded`` are too many classes for names, ``small`` so few that it keeps its own size.
+    """
+    table = _occupied(tally)
+    num_rows, num_columns = table.shape
+    side = min(_LARGEST_CELL, SIDE / num_columns)
+    shown = [
+        name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
+        for name in [*class_names, "no class"][:num_columns]
+    ]
+    columns = [(name, (i + 0.5) * side) for i, name in enumerate(shown)]
+    font = min(15.0, 0.78 * side)
+    return {
+        "rows": columns[:num_rows],
+        "columns": columns,
+        "full_rows": class_names,
+        "cell": side,
+        "font": font,
+        "margin": 0.58 * font * max(map(len, shown)) + 14,
+        "width": num_columns * side,
+        "height": num_rows * side,
+        "diagonal": "".join(
+            f"M{i * side:.2f} {i * side:.2f}h{side:.2f}v{side:.2f}h{-side:.2f}z"
+            for i in range(num_rows)
+        ),
+        "crowded": num_columns > _NAMED,
+        "small": num_columns * _LARGEST_CELL < SIDE,
+        "views": _views(table, side),
+    }
+
+
+def _occupied(tally: Tally) -> NDArray[np.int64]:
+    return tally.table if tally.unassigned.any() else tally.matrix
+
+
+def _views(table: NDArray[np.int64], side: float) -> list[dict[str, Any]]:
+    """Readings of the matrix: a grey picture of one pixel a cell, what greys mean, and values."""
+    # Square root: most confusions are below a tenth and could not be seen otherwise.
+    steps = tuple((share**0.5, share_text(share)) for share in (0.0, 0.01, 0.1, 0.25, 0.5, 1.0))
+    by_truth, by_pred = _shares(table)
+    most = int(table.max(initial=0))
+    logs = np.log10(table + 1.0) / max(np.log10(most + 1.0), 1e-9)
+    powers = [0, *(10**k for k in range(1, len(str(most))) if k % 2 == 0)]
+    ticks = tuple((float(np.log10(n + 1) / np.log10(most + 1)), count(n)) for n in powers if most)
+    views = (
+        ("rows", by_truth, np.sqrt(by_truth), steps, share_text),
+        ("columns", by_pred, np.sqrt(by_pred), steps, share_text),
+        ("counts", table, logs, ticks, short_count),
+    )
+    return [
+        {
+            "key": key,
+            "legend": legend,
+            "picture": grey_png(_grey(greys)),
+            "texts": _texts(values, greys, side, text_of),
+        }
+        for key, values, greys, legend, text_of in views
+    ]
+
+
+def _shares(table: NDArray[np.int64]) -> list[Floats]:
+    """Each cell's share of its truth class, and of what was predicted so."""
+    return [np.nan_to_num(ratio(table, table.sum(axis, keepdims=True))) for axis in (1, 0)]
+
+
+def _grey(values: Floats) -> NDArray[np.uint8]:
+    greys = np.rint(255 * values).astype(np.uint8)
+    # What happened at all is never quite invisible.
+    greys[(values > 0) & (greys < 14)] = 14
+    return greys
+
+
+def _texts(
+    values: NDArray[Any], greys: Floats, side: float, text_of: Callable[[float], str]
+) -> list[tuple[float, float, str, bool]]:
+    """What stands in each cell, where, and whether the cell is dark; nothing of many classes."""
+    if values.shape[1] > _TEXTS:
+        return []
+    return [
+        ((p + 0.5) * side, (t + 0.5) * side, text_of(values[t, p]), bool(greys[t, p] > 0.6))
+        for t, p in np.argwhere(values > 0).tolist()
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Confusion:
+    """Pixels of one class that were predicted as another.
+
+    Attributes
+    ----------
+    truth, pred : str
+    pixels : int
+    of_truth, of_pred : float
+        Their share of the truth class and of what was predicted so.
+    gain : float
+        What mean IoU gains if they are put right; NaN where it is not known.
+    """
+
+    truth: str
+    pred: str
+    pixels: int
+    of_truth: float
+    of_pred: float
+    gain: float
+
+
+def confusion_rows(tally: Tally, class_names: Sequence[str], gains: Floats) -> list[Confusion]:
+    """Confusions that are worth most, are largest in pixels, of their truth or of their prediction.
+
+    Parameters
+    ----------
+    tally : Tally
+    class_names : sequence of str
+    gains : ndarray of float, shape (C, C + 1)
+        What each gains; the rows come in this order.
+    """
+    table = _occupied(tally)
+    names = [*class_names, "no class"]
+    of_truth, of_pred = _shares(table)
+    wrong = table > 0
+    np.fill_diagonal(wrong, False)
+    chosen: dict[int, None] = {}
+    gains = gains[:, : table.shape[1]]
+    for measure in (np.nan_to_num(gains), table, of_truth, of_pred):
+        ranked = np.argsort(-np.where(wrong, measure, -1).ravel(), kind="stable")[:_CONFUSIONS]
+        chosen |= dict.fromkeys(int(i) for i in ranked if wrong.ravel()[i])
+    columns = (table, of_truth, of_pred, gains)
+    rows = [
+        Confusion(names[t], names[p], *(column[t, p].item() for column in columns))
+        for t, p in (divmod(i, table.shape[1]) for i in chosen)
+    ]
+    return sorted(rows, key=lambda row: (-np.nan_to_num(row.gain), -row.pixels))

@@ -41,6 +41,16 @@ def score_text(value: float) -> str:
     return f"{100 * value:.2g} %" if 0 < abs(value) < 0.0001 else cell(value)
 
 
+def share_text(share: float) -> str:
+    """A share in a cell of a confusion matrix, in whole per cent."""
+    return "<1" if 0 < share < 0.005 else f"{100 * share:.0f}"
+
+
+def ignored_text(report: Report) -> str:
+    """Which part of the pixels is ignored."""
+    return cell(report.ignored / report.pixels if report.pixels else math.nan)
+
+
 def range_text(limits: tuple[float, float] | None) -> str:
     """Two limits of a ratio."""
     if limits is None or math.isnan(limits[0]):
@@ -50,18 +60,7 @@ def range_text(limits: tuple[float, float] | None) -> str:
 
 def signed_range(low: float, high: float) -> str:
     """Two limits of a difference, in points."""
-    return "–" if math.isnan(low) else f"{signed(low)} to {signed(high)}"
-
-
-def signed(value: float) -> str:
-    """Write a difference of ratios in points, with a true minus; a dash where undefined.
-
-    Examples
-    --------
-    >>> signed(0.25), signed(-0.25), signed(0.0), signed(float("nan"))
-    ('+25.00', '−25.00', '0.00', '–')
-    """
-    return signed_points(value)
+    return "–" if math.isnan(low) else f"{signed_points(low)} to {signed_points(high)}"
 
 
 def interval_text(found: Intervals) -> str:

@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+import re
 
 import numpy as np
 import pytest
@@ -13,8 +14,7 @@ import segiou
 from segiou.analysis.steps import confusion_gains
 from segiou.counting.counts import Tally
 from segiou.labels.class_options import ClassOptions
-from segiou.report.heatmap import confusion_rows, heatmap
-from segiou.report.image_table import ImageTable, Source, choose
+from segiou.report.image_table import ImageTable, choose
 from segiou.report.page import class_colors
 from segiou.report.pictures import (
     Masks,
@@ -25,7 +25,7 @@ from segiou.report.pictures import (
     read_image,
     read_indices,
 )
-from segiou.report.report_page import distribution, gap_steps
+from segiou.report.report_page import confusion_rows, distribution, heatmap
 from segiou.runs.image_counts import Columns, ImageCount
 
 
@@ -59,11 +59,11 @@ def test_pictures_shrink_until_they_fit():
     mask = rng.integers(0, 5, (300, 600)).astype(np.uint16)
     colors = class_colors(segiou.LabelSet.numbered(5))
     masks = Masks((mask[::2, ::2], mask[::2, ::2]), (300, 600))
-    large, _ = fitted(masks, colors, None, 10_000_000)
-    small, _ = fitted(masks, colors, None, 20_000)
-    assert (large.width, large.full) == (300, (300, 600))
-    assert small.size <= 20_000 < large.size
-    assert small.height == small.width // 2
+    large = fitted(masks, colors, None, 10_000_000)
+    small = fitted(masks, colors, None, 20_000)
+    assert (large["width"], large["full"]) == (300, (300, 600))
+    assert sum(map(len, small["masks"])) <= 20_000 < sum(map(len, large["masks"]))
+    assert small["height"] == small["width"] // 2
 
 
 def test_indices_know_ignored_and_unassigned(tmp_path):
@@ -111,22 +111,24 @@ def test_volumes_are_seen_from_the_front_and_the_top(tmp_path):
     assert np.argwhere(truth).tolist() == [[0, 0, 0]]
     assert pred.tolist() == truth.tolist()
     colors = class_colors(segiou.LabelSet.numbered(2))
-    pictures, _ = fitted(masks, colors, None, None)
-    assert (pictures.depth, pictures.columns, pictures.spacing) == (4, 2, (0.5, 1.0, 3.0))
-    sheet = np.asarray(decoded(pictures.masks[0]))
+    pictures = fitted(masks, colors, None, None)
+    assert (pictures["depth"], pictures["columns"]) == (4, 2)
+    assert pictures["spacing"] == [0.5, 1.0, 3.0]
+    sheet = np.asarray(decoded(pictures["masks"][0]))
     assert sheet.shape == (6, 4)
     assert np.argwhere(sheet).tolist() == [[0, 0]]
 
 
 def test_planes_of_a_volume_are_reduced_and_their_pixels_grow():
     volume = np.zeros((3, 200, 200), np.uint16)
-    pictures, _ = fitted(
+    pictures = fitted(
         Masks((volume[:, ::2, ::2],), (3, 200, 200), (5.0, 1.0, 1.0)),
         class_colors(segiou.LabelSet.numbered(2)),
         None,
         None,
     )
-    assert (pictures.width, pictures.depth, pictures.spacing) == (100, 3, (2.0, 2.0, 5.0))
+    assert (pictures["width"], pictures["depth"]) == (100, 3)
+    assert pictures["spacing"] == [2.0, 2.0, 5.0]
 
 
 def files_of(folder, *names):
@@ -174,7 +176,7 @@ def table_of(*scores):
     """A table whose images are named by their places."""
     images = [ImageCount(str(i), np.zeros(0, int), np.zeros(0, int)) for i in range(len(scores[0]))]
     arrays = tuple(np.array(values, dtype=float) for values in scores)
-    return ImageTable(scores, ("",) * len(scores), arrays, (Columns.of(images),) * len(scores), 0)
+    return ImageTable(scores, ("",) * len(scores), arrays, (Columns.of(images),) * len(scores))
 
 
 @settings(max_examples=40)
@@ -214,9 +216,8 @@ def test_data_of_5000_images_and_150_classes_stay_below_10_mb():
         )
         for i in range(5000)
     ]
-    table = ImageTable((None,), ("model",), (rng.random(5000),), (Columns.of(images),), 0)
-    source = Source(class_colors(segiou.LabelSet.numbered(150)), None, None, None)
-    payload = table.payload(source, [])
+    table = ImageTable((None,), ("model",), (rng.random(5000),), (Columns.of(images),))
+    payload = table.payload(class_colors(segiou.LabelSet.numbered(150)), [])
     assert (table.kept, table.cut) == (120, True)
     assert len(payload["cells"][0]["steps"]) == 120 * 5000
     assert len(json.dumps(payload, separators=(",", ":"))) < 9_500_000
@@ -261,20 +262,20 @@ def test_confusions_by_worth_by_pixels_and_by_share():
 
 
 def test_way_from_accuracy_to_iou_adds_up():
-    from segiou.report.page import Bounds
-
     matrix = segiou.ConfusionMatrix(["road", "car"])
     report = matrix.update([0] * 9 + [1], [0] * 8 + [1, 1]).report()
-    steps = gap_steps(report, Bounds())
-    assert [s["kind"] for s in steps] == ["accuracy", "imbalance", "recall", "positives", "iou"]
-    assert steps[1]["high"] - steps[1]["low"] == pytest.approx(
-        abs(report.pixel_accuracy - report.mean_accuracy)
+    bar = (
+        r'<tr class="step (\w+)">.*?row">(.).*?<rect class="bar[^>]*? x="(.*?)%".*? width="(.*?)%"'
     )
-    assert steps[0]["high"] == report.pixel_accuracy
-    assert steps[4]["high"] == report.mean_iou
+    kinds, names, starts, widths = zip(*re.findall(bar, report.to_html(), re.S), strict=True)
+    assert kinds == ("accuracy", "imbalance", "recall", "positives", "iou")
+    lost = abs(report.pixel_accuracy - report.mean_accuracy)
+    assert float(widths[1]) == pytest.approx(100 * lost, abs=0.01)
+    assert float(widths[0]) == pytest.approx(100 * report.pixel_accuracy, abs=0.01)
+    assert float(widths[4]) == pytest.approx(100 * report.mean_iou, abs=0.01)
+    assert float(starts[1]) == pytest.approx(float(widths[0]), abs=0.01)
     # Here the mean accuracy is above the pixel accuracy: imbalance adds.
-    assert steps[1]["name"].startswith("+")
-    assert steps[3]["name"].startswith("−")
+    assert (names[1], names[3]) == ("+", "−")
 
 
 def test_distribution_counts_every_image():
