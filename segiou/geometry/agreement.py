@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import combinations_with_replacement
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from segiou._support.arguments import check_integer, check_several
+from segiou._support.arguments import check_choice, check_integer, check_several
 from segiou.counting.arrays import as_label_array
 from segiou.counting.counts import Tally
 from segiou.counting.encoding import count_pairs
@@ -59,12 +60,10 @@ def annotator_iou(
            [1. , 1. , 0.5],
            [0.5, 0.5, 1. ]])
     """
-    labels, valid = _read(masks, num_classes, ignore)
-    pairs = [(a, b) for a in range(len(labels)) for b in range(a, len(labels))]
+    labels = _read(masks, num_classes, ignore)
     values = np.empty((len(labels), len(labels), num_classes))
-    for a, b in pairs:
-        table = count_pairs(labels[a], labels[b], num_classes, mask=_both(valid[a], valid[b]))
-        values[a, b] = values[b, a] = iou(Tally(table).counts)
+    for a, b in combinations_with_replacement(range(len(labels)), 2):
+        values[a, b] = values[b, a] = _iou(labels[a], labels[b], num_classes)
     return values
 
 
@@ -136,14 +135,9 @@ def consensus_iou(
            [1.        , 1.        ],
            [0.66666667, 0.5       ]])
     """
-    labels, valid = _read(masks, num_classes, ignore)
-    agreed = _majority(_votes(labels, valid, num_classes), ties)
-    decided = agreed != UNDECIDED
-    tables = [
-        count_pairs(agreed, one, num_classes, mask=_both(decided, seen))
-        for one, seen in zip(labels, valid, strict=True)
-    ]
-    return iou(Tally(np.stack(tables)).counts)
+    labels = _read(masks, num_classes, ignore)
+    agreed = _majority(_votes(labels, num_classes), ties)
+    return np.stack([_iou(agreed, one, num_classes) for one in labels])
 
 
 def disagreement(
@@ -179,9 +173,7 @@ def disagreement(
     >>> disagreement([[0, 0, 1, 1], [0, 0, 1, 1], [0, 0, 0, 1], [0, 1, 0, 1]], 2)
     array([0.  , 0.25, 0.5 , 0.  ])
     """
-    if measure not in ("share", "entropy"):
-        msg = f"measure must be 'share' or 'entropy', got {measure!r}"
-        raise ValueError(msg)
+    check_choice("measure", measure, ("share", "entropy"))
     votes = vote_counts(masks, num_classes, ignore=ignore)
     total = votes.sum(axis=0, dtype=np.int64)
     if measure == "share":
@@ -220,14 +212,13 @@ def vote_counts(
     array([[2, 1, 0],
            [0, 1, 1]], dtype=uint8)
     """
-    labels, valid = _read(masks, num_classes, ignore)
-    return _votes(labels, valid, num_classes)
+    return _votes(_read(masks, num_classes, ignore), num_classes)
 
 
 def _read(
     masks: Sequence[ArrayLike] | Labels, num_classes: int, ignore: int | Iterable[int]
-) -> tuple[list[Labels], list[NDArray[np.bool_] | None]]:
-    """The masks as label arrays and, for each, where it is valid (None: everywhere)."""
+) -> Labels:
+    """The labels of all annotators, (K, ...), UNDECIDED where they gave a pixel no class."""
     num_classes = check_integer("num_classes", num_classes, 1)
     check_several("masks", masks, "label images, one an annotator")
     labels: list[Labels] = [as_label_array(m, f"annotator {k}") for k, m in enumerate(masks)]
@@ -239,10 +230,13 @@ def _read(
             msg = f"annotator {k} has the shape {one.shape}, annotator 0 {labels[0].shape}"
             raise ValueError(msg)
     ignored = [int(ignore)] if isinstance(ignore, int | np.integer) else [int(v) for v in ignore]
-    valid = [~np.isin(one, ignored) if ignored else None for one in labels]
-    for k, (one, seen) in enumerate(zip(labels, valid, strict=True)):
-        _refuse_undeclared(one if seen is None else one[seen], k, num_classes)
-    return labels, valid
+    small = np.min_scalar_type(-num_classes)
+    read = np.full((len(labels), *labels[0].shape), UNDECIDED, small)
+    for k, one in enumerate(labels):
+        given = ~np.isin(one, ignored)
+        _refuse_undeclared(one[given], k, num_classes)
+        np.copyto(read[k], one, casting="unsafe", where=given)
+    return read
 
 
 def _refuse_undeclared(values: Labels, annotator: int, num_classes: int) -> None:
@@ -259,32 +253,22 @@ def _refuse_undeclared(values: Labels, annotator: int, num_classes: int) -> None
     raise ValueError(msg)
 
 
-def _votes(
-    labels: list[Labels], valid: list[NDArray[np.bool_] | None], num_classes: int
-) -> NDArray[np.unsignedinteger[Any]]:
-    votes = np.zeros((num_classes, *labels[0].shape), dtype=np.min_scalar_type(len(labels)))
-    for one, seen in zip(labels, valid, strict=True):
-        for value in range(num_classes):
-            given = one == value
-            votes[value] += given if seen is None else given & seen
-    return votes
+def _iou(first: Labels, second: Labels, num_classes: int) -> NDArray[np.float64]:
+    """IoU of each class where both have one."""
+    truth = np.where(second == UNDECIDED, UNDECIDED, first)
+    return iou(Tally(count_pairs(truth, second, num_classes, ignore=UNDECIDED)).counts)
+
+
+def _votes(labels: Labels, num_classes: int) -> NDArray[np.unsignedinteger[Any]]:
+    dtype = np.min_scalar_type(len(labels))
+    votes = [(labels == value).sum(axis=0, dtype=dtype) for value in range(num_classes)]
+    return np.stack(votes)
 
 
 def _majority(votes: NDArray[np.unsignedinteger[Any]], ties: Ties) -> NDArray[np.int64]:
-    if ties not in ("drop", "lowest"):
-        msg = f"ties must be 'drop' or 'lowest', got {ties!r}"
-        raise ValueError(msg)
+    check_choice("ties", ties, ("drop", "lowest"))
     most = votes.max(axis=0)
-    winner = votes.argmax(axis=0).astype(np.int64)
-    open_pixels = most == 0
+    is_open = most == 0
     if ties == "drop":
-        open_pixels = open_pixels | (np.count_nonzero(votes == most, axis=0) > 1)
-    return np.where(open_pixels, UNDECIDED, winner)
-
-
-def _both(
-    first: NDArray[np.bool_] | None, second: NDArray[np.bool_] | None
-) -> NDArray[np.bool_] | None:
-    if first is None or second is None:
-        return first if second is None else second
-    return first & second
+        is_open |= np.count_nonzero(votes == most, axis=0) > 1
+    return np.where(is_open, UNDECIDED, votes.argmax(axis=0))

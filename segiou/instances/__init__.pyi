@@ -7,8 +7,11 @@ from segiou.instances.lesions import (
     object_scores as object_scores,
 )
 from segiou.instances.object_files import ObjectOptions as ObjectOptions
-from segiou.instances.panoptic import PanopticCounts as PanopticCounts
-from segiou.instances.segments import PROTOCOLS as PROTOCOLS, PanopticProtocol as PanopticProtocol
+from segiou.instances.panoptic import (
+    PROTOCOLS as PROTOCOLS,
+    PanopticCounts as PanopticCounts,
+    PanopticProtocol as PanopticProtocol,
+)
 from segiou.instances.weighted import (
     CITYSCAPES_INSTANCE_SIZES as CITYSCAPES_INSTANCE_SIZES,
     InstanceCounts as InstanceCounts,

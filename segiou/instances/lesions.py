@@ -6,31 +6,19 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
-from typing import Any, Literal, NamedTuple, TypedDict, cast
+from itertools import chain, pairwise
+from typing import Any, Literal, TypedDict, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice
 from segiou.boundary.surfaces import check_spacing, surface_scores
-from segiou.counting.arrays import as_label_array, check_same_shape
 from segiou.counting.id_pairs import count_id_pairs
 from segiou.instances.components import dilate, label_components
-from segiou.instances.objects import Overlaps
+from segiou.instances.objects import Ids, label_arrays
 
-__all__ = [
-    "LESION_PROTOCOLS",
-    "LesionProtocol",
-    "ObjectScores",
-    "lesion_scores",
-    "object_scores",
-]
-
-Ids = NDArray[np.integer[Any] | np.bool_]
 Box = tuple[slice, ...]
 Partners = dict[int, list[int]]
-_NAN = float("nan")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +68,7 @@ class LesionProtocol:
     min_volume: float = 0.0
     convention: str = "segiou"
     penalty: float | None = None
-    nothing: tuple[float, float] = (_NAN, _NAN)
+    nothing: tuple[float, float] = (math.nan, math.nan)
 
 
 def _brats(challenge: str, dilations: int, min_volume: float) -> LesionProtocol:
@@ -178,7 +166,7 @@ def lesion_scores(
     (1, 0, 0, 0.75, 1.0)
     """
     chosen = _protocol(protocol)
-    sides = _checked(truth, pred, "truth", "pred")
+    sides = label_arrays(truth, pred, ("truth", "pred"))
     regions = chosen.regions
     if regions is None:
         values = {v for found in count_id_pairs(*sides)[:2] for v in found.tolist()} - {0}
@@ -240,9 +228,8 @@ def object_scores(
     (1, 1, 1, 0.6666666666666666, 1.0)
     """
     chosen = _protocol(protocol)
-    sides = _checked(truth_ids, pred_ids, "truth_ids", "pred_ids")
-    steps = check_spacing(sides[0], spacing, "objects")
-    objects = _Objects.of(*sides)
+    objects = _Objects(*label_arrays(truth_ids, pred_ids, ("truth_ids", "pred_ids")))
+    steps = check_spacing(objects.ids[0], spacing, "objects")
     partners = _partners(objects, chosen)
     voxel = math.prod(steps)
     lesions = [
@@ -250,10 +237,10 @@ def object_scores(
         for i, pixels in objects.pixels[0].items()
         if pixels * voxel > chosen.min_volume
     ]
-    taken = {j for found in partners.values() for j in found}
+    taken = {*chain(*partners.values())}
     invented = [pixels * voxel for j, pixels in objects.pixels[1].items() if j not in taken]
     limits = sorted(bands)
-    edges = zip([0.0, *limits], [*limits, math.inf], strict=True) if limits else ()
+    edges = pairwise([0.0, *limits, math.inf]) if limits else ()
     total = sum(sum(side.values()) for side in objects.pixels)
     scores: Any = {
         **_detection(lesions, invented),
@@ -282,63 +269,45 @@ def _protocol(protocol: str | LesionProtocol) -> LesionProtocol:
     return LESION_PROTOCOLS[protocol]
 
 
-def _checked(truth: Any, pred: Any, *names: str) -> tuple[Ids, Ids]:
-    first, second = (
-        as_label_array(side, name) for side, name in zip((truth, pred), names, strict=True)
-    )
-    check_same_shape(first, second, names)
-    return first, second
-
-
 def _cropped(truth: Ids, pred: Ids, values: Collection[int], margin: int) -> tuple[Ids, Ids]:
     """The part that holds some values, and what lies so near that it matters."""
-    from scipy.ndimage import find_objects  # type: ignore[import-untyped, unused-ignore]
-
-    either = np.isin(truth, list(values)) | np.isin(pred, list(values))
-    for box in find_objects(either.view(np.int8)):
-        wide = tuple(slice(max(0, s.start - margin), s.stop + margin) for s in box)
-        return truth[wide], pred[wide]
-    return truth, pred
+    either = np.isin(truth, [*values]) | np.isin(pred, [*values])
+    if not either.any():
+        return truth, pred
+    box = _wider(_boxes(either.view(np.int8), [1])[1], margin)
+    return truth[box], pred[box]
 
 
-class _Objects(NamedTuple):
-    """The objects of both sides: ids, pixels and places of each, and pixels that two share."""
-
-    ids: tuple[Ids, Ids]
-    pixels: tuple[dict[int, int], dict[int, int]]
-    boxes: tuple[dict[int, Box], dict[int, Box]]
-    both: dict[tuple[int, int], int]
-
-    @classmethod
-    def of(cls, truth_ids: Ids, pred_ids: Ids) -> _Objects:
-        pairs = Overlaps.of(*count_id_pairs(truth_ids, pred_ids))
-        names = [side.tolist() for side in pairs.ids]
-        if (least := min(map(min, names), default=0)) < 0:
-            msg = f"ids must not be negative, got {least}"
-            raise ValueError(msg)
-        sums = (zip(names[k], pairs.sums(k).tolist(), strict=True) for k in (0, 1))
-        truth, pred = ({i: n for i, n in side if i} for side in sums)
-        shared = zip(*(at.tolist() for at in pairs.at), pairs.pixels.tolist(), strict=True)
-        named = ((names[0][t], names[1][p], n) for t, p, n in shared)
-        boxes = _boxes(truth_ids, [*truth]), _boxes(pred_ids, [*pred])
-        return cls(
-            (truth_ids, pred_ids), (truth, pred), boxes, {(i, j): n for i, j, n in named if i and j}
-        )
-
-    def iou(self, i: int, j: int) -> float:
-        """Of a true and a predicted object that overlap."""
-        return self.both[i, j] / (self.pixels[0][i] + self.pixels[1][j] - self.both[i, j])
+def _wider(box: Box, margin: int) -> Box:
+    return tuple(slice(max(0, side.start - margin), side.stop + margin) for side in box)
 
 
 def _boxes(ids: Ids, names: list[int]) -> dict[int, Box]:
     """Where each object lies."""
-    from scipy.ndimage import find_objects
+    from scipy.ndimage import find_objects  # type: ignore[import-untyped, unused-ignore]
 
-    numbered = names == list(range(1, len(names) + 1))
-    known = np.array([0, *names], dtype=ids.dtype)
-    dense = ids if numbered else np.searchsorted(known, ids)
-    boxes = find_objects(dense.astype(np.int64, copy=False), len(names))
-    return dict(zip(names, boxes, strict=True))
+    if ids.dtype == np.bool_ or names != list(range(1, len(names) + 1)):
+        ids = np.searchsorted(np.array([0, *names], dtype=ids.dtype), ids)
+    return dict(zip(names, find_objects(ids, len(names)), strict=True))
+
+
+class _Objects:
+    """The objects of both sides: ids, pixels and places of each, and pixels that two share."""
+
+    def __init__(self, truth_ids: Ids, pred_ids: Ids) -> None:
+        self.ids = truth_ids, pred_ids
+        table = (column.tolist() for column in count_id_pairs(truth_ids, pred_ids))
+        pairs = {(i, j): n for i, j, n in zip(*table, strict=True)}
+        if (least := min(map(min, pairs), default=0)) < 0:
+            msg = f"ids must not be negative, got {least}"
+            raise ValueError(msg)
+        self.both = {(i, j): n for (i, j), n in pairs.items() if i and j}
+        self.pixels: tuple[dict[int, int], dict[int, int]] = {}, {}
+        for pair, n in pairs.items():
+            for side, number in zip(self.pixels, pair, strict=True):
+                if number:
+                    side[number] = side.get(number, 0) + n
+        self.boxes = _boxes(truth_ids, [*self.pixels[0]]), _boxes(pred_ids, sorted(self.pixels[1]))
 
 
 def _partners(objects: _Objects, protocol: LesionProtocol) -> Partners:
@@ -347,10 +316,10 @@ def _partners(objects: _Objects, protocol: LesionProtocol) -> Partners:
         return {i: [i] for i in objects.pixels[0] if i in objects.pixels[1]}
     if protocol.matching == "iou":
         return _one_to_one(objects, protocol.threshold)
-    partners: Partners = {}
     pairs: Iterable[tuple[int, int]] = objects.both
     if protocol.matching == "any" and protocol.reach:
         pairs = ((i, j) for i in objects.pixels[0] for j in _met(objects, i, protocol.reach))
+    partners: Partners = {}
     for i, j in pairs:
         partners.setdefault(i, []).append(j)
     if protocol.matching == "any":
@@ -360,7 +329,7 @@ def _partners(objects: _Objects, protocol: LesionProtocol) -> Partners:
 
 def _met(objects: _Objects, i: int, reach: int) -> list[int]:
     """Predicted objects that meet a true one dilated."""
-    box = tuple(slice(max(0, s.start - reach), s.stop + reach) for s in objects.boxes[0][i])
+    box = _wider(objects.boxes[0][i], reach)
     near = dilate(objects.ids[0][box] == i, reach)
     return [int(j) for j in np.unique(objects.ids[1][box][near]) if j]
 
@@ -369,15 +338,16 @@ def _one_to_one(objects: _Objects, threshold: float) -> Partners:
     """The assignment with the greatest sum of IoU among pairs that reach the threshold."""
     from scipy.optimize import linear_sum_assignment  # type: ignore[import-untyped, unused-ignore]
 
-    ious = {pair: iou for pair in objects.both if (iou := objects.iou(*pair)) >= threshold}
-    of_truth, of_pred = Counter(i for i, _ in ious), Counter(j for _, j in ious)
+    areas = objects.pixels
+    every = {(i, j): n / (areas[0][i] + areas[1][j] - n) for (i, j), n in objects.both.items()}
+    ious = {pair: iou for pair, iou in every.items() if iou >= threshold}
+    of_truth, of_pred = (Counter(pair[side] for pair in ious) for side in (0, 1))
     clear = {(i, j) for i, j in ious if of_truth[i] == of_pred[j] == 1}
-    rows, columns = (sorted({pair[k] for pair in ious.keys() - clear}) for k in (0, 1))
-    table = np.array([[ious.get((i, j), 0.0) for j in columns] for i in rows]).reshape(
-        len(rows), len(columns)
-    )
-    chosen = zip(*linear_sum_assignment(table, maximize=True), strict=True)
-    found = clear | {(rows[a], columns[b]) for a, b in chosen if (rows[a], columns[b]) in ious}
+    rows, columns = (sorted({pair[side] for pair in ious.keys() - clear}) for side in (0, 1))
+    table = [[ious.get((i, j), 0.0) for j in columns] for i in rows]
+    size = len(rows), len(columns)
+    chosen = zip(*linear_sum_assignment(np.reshape(table, size), maximize=True), strict=True)
+    found = clear | ({(rows[a], columns[b]) for a, b in chosen} & ious.keys())
     return {i: [j] for i, j in sorted(found)}
 
 
@@ -418,7 +388,7 @@ def _detection(lesions: list[dict[str, Any]], invented: list[float]) -> dict[str
         "precision": (tp, tp + fp),
         "f1": (2 * tp, 2 * tp + fp + fn),
     }
-    ratios = {name: part / of if of else _NAN for name, (part, of) in shares.items()}
+    ratios = {name: part / of if of else math.nan for name, (part, of) in shares.items()}
     return {"tp": tp, "fp": fp, "fn": fn, **ratios}
 
 
@@ -426,16 +396,17 @@ def _means(
     lesions: list[dict[str, Any]], invented: int, protocol: LesionProtocol
 ) -> dict[str, float]:
     """Over the lesions that count and the invented ones; without a penalty over those found."""
-    if protocol.penalty is None:
-        lesions, invented = [row for row in lesions if row["pred"]], 0
+    far = protocol.penalty
+    if far is None:
+        lesions, invented, far = [row for row in lesions if row["pred"]], 0, 0.0
     number = len(lesions) + invented
     if not number:
         dice, distance = protocol.nothing
         return {"dice": dice, "iou": dice, "hausdorff_95": distance}
-    far = protocol.penalty or 0.0
-    sums = {name: math.fsum(row[name] for row in lesions) for name in ("dice", "iou")}
-    distances = (row["hausdorff_95"] for row in lesions)
-    sums["hausdorff_95"] = (
-        math.fsum(d if math.isfinite(d) else far for d in distances) + invented * far
-    )
-    return {name: total / number for name, total in sums.items()}
+    distances = [row["hausdorff_95"] for row in lesions]
+    reached = math.fsum(d if math.isfinite(d) else far for d in distances)
+    return {
+        "dice": math.fsum(row["dice"] for row in lesions) / number,
+        "iou": math.fsum(row["iou"] for row in lesions) / number,
+        "hausdorff_95": (reached + invented * far) / number,
+    }

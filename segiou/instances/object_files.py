@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import chain
+from itertools import chain, compress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,9 +16,8 @@ from segiou._support.files import read_json
 from segiou._support.text import Json, listed
 from segiou.counting.id_pairs import count_id_pairs
 from segiou.instances.components import label_components
-from segiou.instances.objects import NO_OBJECT, Ints, pack_ids
-from segiou.instances.panoptic import PanopticCounts
-from segiou.instances.segments import PROTOCOLS, segment_codes
+from segiou.instances.objects import NO_OBJECT, Ints, pack_ids, unpack_ids
+from segiou.instances.panoptic import PROTOCOLS, Matches, PanopticCounts
 from segiou.instances.weighted import CITYSCAPES_INSTANCE_SIZES
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
@@ -98,16 +97,14 @@ class ObjectOptions:
         check_integer("merge", self.merge, 0)
 
     @classmethod
-    def of(cls, choice: ObjectOptions | str | bool | None) -> ObjectOptions | None:
-        """Read a caller's choice: options, the name of a source, or whether to score objects.
+    def of(cls, choice: ObjectOptions | str | bool) -> ObjectOptions:
+        """Read a caller's choice: options, the name of a source, or True for the usual ones.
 
         Parameters
         ----------
-        choice : ObjectOptions or str or bool or None
+        choice : ObjectOptions or str or True
             What the caller asks for.
         """
-        if choice is None or choice is False:
-            return None
         if isinstance(choice, ObjectOptions):
             return choice
         if choice is not True and not isinstance(choice, str):
@@ -199,19 +196,10 @@ class ObjectOptions:
         """
         if self.source == "components":
             return None
-        segments: Segments = {}
-        free = 0
         if self.source == "coco":
-            file, image, free = _annotation_of(path, folder)
-            segments = _checked(path, image.parts)
-            if folder.endswith(".json"):
-                # What was read are the classes that the file draws; the ids are in its folder.
-                raw = open_mask(file.with_suffix("") / image.png)
-        kinds = {"coco": raw.is_color, "kitti": raw.kind == "LABEL", "cityscapes": not raw.is_color}
-        if not kinds[self.source]:
-            raise MaskError(path, f"is no file of ids as {self.source!r} has them: a {raw.kind}")
-        if self.source == "coco":
-            return _of_coco(raw.values, path, segments, free)
+            return _of_coco(raw, path, folder)
+        if raw.is_color if self.source == "cityscapes" else raw.kind != "LABEL":
+            raise _no_ids(path, self.source, raw)
         if self.source == "kitti":
             # As its own evaluation has it, the whole number names an object, class and all.
             return ObjectMask(raw.values & 0xFFFF, raw.values)
@@ -241,32 +229,26 @@ class ObjectOptions:
         -------
         PanopticCounts
         """
-        first, second = self._sides(counts, truth, pred)
-        if mask is not None:
-            first = first._replace(classes=np.where(mask, first.classes, NO_OBJECT))
-        # Which values are allowed is checked where pixels are counted.
-        found = counts.matches(first[:2], second[:2], first.crowd, unknown_is_void=True)
-        return counts.add(found)
+        return counts.add(self._matched(counts, truth, pred, mask)[1])
 
-    def _sides(
-        self, counts: PanopticCounts, truth: Any, pred: Any
-    ) -> tuple[ObjectMask, ObjectMask]:
-        """Of class maps the components; which values are allowed is checked with the pixels."""
+    def _matched(
+        self, counts: PanopticCounts, truth: Any, pred: Any, mask: Any = None
+    ) -> tuple[tuple[ObjectMask, ObjectMask], Matches]:
+        """The objects of both sides, of class maps their components, and what became of them."""
         first, second = (
             side if isinstance(side, ObjectMask) else self._components(counts, side, labels)
             for side, labels in ((truth, counts.labels), (pred, counts.pred_labels))
         )
         if self.source == "cityscapes":
             _check_numbered(counts, second)
-        return first, second
+        if mask is not None:
+            first = first._replace(classes=np.where(mask, first.classes, NO_OBJECT))
+        # Which values are allowed is checked where pixels are counted.
+        found = counts.matches(first[:2], second[:2], first.crowd, unknown_is_void=True)
+        return (first, second), found
 
     def _components(self, counts: PanopticCounts, values: Any, labels: LabelSet) -> ObjectMask:
-        names = [
-            name
-            for name, is_thing in zip(counts.class_names, counts.things, strict=True)
-            if is_thing
-        ]
-        things = [labels.classes[labels.index(name)].values for name in names]
+        things = [*compress(labels.class_values, counts.things)]
         ids = label_components(
             values,
             things,
@@ -301,68 +283,72 @@ def draw_objects(
 ) -> Drawn:
     """What became of each object of a pair, and where it lies in pictures of this shape."""
     counts = options.empty(classes)
-    sides = options._sides(counts, truth, pred)
-    found = counts.matches(sides[0][:2], sides[1][:2], sides[0].crowd, unknown_is_void=True)
+    sides, matches = options._matched(counts, truth, pred)
     drawn = []
     for k, side in enumerate(sides):
         small = pack_ids(*side.resized(shape)[:2], ("classes", "ids"))
-        codes = segment_codes(small, counts._indices[k], counts.things, "", unknown_is_void=True)
-        drawn.append(found.drawn(k, codes, counts.things))
+        codes = counts.segments(k, small, unknown_is_void=True)
+        segments = matches.segments[k]
+        indices = unpack_ids(segments)[0]
+        is_thing = np.append(counts.things, False)[indices]
+        known = np.append(segments[is_thing], np.iinfo(np.int64).max)
+        at = np.searchsorted(known, codes)
+        rows = np.stack([matches.found[k] + 2 * matches.left[k], indices, matches.areas[k]], 1)
+        drawn.append((np.where(known[at] == codes, at + 1, 0), rows[is_thing].tolist()))
     return tuple(drawn)
 
 
-Segments = Mapping[int, tuple[int, int | None, bool]]
+def _no_ids(path: str, source: str, raw: RawMask) -> MaskError:
+    return MaskError(path, f"is no file of ids as {source!r} has them: a {raw.kind}")
 
 
-def _of_coco(rgb: NDArray[Any], path: str, segments: Segments, free: int) -> ObjectMask:
-    wide = rgb.astype(np.uint32)
-    ids = wide[..., 0] | wide[..., 1] << 8 | wide[..., 2] << 16
-    present, _, pixels = count_id_pairs(ids, np.zeros(ids.shape, np.uint8))
-    areas = dict(zip(present.tolist(), pixels.tolist(), strict=True))
-    areas.pop(0, None)
-    if unknown := areas.keys() - segments:
-        raise MaskError(
-            path,
-            f"has segments that its annotation lacks: {listed([*map(str, sorted(unknown))], 8)}",
-        )
-    if absent := segments.keys() - areas:
-        raise MaskError(
-            path,
-            f"lacks segments that its annotation has: {listed([*map(str, sorted(absent))], 8)}",
-        )
-    for number, (_, area, _) in segments.items():
-        if area not in (None, areas[number]):
-            problem = f"segment {number} has {areas[number]} pixels, {area} in its annotation"
-            raise MaskError(path, problem)
-    values = np.array([segments[i][0] if i else free for i in present.tolist()], np.int64)
-    crowd = tuple(number for number, (_, _, is_crowd) in segments.items() if is_crowd)
-    return ObjectMask(values[np.searchsorted(present, ids)], ids, crowd)
-
-
-def _annotation_of(path: str, folder: str) -> tuple[Path, ImageSegments, int]:
-    """The file of annotations, what it says of a mask or an image, and what no segment has."""
+def _of_coco(raw: RawMask, path: str, folder: str) -> ObjectMask:
+    """Objects of a PNG whose colours are ids, by the annotations beside its folder."""
+    is_file = folder.endswith(".json")
     file = Path(folder).resolve()
-    name = Path(path).name
-    if folder.endswith(".json"):
-        name = path[len(folder) + 1 :]
-    else:
-        file = file.with_name(f"{file.name}.json")
+    file = file if is_file else file.with_name(f"{file.name}.json")
     try:
         contents = load_segments(str(file), stamp_of(file))
     except ValueError as error:
         raise MaskError(path, f"needs COCO's annotations, but {error}") from error
-    found = contents.pngs.get(name) or contents.images.get(name)
-    if not isinstance(found, ImageSegments) or not found.png:
+    name = path[len(folder) + 1 :] if is_file else Path(path).name
+    image = contents.pngs.get(name) or contents.images.get(name)
+    if not isinstance(image, ImageSegments) or not image.png:
         raise MaskError(path, f"has no annotation in {file}")
-    return file, found, contents.free
+    if is_file:
+        # What was read are the classes that the file draws; the ids are in its folder.
+        raw = open_mask(file.with_suffix("") / image.png)
+    if not raw.is_color:
+        raise _no_ids(path, "coco", raw)
+    wide = raw.values.astype(np.uint32)
+    ids = wide[..., 0] | wide[..., 1] << 8 | wide[..., 2] << 16
+    present, _, pixels = count_id_pairs(ids, np.zeros(ids.shape, np.uint8))
+    areas = dict(zip(present.tolist(), pixels.tolist(), strict=True))
+    areas.pop(0, None)
+    segments = _checked(path, image.parts, areas)
+    values = [segments[i]["category_id"] if i else contents.free for i in present.tolist()]
+    crowd = tuple(number for number, part in segments.items() if part.get("iscrowd"))
+    return ObjectMask(np.array(values, np.int64)[np.searchsorted(present, ids)], ids, crowd)
 
 
-def _checked(path: str, entries: Sequence[Mapping[str, Any]]) -> Segments:
-    segments: dict[int, tuple[int, int | None, bool]] = {}
-    for entry in entries:
-        number, category = entry["id"], entry["category_id"]
-        if segments.get(number, (category,))[0] != category:
-            problem = f"segment {number} has two classes, {segments[number][0]} and {category}"
-            raise MaskError(path, problem)
-        segments[number] = category, entry.get("area"), bool(entry.get("iscrowd"))
+def _checked(
+    path: str, parts: Sequence[Mapping[str, Any]], areas: Mapping[int, int]
+) -> dict[int, Mapping[str, Any]]:
+    """The segments of an annotation by their ids, which have these pixels in the file."""
+    segments: dict[int, Mapping[str, Any]] = {}
+    for part in parts:
+        number, category = part["id"], part["category_id"]
+        if (known := segments.get(number, part)["category_id"]) != category:
+            raise MaskError(path, f"segment {number} has two classes, {known} and {category}")
+        segments[number] = part
+    for different, problem in (
+        (areas.keys() - segments, "has segments that its annotation lacks"),
+        (segments.keys() - areas, "lacks segments that its annotation has"),
+    ):
+        if different:
+            raise MaskError(path, f"{problem}: {listed([*map(str, sorted(different))], 8)}")
+    for number, part in segments.items():
+        if part.get("area") not in (None, areas[number]):
+            problem = f"has {areas[number]} pixels, {part['area']} in its annotation"
+            raise MaskError(path, f"segment {number} {problem}")
     return segments

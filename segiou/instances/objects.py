@@ -1,10 +1,9 @@
-"""What every score of objects is made of: which objects share pixels, and rows of integers."""
+"""What every score of objects is made of: classes and ids as one number, rows of integers."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,70 +15,31 @@ from segiou.counting.arrays import as_label_array, check_same_shape
 from segiou.counting.counts import counts_array
 from segiou.labels.class_options import ClassOptions
 
-__all__ = ["NO_OBJECT", "VOID", "ObjectCounts", "Overlaps", "class_codes", "pack_ids", "unpack_ids"]
+__all__ = ["NO_OBJECT", "VOID", "ObjectCounts", "class_indices", "pack_ids", "unpack_ids"]
 
 Ints = NDArray[np.int64]
+Ids = NDArray[np.integer[Any] | np.bool_]
 
 #: What has no class, as a class index.
 VOID = -1
 #: As a class value: no object on either side, and void.
 NO_OBJECT = -(2**31)
-_ID_BITS = 32
+ID_BITS = 32
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Overlaps:
-    """Objects of two sides, each once, and how many pixels two of them share.
-
-    Attributes
-    ----------
-    ids : pair of ndarray, shapes (T,) and (P,)
-        Ids of the true and of the predicted objects, sorted.
-    at : pair of ndarray of int, shape (N,)
-        Of each pair that shares pixels, its place in either.
-    pixels : ndarray of int64, shape (N,)
-    """
-
-    ids: tuple[NDArray[Any], NDArray[Any]]
-    at: tuple[NDArray[np.intp], NDArray[np.intp]]
-    pixels: Ints
-
-    @classmethod
-    def of(cls, in_truth: NDArray[Any], in_pred: NDArray[Any], pixels: Ints) -> Self:
-        """Put pairs of ids together, of which several may be of the same two objects."""
-        truth_ids, t = np.unique(in_truth, return_inverse=True)
-        pred_ids, p = np.unique(in_pred, return_inverse=True)
-        width = max(1, len(pred_ids))
-        pairs, of_pair = np.unique(t * width + p, return_inverse=True)
-        first, second = np.divmod(pairs, width)
-        return cls((truth_ids, pred_ids), (first, second), _sums(of_pair, pixels, len(pairs)))
-
-    def without(self, side: int, dropped: NDArray[np.bool_]) -> Self:
-        """Only pairs whose object of a side is kept."""
-        kept = ~dropped[self.at[side]]
-        first, second = (ids[at[kept]] for ids, at in zip(self.ids, self.at, strict=True))
-        return self.of(first, second, self.pixels[kept])
-
-    def sums(self, side: int, where: NDArray[np.bool_] | bool = True) -> Ints:
-        """Pixels of each object of a side, 0 or 1, in the pairs that are chosen."""
-        return _sums(self.at[side], np.where(where, self.pixels, 0), len(self.ids[side]))
-
-
-def _sums(at: NDArray[np.intp], pixels: Ints, length: int) -> Ints:
-    sums = np.zeros(length, dtype=np.int64)
-    np.add.at(sums, at, pixels)
-    return sums
+def label_arrays(first: Any, second: Any, names: tuple[str, str]) -> tuple[Ids, Ids]:
+    """Two arrays of labels or ids of one shape; raises by the names of the arguments."""
+    sides = as_label_array(first, names[0]), as_label_array(second, names[1])
+    check_same_shape(*sides, names)
+    return sides
 
 
 def pack_ids(classes: Any, ids: Any, names: tuple[str, str]) -> Ints:
     """Class value and id of each pixel as one number; raises by the names of the arguments."""
-    values, objects = (
-        as_label_array(x, name) for x, name in zip((classes, ids), names, strict=True)
-    )
-    check_same_shape(values, objects, names)
+    values, objects = label_arrays(classes, ids, names)
     for what, array, low, high in (
         (names[0], values, -(2**31), 2**31 - 1),
-        (names[1], objects, 0, 2**_ID_BITS - 1),
+        (names[1], objects, 0, 2**ID_BITS - 1),
     ):
         if array.dtype.itemsize == 1 and array.dtype.kind != "i":
             continue
@@ -87,19 +47,18 @@ def pack_ids(classes: Any, ids: Any, names: tuple[str, str]) -> Ints:
             if not low <= far <= high:
                 msg = f"{what} holds {far}; it must lie between {low} and {high}"
                 raise ValueError(msg)
-    return values.astype(np.int64) << _ID_BITS | objects.astype(np.int64)
+    return values.astype(np.int64) << ID_BITS | objects.astype(np.int64)
 
 
 def unpack_ids(codes: NDArray[Any]) -> tuple[Ints, Ints]:
     """Class values and ids of what :func:`pack_ids` made."""
-    return codes >> _ID_BITS, codes & (2**_ID_BITS - 1)
+    return codes >> ID_BITS, codes & (2**ID_BITS - 1)
 
 
-def class_codes(
-    codes: NDArray[Any], indices: Mapping[int, int], side: str, unknown_is_void: bool = False
+def class_indices(
+    values: NDArray[Any], indices: Mapping[int, int], side: str, unknown_is_void: bool = False
 ) -> Ints:
-    """The same with class indices in the place of values."""
-    values, ids = unpack_ids(codes)
+    """The index of the class of each value."""
     known, at = np.unique(values, return_inverse=True)
     unknown = {*known.tolist()} - indices.keys() - {NO_OBJECT}
     if unknown and not unknown_is_void:
@@ -109,7 +68,7 @@ def class_codes(
         )
         raise ValueError(msg)
     classes = np.array([indices.get(value, VOID) for value in known.tolist()], dtype=np.int64)
-    return classes[at.reshape(values.shape)] << _ID_BITS | ids
+    return classes[at.reshape(values.shape)]
 
 
 class ObjectCounts(Accumulator):
@@ -153,9 +112,9 @@ class ObjectCounts(Accumulator):
 
     @classmethod
     def _of_state(cls, state: Mapping[str, Any]) -> Self:
-        classes = ClassOptions.from_dict(state["options"])
         own = {name: state.get(name, "") for name in cls._options}
-        return cls.from_options(classes, things=[int(c) for c in state.get("things", ())], **own)
+        things = [int(c) for c in state.get("things", ())]
+        return cls.from_options(ClassOptions.from_dict(state["options"]), things=things, **own)
 
     def _forget(self) -> None:
         super()._forget()
@@ -215,9 +174,7 @@ class ObjectCounts(Accumulator):
 
     def _count(self, counts: Ints, rows: Ints) -> Self:
         """Add those of one image."""
-        own = self._own()
-        own.cells += counts
-        own.pairs += 1
+        self._add(counts, 1)
         self._found.append(rows)
         return self
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
@@ -13,15 +14,118 @@ from segiou._support.text import Json
 from segiou.counting.arrays import check_same_shape
 from segiou.counting.counts import Counts
 from segiou.counting.id_pairs import count_id_pairs
-from segiou.instances.objects import Ints, ObjectCounts, Overlaps, pack_ids
-from segiou.instances.segments import PROTOCOLS, Matches, match_segments, segment_codes
+from segiou.instances.objects import (
+    ID_BITS,
+    VOID,
+    Ints,
+    ObjectCounts,
+    class_indices,
+    pack_ids,
+    unpack_ids,
+)
 from segiou.labels.class_options import ClassOptions, Labels, Unassigned
 from segiou.labels.label_set import LabelSet
 from segiou.metrics.ratio import Floats, ratio
 
-__all__ = ["IOU_UNIT", "OBJECT_METRICS", "PanopticCounts"]
+__all__ = ["IOU_UNIT", "OBJECT_METRICS", "PROTOCOLS", "PanopticCounts", "PanopticProtocol"]
+
+Bools = NDArray[np.bool_]
 
 Part = Literal["all", "things", "stuff"]
+
+
+@dataclass(frozen=True, slots=True)
+class PanopticProtocol:
+    """What a panoptic score does with void, small segments and absent classes.
+
+    A true and a predicted segment of one class match where their intersection
+    over union is above one half, so that each matches at most once.
+
+    Attributes
+    ----------
+    name : str
+    description : str
+    void : {"forgive", "drop"}
+        Pixels whose truth is void: ``"forgive"`` takes them out of the union
+        of a match, and drops unmatched predictions that lie on void (or on a
+        crowd of their class) by more than half; ``"drop"`` takes them out of
+        every area.
+    predicted_void : bool
+        Whether pixels predicted as void are forgiven likewise: out of the
+        union, and unmatched true segments that lie on them by more than half
+        are dropped.
+    least_pixels : int
+        Unmatched segments of fewer pixels do not count.
+    every_stuff_overlap : bool
+        Whether a stuff class takes the IoU of every overlap, over the number
+        of its true segments, instead of matching.
+    absent_is_zero : bool
+        Whether a class that occurs nowhere counts 0 in a mean; else it is
+        left out.
+    """
+
+    name: str
+    description: str
+    void: str = "forgive"
+    predicted_void: bool = False
+    least_pixels: int = 0
+    every_stuff_overlap: bool = False
+    absent_is_zero: bool = False
+
+
+#: Panoptic protocols by name.
+PROTOCOLS = {
+    protocol.name: protocol
+    for protocol in (
+        PanopticProtocol("coco", "panopticapi, cityscapesScripts: void in the truth is forgiven"),
+        PanopticProtocol(
+            "torchmetrics",
+            "torchmetrics PanopticQuality: void is forgiven in the truth and in the prediction",
+            predicted_void=True,
+        ),
+        PanopticProtocol(
+            "torchmetrics-modified",
+            "torchmetrics ModifiedPanopticQuality: stuff takes the IoU of every overlap",
+            predicted_void=True,
+            every_stuff_overlap=True,
+        ),
+        PanopticProtocol(
+            "semantickitti",
+            "SemanticKITTI: void points are dropped, unmatched segments below 30 points too, "
+            "absent classes count 0",
+            void="drop",
+            least_pixels=30,
+            absent_is_zero=True,
+        ),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Matches:
+    """What became of the segments of one image.
+
+    Attributes
+    ----------
+    segments : pair of ndarray of int64, shapes (T,) and (P,)
+        Class index and id of the segments of either side, packed, sorted.
+    areas : pair of ndarray of int64
+        Their pixels.
+    found, left : pair of ndarray of bool
+        Segments of either side that match, and those that count as missed or
+        invented; what is in neither is forgiven.
+    counts : ndarray of int64, shape (C, 3)
+        TP, FP and FN of each class.
+    overlaps : ndarray of int64, shape (M, 3)
+        Class, intersection and union of each match.
+    """
+
+    segments: tuple[Ints, Ints]
+    areas: tuple[Ints, Ints]
+    found: tuple[Bools, Bools]
+    left: tuple[Bools, Bools]
+    counts: Ints
+    overlaps: Ints
 
 
 class PanopticCounts(ObjectCounts):
@@ -173,13 +277,59 @@ class PanopticCounts(ObjectCounts):
         second = pack_ids(*pred, ("pred_classes", "pred_ids"))
         check_same_shape(first, second)
         in_truth, in_pred, pixels = count_id_pairs(first, second)
-        of_truth, of_pred = self._indices
-        pairs = Overlaps.of(
-            segment_codes(in_truth, of_truth, self._things, "truth"),
-            segment_codes(in_pred, of_pred, self._things, "pred", unknown_is_void),
-            pixels,
+        in_truth = self.segments(0, in_truth)
+        return self._match(in_truth, self.segments(1, in_pred, unknown_is_void), pixels, crowd)
+
+    def segments(self, side: int, codes: NDArray[Any], unknown_is_void: bool = False) -> Ints:
+        """Class index and id of each segment, packed: those of a stuff class, or void, are one."""
+        values, ids = unpack_ids(codes)
+        name = ("truth_classes", "pred_classes")[side]
+        classes = class_indices(values, self._indices[side], name, unknown_is_void)
+        return classes << ID_BITS | np.where(np.append(self._things, False)[classes], ids, 0)
+
+    def _match(self, in_truth: Ints, in_pred: Ints, pixels: Ints, crowd: Iterable[int]) -> Matches:
+        """Match the segments of rows that share pixels; several rows may be of the same two."""
+        protocol = self._protocol
+        if protocol.void == "drop":
+            kept = in_truth >= 0  # codes of void are negative
+            in_truth, in_pred, pixels = in_truth[kept], in_pred[kept], pixels[kept]
+        (truth_codes, t), (pred_codes, p), shared = _joined(in_truth, in_pred, pixels)
+        (truth, truth_ids), (pred, _) = unpack_ids(truth_codes), unpack_ids(pred_codes)
+        void, pred_void = truth == VOID, pred == VOID
+        is_crowd = np.isin(truth_ids, [*crowd]) & ~void
+        by_overlap = np.append(~self._things & protocol.every_stuff_overlap, False)
+        areas = _sums(t, shared, len(truth)), _sums(p, shared, len(pred))
+        on_void = _sums(p, shared * void[t], len(pred))
+        under_void = _sums(t, shared * (pred_void[p] & protocol.predicted_void), len(truth))
+
+        same = (truth[t] == pred[p]) & ~void[t]
+        unions = areas[0][t] + areas[1][p] - shared - on_void[p] - under_void[t]
+        loose = by_overlap[truth[t]]
+        matched = same & ~is_crowd[t] & (loose | (2 * shared > unions))
+        overlaps = np.stack([truth[t], shared, unions], axis=1)[matched]
+
+        # Of a class by overlap, every true segment is one that is found.
+        found = by_overlap[truth] & ~void, np.zeros(len(pred), dtype=bool)
+        found[0][t[matched & ~loose]] = found[1][p[matched & ~loose]] = True
+        on_crowd = _sums(p, shared * (same & is_crowd[t]), len(pred))
+        forgiven = (
+            void | is_crowd | (2 * under_void > areas[0]),
+            pred_void | by_overlap[pred] | (2 * (on_void + on_crowd) > areas[1]),
         )
-        return match_segments(pairs, self._things, self._protocol, crowd)
+        missed, invented = (
+            ~(found[side] | forgiven[side]) & (areas[side] >= protocol.least_pixels)
+            for side in (0, 1)
+        )
+        columns = truth[found[0]], pred[invented], truth[missed]
+        counts = [np.bincount(column, minlength=self.num_classes) for column in columns]
+        return Matches(
+            (truth_codes, pred_codes),
+            areas,
+            found,
+            (missed, invented),
+            np.stack(counts, axis=1),
+            overlaps,
+        )
 
     def add(self, matches: Matches) -> Self:
         """Count an image whose segments were matched.
@@ -288,6 +438,24 @@ class PanopticCounts(ObjectCounts):
         ]
         means = {part: self.panoptic_quality(part) for part in get_args(Part)}
         return {"protocol": self._protocol.name, "classes": classes, **means}
+
+
+Side = tuple[Ints, NDArray[np.intp]]
+
+
+def _joined(in_truth: Ints, in_pred: Ints, pixels: Ints) -> tuple[Side, Side, Ints]:
+    """Segments of either side; of each two that share pixels, their places and how many."""
+    truth, t = np.unique(in_truth, return_inverse=True)
+    pred, p = np.unique(in_pred, return_inverse=True)
+    pairs, of_pair = np.unique(t * len(pred) + p, return_inverse=True)
+    t, p = np.divmod(pairs, max(1, len(pred)))
+    return (truth, t), (pred, p), _sums(of_pair, pixels, len(pairs))
+
+
+def _sums(at: NDArray[np.intp], pixels: Ints, length: int) -> Ints:
+    sums = np.zeros(length, dtype=np.int64)
+    np.add.at(sums, at, pixels)
+    return sums
 
 
 #: The sum of the IoU of matches in the counts of ``Run.object_counts`` is in units of one part in

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from segiou.counting.arrays import as_label_array, check_same_shape
 from segiou.counting.id_pairs import count_id_pairs
-from segiou.instances.objects import VOID, Ints, ObjectCounts, class_codes, pack_ids, unpack_ids
+from segiou.instances.objects import VOID, Ints, ObjectCounts, class_indices, pack_ids, unpack_ids
 from segiou.labels.class_options import ClassOptions, Labels, Unassigned
 from segiou.labels.label_set import LabelClass, LabelSet, load_labels
 from segiou.metrics.ratio import Floats
@@ -129,40 +129,42 @@ class InstanceCounts(ObjectCounts):
         predicted = as_label_array(pred, "pred")
         check_same_shape(codes, predicted)
         in_truth, in_pred, pixels = count_id_pairs(codes, predicted)
-        lenient = self._classes.unassigned == "count"
+        values, numbers = unpack_ids(in_truth)
         truth_indices, pred_indices = self._indices
-        true = unpack_ids(class_codes(in_truth, truth_indices, "truth"))[0]
-        in_pred = pack_ids(in_pred, np.zeros(len(in_pred), np.uint8), ("pred", "pred"))
-        given = unpack_ids(class_codes(in_pred, pred_indices, "pred", lenient))[0]
+        lenient = self._classes.unassigned == "count"
+        true = class_indices(values, truth_indices, "truth")
+        given = class_indices(in_pred, pred_indices, "pred", lenient)
         wrong = (true != given) & (true != VOID)
         fp = np.zeros((self.num_classes + 1, 1), np.int64)
         np.add.at(fp[:, 0], given[wrong], pixels[wrong])
 
-        chosen = np.append(self._things, False)[true] & (unpack_ids(in_truth)[1] != no_instance)
+        chosen = np.append(self._things, False)[true] & (numbers != no_instance)
         found, at = np.unique(in_truth[chosen], return_inverse=True)
         size, tp = np.zeros((2, len(found)), dtype=np.int64)
         np.add.at(size, at, pixels[chosen])
         np.add.at(tp, at, np.where(wrong, 0, pixels)[chosen])
         return self._count(fp[:-1], np.stack([unpack_ids(found)[0], size, tp], axis=1))
 
-    def _column(self, name: str) -> Ints:
+    @property
+    def _objects(self) -> tuple[Ints, ...]:
+        """Truth value, pixels and right pixels of each object, (K,)."""
         rows = self._rows
-        return np.repeat(rows[:, self._row.index(name)], rows[:, -1])
+        return tuple(np.repeat(rows[:, :-1], rows[:, -1], axis=0).T)
 
     @property
     def label(self) -> Ints:
         """Truth value of each object, (K,)."""
-        return self._column("value")
+        return self._objects[0]
 
     @property
     def size(self) -> Ints:
         """Pixels of each object, (K,)."""
-        return self._column("size")
+        return self._objects[1]
 
     @property
     def tp(self) -> Ints:
         """Pixels of each object that are predicted right, (K,)."""
-        return self._column("tp")
+        return self._objects[2]
 
     @property
     def fp(self) -> Ints:
@@ -171,8 +173,8 @@ class InstanceCounts(ObjectCounts):
 
     def average_sizes(self) -> dict[int, float]:
         """Average pixels of an object by truth value."""
-        label, size = self.label, self.size
-        return {v: size[label == v].sum() / (label == v).sum() for v in np.unique(label).tolist()}
+        label, size, _ = self._objects
+        return {v: size[label == v].mean() for v in np.unique(label).tolist()}
 
     def iou(self, average_sizes: Mapping[int, float] | None = None) -> Floats:
         """Instance-weighted IoU per class, iTP / (iTP + FP + iFN), (C,).
@@ -193,7 +195,7 @@ class InstanceCounts(ObjectCounts):
         ValueError
             If an average size is missing.
         """
-        label, size, tp = self.label, self.size, self.tp
+        label, size, tp = self._objects
         sizes = self.average_sizes() if average_sizes is None else average_sizes
         if missing := sorted({*label.tolist()} - {*sizes}):
             msg = f"there is no average size for objects of truth value {missing[0]}"

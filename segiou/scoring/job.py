@@ -214,5 +214,4 @@ def object_options(choice: ObjectOptions | str | bool | None, labels: Any) -> Ob
         return None
     from segiou.instances.object_files import ObjectOptions
 
-    found = ObjectOptions.of(choice)
-    return None if found is None else found.with_things_of(labels)
+    return ObjectOptions.of(choice).with_things_of(labels)
