@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from segiou.masks import png
+from segiou.masks import read as reader
 
 pytest.importorskip("pytest_benchmark")
 
@@ -29,7 +29,7 @@ def read_bytes(path):
 
 
 def read_segiou(path):
-    return png.read_png(read_bytes(path)).values
+    return reader.read_png(read_bytes(path)).values
 
 
 def read_pillow(path):
@@ -74,7 +74,7 @@ def test_reading(benchmark, masks, name, reader):
     benchmark.group = f"read {name}"
     if reader == "opencv":
         pytest.importorskip("cv2").setNumThreads(1)
-    if reader == "segiou" and not png.EXTENSION_BUILT:
+    if reader == "segiou" and not reader.EXTENSION_BUILT:
         pytest.skip("the C extension of the PNG reader is not built")
     # OpenCV turns palette indices into colours, so that its answer is not to be compared.
     if not (reader == "opencv" and "davis" in name):

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
 from segiou.masks.painting import Painting, check_corners, check_size, filled
-from segiou.masks.png import SIGNATURE
-from segiou.masks.read import RawMask
+from segiou.masks.read import SIGNATURE, RawMask
 
 #: What :class:`Painting` takes: polygons, or an area.
 Area = list[Any] | NDArray[np.bool_]

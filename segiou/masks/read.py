@@ -1,4 +1,8 @@
-"""Files → label arrays: which format a file has, and what its values mean."""
+"""Files → label arrays: which format a file has, and what its values mean.
+
+PNG masks are decoded by compiled code; what is not quite plain is left to Pillow. What the code
+reads is what Pillow reads, and what is damaged never gives values.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +14,11 @@ import stat
 import struct
 import zipfile
 import zlib
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,15 +26,37 @@ from PIL import Image, UnidentifiedImageError
 
 from segiou._support.arguments import check_flag, check_kind, check_path
 from segiou._support.files import os_problem
+from segiou._support.optional import load_part, warn_missing
 from segiou.labels.label_set import LabelSet
 from segiou.masks.pairing import IS_A_PICKLE, MASK_SUFFIXES, split_ending
-from segiou.masks.png import SIGNATURE, Scratch, read_png
 
 if TYPE_CHECKING:
-    from segiou.masks.geotiff import Raster
+    from segiou.masks.tiff import Raster
     from segiou.masks.volumes import Volume
 
+_COMPILED = "segiou.masks._png"
+_png = load_part(_COMPILED)
+#: Whether the compiled code is there; without it :func:`read_png` always gives None.
+EXTENSION_BUILT = _png is not None
 
+# zlib-ng is several times faster and the same on every stream: it keeps zlib's checks,
+# where faster libraries let codes pass that RFC 1951 forbids.
+inflater: Any
+try:
+    from zlib_ng import zlib_ng as inflater
+except ImportError:
+    inflater = zlib
+
+SIGNATURE = b"\x89PNG\r\n\x1a\n"
+#: Above this many pixels Pillow warns of a decompression bomb: its warning must be seen.
+MAX_PIXELS = 1024 * 1024 * 1024 // 4 // 3
+#: No deflate stream grows by more: 258 bytes from two bits.
+MAX_RATIO = 1032
+
+#: Masks that need more are few, and their memory is better given back.
+_MOST_SCRATCH = 1 << 24
+#: What the compiled code needs beside the rows, and behind all.
+_GAP = 16
 #: An array in an .npz file is unpacked whole; larger ones are files of their own.
 _MOST_NPZ_BYTES = 1 << 30
 #: Endings of label volumes.
@@ -38,7 +65,7 @@ VOLUME_SUFFIXES = (".nii.gz", ".nii", ".nrrd", ".mha", ".mhd")
 POINT_SUFFIX = ".label"
 _LOSSY = {"JPEG", "JPEG2000", "MPO", "WEBP", "AVIF", "HEIF"}
 _LABEL_MODES = {"1", "L", "P", "I", "I;16", "I;16B", "I;16L"}
-_TIFF_MAGIC = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
+TIFF_MAGIC = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 
 
 class MaskError(ValueError):
@@ -65,14 +92,15 @@ class LossyMaskError(MaskError):
     """A mask in a format that does not keep values exactly."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RawMask:
+class RawMask(NamedTuple):
     """What a mask file holds, before a label set gives it meaning.
 
     Attributes
     ----------
-    values : ndarray
-        Labels of shape (H, W), integers or bool; or colours (H, W, 3), uint8.
+    values : ndarray or FileMask
+        Labels of shape (H, W), integers or bool; or colours (H, W, 3), uint8. Of PNG
+        and other images what ``np.asarray`` gives for Pillow's image; of a huge file
+        what reads windows of it.
     mode : str
         Pillow's name of the mode (``"L"``, ``"P"``, ``"RGB"``, …), or the kind
         of file (``"npy"``, ``"npz"``, ``"tiff"``).
@@ -89,7 +117,7 @@ class RawMask:
         of pixels in no shape, and empty.
     """
 
-    values: NDArray[Any]
+    values: Any
     mode: str
     kind: str
     lossy: bool = False
@@ -101,6 +129,19 @@ class RawMask:
     def is_color(self) -> bool:
         """Whether the values are colours."""
         return self.mode in ("RGB", "RGBA")
+
+
+@contextmanager
+def damage(path: str | Path, what: str, *passed: type[BaseException]) -> Iterator[None]:
+    """Errors of a library that reads a file, as errors that name it and say what is wrong."""
+    try:
+        yield
+    except MaskError:
+        raise
+    except passed:
+        raise
+    except Exception as error:
+        raise MaskError(path, f"{what}: {error}") from error
 
 
 def read_mask(
@@ -186,7 +227,7 @@ def from_bytes(data: bytes | RawMask, path: str | Path, scratch: Scratch | None 
         raise MaskError(path, IS_A_PICKLE)
     if data[:4] == b"PK\x03\x04":
         return _from_npz(data, path)
-    if data[:4] in _TIFF_MAGIC:
+    if data[:4] in TIFF_MAGIC:
         from segiou.masks.tiff import from_tiff
 
         return from_tiff(data, path)
@@ -211,10 +252,8 @@ def _from_plugin(data: bytes, path: str | Path, ending: str) -> RawMask | None:
 
     if (read := find_plugin("formats", ending[1:])) is None:
         return None
-    try:
+    with damage(path, f"cannot be read as {ending}"):
         values = np.asarray(read(data, str(path)))
-    except Exception as error:
-        raise MaskError(path, f"cannot be read as {ending}: {error}") from error
     is_color = values.ndim == 3 and values.shape[2] == 3 and values.dtype == np.uint8
     if not is_color and (values.ndim != 2 or values.dtype.kind not in "biu"):
         found = f"{values.dtype} of shape {values.shape}"
@@ -240,33 +279,32 @@ def to_labels(
         )
         raise LossyMaskError(path, problem)
     if raw.kind == "LABEL":
-        return raw.values & np.uint32(0xFFFF)
+        return np.asarray(raw.values & np.uint32(0xFFFF))
     if raw.names:
         return _labels_of_names(raw, labels, path)
+    values: NDArray[Any] = raw.values
     if not raw.is_color:
-        return raw.values
+        return values
     if labels is None or not labels.has_colors:
         name = "no label set" if labels is None else f"nothing in label set {labels.name!r}"
         problem = f"holds colours (mode {raw.mode}), but {name} says what they mean"
-        if (raw.values == raw.values[..., :1]).all():
+        if (values == values[..., :1]).all():
             problem += "; its three channels are equal: save one of them as a grey PNG"
         else:
             problem += "; give a label set with colors"
         raise MaskError(path, problem)
-    return _labels_of_colors(raw.values, labels, path)
+    return _labels_of_colors(values, labels, path)
 
 
 def load_npy(file: Any, size: int, path: str | Path) -> NDArray[Any]:
     """Read the integers of an ``.npy`` file of a size in bytes; map it where a path is given."""
-    try:
+    with damage(path, "is a damaged or unsafe .npy file"):
         if isinstance(file, Path):
             array = np.load(file, mmap_mode="r", allow_pickle=False)
             end = array.offset + array.nbytes
         else:
             array = np.lib.format.read_array(file, allow_pickle=False)
             end = file.tell()
-    except Exception as error:
-        raise MaskError(path, f"is a damaged or unsafe .npy file: {error}") from error
     if array.dtype.kind not in "biu":
         kind = array.dtype.newbyteorder("=")  # "float64", whatever the order of its bytes
         problem = f"holds {kind}; labels must be integers: save array.astype(int)"
@@ -288,23 +326,18 @@ def _from_npy(file: Any, path: str | Path) -> RawMask:
 
 
 def _from_npz(data: bytes, path: str | Path) -> RawMask:
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            members = archive.infolist()
-            names = [info.filename.removesuffix(".npy") for info in members]
-            if len(names) != 1:
-                listed = ", ".join(names[:8])
-                raise MaskError(
-                    path, f"holds {len(names)} arrays ({listed}); a mask file holds one"
-                )
-            if members[0].file_size > _MOST_NPZ_BYTES:
-                problem = "unpacks to more than a mask may have; save it as .npy, uncompressed"
-                raise MaskError(path, problem)
-            content = zip_member(archive, members[0])
-    except MaskError:
-        raise
-    except Exception as error:
-        raise MaskError(path, f"is a damaged or unsafe .npz file: {error}") from error
+    with (
+        damage(path, "is a damaged or unsafe .npz file"),
+        zipfile.ZipFile(io.BytesIO(data)) as archive,
+    ):
+        members = archive.infolist()
+        if len(members) != 1:
+            listed = ", ".join(info.filename.removesuffix(".npy") for info in members[:8])
+            raise MaskError(path, f"holds {len(members)} arrays ({listed}); a mask file holds one")
+        if members[0].file_size > _MOST_NPZ_BYTES:
+            problem = "unpacks to more than a mask may have; save it as .npy, uncompressed"
+            raise MaskError(path, problem)
+        content = zip_member(archive, members[0])
     return RawMask(load_npy(io.BytesIO(content), len(content), path), "npz", "NPZ")
 
 
@@ -349,24 +382,93 @@ def _unpacked(packed: bytes, kind: int, most: int) -> bytes:
     return engine.decompress(packed[4 + size :], most)
 
 
+class Scratch:
+    """Memory for the labels of a mask, taken again and again by one thread.
+
+    Fresh memory costs a page fault for every 4096 pixels, which takes longer
+    than the reading itself and is done by one thread of a process at a time.
+
+    Examples
+    --------
+    >>> scratch = Scratch()
+    >>> first = scratch.take(6)
+    >>> second = scratch.take(4)
+    >>> bool(np.shares_memory(first, second))
+    True
+    """
+
+    def __init__(self) -> None:
+        self._memory = np.empty(0, np.uint8)
+
+    def take(self, size: int) -> NDArray[np.uint8]:
+        """So many bytes of any content; those taken before must not be used any longer."""
+        if size > _MOST_SCRATCH:
+            return np.empty(size, np.uint8)
+        if size > self._memory.size:
+            self._memory = np.empty(size, np.uint8)
+        return self._memory[:size]
+
+
+def read_png(data: bytes, *, scratch: Scratch | None = None) -> RawMask | None:
+    """Read a grey or palette PNG of at most eight bits.
+
+    Parameters
+    ----------
+    data : bytes
+        The whole file. It is not changed and not kept.
+    scratch : Scratch, optional
+        Memory to write the values to; they are then good until it is used again.
+
+    Returns
+    -------
+    RawMask or None
+        None where the file is for Pillow to judge: 16 bits, colour, alpha, interlaced,
+        animated, more than 89 million pixels, damaged or irregular in any way, or not
+        a PNG at all; and always where the C extension was not built.
+
+    Examples
+    --------
+    >>> import io
+    >>> from PIL import Image
+    >>> file = io.BytesIO()
+    >>> Image.new("L", (3, 2), 7).save(file, "PNG")
+    >>> mask = read_png(file.getvalue())
+    >>> mask.mode, mask.values.tolist()
+    ('L', [[7, 7, 7], [7, 7, 7]])
+    """
+    if not EXTENSION_BUILT:
+        if bytes(data[: len(SIGNATURE)]) == SIGNATURE:
+            warn_missing(_COMPILED)
+        return None
+    if len(data) < 26:
+        return None
+    width, height, depth = struct.unpack_from(">IIB", data, 16)
+    rows = height * (-(-width * depth // 8) + 1)
+    # What is forged gets no memory.
+    if rows > MAX_RATIO * len(data) or width * height > MAX_PIXELS:
+        return None
+    memory = (scratch or Scratch()).take(max(width * height, rows + _GAP) + _GAP)
+    if (found := _png.read_png(data, memory)) is None:
+        return None
+    height, width, mode = found
+    return RawMask(memory[: height * width].reshape(height, width), mode, "PNG")
+
+
 def from_image(data: bytes, path: str | Path, scratch: Scratch | None = None) -> RawMask:
     """Read an image from its content: a PNG, or what Pillow reads."""
     if (plain := read_png(data, scratch=scratch)) is not None:
-        return RawMask(plain.values, plain.mode, "PNG")
+        return plain
     if data.startswith(SIGNATURE):
         _check_png(data, path)
-    try:
-        with Image.open(io.BytesIO(data)) as image:
-            return _from_pillow(image, path)
-    except MaskError:
-        raise
-    except UnidentifiedImageError as error:
-        raise MaskError(path, f"is no image: it begins with {data[:12]!r}") from error
-    except Image.DecompressionBombError as error:
-        problem = f"declares a size that no mask has: {error}; use TIFF or .npy for huge masks"
-        raise MaskError(path, problem) from error
-    except Exception as error:
-        raise MaskError(path, f"is damaged: {error}") from error
+    with damage(path, "is damaged"):
+        try:
+            with Image.open(io.BytesIO(data)) as image:
+                return _from_pillow(image, path)
+        except UnidentifiedImageError as error:
+            raise MaskError(path, f"is no image: it begins with {data[:12]!r}") from error
+        except Image.DecompressionBombError as error:
+            problem = f"declares a size that no mask has: {error}; use TIFF or .npy for huge masks"
+            raise MaskError(path, problem) from error
 
 
 def _check_png(data: bytes, path: str | Path) -> None:

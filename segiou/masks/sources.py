@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +21,7 @@ from numpy.typing import NDArray
 from segiou._support.files import Stamp, os_problem
 from segiou._support.optional import fallback, load_part
 from segiou.masks.pairing import check_found, find_masks, is_mask
-from segiou.masks.png import PngMask, Scratch
-from segiou.masks.read import MaskError, RawMask
-
-if TYPE_CHECKING:
-    from segiou.masks.windows import FileMask
+from segiou.masks.read import MaskError, RawMask, Scratch
 
 
 def _read_none(paths: Sequence[str], tick: int, pixels: Any = None, /) -> list[None]:
@@ -178,7 +174,7 @@ class LocalFolder:
 
     def read_small(
         self, paths: Sequence[str], scratch: Scratch | None = None
-    ) -> list[tuple[bytes | PngMask, Stamp] | None]:
+    ) -> list[tuple[bytes | RawMask, Stamp] | None]:
         """What :meth:`read` gives, for those files that are small and regular.
 
         With ``scratch``, plain PNG masks come decoded, in its memory, as long as they fit. All
@@ -193,7 +189,7 @@ class LocalFolder:
 
         Returns
         -------
-        list of tuple of bytes or PngMask and Stamp or None
+        list of tuple of bytes or RawMask and Stamp or None
         """
         if scratch is None:
             found = _read_small(paths, _TICK_NS)
@@ -240,12 +236,12 @@ def stable_stamp(path: str | Path) -> tuple[tuple[int, ...], Stamp]:
     return _version(found), _stamp(found)
 
 
-def _content(found: Any, pixels: NDArray[np.uint8]) -> bytes | PngMask:
+def _content(found: Any, pixels: NDArray[np.uint8]) -> bytes | RawMask:
     """The content of a file, or the mask that was decoded of it."""
     if isinstance(found, bytes):
         return found
     offset, height, width, mode = found
-    return PngMask(pixels[offset : offset + height * width].reshape(height, width), mode)
+    return RawMask(pixels[offset : offset + height * width].reshape(height, width), mode, "PNG")
 
 
 def _read_once(path: str) -> tuple[bytes, Stamp] | None:
@@ -417,8 +413,8 @@ class RemoteFolder:
             raise MaskError(path, f"has {stamp.size} bytes; copy it here to score it")
         return self._fetched(path), stamp
 
-    def open_tiff(self, path: str) -> FileMask | None:
-        """A view of a large TIFF, of which only windows are fetched; None of a small one.
+    def open_tiff(self, path: str) -> RawMask | None:
+        """A large TIFF, of which only windows are fetched; None of a small one.
 
         Parameters
         ----------
@@ -427,7 +423,7 @@ class RemoteFolder:
 
         Returns
         -------
-        FileMask or None
+        RawMask or None
 
         Raises
         ------

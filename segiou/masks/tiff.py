@@ -1,24 +1,27 @@
-"""TIFF masks through tifffile, the reader of scikit-image, whole or window by window."""
+"""TIFF masks, whole or window by window, and where the pixels of a GeoTIFF lie.
+
+tifffile reads them, the reader of scikit-image, and GDAL what that cannot unpack.
+"""
 
 from __future__ import annotations
 
 import io
 import logging
 import lzma
-from contextlib import closing
-from dataclasses import replace
+import math
+import warnings
+from contextlib import closing, suppress
+from functools import partial
+from importlib import import_module
 from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
-from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.masks.geotiff import GdalFile, Raster, mask_page, raster_of
-from segiou.masks.png import inflater as _inflater
-from segiou.masks.read import MaskError, RawMask
+from segiou.masks.read import MaskError, RawMask, damage, inflater
 from segiou.masks.windows import FileMask, RemoteFile
 
 # Our error quotes what these log about a damaged file; without a handler, logging would
@@ -35,55 +38,57 @@ _HEADER_BYTES = 8
 #: Without them tifffile falls back on defaults that make noise of packed pixels.
 _REQUIRED = ("Compression", "PhotometricInterpretation")
 _DEFLATE = (8, 32946)
-_LZMA = 34925
-#: Ways of packing that tifffile knows without imagecodecs: none, Deflate, LZMA, PackBits.
-_UNPACKED = {1, *_DEFLATE, _LZMA, 32773}
+#: What unpacks ways of packing whose results may be much larger: Deflate and LZMA.
+_ENGINES = {**dict.fromkeys(_DEFLATE, inflater.decompressobj), 34925: lzma.LZMADecompressor}
+#: Ways of packing that tifffile knows without imagecodecs: also none, and PackBits.
+_UNPACKED = {1, 32773, *_ENGINES}
 #: Deflate makes a thousand times as much of so much at the most, and LZMA some thousand times.
 _HARMLESS_BYTES = 1 << 14
 _LOSSY_COMPRESSIONS = {6, 7, 33003, 33004, 33005, 34712, 34892, 50001}
+
+_NODATA, _SCALE, _TIE_POINTS, _TRANSFORM, _KEYS = 42113, 33550, 33922, 34264, 34735
+_TAGS = {_NODATA, _SCALE, _TIE_POINTS, _TRANSFORM, _KEYS}
+_RASTER_TYPE, _GEOGRAPHIC, _PROJECTED = 1025, 2048, 3072
+#: Codes from here on are no EPSG codes: the system is described in words, or not at all.
+_USER_DEFINED = 32767
+#: Kinds of pages that are copies in lower resolution; of these a COG has some.
+_REDUCED = 1
+_GDAL = {"GDAL_DISABLE_READDIR_ON_OPEN": "EMPTY_DIR", "GDAL_CACHEMAX": 64}
+#: GDAL unpacks each of several strips whole, so that a larger one would need too much memory.
+_MOST_BLOCK_BYTES = 1 << 30
+#: Corners may lie this share of a pixel apart.
+_TOLERANCE = 0.01
 
 
 def from_tiff(data: bytes, path: str | Path) -> RawMask:
     """Read a TIFF from its content; what tifffile cannot unpack is left to Pillow, or to GDAL."""
     import tifffile
 
-    try:
-        with tifffile.TiffFile(io.BytesIO(data)) as file:
-            page = mask_page(file, path)
-            if page.imagelength * page.imagewidth > _MOST_PIXELS:
-                problem = (
-                    f"has {page.imagewidth} × {page.imagelength} pixels; only a file of this "
-                    "machine is counted window by window: copy or unpack it"
-                )
-                raise MaskError(path, problem)
-            _check_page(page, len(data), path)
-            for i, (at, count) in enumerate(
-                zip(page.dataoffsets, page.databytecounts, strict=True)
-            ):
-                _check_unpacked(page, data[at : at + count], i, path)
-            return _from_page(page, data, path)
-    except MaskError:
-        raise
-    except Exception as error:
-        raise MaskError(path, f"is a damaged TIFF: {error}") from error
+    with damage(path, "is a damaged TIFF"), tifffile.TiffFile(io.BytesIO(data)) as file:
+        page = _mask_page(file, len(data), path)
+        height, width = page.imagelength, page.imagewidth
+        if height * width > _MOST_PIXELS:
+            problem = (
+                f"has {width} × {height} pixels; only a file of this "
+                "machine is counted window by window: copy or unpack it"
+            )
+            raise MaskError(path, problem)
+        for i, (at, count) in enumerate(zip(page.dataoffsets, page.databytecounts, strict=True)):
+            _check_unpacked(page, data[at : at + count], i, path)
+        lossy, raster = int(page.compression) in _LOSSY_COMPRESSIONS, raster_of(page)
+        if _is_unpacked(page):
+            array = page.asarray()
+        else:
+            from segiou.masks.read import from_image
 
-
-def _from_page(page: Any, data: bytes, path: str | Path) -> RawMask:
-    lossy = int(page.compression) in _LOSSY_COMPRESSIONS
-    if not _is_unpacked(page):
-        from segiou.masks.read import from_image
-
-        try:
-            return replace(from_image(data, path), lossy=lossy, raster=raster_of(page))
-        except MaskError:
-            with closing(GdalFile(path, page, data)) as file:
-                array = file[:, :]
-    else:
-        array = page.asarray()
-    mode = _mode(page, path)
-    # tifffile drops axes of length 1.
-    shape = (page.imagelength, page.imagewidth, *((3,) if mode == "RGB" else ()))
-    return RawMask(array.reshape(shape), mode, "TIFF", lossy, raster=raster_of(page))
+            with suppress(MaskError):
+                return from_image(data, path)._replace(lossy=lossy, raster=raster)
+            with closing(GdalFile(path, page, data)) as unpacked:
+                array = unpacked[:, :]
+        mode = _mode(page, path)
+        # tifffile drops axes of length 1.
+        shape = (height, width, *((3,) if mode == "RGB" else ()))
+        return RawMask(array.reshape(shape), mode, "TIFF", lossy, raster=raster)
 
 
 def _is_unpacked(page: Any) -> bool:
@@ -91,62 +96,45 @@ def _is_unpacked(page: Any) -> bool:
     return page.compression in _UNPACKED or find_spec("imagecodecs") is not None
 
 
-def open_tiff(path: str | Path, least: int, remote: RemoteFile | None = None) -> TiffMask | None:
-    """A view of a large TIFF, None of a small one."""
+def open_tiff(path: str | Path, least: int, remote: RemoteFile | None = None) -> RawMask | None:
+    """A large TIFF, to be read window by window; None of a small one."""
     import tifffile
 
-    try:
-        with tifffile.TiffFile(remote.file if remote else path) as file:
-            page: Any = file.pages.first
-            if page.imagelength * page.imagewidth < least:
-                return None
-            page = mask_page(file, path)
-            _check_page(page, remote.size if remote else Path(path).stat().st_size, path)
-            return TiffMask(path, page, remote)
-    except (MaskError, OSError):
-        raise
-    except Exception as error:
-        raise MaskError(path, f"is a damaged TIFF: {error}") from error
+    file = remote.file if remote else path
+    with damage(path, "is a damaged TIFF", OSError), tifffile.TiffFile(file) as opened:
+        page: Any = opened.pages.first
+        if page.imagelength * page.imagewidth < least:
+            return None
+        page = _mask_page(opened, remote.size if remote else Path(path).stat().st_size, path)
+        mode, lossy = _mode(page, path), int(page.compression) in _LOSSY_COMPRESSIONS
+        values = TiffMask(path, page, mode, remote)
+        return RawMask(values, mode, "TIFF", lossy, raster=raster_of(page))
 
 
 class TiffMask(FileMask):
-    """A large TIFF."""
+    """The pixels of a large TIFF."""
 
-    kind = "TIFF"
-
-    def __init__(self, path: str | Path, page: Any, remote: RemoteFile | None) -> None:
-        self.mode: str = _mode(page, path)
-        self.lossy: bool = int(page.compression) in _LOSSY_COMPRESSIONS
+    def __init__(self, path: str | Path, page: Any, mode: str, remote: RemoteFile | None) -> None:
         self._page = page
-        self._segment = _segment_size(page)
-        height, width = self._segment
+        self._color = (3,) if mode == "RGB" else ()
+        self._segment = height, width = _segment_size(page)
         self._across = -(-page.imagewidth // width)
-        self.raster: Raster | None = raster_of(page)
         is_large = height * width * page.samplesperpixel * page.dtype.itemsize > _MOST_SEGMENT_BYTES
         # Rows of strips that are not packed can be read one by one; deflated ones in turn.
         has_rows = not page.is_tiled and page.bitspersample == 8 * page.dtype.itemsize
-        self._open_rows = has_rows and page.compression == 1 and page.predictor == 1
         in_turn = has_rows and page.compression in _DEFLATE and page.predictor in (1, 2)
         self._inflated = _InflatedRows(self) if is_large and in_turn else None
+        is_open = has_rows and page.compression == 1 and page.predictor == 1
+        self._by_row = is_open or self._inflated is not None
         by_gdal = not _is_unpacked(page) or (is_large and page.compression != 1 and not in_turn)
         # Before the file is opened here, which would stay open if this failed.
         self._gdal = GdalFile(path, page, remote=remote) if by_gdal else None
-        read = remote.read if remote else None
-        super().__init__(path, (page.imagelength, page.imagewidth), page.dtype, read)
-        by_row = self._open_rows or self._inflated is not None
-        self.chunks: tuple[int, ...] | None = (1, self.shape[1]) if by_row else self._segment
+        chunks = (1, page.imagewidth) if self._by_row else self._segment
+        shape, read = (page.imagelength, page.imagewidth), remote.read if remote else None
+        super().__init__(path, shape, page.dtype, chunks, read)
         if self._gdal is not None:
             self.chunks = self._gdal.chunks
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        super().__exit__(kind, error, trace)
-        if self._gdal is not None:
-            self._gdal.close()
+            self._closing.callback(self._gdal.close)
 
     def __getitem__(self, index: tuple[slice, ...], /) -> NDArray[Any]:
         if self._gdal is not None:
@@ -154,65 +142,49 @@ class TiffMask(FileMask):
         (top, bottom), (left, right) = (
             part.indices(length)[:2] for part, length in zip(index, self.shape, strict=True)
         )
-        color = (3,) if self.mode == "RGB" else ()
-        out = np.empty((bottom - top, right - left, *color), dtype=self.dtype)
-        if self._open_rows or self._inflated is not None:
+        out = np.empty((bottom - top, right - left, *self._color), dtype=self.dtype)
+        if self._by_row:
             for row in range(top, bottom):
                 out[row - top] = self._row(row)[left:right]
             return out
         height, width = self._segment
-        across, down = (
-            range(left // width, -(-right // width)),
-            range(top // height, -(-bottom // height)),
-        )
-        for j, i in product(down, across):
-            tile = self._tile(j * self._across + i)
-            rows = slice(max(top, j * height), min(bottom, (j + 1) * height))
-            cols = slice(max(left, i * width), min(right, (i + 1) * width))
-            out[rows.start - top : rows.stop - top, cols.start - left : cols.stop - left] = tile[
-                rows.start - j * height : rows.stop - j * height,
-                cols.start - i * width : cols.stop - i * width,
-            ]
+        down = range(top - top % height, bottom, height)
+        across = range(left - left % width, right, width)
+        for y, x in product(down, across):
+            # The part of the tile from its first pixel, or that of the window, on.
+            first, start = max(top - y, 0), max(left - x, 0)
+            part = self._tile(y // height * self._across + x // width)
+            part = part[first : bottom - y, start : right - x]
+            row, column = y + first - top, x + start - left
+            out[row : row + part.shape[0], column : column + part.shape[1]] = part
         return out
 
     def _row(self, row: int) -> NDArray[Any]:
         strip, within = divmod(row, self._segment[0])
-        color = 3 if self.mode == "RGB" else 1
+        color = 3 if self._color else 1
         size = self.shape[1] * color * self.dtype.itemsize
-        if self._inflated is None:
-            self._check_listed(strip, (within + 1) * size)
-            data = self._bytes(self._page.dataoffsets[strip] + within * size, size)
-        else:
-            self._check_listed(strip, 1)
+        if self._inflated is not None:
             data = self._inflated.row(strip, within, size)
+        else:
+            data = self._bytes(self._page.dataoffsets[strip] + within * size, size)
         order = self._page.parent.byteorder
         values = np.frombuffer(data, dtype=self.dtype.newbyteorder(order)).reshape(-1, color)
         if self._page.predictor == 2:
             values = values.astype(self.dtype).cumsum(axis=0, dtype=self.dtype)
         return values if color == 3 else values[:, 0]
 
-    def _check_listed(self, segment: int, least: int) -> None:
-        page = self._page
-        if page.dataoffsets[segment] == 0 or page.databytecounts[segment] < least:
-            raise MaskError(self.path, f"has no data for its tile or strip {segment}")
-
     def _tile(self, segment: int) -> NDArray[Any]:
-        self._check_listed(segment, 1)
         page = self._page
         data = self._bytes(page.dataoffsets[segment], page.databytecounts[segment])
         _check_unpacked(page, data, segment, self.path)
-        try:
+        with damage(self.path, "is damaged, or packed in a way that needs imagecodecs"):
             decoded, _, shape = page.decode(data, segment, jpegtables=page.jpegtables)
-        except Exception as error:
-            problem = f"is damaged, or packed in a way that needs imagecodecs: {error}"
-            raise MaskError(self.path, problem) from error
-        if decoded is None:
-            raise MaskError(self.path, f"has no data for its tile or strip {segment}")
         pixels: NDArray[Any] = decoded[0]
-        rows = min(self._segment[0], self.shape[0] - segment // self._across * self._segment[0])
+        height = self._segment[0]
+        rows = min(height, self.shape[0] - segment // self._across * height)
         if pixels.shape[0] < rows or shape[1] < rows:
             raise MaskError(self.path, f"is damaged: tile or strip {segment} is too short")
-        return pixels if self.mode == "RGB" else pixels[..., 0]
+        return pixels if self._color else pixels[..., 0]
 
 
 class _InflatedRows:
@@ -226,7 +198,7 @@ class _InflatedRows:
         """The bytes of a row of a strip; of an earlier row than the last, from the beginning."""
         rows = self._mask._segment[0]
         if strip != self._strip or within < self._next - 1:
-            self._engine: Any = _inflater.decompressobj()
+            self._engine: Any = inflater.decompressobj()
             self._strip, self._next, self._at, self._packed, self._last = strip, 0, 0, b"", b""
         while self._next <= within:
             self._last = self._take(size)
@@ -246,10 +218,8 @@ class _InflatedRows:
         while len(out) < size and not self._engine.eof:
             if not (packed := self._packed or self._read()):
                 break
-            try:
+            with damage(self._mask.path, "is a damaged TIFF"):
                 out += self._engine.decompress(packed, size - len(out))
-            except _inflater.error as error:
-                raise MaskError(self._mask.path, f"is a damaged TIFF: {error}") from error
             self._packed = self._engine.unconsumed_tail
         return bytes(out)
 
@@ -274,11 +244,21 @@ def _mode(page: Any, path: str | Path) -> str:
     raise MaskError(path, f"has {samples} samples of kind {kind}; a mask has one channel")
 
 
-def _check_page(page: Any, size: int, path: str | Path) -> None:
-    """Refuse a page some of whose pixels are not in a file of that many bytes.
+def _mask_page(file: Any, size: int, path: str | Path) -> Any:
+    """The page of a TIFF of so many bytes that is the mask, all of whose pixels are in the file.
 
-    tifffile gives zeros for a tile or strip that is missing, and zeros would be a class.
+    Overviews of a COG are no masks. tifffile gives zeros for a tile or strip that is missing,
+    and zeros would be a class.
     """
+    pages = list(file.pages)
+    kinds = [int(page.subfiletype) for page in pages]
+    others = sum(not kind & _REDUCED for kind in kinds[1:])
+    if 4 in kinds:
+        problem = "has a page that says which pixels are valid; write nodata as a value instead"
+        raise MaskError(path, problem)
+    if others or not pages:
+        raise MaskError(path, f"has {others + 1} pages; a mask has one: save each as a file")
+    page = pages[0]
     if absent := [name for name in _REQUIRED if name not in page.tags]:
         raise MaskError(path, f"is a damaged TIFF: it has no {', '.join(absent)}")
     if not hasattr(page.photometric, "name"):
@@ -291,26 +271,37 @@ def _check_page(page: Any, size: int, path: str | Path) -> None:
             "and some do not; save it with its pixels in the order in which they are seen"
         )
         raise MaskError(path, problem)
+    _check_segments(page, size, path)
+    return page
+
+
+def _check_segments(page: Any, size: int, path: str | Path) -> None:
+    """Refuse a page some of whose tiles or strips are not in a file of that many bytes."""
     height, width = page.imagelength, page.imagewidth
     tall, wide = _segment_size(page)
     if min(height, width, tall, wide) < 1:
         raise MaskError(path, f"is a damaged TIFF: {width} × {height} in pieces {wide} × {tall}")
     planes = page.samplesperpixel if page.planarconfig == 2 else 1
-    expected = -(-height // tall) * -(-width // wide) * planes * page.imagedepth
+    down = -(-height // tall)
+    expected = down * -(-width // wide) * planes * page.imagedepth
     offsets, counts = page.dataoffsets, page.databytecounts
     # As the file lists them, before tifffile fills gaps; of tiles, or of strips.
-    if _listed(page, page.is_tiled) != (width, height, tuple(offsets), tuple(counts)) or (
-        len(offsets) != expected
-    ):
+    if _listed(page) != (width, height, tuple(offsets), tuple(counts)) or len(offsets) != expected:
         problem = f"is a damaged TIFF: it has {expected} tiles or strips and lists {len(offsets)}"
         raise MaskError(path, problem)
     for i, (offset, count) in enumerate(zip(offsets, counts, strict=True)):
-        rows = min(tall, height - tall * (i % -(-height // tall))) if not page.is_tiled else tall
-        problem = _segment_problem(page, rows * _row_bytes(page, wide), count)
+        rows = tall if page.is_tiled else min(tall, height - tall * (i % down))
+        unpacked = rows * _row_bytes(page, wide)
         if offset < _HEADER_BYTES or offset + count > size:
             problem = "lies beyond the end of the file, or in its header"
-        if problem:
-            raise MaskError(path, f"is a damaged TIFF: tile or strip {i} {problem}")
+        elif count < (unpacked if page.compression == 1 else 1):
+            problem = "holds less than its pixels"
+        # Nothing packs to much more than it was; a bomb does, to hide what it grows to.
+        elif page.compression != 1 and count > 2 * unpacked + 4096:
+            problem = "holds more than its pixels"
+        else:
+            continue
+        raise MaskError(path, f"is a damaged TIFF: tile or strip {i} {problem}")
 
 
 def _segment_size(page: Any) -> tuple[int, int]:
@@ -320,32 +311,10 @@ def _segment_size(page: Any) -> tuple[int, int]:
     return min(page.rowsperstrip, page.imagelength), page.imagewidth
 
 
-def _check_unpacked(page: Any, packed: bytes, segment: int, path: str | Path) -> None:
-    """Refuse a tile or strip that would unpack to far more than its pixels."""
-    engine: Any
-    if len(packed) < _HARMLESS_BYTES:
-        return
-    if page.compression in _DEFLATE:
-        engine = _inflater.decompressobj()
-    elif page.compression == _LZMA:
-        engine = lzma.LZMADecompressor()
-    else:
-        return
-    tall, wide = _segment_size(page)
-    most = 2 * tall * _row_bytes(page, wide) + 4096
-    try:
-        unpacked = len(engine.decompress(packed, most + 1))
-    except (_inflater.error, lzma.LZMAError):
-        return  # tifffile says what is wrong with it
-    if unpacked > most:
-        problem = f"is a damaged TIFF: tile or strip {segment} unpacks to more than its pixels"
-        raise MaskError(path, problem)
-
-
-def _listed(page: Any, tiled: bool) -> tuple[Any, ...]:
+def _listed(page: Any) -> tuple[Any, ...]:
     """Size, offsets and lengths as the file says, before tifffile makes sense of them."""
     values = []
-    for code in (256, 257, *((324, 325) if tiled else (273, 279))):
+    for code in (256, 257, *((324, 325) if page.is_tiled else (273, 279))):
         tags = page.tags.getall(code) or []
         values.append(tags[0].value if len(tags) == 1 else None)
     return tuple(tuple(v) if isinstance(v, (list, tuple)) else v for v in values)
@@ -356,10 +325,168 @@ def _row_bytes(page: Any, width: int) -> int:
     return -(-width * samples * int(page.bitspersample) // 8)
 
 
-def _segment_problem(page: Any, unpacked: int, count: int) -> str:
-    if count < (unpacked if page.compression == 1 else 1):
-        return "holds less than its pixels"
-    # Nothing packs to much more than it was; a bomb does, to hide what it grows to.
-    if page.compression != 1 and count > 2 * unpacked + 4096:
-        return "holds more than its pixels"
-    return ""
+def _check_unpacked(page: Any, packed: bytes, segment: int, path: str | Path) -> None:
+    """Refuse a tile or strip that would unpack to far more than its pixels."""
+    if len(packed) < _HARMLESS_BYTES or page.compression not in _ENGINES:
+        return
+    tall, wide = _segment_size(page)
+    most = 2 * tall * _row_bytes(page, wide) + 4096
+    # What else is wrong with it, tifffile says.
+    with suppress(inflater.error, lzma.LZMAError):
+        if len(_ENGINES[page.compression]().decompress(packed, most + 1)) > most:
+            problem = f"is a damaged TIFF: tile or strip {segment} unpacks to more than its pixels"
+            raise MaskError(path, problem)
+
+
+def nodata_of(file: Any) -> int | None:
+    """The value of pixels without data in a TIFF, by its path or content; None without one."""
+    import tifffile
+
+    try:
+        with tifffile.TiffFile(file) as opened:
+            page: Any = opened.pages.first
+            return raster_of(page).nodata if page.samplesperpixel == 1 else None
+    except Exception:  # noqa: BLE001 - whatever is wrong with the file is said when it is read
+        return None
+
+
+class GdalFile:
+    """A TIFF opened by rasterio: of this machine, by its content, or at an address.
+
+    GDAL knows all ways of packing, and does not unpack a large strip at once.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        page: Any,
+        content: bytes = b"",
+        remote: RemoteFile | None = None,
+    ) -> None:
+        self._path, self._bands = path, [1, 2, 3] if page.samplesperpixel == 3 else 1
+        try:
+            rasterio: Any = import_module("rasterio")
+        except ImportError as error:
+            packed = getattr(page.compression, "name", page.compression)
+            problem = (
+                f"is packed as {packed}, for which pip install 'segiou[geo]' is needed; or save "
+                "it deflated, in tiles of 256 × 256 or so"
+            )
+            raise MaskError(path, problem) from error
+        # Only this file is opened, and of what it holds little is kept.
+        self._settings = partial(rasterio.Env, **_GDAL)
+        place = io.BytesIO(content) if content else remote.name if remote else str(path)
+        with damage(path, "is a damaged TIFF"), warnings.catch_warnings(), self._settings():
+            # It need not say where its pixels lie.
+            warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
+            opener = remote.files if remote else None
+            self._dataset = rasterio.open(place, driver="GTiff", opener=opener)
+        self.chunks: tuple[int, int] = self._dataset.block_shapes[0]
+        if (size := math.prod(self.chunks) * page.dtype.itemsize) > _MOST_BLOCK_BYTES:
+            self.close()
+            problem = f"is packed in pieces of {size} bytes; save it in tiles of 256 × 256 or so"
+            raise MaskError(path, problem)
+
+    def __getitem__(self, index: tuple[slice, ...]) -> NDArray[Any]:
+        shape = self._dataset.shape
+        window = tuple(part.indices(size)[:2] for part, size in zip(index, shape, strict=True))
+        with damage(self._path, "is a damaged TIFF"), self._settings():
+            pixels = self._dataset.read(self._bands, window=window)
+        return np.moveaxis(pixels, 0, -1) if pixels.ndim == 3 else np.asarray(pixels)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._dataset.close()
+
+
+class Raster(NamedTuple):
+    """Where a raster lies, as far as its file says so.
+
+    Attributes
+    ----------
+    nodata : int, optional
+        The value of pixels without data.
+    affine : tuple of float, optional
+        ``a, b, c, d, e, f``: the corner of a pixel lies at x = a column + b row + c
+        and y = d column + e row + f.
+    crs : str
+        Its coordinate reference system, such as ``"EPSG:32632"``; empty if not known.
+    """
+
+    nodata: int | None = None
+    affine: tuple[float, ...] | None = None
+    crs: str = ""
+
+    def difference(
+        self, pred: Raster, shape: tuple[int, ...], pred_shape: tuple[int, ...]
+    ) -> str | None:
+        """How a prediction lies differently from this truth, in words; None if it does not."""
+        if self.crs and pred.crs and self.crs != pred.crs:
+            return f"the coordinate system {pred.crs}, but its truth has {self.crs}"
+        if self.affine is None or pred.affine is None:
+            return None
+        a, b, _, d, e, _ = self.affine
+        most = _TOLERANCE * max(math.hypot(a, d), math.hypot(b, e))
+        corners = zip(_corners(self.affine, shape), _corners(pred.affine, pred_shape), strict=True)
+        if all(math.dist(one, other) <= most for one, other in corners):
+            return None
+        return f"{_placed(pred.affine)}, but its truth has {_placed(self.affine)}"
+
+
+_NOTHING = Raster()
+
+
+def raster_of(page: Any) -> Raster:
+    """What the tags of a page say."""
+    if _TAGS.isdisjoint(page.tags.keys()):
+        return _NOTHING
+    try:
+        keys = _keys(page.tags.valueof(_KEYS))
+        known = next((keys[k] for k in (_PROJECTED, _GEOGRAPHIC) if k in keys), _USER_DEFINED)
+        crs = f"EPSG:{known}" if 0 < known < _USER_DEFINED else ""
+        return Raster(_nodata(page.tags.valueof(_NODATA)), _affine(page, keys), crs)
+    except (TypeError, ValueError, IndexError, OverflowError):
+        return _NOTHING
+
+
+def _keys(words: Any) -> dict[int, int]:
+    """Keys with a number: four words each, after four of a header; the second is the place."""
+    parts = words or ()
+    entries = (parts[at : at + 4] for at in range(4, len(parts) - 3, 4))
+    return {key: value for key, place, _, value in entries if place == 0}
+
+
+def _nodata(text: Any) -> int | None:
+    value = float(text) if isinstance(text, str) else math.nan
+    # That of floats, -3.4e38, is no label.
+    return int(value) if value.is_integer() and abs(value) < 1 << 63 else None
+
+
+def _affine(page: Any, keys: dict[int, int]) -> tuple[float, ...] | None:
+    matrix = page.tags.valueof(_TRANSFORM)
+    scale, ties = page.tags.valueof(_SCALE), page.tags.valueof(_TIE_POINTS)
+    if matrix:
+        a, b, _, c, d, e, _, f = matrix[:8]
+    elif scale and ties and len(ties) == 6:
+        (a, e), (column, row, _, x, y, _) = (scale[0], -scale[1]), ties
+        b = d = 0.0
+        c, f = x - a * column, y - e * row
+    else:
+        return None
+    if keys.get(_RASTER_TYPE) == 2:  # the points are the centres of pixels
+        c, f = c - (a + b) / 2, f - (d + e) / 2
+    found = tuple(map(float, (a, b, c, d, e, f)))
+    return found if all(map(math.isfinite, found)) and (a or d) and (b or e) else None
+
+
+def _corners(affine: tuple[float, ...], shape: tuple[int, ...]) -> list[tuple[float, float]]:
+    a, b, c, d, e, f = affine
+    height, width = shape[:2]
+    ends = ((0, 0), (width, 0), (0, height), (width, height))
+    return [(a * x + b * y + c, d * x + e * y + f) for x, y in ends]
+
+
+def _placed(affine: tuple[float, ...]) -> str:
+    a, b, c, d, e, f = affine
+    size = f"{math.hypot(a, d):.10g} × {math.hypot(b, e):.10g}"
+    return f"pixels of {size} from ({c:.10g}, {f:.10g})"

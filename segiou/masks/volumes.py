@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_kind, check_path
 from segiou._support.files import os_problem
-from segiou.masks.png import MAX_RATIO, inflater
-from segiou.masks.read import MaskError
-from segiou.masks.windows import FileMask
+from segiou.masks.read import MAX_RATIO, MaskError, RawMask, inflater
+from segiou.masks.windows import ArrayFile
 
 _GZIP = b"\x1f\x8b"
 #: Bytes of the longest header of NIfTI.
@@ -135,7 +134,7 @@ def _from_nifti(data: bytes, path: str | Path) -> Volume:
     return header.volume(values.reshape(header.shape, order="F"), path)
 
 
-def open_nifti(path: str | Path, bound: int) -> NiftiMask | None:
+def open_nifti(path: str | Path, bound: int) -> RawMask | None:
     """An unpacked NIfTI file of at least so many voxels, to be read window by window, or None.
 
     Raises
@@ -149,32 +148,18 @@ def open_nifti(path: str | Path, bound: int) -> NiftiMask | None:
         return None
     header = _NiftiHeader.of(head, path)
     header.check_size(Path(path).stat().st_size, path)
-    return NiftiMask(path, header) if math.prod(header.shape) >= bound else None
+    if math.prod(header.shape) < bound:
+        return None
 
+    def decoded(window: NDArray[Any]) -> NDArray[Any]:
+        return _whole_numbers(header.scaled(window), path)
 
-class NiftiMask(FileMask):
-    """A large NIfTI file that is not packed.
-
-    Attributes
-    ----------
-    volume : Volume
-        Its geometry; the values are the mask itself.
-    """
-
-    mode: str = "volume"
-    kind = "volume"
-
-    def __init__(self, path: str | Path, header: _NiftiHeader) -> None:
-        self._header = header
-        # The geometry is checked with one value in the place of all.
-        geometry = header.volume(np.zeros([1] * len(header.shape), np.uint8), path)
-        super().__init__(path, header.shape, header.dtype)
-        self.chunks: tuple[int, ...] | None = (*self.shape[:-1], 1)
-        self.volume: Volume | None = replace(geometry, values=self)  # type: ignore[arg-type]
-
-    def __getitem__(self, index: tuple[slice, ...], /) -> NDArray[Any]:
-        window = self._window(index[::-1], self.shape[::-1], self._header.offset)
-        return _whole_numbers(self._header.scaled(window.transpose()), self.path)
+    # The geometry is checked with one value in the place of all.
+    geometry = header.volume(np.zeros([1] * len(header.shape), np.uint8), path)
+    values: Any = ArrayFile(
+        path, header.shape, header.dtype, header.offset, fortran=True, decoded=decoded
+    )
+    return RawMask(values, "volume", "volume", volume=replace(geometry, values=values))
 
 
 @dataclass(frozen=True)

@@ -12,19 +12,15 @@ import math
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from itertools import product
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.masks.read import MaskError, load_npy
-
-if TYPE_CHECKING:
-    from segiou.masks.geotiff import Raster
-    from segiou.masks.volumes import Volume
+from segiou.masks.read import TIFF_MAGIC, MaskError, RawMask, load_npy
 
 #: Masks of fewer pixels are read whole.
 WHOLE_PIXELS = 1 << 26
@@ -115,8 +111,8 @@ def chunks_of(mask: Any) -> tuple[int, ...] | None:
     return tuple(max(1, max(c) if isinstance(c, tuple) else int(c)) for c in chunks)
 
 
-def open_big(path: str | Path, *, least: int | None = None) -> FileMask | None:
-    """A view of a mask file that is too large to be read whole, or None.
+def open_big(path: str | Path, *, least: int | None = None) -> RawMask | None:
+    """Open a mask file that is too large to be read whole; None of another.
 
     Parameters
     ----------
@@ -127,7 +123,8 @@ def open_big(path: str | Path, *, least: int | None = None) -> FileMask | None:
 
     Returns
     -------
-    FileMask or None
+    RawMask or None
+        Its values are a :class:`FileMask`, to be closed as a file is.
 
     Raises
     ------
@@ -145,8 +142,12 @@ def open_big(path: str | Path, *, least: int | None = None) -> FileMask | None:
         # Mapped for its header only: nothing of the map is ever touched.
         array = load_npy(Path(path), Path(path).stat().st_size, path)
         assert isinstance(array, np.memmap)
-        return None if array.size < bound else NpyMask(path, array)
-    if magic[:4] in (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"):
+        if array.size < bound:
+            return None
+        is_fortran = bool(array.flags.f_contiguous and not array.flags.c_contiguous)
+        values = ArrayFile(path, array.shape, array.dtype, int(array.offset), fortran=is_fortran)
+        return RawMask(values, "npy", "NPY")
+    if magic[:4] in TIFF_MAGIC:
         from segiou.masks.tiff import open_tiff
 
         return open_tiff(path, bound)
@@ -218,81 +219,78 @@ class FileMask(ABC):
         Height and width, in pixels.
     dtype : dtype
         Type of the values.
+    chunks : tuple of int, optional
+        Size of the pieces that are best read as a whole.
     read : Reader, optional
         Reads a window; by default bytes of the file.
-
-    Attributes
-    ----------
-    path : str
-    shape : tuple of int
-        Height and width.
-    dtype : dtype
-    chunks : tuple of int or None
-        Size of the pieces that are best read as a whole.
-    mode, kind : str
-        As :class:`segiou.masks.read.RawMask`.
-    lossy : bool
-    volume : Volume, optional
-        The same with its geometry, of a format that has one.
-    raster : Raster, optional
-        Where the pixels of a GeoTIFF lie, and which value is no data.
     """
-
-    mode: str = ""
-    kind = ""
-    lossy: bool = False
-    volume: Volume | None = None
-    raster: Raster | None = None
 
     def __init__(
         self,
         path: str | Path,
         shape: tuple[int, ...],
         dtype: np.dtype[Any],
+        chunks: tuple[int, ...] | None = None,
         read: Reader | None = None,
     ) -> None:
         self.path: str = str(path)
         self.shape = shape
         self.dtype = dtype
-        self.chunks: tuple[int, ...] | None = None
-        self._file = None if read else os.open(self.path, os.O_RDONLY)
-        self._read_remote = read
+        self.chunks = chunks
+        self._closing = ExitStack()
+        self._read = read or self._open()
+
+    def _open(self) -> Reader:
+        handle = os.open(self.path, os.O_RDONLY)
+        self._closing.callback(os.close, handle)
+        return lambda start, stop: os.pread(handle, stop - start, start)
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._file is not None:
-            os.close(self._file)
+    def __exit__(self, *_error: object) -> None:
+        self._closing.close()
 
     @abstractmethod
     def __getitem__(self, index: tuple[slice, ...], /) -> NDArray[Any]:
         """A window."""
 
-    def _bytes(self, offset: int, count: int) -> bytes:
+    def _bytes(self, start: int, count: int) -> bytes:
+        stop = start + count
         parts: list[bytes] = []
-        found = 0
-        while found < count:
-            start = offset + found
-            if self._read_remote is not None:
-                parts.append(self._read_remote(start, offset + count)[: count - found])
-            else:
-                assert self._file is not None
-                parts.append(os.pread(self._file, count - found, start))
+        while start < stop:
+            parts.append(self._read(start, stop)[: stop - start])
             if not parts[-1]:
-                raise MaskError(self.path, f"is cut off: it should reach byte {offset + count}")
-            found += len(parts[-1])
+                raise MaskError(self.path, f"is cut off: it should reach byte {stop}")
+            start += len(parts[-1])
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
-    def _window(
-        self, index: tuple[slice, ...], shape: tuple[int, ...], offset: int
-    ) -> NDArray[Any]:
-        """Read a window of an array whose last axis runs fastest, and which begins at a byte."""
+
+class ArrayFile(FileMask):
+    """A file that has the values as they lie in memory: from a byte on, the last axis fastest.
+
+    In Fortran order the first axis runs fastest. ``decoded`` gives what the values mean.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
+        offset: int,
+        *,
+        fortran: bool,
+        decoded: Callable[[NDArray[Any]], NDArray[Any]] = lambda values: values,
+    ) -> None:
+        super().__init__(path, shape, dtype, (*shape[:-1], 1) if fortran else None)
+        self._offset, self._fortran, self._decoded = offset, fortran, decoded
+
+    def __getitem__(self, index: tuple[slice, ...], /) -> NDArray[Any]:
+        step = -1 if self._fortran else 1
+        window = self._window(index[::step], self.shape[::step])
+        return self._decoded(window.transpose() if self._fortran else window)
+
+    def _window(self, index: tuple[slice, ...], shape: tuple[int, ...]) -> NDArray[Any]:
         spans = [part.indices(length)[:2] for part, length in zip(index, shape, strict=True)]
         out = np.empty([stop - start for start, stop in spans], dtype=self.dtype)
         # From this axis on, the window lies in one piece.
@@ -304,25 +302,6 @@ class FileMask(ABC):
             first = sum(i * stride for i, stride in zip(at, strides, strict=False))
             first += spans[cut][0] * strides[cut]
             target = out[tuple(i - span[0] for i, span in zip(at, spans, strict=False))]
-            data = self._bytes(offset + first * self.dtype.itemsize, target.nbytes)
+            data = self._bytes(self._offset + first * self.dtype.itemsize, target.nbytes)
             target[...] = np.frombuffer(data, dtype=self.dtype).reshape(target.shape)
         return out
-
-
-class NpyMask(FileMask):
-    """A large ``.npy`` file."""
-
-    mode: str = "npy"
-    kind = "NPY"
-
-    def __init__(self, path: str | Path, array: np.memmap[Any, Any]) -> None:
-        super().__init__(path, array.shape, array.dtype)
-        self._offset = int(array.offset)
-        self._fortran = bool(array.flags.f_contiguous and not array.flags.c_contiguous)
-        if self._fortran:
-            self.chunks: tuple[int, ...] | None = (*self.shape[:-1], 1)
-
-    def __getitem__(self, index: tuple[slice, ...], /) -> NDArray[Any]:
-        if self._fortran:
-            return self._window(index[::-1], self.shape[::-1], self._offset).transpose()
-        return self._window(index, self.shape, self._offset)

@@ -294,7 +294,7 @@ def _with_nodata(job: Job, pairing: Pairing) -> Job:
     first = pairing.pairs[0].truth if pairing.pairs else ""
     if not first.lower().endswith((".tif", ".tiff")):
         return job
-    from segiou.masks.geotiff import nodata_of
+    from segiou.masks.tiff import nodata_of
 
     source, options = job.scorer.truth_source, job.options
     value = nodata_of(_file_or_path(source, first))

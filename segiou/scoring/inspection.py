@@ -20,7 +20,7 @@ from segiou.labels.label_set import LabelClass, LabelSet, labelset_names, load_l
 from segiou.masks.pairing import Pairing
 from segiou.masks.read import MaskError, RawMask, count_colors, from_bytes, open_mask
 from segiou.masks.sources import LocalFolder, Source, open_source
-from segiou.masks.windows import FileMask, chunks_of, open_big, window_slices
+from segiou.masks.windows import chunks_of, open_big, window_slices
 from segiou.scoring.pairings import (
     DataError,
     geometry_text,
@@ -403,7 +403,7 @@ def _read_file(source: Source, path: str) -> _FileContent | Problem:
             return _content(path, from_bytes(source.read(path)[0], path))
         if (big := open_big(path, least=_BIG_PIXELS)) is None:
             return _content(path, open_mask(path))
-        with big:
+        with big.values:
             return _content(path, big)
     except MaskError as error:
         return Problem(error.path, error.problem)
@@ -411,16 +411,15 @@ def _read_file(source: Source, path: str) -> _FileContent | Problem:
         return Problem(path, os_problem(error))
 
 
-def _content(path: str, mask: RawMask | FileMask) -> _FileContent:
+def _content(path: str, mask: RawMask) -> _FileContent:
     """What a mask holds, counted window by window."""
-    is_color = mask.mode in ("RGB", "RGBA")
-    pixels = mask.values if isinstance(mask, RawMask) else mask
-    shape = pixels.shape[:2] if is_color else pixels.shape
+    pixels = mask.values
+    shape = pixels.shape[:2] if mask.is_color else pixels.shape
     values: Counter[int] = Counter()
     colors: Counter[str] = Counter()
     for window in window_slices(shape, chunks_of(pixels), _BIG_PIXELS):
         part = pixels[window]
-        if is_color:
+        if mask.is_color:
             colors.update(count_colors(part))
         else:
             values.update(_count_values(part))
@@ -429,7 +428,7 @@ def _content(path: str, mask: RawMask | FileMask) -> _FileContent:
     if volume is not None:
         volume = replace(volume, values=np.broadcast_to(np.uint8(0), shape))
     names: Counter[str] = Counter()
-    if isinstance(mask, RawMask) and mask.names:
+    if mask.names:
         for place, number in values.items():
             names[mask.names[place] or _IN_NO_SHAPE] += number
         values.clear()

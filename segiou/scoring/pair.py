@@ -18,8 +18,7 @@ from segiou.counting.encoding import Encoding, UndeclaredValuesError
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
 from segiou.masks.pairing import Pair
-from segiou.masks.png import PngMask, Scratch
-from segiou.masks.read import MaskError, RawMask, from_bytes, to_labels
+from segiou.masks.read import MaskError, RawMask, Scratch, from_bytes, to_labels
 from segiou.masks.sources import PIXELS_AHEAD, LocalFolder, RemoteFolder, Source, stable_stamp
 from segiou.masks.windows import BigMask, FileMask, ResizedMask, open_big
 from segiou.runs.image_counts import ImageCount, ImageFiles
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from segiou.boundary.boundary_options import BoundaryOptions
     from segiou.boundary.codes import LabelCodes
     from segiou.instances.object_files import ObjectMask, ObjectOptions
-    from segiou.masks.geotiff import Raster
+    from segiou.masks.tiff import Raster
     from segiou.masks.volumes import Volume
     from segiou.runs.surface_plan import SurfacePlan
 
@@ -42,7 +41,7 @@ Geometry = Literal["check", "ignore", "reorient"]
 
 Result = ImageCount | list[Problem]
 #: A file, or the mask that was decoded of it.
-Content = tuple[bytes | PngMask, Stamp]
+Content = tuple[bytes | RawMask, Stamp]
 T = TypeVar("T")
 
 #: Pairs whose files, if small, are read at once: not one at a time, since every call of the
@@ -164,12 +163,7 @@ class PairScorer:
                 if big is not None:
                     return big
             data, stamp = source.read(path) if content is None else content
-            if not isinstance(data, PngMask):
-                raw = from_bytes(data, path, scratch)
-            elif self.objects is None:
-                return _OpenMask(data.values, stamp)
-            else:
-                raw = RawMask(data.values, data.mode, "PNG")
+            raw = from_bytes(data, path, scratch)
             ids = None if self.objects is None else self.objects.read(raw, path, source.root)
             if ids is not None:
                 return _OpenMask(ids.classes, stamp, objects=ids)
@@ -340,22 +334,21 @@ def _open_windowed(
         return None
     if big is None:
         return None
-    stack.enter_context(big)
+    values = stack.enter_context(big.values)
 
     def decoded(window: Any) -> Any:
-        raw = RawMask(window, big.mode, big.kind, big.lossy)
-        return to_labels(raw, path, labels, allow_lossy=allow_lossy)
+        return to_labels(big._replace(values=window), path, labels, allow_lossy=allow_lossy)
 
     def check() -> None:
         if is_local and stable_stamp(path)[0] != version:
             problem = "is being changed while it is read; score when it is complete"
             raise MaskError(path, problem)
 
-    return _OpenMask(big, stamp, big.volume, decoded, check, raster=big.raster)
+    return _OpenMask(values, stamp, big.volume, decoded, check, raster=big.raster)
 
 
 def _decoded_pixels(content: Content | None) -> int:
-    return content[0].values.size if content and isinstance(content[0], PngMask) else 0
+    return content[0].values.size if content and isinstance(content[0], RawMask) else 0
 
 
 def _read_ahead(

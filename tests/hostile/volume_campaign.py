@@ -118,8 +118,8 @@ def through_windows(path: Path, volume: Volume | None) -> str:
         big = open_big(path, least=1)
         if big is None:
             return "" if volume is None else "not read by windows"
-        with big:
-            part = big[tuple(slice(0, length) for length in big.shape)]
+        with big.values as voxels:
+            part = voxels[tuple(slice(0, length) for length in voxels.shape)]
     except MaskError:
         return "" if volume is None else "refused by windows"
     if volume is None:

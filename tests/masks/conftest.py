@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from segiou.masks.png import PngMask, Scratch, read_png
+from segiou.masks.read import RawMask, Scratch, read_png
 from segiou.masks.sources import LocalFolder
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
@@ -113,7 +113,7 @@ def decoded_from_file(data):
         return None
     finally:
         Path(file.name).unlink()
-    return found if isinstance(found, PngMask) else None
+    return found if isinstance(found, RawMask) else None
 
 
 def agrees(data):

@@ -16,8 +16,8 @@ from mask_files import required
 
 import segiou
 from segiou.cli.main import main
-from segiou.masks.geotiff import Raster
 from segiou.masks.read import MaskError, open_mask, read_mask
+from segiou.masks.tiff import Raster
 from segiou.masks.windows import open_big
 from segiou.scoring.pairings import DataError
 
@@ -135,7 +135,7 @@ def test_only_the_first_image_of_a_cog_is_the_mask(tmp_path):
         file.write(PRED, photometric="minisblack")
         file.write(PRED[::2, ::2], photometric="minisblack", subfiletype=1)
     assert read_mask(path).tolist() == PRED.tolist()
-    with open_big(path, least=1) as big:
+    with open_big(path, least=1).values as big:
         assert big[0:2, 0:4].tolist() == PRED.tolist()
 
 
@@ -180,7 +180,7 @@ def test_huge_deflated_strips_are_read_row_by_row(tmp_path, monkeypatch, dtype, 
     tifffile.imwrite(path, mask, predictor=predictor, **options)
     monkeypatch.setattr("segiou.masks.tiff._MOST_SEGMENT_BYTES", 100)
     monkeypatch.setattr("segiou.masks.tiff._PART_BYTES", 7)
-    with open_big(path, least=1) as big:
+    with open_big(path, least=1).values as big:
         assert big.chunks == (1, 30)
         for top, bottom in ((0, 5), (5, 23), (22, 40), (3, 4)):
             np.testing.assert_array_equal(big[top:bottom, 2:29], mask[top:bottom, 2:29])
@@ -196,7 +196,7 @@ def test_a_huge_strip_that_is_cut_off_or_damaged_is_refused(tmp_path, monkeypatc
     data = bytearray(path.read_bytes())
     data[start + count // 2 : start + count] = bytes(count - count // 2)
     path.write_bytes(data)
-    with open_big(path, least=1) as big, pytest.raises(MaskError, match=r"is (a )?damaged"):
+    with open_big(path, least=1).values as big, pytest.raises(MaskError, match=r"is (a )?damaged"):
         big[0:40, 0:30]
 
 
@@ -213,7 +213,10 @@ def test_a_huge_strip_that_holds_more_than_its_pixels_is_refused(tmp_path, monke
     size = struct.pack("<H" if tag.dtype == 3 else "<I", len(longer))
     data = data[: tag.valueoffset] + size + data[tag.valueoffset + len(size) :]
     path.write_bytes(data[:start] + longer)
-    with open_big(path, least=1) as big, pytest.raises(MaskError, match="more than its pixels"):
+    with (
+        open_big(path, least=1).values as big,
+        pytest.raises(MaskError, match="more than its pixels"),
+    ):
         big[0:40, 0:30]
 
 
@@ -230,7 +233,7 @@ def test_a_huge_strip_that_is_cut_off_is_refused(tmp_path, monkeypatch, kept):
     shorter = count + kept if kept < 0 else kept
     struct.pack_into("<H" if tag.dtype == 3 else "<I", data, tag.valueoffset, shorter)
     path.write_bytes(data)
-    with open_big(path, least=1) as big, pytest.raises(MaskError, match="is too short"):
+    with open_big(path, least=1).values as big, pytest.raises(MaskError, match="is too short"):
         big[0:40, 0:30]
 
 
@@ -291,8 +294,9 @@ def test_every_packing_of_gdal_is_read(tmp_path, monkeypatch, packed, dtype, blo
     assert raw.raster.crs == "EPSG:32632"
     # A piece counts as large, so that none is unpacked at once.
     monkeypatch.setattr("segiou.masks.tiff._MOST_SEGMENT_BYTES", 100)
-    with open_big(path, least=1) as big:
-        assert big.raster == raw.raster
+    opened = open_big(path, least=1)
+    assert opened.raster == raw.raster
+    with opened.values as big:
         np.testing.assert_array_equal(big[3:70, 5:90], mask[3:70, 5:90])
         assert big[0:2, 0:3].dtype == dtype
 
@@ -311,7 +315,7 @@ def test_large_strips_are_scored_like_small_ones(tmp_path, monkeypatch):
 
 def test_several_huge_strips_are_refused(tmp_path, monkeypatch):
     path = gdal_tiff(tmp_path / "a.tif", np.ones((70, 90)), packed="LERC", blockysize=35)
-    monkeypatch.setattr("segiou.masks.geotiff._MOST_BLOCK_BYTES", 35 * 90 - 1)
+    monkeypatch.setattr("segiou.masks.tiff._MOST_BLOCK_BYTES", 35 * 90 - 1)
     with pytest.raises(MaskError, match="pieces of 3150 bytes; save it in tiles"):
         open_big(path, least=1)
 
@@ -344,7 +348,7 @@ def test_damaged_tiffs_of_gdal_are_refused(tmp_path, packed):
     path.write_bytes(data)
     with pytest.raises(MaskError, match=r"damaged|is packed"):
         open_mask(path)
-    with open_big(path, least=1) as big, pytest.raises(MaskError, match="is a damaged TIFF"):
+    with open_big(path, least=1).values as big, pytest.raises(MaskError, match="is a damaged TIFF"):
         big[0:70, 0:90]
 
 

@@ -14,8 +14,7 @@ import zlib
 import numpy as np
 import pytest
 
-from segiou.masks.png import PngMask, Scratch
-from segiou.masks.read import read_mask
+from segiou.masks.read import RawMask, Scratch, read_mask
 from segiou.masks.sources import LocalFolder, _read_small
 
 INPUTS = int(os.environ.get("SEGIOU_FUZZ_INPUTS", "300"))
@@ -171,7 +170,7 @@ def test_what_has_no_room_comes_as_it_lies(png, blobs, tmp_path):
 )
 def test_only_harmless_chunks(png, before, is_decoded):
     data = png.write([[0, 1]], before=[png.chunk(*part) for part in before])
-    assert isinstance(png.decoded_from_file(data), PngMask) is is_decoded
+    assert isinstance(png.decoded_from_file(data), RawMask) is is_decoded
 
 
 def test_pieces_of_the_stream_and_a_palette(png, blobs):

@@ -235,9 +235,10 @@ def test_large_files_are_read_by_windows(tmp_path, kind, dtype, scale):
     image.to_filename(tmp_path / "a.nii")
     whole = read_volume(tmp_path / "a.nii")
     np.testing.assert_array_equal(whole.values, nibabel.load(tmp_path / "a.nii").get_fdata())
-    with open_big(tmp_path / "a.nii", least=504) as mask:
-        assert (mask.shape, mask.volume.spacing) == ((9, 8, 7), whole.spacing)
-        assert geometry_difference(whole, mask.volume) is None
+    opened = open_big(tmp_path / "a.nii", least=504)
+    with opened.values as mask:
+        assert (mask.shape, opened.volume.spacing) == ((9, 8, 7), whole.spacing)
+        assert geometry_difference(whole, opened.volume) is None
         for window in [*window_slices(mask.shape, mask.chunks, 100), np.s_[2:5, 3:4, 1:7]]:
             np.testing.assert_array_equal(mask[window], whole.values[window])
             assert mask[window].dtype.kind in "iu"
@@ -255,7 +256,10 @@ def test_large_files_are_checked_before_they_are_read(tmp_path):
         with pytest.raises(MaskError, match="is cut off: its header declares 412 bytes"):
             read(path)
     halves = nifti(tmp_path / "b.nii", labels() + 0.5)
-    with open_big(halves, least=1) as mask, pytest.raises(MaskError, match="are no integers"):
+    with (
+        open_big(halves, least=1).values as mask,
+        pytest.raises(MaskError, match="are no integers"),
+    ):
         mask[0:5, 0:4, 0:1]
     (tmp_path / "c.nii").write_bytes(b"text")
     assert open_big(tmp_path / "c.nii") is None

@@ -103,7 +103,7 @@ def write(path: Path, values) -> Path:
 def test_files_are_read_by_windows(tmp_path, name, dtype, all_big):
     values = labels_of((61, 75)).astype(dtype)
     path = write(tmp_path / name, values)
-    with open_big(path) as mask:
+    with open_big(path).values as mask:
         assert mask.shape == (61, 75)
         for window in [*window_slices((61, 75), mask.chunks, 500), np.s_[3:58, 20:21]]:
             np.testing.assert_array_equal(mask[window], values[window])
@@ -182,17 +182,17 @@ def test_large_files_of_the_wrong_kind(tmp_path, all_big):
 
 
 def test_a_large_file_that_changes_while_it_is_read_is_a_problem(tmp_path, all_big, monkeypatch):
-    from segiou.masks.windows import NpyMask
+    from segiou.masks.windows import ArrayFile
 
     for name in ("t", "p"):
         np.save(tmp_path / f"{name}.npy", labels_of((61, 75)))
-    read = NpyMask._window
+    read = ArrayFile._window
 
     def changing(self, *rest):
         np.save(tmp_path / "p.npy", labels_of((61, 75), 9))
         return read(self, *rest)
 
-    monkeypatch.setattr(NpyMask, "_window", changing)
+    monkeypatch.setattr(ArrayFile, "_window", changing)
     with pytest.raises(DataError, match=r"p.npy: is being changed while it is read"):
         segiou.score_folder(tmp_path / "t.npy", tmp_path / "p.npy", labels=5)
 
