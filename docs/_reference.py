@@ -17,8 +17,7 @@ from types import GenericAlias, ModuleType
 from typing import Any
 
 import segiou
-from segiou.cli.options import COMMANDS
-from segiou.cli.parsers import build_parser
+from segiou.cli.options import COMMANDS, build_parser
 from segiou.metrics.protocols import PROTOCOLS
 
 BENCHMARKS = Path(__file__).parent / "benchmarks.json"

@@ -208,7 +208,7 @@ def test_importing_loads_nothing_heavy():
 def test_what_starts_at_once_loads_little_of_the_standard_library():
     slow = {"ast", "dataclasses", "inspect", "pathlib", "shutil", "tempfile", "typing"}
     # Without the packages that are installed, some of which load these at every start.
-    help_ = "from segiou.cli.parsers import build_parser\nbuild_parser('score').format_help()"
+    help_ = "from segiou.cli.options import build_parser\nbuild_parser('score').format_help()"
     assert not loaded_by("import segiou; segiou.__all__", "-S") & slow
     # From Python 3.14 on, argparse itself loads some of them, for its colours.
     if sys.version_info < (3, 14):
@@ -226,7 +226,7 @@ def test_a_matrix_loads_few_modules():
 
 
 def test_help_does_not_load_numpy():
-    statement = "from segiou.cli.parsers import build_parser\nbuild_parser('score').format_help()"
+    statement = "from segiou.cli.options import build_parser\nbuild_parser('score').format_help()"
     assert not loaded_by(statement) & {"numpy", *HEAVY}
 
 

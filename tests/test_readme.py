@@ -15,7 +15,7 @@ from PIL import Image
 
 import segiou
 from segiou.cli.main import main
-from segiou.cli.parsers import build_parser
+from segiou.cli.options import build_parser
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")

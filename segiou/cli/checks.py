@@ -13,7 +13,7 @@ from segiou._support.arguments import check_integer
 from segiou._support.files import is_device
 from segiou.cli.inputs import groups_argument, open_baseline
 from segiou.cli.options import option_of
-from segiou.cli.thresholds import Threshold, check_thresholds
+from segiou.cli.thresholds import check_thresholds, read_thresholds
 from segiou.labels.class_options import ClassOptions
 from segiou.metrics.protocols import load_protocol
 from segiou.report.formats import format_of
@@ -21,22 +21,19 @@ from segiou.report.formats import format_of
 
 def check_report(
     parsed: argparse.Namespace,
-    thresholds: Sequence[Threshold],
     classes: ClassOptions,
     *,
-    boundary: bool,
-    surfaces: bool,
+    boundary: object,
+    surfaces: object,
     objects: object,
 ) -> None:
-    """Refuse options of a report that do not fit its classes, or one another."""
+    """Refuse options of a report that do not fit its classes, what is measured, or one another."""
     report_format(parsed)
     _check_needs(parsed)
     check_thresholds(
-        thresholds,
+        read_thresholds(parsed.fail_under),
         classes.labels.class_names,
-        boundary=boundary,
-        surfaces=surfaces,
-        objects=objects is not None,
+        {"boundary_iou": boundary, "surface_dice": surfaces, "pq": objects},
     )
     _check_protocol(parsed)
     if parsed.worst:
@@ -71,6 +68,8 @@ def check_findings(parsed: argparse.Namespace) -> None:
 
 def check_images(ids: Sequence[str], parsed: argparse.Namespace) -> None:
     """Refuse intervals over images that are too few, or have no group."""
+    if not wants_intervals(parsed):
+        return
     from segiou.analysis.units import groups_of, units_of
 
     groups = groups_of(ids, groups_argument(parsed.group_by))
@@ -167,7 +166,7 @@ def _check_resampling(parsed: argparse.Namespace) -> None:
         group_by_pattern((), groups)
 
 
-_OUTPUTS = ("output", "propose", "html", "per_image", "junit", "problems", "run")
+_OUTPUTS = ("output", "propose", "html", "per_image", "junit", "problems", "run", "plots")
 _INPUTS = ("truth", "pred", "ids", "labels", "pred_labels", "run_file", "model", "path", "baseline")
 
 
@@ -179,16 +178,12 @@ def check_paths(parsed: argparse.Namespace) -> None:
         if text is None:
             continue
         option = option_of(name)
-        _check_file(option, text)
+        _check_output(name, f"{option} {text}", text)
         full = os.path.realpath(Path(text).expanduser())
-        if is_device(full):
-            continue
-        if full in taken:
+        if full in taken and name != "plots" and not is_device(full):
             msg = f"{option} {text}: would overwrite {taken[full]}; choose another name"
             raise ValueError(msg)
         taken[full] = f"what {option} writes"
-    if getattr(parsed, "plots", None) is not None:
-        _check_plots(parsed.plots)
     images = getattr(parsed, "images", None)
     if images is not None and not Path(images).expanduser().is_dir():
         msg = f"--images {images}: is not a folder; name the folder that holds the images"
@@ -203,16 +198,21 @@ def _input_files(parsed: argparse.Namespace) -> Iterator[Path]:
                 yield path
 
 
-def _check_file(option: str, text: str) -> None:
+def _check_output(name: str, what: str, text: str) -> None:
     path = Path(text).expanduser()
-    if option == "--html" and text.endswith("/"):
-        _check_output_folder(f"{option} {text}", path)
-        return
-    if path.is_dir():
-        msg = f"{option} {text}: is a folder; name a file to write"
+    if name == "plots" and find_spec("matplotlib") is None:
+        msg = "--plots needs matplotlib: pip install 'segiou[plot]'"
+        raise ImportError(msg)
+    if name == "plots" or (name == "html" and text.endswith("/")):
+        if path.exists() and not path.is_dir():
+            msg = f"{what}: is a file; name a folder"
+            raise ValueError(msg)
+        _check_folder(what, next(p for p in (path, *path.absolute().parents) if p.exists()))
+    elif path.is_dir():
+        msg = f"{what}: is a folder; name a file to write"
         raise ValueError(msg)
-    if not is_device(path):
-        _check_folder(f"{option} {text}", Path(os.path.realpath(path)).parent)
+    elif not is_device(path):
+        _check_folder(what, Path(os.path.realpath(path)).parent)
 
 
 def _check_folder(what: str, folder: Path) -> None:
@@ -228,18 +228,3 @@ def _check_folder(what: str, folder: Path) -> None:
     except OSError as error:
         msg = f"{what}: nothing can be written in {folder}: {error.strerror}"
         raise ValueError(msg) from error
-
-
-def _check_plots(text: str) -> None:
-    if find_spec("matplotlib") is None:
-        msg = "--plots needs matplotlib: pip install 'segiou[plot]'"
-        raise ImportError(msg)
-    _check_output_folder(f"--plots {text}", Path(text).expanduser())
-
-
-def _check_output_folder(what: str, folder: Path) -> None:
-    if folder.exists() and not folder.is_dir():
-        msg = f"{what}: is a file; name a folder"
-        raise ValueError(msg)
-    existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
-    _check_folder(what, existing)

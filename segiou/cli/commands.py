@@ -8,13 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from segiou.cli.checks import (
-    check_findings,
-    check_images,
-    check_paths,
-    check_report,
-    wants_intervals,
-)
+from segiou.cli.checks import check_findings, check_images, check_paths, check_report
 from segiou.cli.console import (
     EXIT_DATA,
     EXIT_INTERRUPTED,
@@ -26,13 +20,12 @@ from segiou.cli.console import (
     wants_color,
     write,
 )
-from segiou.cli.inputs import is_run_file, job_of, open_run, resampling, score_now
+from segiou.cli.inputs import do, is_run_file, job_of, open_run, resampling, run_at, score_now
 from segiou.cli.thresholds import read_thresholds
 from segiou.runs.run import Run
 
 if TYPE_CHECKING:
     from segiou.masks.pairing import Pair
-    from segiou.scoring.job import Job
 
 
 def score(parsed: argparse.Namespace) -> int:
@@ -40,64 +33,39 @@ def score(parsed: argparse.Namespace) -> int:
     from segiou.cli.output import show_run, write_problems
     from segiou.scoring.pairings import DataError, ScoringStopped
 
-    thresholds = read_thresholds(parsed.fail_under)
+    read_thresholds(parsed.fail_under)
     check_paths(parsed)
     try:
         job = job_of(parsed.truth, parsed.pred, parsed)
-        boundary = job.boundary is not None
+        # On volumes --boundary measures surfaces.
+        surfaces = job.surfaces or job.boundary
         check_report(
-            parsed,
-            thresholds,
-            job.options,
-            boundary=boundary,
-            # On volumes --boundary measures surfaces.
-            surfaces=boundary or job.surfaces is not None,
-            objects=job.objects,
+            parsed, job.options, boundary=job.boundary, surfaces=surfaces, objects=job.objects
         )
-        run = _score(job, parsed)
+        with interruptible(kept=bool(parsed.run)) as stop:
+            run = do(job, parsed, "scoring", check=partial(_check_pairs, parsed), stop=stop)
     except DataError as error:
         if parsed.problems:
             write_problems(parsed.problems, error.problems)
         raise
     except ScoringStopped as stopped:
-        note(str(stopped) + _how_to_continue(parsed))
+        how = "nothing is kept: with --run FILE the same command would continue from there"
+        if parsed.run:
+            how = f"they are kept in {parsed.run}, and the same command continues from there"
+        note(f"{stopped}; {how}")
         return EXIT_INTERRUPTED
     if parsed.problems:
         write_problems(parsed.problems, run.skipped)
-    code = show_run(run, parsed, thresholds)
+    code = show_run(run, parsed)
     return code or (EXIT_DATA if run.skipped and parsed.on_error == "skip" else 0)
 
 
-def _score(job: Job, parsed: argparse.Namespace) -> Run:
-    from segiou.scoring.folder import score_job
-
-    with (
-        interruptible(kept=bool(parsed.run)) as stop,
-        progress_bar("scoring", quiet=parsed.quiet) as progress,
-    ):
-
-        def begin(pairs: Sequence[Pair]) -> None:
-            _check_pairs(pairs, parsed)
-            progress.begin(pairs)
-
-        return score_job(
-            job, progress=progress.update, stop=stop, on_paired=begin, on_problem=progress.problem
-        )
-
-
-def _check_pairs(pairs: Sequence[Pair], parsed: argparse.Namespace) -> None:
-    if wants_intervals(parsed):
-        check_images([pair.id for pair in pairs], parsed)
+def _check_pairs(parsed: argparse.Namespace, pairs: Sequence[Pair]) -> None:
+    check_images([pair.id for pair in pairs], parsed)
     if not pairs and not parsed.quiet:
         part, parts = parsed.shard
         what = "it is scored as empty, and segiou merge takes it like the others"
         note(f"part {part} of {parts} holds none of the few pairs; {what}")
-
-
-def _how_to_continue(parsed: argparse.Namespace) -> str:
-    if parsed.run:
-        return f"; they are kept in {parsed.run}, and the same command continues from there"
-    return "; nothing is kept: with --run FILE the same command would continue from there"
 
 
 def compare(parsed: argparse.Namespace) -> int:
@@ -141,10 +109,9 @@ def explain(parsed: argparse.Namespace) -> int:
     run = _explained_run(parsed)
     found = explain(run, protocol=parsed.protocol)
     steps = run.report(parsed.protocol).next_steps
+    data = {"next_steps": [step.to_dict() for step in steps]}
     write_findings(
-        lambda: found.to_dict() | {"next_steps": [step.to_dict() for step in steps]},
-        partial(render_imbalance, found, steps=steps),
-        parsed,
+        lambda: found.to_dict() | data, partial(render_imbalance, found, steps=steps), parsed
     )
     return 0
 
@@ -191,13 +158,9 @@ def inspect(parsed: argparse.Namespace) -> int:
     check_paths(parsed)
     check_findings(parsed)
     labels = None if parsed.labels is None else load_labels(parsed.labels)
-    with progress_bar("reading", quiet=parsed.quiet, unit="files") as progress:
+    with progress_bar("reading", quiet=parsed.quiet, unit="files") as (progress, _):
         found = inspect_folder(
-            parsed.dir,
-            pred=parsed.pred,
-            labels=labels,
-            workers=parsed.workers,
-            progress=progress.update,
+            parsed.dir, pred=parsed.pred, labels=labels, workers=parsed.workers, progress=progress
         )
     if parsed.propose:
         write_whole(parsed.propose, found.proposed_labels().to_toml())
@@ -248,20 +211,16 @@ def report(parsed: argparse.Namespace) -> int:
     """Show a run again, from its file alone."""
     from segiou.cli.output import show_run
 
-    thresholds = read_thresholds(parsed.fail_under)
+    read_thresholds(parsed.fail_under)
     check_paths(parsed)
-    if Path(parsed.run_file).expanduser().is_dir():
-        msg = f"{parsed.run_file} is a folder, not a run file; to score it: segiou score"
-        raise ValueError(msg)
-    run = Run.open(parsed.run_file)
+    path = parsed.run_file
+    run = run_at(path, f"{path} is a folder, not a run file; to score it: segiou score")
     check_report(
         parsed,
-        thresholds,
         run.options,
-        boundary=run.boundary_options is not None,
-        surfaces=run.surface_plan is not None,
+        boundary=run.boundary_options,
+        surfaces=run.surface_plan,
         objects=run.object_options,
     )
-    if wants_intervals(parsed):
-        check_images(run.ids, parsed)
-    return show_run(run, parsed, thresholds)
+    check_images(run.ids, parsed)
+    return show_run(run, parsed)

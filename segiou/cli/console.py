@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
     from types import FrameType
     from typing import Any, TextIO
 
@@ -176,49 +176,32 @@ def noted_warnings(*, quiet: bool) -> Iterator[None]:
         yield
 
 
-class Progress:
-    """What is shown while files are read: how many, how fast, how long still, problems so far."""
-
-    def __init__(self, bar: Any = None, what: str = "") -> None:
-        self._bar = bar
-        self._task = None if bar is None else bar.add_task(what, total=None, problems=0)
-        self._problems = 0
-
-    def begin(self, files: Sequence[Any]) -> None:
-        """Say how many there will be."""
-        if self._bar is not None:
-            self._bar.update(self._task, total=len(files))
-
-    def update(self, done: int, total: int) -> None:
-        """Say how many are done."""
-        if self._bar is not None:
-            self._bar.update(self._task, completed=done, total=total)
-
-    def problem(self, problem: object) -> None:
-        """Count a problem."""
-        self._problems += 1
-        if self._bar is not None:
-            self._bar.update(self._task, problems=self._problems)
-
-
 @contextmanager
-def progress_bar(what: str, *, quiet: bool, unit: str = "pairs") -> Iterator[Progress]:
-    """Progress on stderr, where that is a terminal."""
+def progress_bar(
+    what: str, *, quiet: bool, unit: str = "pairs"
+) -> Iterator[tuple[Callable[[int, int], None], Callable[[object], None]]]:
+    """Progress on stderr, where that is a terminal: called with done and total, and a problem."""
     if quiet or sys.stderr is None or not sys.stderr.isatty():
-        yield Progress()
+        yield (lambda done, total: None), (lambda problem: None)
         return
+    from itertools import count
+
     from rich.console import Console
-    from rich.progress import BarColumn, Progress as Bar, ProgressColumn, Task
+    from rich.progress import BarColumn, Progress, ProgressColumn, Task
     from rich.text import Text
 
     class Facts(ProgressColumn):
         def render(self, task: Task) -> Text:
             return Text(progress_text(task, unit))
 
-    console = Console(stderr=True)
+    console, problems = Console(stderr=True), count(1)
     bar = [BarColumn(bar_width=20)] if console.width >= _WITH_BAR else []
-    with Bar("{task.description}", *bar, Facts(), console=console, transient=True) as shown:
-        yield Progress(shown, what)
+    with Progress("{task.description}", *bar, Facts(), console=console, transient=True) as shown:
+        task = shown.add_task(what, total=None, problems=0)
+        yield (
+            lambda done, total: shown.update(task, completed=done, total=total),
+            lambda problem: shown.update(task, problems=next(problems)),
+        )
 
 
 def progress_text(task: Any, unit: str) -> str:

@@ -20,9 +20,11 @@ from segiou.scoring.job import Job
 from segiou.scoring.pairings import ids_of
 
 if TYPE_CHECKING:
-    from segiou.boundary.boundary_options import BoundaryOptions, Tolerance
+    from collections.abc import Callable, Sequence
+
+    from segiou.boundary.boundary_options import Tolerance
     from segiou.boundary.surfaces import SurfaceOptions
-    from segiou.instances.object_files import ObjectOptions
+    from segiou.masks.pairing import Pair
 
 _CLASSES = ("labels", "pred_labels", "ignore", "exclude", "unassigned")
 _PAIRING = ("truth_suffix", "pred_suffix", "key", "ids", "missing", "extra")
@@ -33,94 +35,114 @@ _SQLITE = b"SQLite format 3\0"
 
 def job_of(truth: str, pred: str, parsed: argparse.Namespace) -> Job:
     """The job that the options of scoring describe."""
+    is_score = parsed.name_of_command == "score"
     if parsed.labels is None:
         from segiou.scoring.inspection import label_set_question
 
-        is_score = parsed.name_of_command == "score"
         places = shlex.join([truth, pred]) if is_score else "…"
         msg = label_set_question(truth, f"segiou {parsed.name_of_command} {places}")
         raise ValueError(msg)
     options = ClassOptions.of(**{name: getattr(parsed, name) for name in _CLASSES})
     options.warn_of_ignored_classes(stacklevel=2)
-    given = {name: getattr(parsed, name) for name in (*_PAIRING, *_READING)}
-    given |= {name: getattr(parsed, name, None) for name in _RUNNING}
+    given: dict[str, Any] = {
+        name: getattr(parsed, name, None) for name in (*_PAIRING, *_READING, *_RUNNING)
+    }
     if parsed.ids is not None:
         given["ids"] = ids_of(parsed.ids)
-    return Job(
-        truth=truth,
-        pred=pred,
-        options=options,
-        protocol=load_protocol(parsed.protocol or "segiou"),
-        boundary=_boundary_options(parsed),
-        surfaces=_surfaces(parsed),
-        spacing=_spacing(parsed),
-        objects=_object_options(parsed, options),
-        **given,
-    )
+    measured = _asked_for(parsed, options) if is_score else _needed_for(parsed)
+    protocol = load_protocol(parsed.protocol or "segiou")
+    return Job(truth=truth, pred=pred, options=options, protocol=protocol, **given, **measured)
 
 
-def _object_options(parsed: argparse.Namespace, classes: ClassOptions) -> ObjectOptions | None:
-    """What objects are, if they are to be scored."""
-    source = getattr(parsed, "objects", None)
-    source = "components" if getattr(parsed, "metric", None) in ("pq", "sq", "rq") else source
-    if source is None:
-        return None
-    from segiou.instances.object_files import ObjectOptions
+def _needed_for(parsed: argparse.Namespace) -> dict[str, Any]:
+    """What is measured beside the IoU for the metric of a comparison."""
+    metric = getattr(parsed, "metric", None)
+    if metric == "boundary_iou":
+        from segiou.boundary.boundary_options import BoundaryOptions
 
-    things = None
-    if given := getattr(parsed, "things", []):
-        chosen = ClassOptions.of(classes.labels, exclude=given).exclude
-        things = tuple(classes.labels.class_names[index] for index in chosen)
-    found = ObjectOptions(source, things, min_size=getattr(parsed, "min_size", None) or 0)
-    return found.with_things_of(parsed.labels)
+        return {"boundary": BoundaryOptions(contours=())}
+    if metric in ("pq", "sq", "rq"):
+        from segiou.instances.object_files import ObjectOptions
+
+        return {"objects": ObjectOptions().with_things_of(parsed.labels)}
+    return {"surfaces": "segiou"} if metric == "surface_dice" else {}
 
 
-def _surfaces(parsed: argparse.Namespace) -> SurfaceOptions | str | None:
-    """What to measure between surfaces, if anything: a convention, or all that is said of it."""
-    if getattr(parsed, "metric", None) == "surface_dice":
-        return "segiou"
-    convention = getattr(parsed, "surface", None)
-    widths = _widths(parsed, in_mm=True)
-    common, own = _tolerances(parsed)
-    if not (own or widths or getattr(parsed, "empty", [])):
-        return convention
+def _asked_for(parsed: argparse.Namespace, classes: ClassOptions) -> dict[str, Any]:
+    """What is measured beside the IoU, as the options of scoring say."""
+    objects = spacing = None
+    if parsed.objects is not None:
+        from segiou.instances.object_files import ObjectOptions
+
+        chosen = ClassOptions.of(classes.labels, exclude=parsed.things).exclude
+        things = tuple(classes.labels.class_names[index] for index in chosen) or None
+        found = ObjectOptions(parsed.objects, things, min_size=parsed.min_size or 0)
+        objects = found.with_things_of(parsed.labels)
+    if parsed.spacing is not None:
+        try:
+            spacing = tuple(float(part) for part in parsed.spacing.split(","))
+        except ValueError:
+            msg = f"--spacing {parsed.spacing}: give a number for each axis, such as 0.5,0.5"
+            raise ValueError(msg) from None
+    if not (parsed.boundary or parsed.boundary_tolerance or parsed.empty):
+        return {"objects": objects, "spacing": spacing, "surfaces": parsed.surface}
+    return {"objects": objects, "spacing": spacing, **_at_boundaries(parsed, spacing)}
+
+
+def _at_boundaries(parsed: argparse.Namespace, spacing: tuple[float, ...] | None) -> dict[str, Any]:
+    """What is measured along boundaries, and between surfaces."""
     from segiou.boundary.boundary_options import BoundaryOptions, Tolerance
+
+    texts = [text for text in (parsed.boundary or "").split(",") if text]
+    # Widths in mm are of volumes, others of images.
+    in_mm = [Tolerance.of(text).value for text in texts if text.endswith("mm")]
+    widths = [text for text in texts if not text.endswith("mm")]
+    of: dict[str, list[Tolerance]] = {"": []}
+    for text in parsed.boundary_tolerance.split(",") if parsed.boundary_tolerance else ():
+        name, _, value = text.rpartition("=")
+        of.setdefault(name.strip(), []).append(Tolerance.of(value))
+    surfaces = parsed.surface
+    if in_mm or of.keys() > {""} or parsed.empty:
+        surfaces = _surfaces(parsed, in_mm, of)
+    if not texts and not any(of.values()):
+        return {"surfaces": surfaces}
+    options: dict[str, Any] = {"widths": widths} if widths else {}
+    if in_mm or any(of.values()):
+        own = [tolerance.unit for name, several in of.items() if name for tolerance in several]
+        unit = own[0] if own else "mm" if in_mm else "absolute"
+        options["tolerances"] = of[""] or [Tolerance(1, unit)]
+    if not widths and surfaces is not None:
+        # The tolerances are those of the surfaces, and nothing else is measured.
+        options |= {"widths": (), "trimaps": False, "contours": ()}
+    if spacing is not None and len(spacing) == 2:
+        options["spacing"] = spacing
+    return {"boundary": BoundaryOptions(**options), "surfaces": surfaces}
+
+
+def _surfaces(
+    parsed: argparse.Namespace, widths: list[float], tolerances: dict[str, list[Tolerance]]
+) -> SurfaceOptions:
+    """What is measured between surfaces: a convention, and all that is said beside it."""
+    from segiou.boundary.boundary_options import BoundaryOptions
     from segiou.boundary.surfaces import CHALLENGES, CONVENTIONS, SurfaceOptions
 
-    if len({tolerance.unit for several in (common, *own.values()) for tolerance in several}) > 1:
+    if len({tolerance.unit for several in tolerances.values() for tolerance in several}) > 1:
         msg = f"--boundary-tolerance {parsed.boundary_tolerance}: give all tolerances in one unit"
         raise ValueError(msg)
+    convention = parsed.surface
     if convention is None:
         convention = parsed.protocol if parsed.protocol in CONVENTIONS else "segiou"
-    if parsed.boundary is not None and not (common or own or convention in CHALLENGES):
-        common = [*BoundaryOptions().tolerances]
+    values = {name: [one.value for one in several] for name, several in tolerances.items()}
+    common = values.pop("")
+    if parsed.boundary is not None and not (common or values or convention in CHALLENGES):
+        common = [tolerance.value for tolerance in BoundaryOptions().tolerances]
     return SurfaceOptions.of(
         convention,
-        tolerances=[tolerance.value for tolerance in common],
-        tolerances_of={name: [tolerance.value for tolerance in own[name]] for name in own},
+        tolerances=common,
+        tolerances_of=values,
         empty=dict(rule for text in parsed.empty for rule in _rules(text)),
-        widths=[Tolerance.of(text).value for text in widths],
+        widths=widths,
     )
-
-
-def _widths(parsed: argparse.Namespace, *, in_mm: bool) -> list[str]:
-    """Widths of Boundary IoU: those in mm are of volumes, others of images."""
-    texts = (getattr(parsed, "boundary", None) or "").split(",")
-    return [text for text in texts if text and text.endswith("mm") is in_mm]
-
-
-def _tolerances(parsed: argparse.Namespace) -> tuple[list[Tolerance], dict[str, list[Tolerance]]]:
-    """Tolerances in common, and those of single classes or regions."""
-    given = getattr(parsed, "boundary_tolerance", None)
-    if given is None:
-        return [], {}
-    from segiou.boundary.boundary_options import Tolerance
-
-    found: dict[str, list[Tolerance]] = {"": []}
-    for text in given.split(","):
-        name, _, value = text.rpartition("=")
-        found.setdefault(name.strip(), []).append(Tolerance.of(value))
-    return found.pop(""), found
 
 
 def _rules(text: str) -> list[tuple[str, tuple[float | str, ...]]]:
@@ -138,40 +160,6 @@ def _rules(text: str) -> list[tuple[str, tuple[float | str, ...]]]:
         raise ValueError(msg) from None
     measure = "hausdorff_percentile" if name.startswith("hausdorff_") else name
     return [(m, rule) for m in (DISTANCES if name == "distances" else [measure])]
-
-
-def _boundary_options(parsed: argparse.Namespace) -> BoundaryOptions | None:
-    """What to measure at boundaries, if anything."""
-    for_metric = getattr(parsed, "metric", None) == "boundary_iou"
-    widths, in_mm = _widths(parsed, in_mm=False), bool(_widths(parsed, in_mm=True))
-    common, own = _tolerances(parsed)
-    if not (for_metric or widths or in_mm or common or own):
-        return None
-    from segiou.boundary.boundary_options import BoundaryOptions, Tolerance
-
-    lists: dict[str, Any] = {"widths": widths} if widths else {}
-    if common or own or in_mm:
-        unit = next((several[0].unit for several in own.values()), "mm" if in_mm else "absolute")
-        lists["tolerances"] = common or [Tolerance(1, unit)]
-    if for_metric:
-        return BoundaryOptions(contours=())
-    if not widths and _surfaces(parsed) is not None:
-        # The tolerances are those of the surfaces, and nothing else is measured.
-        lists |= {"widths": (), "trimaps": False, "contours": ()}
-    if (spacing := _spacing(parsed)) is not None and len(spacing) == 2:
-        lists["spacing"] = spacing
-    return BoundaryOptions(**lists)
-
-
-def _spacing(parsed: argparse.Namespace) -> tuple[float, ...] | None:
-    text = getattr(parsed, "spacing", None)
-    if text is None:
-        return None
-    try:
-        return tuple(float(part) for part in text.split(","))
-    except ValueError:
-        msg = f"--spacing {text}: give a number for each axis, such as 0.5,0.5"
-        raise ValueError(msg) from None
 
 
 def resampling(parsed: argparse.Namespace) -> dict[str, Any]:
@@ -222,10 +210,7 @@ def is_run_file(path: str) -> bool:
 
 def open_run(path: str, parsed: argparse.Namespace, *, or_folders: str) -> Run:
     """Open a run file; ``or_folders`` says how the command takes folders instead."""
-    if Path(path).expanduser().is_dir():
-        msg = f"{path} is a folder, not a run file; for folders: {or_folders}"
-        raise ValueError(msg)
-    run = Run.open(path)
+    run = run_at(path, f"{path} is a folder, not a run file; for folders: {or_folders}")
     default = parsed.command.get_default
     names = (*_CLASSES, *_PAIRING, *_READING)
     given = [name for name in names if getattr(parsed, name) != default(name)]
@@ -234,19 +219,30 @@ def open_run(path: str, parsed: argparse.Namespace, *, or_folders: str) -> Run:
         options = ", ".join(map(option_of, given))
         msg = f"{path} is a run file, scored already: leave out {options}, or score its folders"
         raise ValueError(msg)
-    if not run.finished and not parsed.quiet:
-        note(f"{path}: the run is not finished: {run.provenance['unfinished']}")
-    if "partial" in run.provenance and not parsed.quiet:
-        note(f"{path}: the run is not complete: {run.provenance['partial']}")
+    if not parsed.quiet:
+        note_state(run, f"{path}: ")
     return run
 
 
 def open_baseline(path: str) -> Run:
     """Open the run that another is compared with."""
+    what_to_do = "name a run file, as segiou score --run writes it"
+    return run_at(path, f"--baseline {path}: is a folder; {what_to_do}")
+
+
+def run_at(path: str, if_folder: str) -> Run:
+    """Open a run file; ``if_folder`` is what to say where a folder is named instead."""
     if Path(path).expanduser().is_dir():
-        msg = f"--baseline {path}: is a folder; name a run file, as segiou score --run writes it"
-        raise ValueError(msg)
+        raise ValueError(if_folder)
     return Run.open(path)
+
+
+def note_state(run: Run, where: str = "") -> None:
+    """Say that a run is not finished, or lacks parts of the data set."""
+    if not run.finished:
+        note(f"{where}the run is not finished: {run.provenance['unfinished']}")
+    if "partial" in run.provenance:
+        note(f"{where}the run is not complete: {run.provenance['partial']}")
 
 
 def score_now(truth: str, pred: str, parsed: argparse.Namespace) -> Run:
@@ -255,8 +251,22 @@ def score_now(truth: str, pred: str, parsed: argparse.Namespace) -> Run:
         if is_run_file(path):
             msg = f"{path} is a run file, not masks; give folders of masks only, or run files only"
             raise ValueError(msg)
-    job = job_of(truth, pred, parsed)
-    with progress_bar(f"scoring {pred}", quiet=parsed.quiet) as progress:
-        return score_job(
-            job, progress=progress.update, on_paired=progress.begin, on_problem=progress.problem
-        )
+    return do(job_of(truth, pred, parsed), parsed, f"scoring {pred}")
+
+
+def do(
+    job: Job,
+    parsed: argparse.Namespace,
+    what: str,
+    *,
+    check: Callable[[Sequence[Pair]], None] = lambda pairs: None,
+    stop: Callable[[], bool] | None = None,
+) -> Run:
+    """Do a job, and show how far it is; ``check`` refuses pairs before they are scored."""
+    with progress_bar(what, quiet=parsed.quiet) as (update, problem):
+
+        def begin(pairs: Sequence[Pair]) -> None:
+            check(pairs)
+            update(0, len(pairs))
+
+        return score_job(job, progress=update, stop=stop, on_paired=begin, on_problem=problem)

@@ -26,11 +26,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         note,
         noted_warnings,
     )
-    from segiou.cli.parsers import check_given, parse
+    from segiou.cli.options import parse
 
     try:
         parsed = parse(arguments)
-        check_given(parsed)
         if parsed.name_of_command == "demo":
             from segiou.cli.demo import demo as command
         else:

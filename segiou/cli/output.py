@@ -19,8 +19,8 @@ from segiou.cli.console import (
     wants_color,
     write,
 )
-from segiou.cli.inputs import open_baseline, resampling
-from segiou.cli.thresholds import Outcome, Threshold, not_worse, outcomes, to_junit
+from segiou.cli.inputs import note_state, open_baseline, resampling
+from segiou.cli.thresholds import Outcome, not_worse, outcomes, read_thresholds, to_junit
 from segiou.masks.read import RawMask
 from segiou.masks.sources import open_source
 from segiou.report.formats import render, to_json, to_markdown
@@ -32,35 +32,31 @@ if TYPE_CHECKING:
     from segiou.analysis.comparison import Comparison
 
 
-def show_run(run: Run, parsed: argparse.Namespace, thresholds: Sequence[Threshold]) -> int:
+def show_run(run: Run, parsed: argparse.Namespace) -> int:
     """Write the report, the pages and the tables, check the thresholds; gives the exit code."""
     if not parsed.quiet:
         for line in problem_lines(run.skipped):
             note(f"left out: {line}")
-    if not run.finished:
-        note(f"the run is not finished: {run.provenance['unfinished']}")
-    if "partial" in run.provenance:
-        note(f"the run is not complete: {run.provenance['partial']}")
-    measured = {"pq": run.object_counts, "surface_dice": run.surface_dice}
-    bounded = ["iou", *(name for name, counts in measured.items() if counts is not None)]
+    note_state(run)
+    intervals = None
+    if wants_intervals(parsed):
+        measured = {"pq": run.object_counts, "surface_dice": run.surface_dice}
+        bounded = ["iou", *(name for name, counts in measured.items() if counts is not None)]
+        intervals = [_intervals(run, parsed, metric) for metric in bounded]
     report = run.report(
-        parsed.protocol,
-        intervals=[_intervals(run, parsed, metric) for metric in bounded]
-        if wants_intervals(parsed)
-        else None,
-        worst=parsed.worst or 0,
-        worst_by=parsed.worst_by,
+        parsed.protocol, intervals=intervals, worst=parsed.worst or 0, worst_by=parsed.worst_by
     )
-    found = outcomes(report, thresholds)
-    change = _compared(run, parsed) if parsed.baseline else None
-    if change is not None and parsed.fail_if_worse:
-        found.append(not_worse(change))
-    if report_format(parsed) == "nnunet":
-        from segiou.report.nnunet_summary import nnunet_summary
+    found = outcomes(report, read_thresholds(parsed.fail_under))
+    change = None
+    if parsed.baseline:
+        from segiou.analysis.comparing import compare
 
-        _write_text(parsed.output, nnunet_summary(run))
-    else:
-        _write_report(report, parsed, found, change)
+        both, names = (open_baseline(parsed.baseline), run), ("the baseline", "this run")
+        protocol = parsed.protocol or run.protocol
+        change = compare(*both, protocol=protocol, **resampling(parsed), names=names)
+        if parsed.fail_if_worse:
+            found.append(not_worse(change))
+    _write_text(parsed.output, _rendered(run, report, parsed, found, change))
     _write_pages(run, report, parsed, change)
     if parsed.per_image:
         _write_text(parsed.per_image, run.to_csv())
@@ -74,48 +70,47 @@ def show_run(run: Run, parsed: argparse.Namespace, thresholds: Sequence[Threshol
     return 0 if run.finished else EXIT_DATA
 
 
-def _compared(run: Run, parsed: argparse.Namespace) -> Comparison:
-    """How the run differs from its baseline, on the same images."""
-    from segiou.analysis.comparing import compare
-
-    return compare(
-        open_baseline(parsed.baseline),
-        run,
-        protocol=parsed.protocol or run.protocol,
-        **resampling(parsed),
-        names=("the baseline", "this run"),
-    )
-
-
-def _write_report(
-    report: Report, parsed: argparse.Namespace, found: Sequence[Outcome], change: Comparison | None
-) -> None:
+def _rendered(
+    run: Run,
+    report: Report,
+    parsed: argparse.Namespace,
+    found: Sequence[Outcome],
+    change: Comparison | None,
+) -> str:
+    """The report in the format that is asked for, with the thresholds and the baseline."""
     kind = report_format(parsed)
     order = {"sort": parsed.sort, "reverse": parsed.reverse}
-    color = wants_color() and not parsed.output
-    if kind == "table":
-        width = 100 if parsed.output else stdout_width()
-        content = report.to_text(width=width, color=color, detail=parsed.detail, **order)
-        if change is not None:
-            from segiou.report.findings_text import render_baseline
+    if kind == "nnunet":
+        from segiou.report.nnunet_summary import nnunet_summary
 
-            content = f"{content}\n{render_baseline(change, width, color=color)}"
-    elif kind == "json":
+        return nnunet_summary(run)
+    if kind == "json":
         also: dict[str, Any] = {}
         if found:
             also["thresholds"] = [outcome.to_dict() for outcome in found]
         if change is not None:
             also["baseline"] = {"run": parsed.baseline, **change.to_dict()}
-        content = to_json(report, 2, also)
-    elif kind == "markdown":
+        return to_json(report, 2, also)
+    if kind == "markdown":
         rows = report.sorted_classes(parsed.sort, reverse=parsed.reverse)
         said = [(outcome.text, outcome.passed) for outcome in found]
-        content = to_markdown(report, rows, outcomes=said, change=change)
-    else:
-        content = render(report, kind, **order)
-    if kind in ("table", "markdown"):
-        content = harmless(content, color=color)
-    _write_text(parsed.output, content)
+        return harmless(to_markdown(report, rows, outcomes=said, change=change), color=False)
+    if kind != "table":
+        return render(report, kind, **order)
+    sheet = _sheet(parsed)
+    content = report.to_text(**sheet, detail=parsed.detail, **order)
+    if change is not None:
+        from segiou.report.findings_text import render_baseline
+
+        content = f"{content}\n{render_baseline(change, **sheet)}"
+    return harmless(content, color=sheet["color"])
+
+
+def _sheet(parsed: argparse.Namespace) -> dict[str, Any]:
+    """How wide text is, and whether it has colours: a file is no terminal."""
+    if parsed.output:
+        return {"width": 100, "color": False}
+    return {"width": stdout_width(), "color": wants_color()}
 
 
 def _write_pages(
@@ -125,32 +120,20 @@ def _write_pages(
     if parsed.html:
         from segiou.report.report_page import write_html
 
-        _note_images(run, parsed)
-        write_html(
-            parsed.html,
-            report,
-            run=run,
-            images=parsed.images,
-            examples=parsed.examples,
-            intervals=_page_intervals(run, report, parsed),
-            baseline=change,
-            read=_read,
-        )
+        intervals = None
+        if report.intervals is not None:
+            # Those of every score that the page draws one for.
+            others = [_intervals(run, parsed, metric) for metric in ("recall", "pixel_accuracy")]
+            intervals = [report.intervals, *others]
+        options = _page_options(run, parsed)
+        write_html(parsed.html, report, run=run, intervals=intervals, baseline=change, **options)
     if parsed.plots:
         from segiou.plots.kinds import save_plots
 
         save_plots(report, parsed.plots, intervals=report.intervals)
 
 
-def _page_intervals(run: Run, report: Report, parsed: argparse.Namespace) -> list[Intervals] | None:
-    """The intervals that were asked for, of every score that the page draws one for."""
-    if report.intervals is None:
-        return None
-    others = [_intervals(run, parsed, metric) for metric in ("recall", "pixel_accuracy")]
-    return [report.intervals, *others]
-
-
-def _intervals(run: Run, parsed: argparse.Namespace, metric: str = "iou") -> Intervals:
+def _intervals(run: Run, parsed: argparse.Namespace, metric: str) -> Intervals:
     """Intervals of a run by the options of the command line."""
     return run.intervals(metric, protocol=parsed.protocol, **resampling(parsed))
 
@@ -162,29 +145,21 @@ def write_comparison_pages(
     if parsed.html:
         from segiou.report.comparison_page import write_comparison_html
 
-        _note_images(runs[0], parsed)
-        write_comparison_html(
-            parsed.html,
-            found,
-            runs[0],
-            runs[1],
-            images=parsed.images,
-            examples=parsed.examples,
-            read=_read,
-        )
+        write_comparison_html(parsed.html, found, *runs[:2], **_page_options(runs[0], parsed))
     if parsed.plots:
         from segiou.plots.kinds import save_plots
 
         save_plots(found, parsed.plots)
 
 
-def _note_images(run: Run, parsed: argparse.Namespace) -> None:
-    """Say which images have no file where --images says that they are."""
+def _page_options(run: Run, parsed: argparse.Namespace) -> dict[str, Any]:
+    """What pages show of images; those that have no file in ``--images`` are said."""
     if parsed.images:
         from segiou.report.pictures import match_images
 
         for text in match_images(parsed.images, run.ids).sentences():
             note(f"--images: {text}")
+    return {"images": parsed.images, "examples": parsed.examples, "read": _read}
 
 
 def _read(path: str) -> bytes | RawMask:
@@ -199,9 +174,8 @@ def write_findings(
     if findings_format(parsed) == "json":
         content = json.dumps(data(), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
     else:
-        color = wants_color() and not parsed.output
-        width = 100 if parsed.output else stdout_width()
-        content = harmless(text(width=width, color=color), color=color)
+        sheet = _sheet(parsed)
+        content = harmless(text(**sheet), color=sheet["color"])
     _write_text(parsed.output, content)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.etree import ElementTree
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from segiou.analysis.comparison import Comparison
     from segiou.report.report import Report
 
-_ALIASES = {"miou": "mean_iou"}
 _SCORES = (
     "mean_iou",
     "mean_dice",
@@ -30,35 +29,37 @@ _CLASS_SCORES = ("iou", "dice", "precision", "recall")
 
 
 class Threshold(NamedTuple):
-    """The least value that a score may have; ``class_name`` where it is the score of a class."""
+    """The least value that a score, or one of a class, may have."""
 
     score: str
-    class_name: str | None
+    class_name: str
     least: float
+
+    @property
+    def of_class(self) -> bool:
+        """Whether it is the score of a class."""
+        return self.score in _CLASS_SCORES
 
     @property
     def name(self) -> str:
         """The score as the option names it."""
-        return self.score if self.class_name is None else f"{self.score}:{self.class_name}"
+        return f"{self.score}:{self.class_name}" if self.of_class else self.score
 
 
 def read_thresholds(texts: Sequence[str]) -> list[Threshold]:
     """Read ``NAME=VALUE`` texts; refuse unknown names, and values that no score reaches."""
-    return [_read(text) for text in texts]
-
-
-def _read(text: str) -> Threshold:
-    name, _, value = text.rpartition("=")
-    name = _ALIASES.get(name.strip(), name.strip())
-    score, colon, class_name = name.partition(":")
-    if name in _SCORES:
-        return Threshold(name, None, _least(text, value))
-    if colon and score in _CLASS_SCORES:
-        return Threshold(score, class_name, _least(text, value))
-    known = ("miou", *_SCORES[1:], *(f"{score}:CLASS" for score in _CLASS_SCORES))
-    hint = did_you_mean(name, known)
-    msg = f"--fail-under {text!r}: write NAME=VALUE with a name of {', '.join(known)}{hint}"
-    raise ValueError(msg)
+    found = []
+    for text in texts:
+        name, _, value = text.rpartition("=")
+        score, colon, class_name = name.strip().partition(":")
+        score = "mean_iou" if score == "miou" else score
+        if score not in (_CLASS_SCORES if colon else _SCORES):
+            known = ("miou", *_SCORES[1:], *(f"{score}:CLASS" for score in _CLASS_SCORES))
+            hint = did_you_mean(name.strip(), known)
+            msg = f"--fail-under {text!r}: write NAME=VALUE with a name of {', '.join(known)}{hint}"
+            raise ValueError(msg)
+        found.append(Threshold(score, class_name, _least(text, value)))
+    return found
 
 
 def _least(text: str, value: str) -> float:
@@ -76,27 +77,23 @@ def _least(text: str, value: str) -> float:
     return least
 
 
+#: What has to be measured for a score, and the option that asks for it.
+_NEEDED = {
+    "boundary_iou": "boundaries are not measured; score with --boundary",
+    "surface_dice": "surfaces are not measured; score with --surface",
+    "pq": "objects are not measured; score with --objects",
+}
+
+
 def check_thresholds(
-    thresholds: Sequence[Threshold],
-    class_names: Sequence[str],
-    *,
-    boundary: bool,
-    surfaces: bool,
-    objects: bool,
+    thresholds: Sequence[Threshold], class_names: Sequence[str], measured: Mapping[str, object]
 ) -> None:
-    """Refuse thresholds of scores that a report will not have."""
-    measured = {
-        "boundary_iou": ("boundaries", "--boundary", boundary),
-        "surface_dice": ("surfaces", "--surface", surfaces),
-        "pq": ("objects", "--objects", objects),
-    }
+    """Refuse thresholds of scores that a report will not have; ``measured`` has None for those."""
     for threshold in thresholds:
-        what, option, is_there = measured.get(threshold.score, ("", "", True))
-        if not is_there:
-            why = f"{what} are not measured; score with {option}"
-            msg = f"--fail-under {threshold.name}: {why}"
+        if measured.get(threshold.score, "") is None:
+            msg = f"--fail-under {threshold.name}: {_NEEDED[threshold.score]}"
             raise ValueError(msg)
-        if threshold.class_name is not None and threshold.class_name not in class_names:
+        if threshold.of_class and threshold.class_name not in class_names:
             known = ", ".join(class_names) + did_you_mean(threshold.class_name, class_names)
             msg = f"--fail-under {threshold.name}: no such class; there are {known}"
             raise ValueError(msg)
@@ -150,7 +147,9 @@ class Outcome(NamedTuple):
 
 def outcomes(report: Report, thresholds: Sequence[Threshold]) -> list[Outcome]:
     """Compare the scores of a report with thresholds."""
-    return [Outcome(t.name, _value(report, t), t.least) for t in thresholds]
+    rows = dict(zip(report.class_names, report.classes, strict=True))
+    scored = [(t, rows[t.class_name] if t.of_class else report) for t in thresholds]
+    return [Outcome(t.name, float(getattr(where, t.score)), t.least) for t, where in scored]
 
 
 def not_worse(found: Comparison) -> Outcome:
@@ -182,10 +181,3 @@ def to_junit(found: Sequence[Outcome], name: str) -> str:
     suites.append(suite)
     ElementTree.indent(suites)
     return ElementTree.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
-
-
-def _value(report: Report, threshold: Threshold) -> float:
-    if threshold.class_name is None:
-        return float(getattr(report, threshold.score))
-    row = report.classes[report.class_names.index(threshold.class_name)]
-    return float(getattr(row, threshold.score))

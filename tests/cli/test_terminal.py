@@ -10,7 +10,7 @@ import shlex
 import subprocess
 import sys
 import termios
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,7 +19,7 @@ import pytest
 from command import LABELS, MODELS, SCORE, STREETS, segiou
 from PIL import Image
 
-from segiou.cli.console import Progress, progress_text
+from segiou.cli.console import progress_text
 
 
 @pytest.mark.parametrize("columns", [24, 40, 60, 80, 120, 200])
@@ -156,10 +156,15 @@ def test_problems_are_counted_while_they_come(tmp_path, monkeypatch, inside):
             Image.fromarray(np.uint8([[0, 1]])).save(tmp_path / side / f"{name}.png")
     (tmp_path / "pred" / "b.png").write_bytes(b"not an image")
     found = []
-    monkeypatch.setattr(Progress, "begin", lambda self, pairs: found.append(len(pairs)))
-    monkeypatch.setattr(Progress, "problem", lambda self, problem: found.append(problem.where))
+
+    @contextmanager
+    def bar(what, quiet):
+        yield (lambda done, total: found.append((done, total))), (lambda p: found.append(p.where))
+
+    monkeypatch.setattr("segiou.cli.inputs.progress_bar", bar)
     inside("score", tmp_path / "truth", tmp_path / "pred", "--labels", "2", "--on-error", "skip")
-    assert found == [3, str(tmp_path / "pred" / "b.png")]
+    assert found[0] == (0, 3)
+    assert set(found[1:]) == {(1, 3), (2, 3), (3, 3), str(tmp_path / "pred" / "b.png")}
 
 
 def options_of(text: str) -> set[str]:

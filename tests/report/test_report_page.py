@@ -14,7 +14,7 @@ import segiou
 from segiou.accumulators.channel_counts import ChannelCounts
 from segiou.boundary.boundary_options import BoundaryOptions
 from segiou.cli.inputs import job_of
-from segiou.cli.parsers import parse
+from segiou.cli.options import parse
 from segiou.masks.sources import open_source
 from segiou.report import image_table
 from segiou.report.report_page import render_report, write_html
