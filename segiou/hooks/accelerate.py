@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from segiou.hooks._scoring import missing
 
 try:
     import torch
     from accelerate import Accelerator
-    from accelerate.utils import gather_object
 except ImportError as error:
     raise missing("accelerate", "accelerate") from error
 
-from segiou.hooks.distributed import Counted, Ints, Item, Processes
+from segiou.hooks.distributed import Counted, add_up
 from segiou.hooks.images import ImageCounts
 
 __all__ = ["ImageCounts", "all_reduce"]
@@ -45,26 +48,18 @@ def all_reduce(counted: Counted, accelerator: Accelerator) -> Counted:
     OverflowError
         On all processes, if there are more pixels together than int64 holds.
     """
-    return _Accelerated(accelerator).add_up(counted)
 
-
-class _Accelerated(Processes):
-    def __init__(self, accelerator: Accelerator) -> None:
-        self.accelerator = accelerator
-
-    def _tensor(self, numbers: Ints) -> torch.Tensor:
-        return torch.from_numpy(numbers).to(self.accelerator.device)
-
-    def gather(self, numbers: Ints) -> Ints:
-        gathered: Ints = self.accelerator.gather(self._tensor(numbers[None])).cpu().numpy()
-        return gathered
-
-    def sum(self, numbers: Ints) -> Ints:
-        total = self.accelerator.reduce(self._tensor(numbers), reduction="sum")
-        summed: Ints = total.cpu().numpy()
-        return summed
-
-    def gather_objects(self, item: Item) -> list[Item]:
-        # A list within a list: gather_object joins the lists of all processes.
-        everyone: list[Any] = gather_object([item])
+    def gather(numbers: NDArray[Any]) -> NDArray[Any]:
+        tensor = torch.from_numpy(numbers[None]).to(accelerator.device)
+        everyone: NDArray[Any] = accelerator.gather(tensor).cpu().numpy()
         return everyone
+
+    def gather_objects(item: Any) -> list[Any]:
+        # As bytes in tensors: accelerate gathers objects themselves on most devices only.
+        data = np.frombuffer(pickle.dumps(item), dtype=np.uint8)
+        sizes = gather(np.array([data.size]))[:, 0]
+        padded = np.pad(data, (0, sizes.max() - data.size))
+        rows = zip(gather(padded), sizes, strict=True)
+        return [pickle.loads(row[:size]) for row, size in rows]
+
+    return add_up(counted, gather_objects)

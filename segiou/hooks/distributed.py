@@ -1,20 +1,23 @@
-"""Counts of several processes added up, after they have agreed that they fit: `torch.distributed`.
+"""Plain PyTorch: batches counted into tensors, and counts of several processes added up.
 
-Other frameworks add up as :class:`Processes` does.
+Other frameworks count into tensors with :class:`TorchCounter`, and add up with :func:`add_up`.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from typing import Any, TypeVar, get_args
+from collections.abc import Callable
+from itertools import chain
+from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from segiou.accumulators.confusion import ConfusionMatrix
-from segiou.counting.counts import Tally
-from segiou.hooks._scoring import digest, missing
-from segiou.hooks.images import Conflict, ImageCounts
+from segiou.counting.arrays import is_on_device, to_host
+from segiou.counting.counts import CellTally
+from segiou.counting.device_counts import NONE_MET, count_on_device, read_counts, sums_of_table
+from segiou.counting.encoding import Encoding
+from segiou.hooks._scoring import Scoring, missing
+from segiou.hooks.images import ImageCounts
 from segiou.instances.panoptic import PanopticCounts
 
 try:
@@ -26,126 +29,7 @@ except ImportError as error:
 __all__ = ["ImageCounts", "all_reduce"]
 
 
-Item = TypeVar("Item")
 Counted = TypeVar("Counted", ConfusionMatrix, ImageCounts, PanopticCounts)
-Ints = NDArray[np.int64]
-
-
-class Processes(ABC):
-    """What adding up needs of a framework; every process calls the same methods in one order."""
-
-    @abstractmethod
-    def gather(self, numbers: Ints) -> Ints:
-        """The vectors of all processes, (P, K).
-
-        Parameters
-        ----------
-        numbers : Ints
-            Integers, of one shape in every process.
-        """
-
-    @abstractmethod
-    def sum(self, numbers: Ints) -> Ints:
-        """The sum of the vectors of all processes, (K,).
-
-        Parameters
-        ----------
-        numbers : Ints
-            Integers, of one shape in every process.
-        """
-
-    @abstractmethod
-    def gather_objects(self, item: Item) -> list[Item]:
-        """The objects of all processes.
-
-        Parameters
-        ----------
-        item : array_like
-            Any object that can be pickled.
-        """
-
-    def add_up(self, counted: Counted) -> Counted:
-        """Counts of all processes together, new.
-
-        Parameters
-        ----------
-        counted : Counted
-            What was counted.
-
-        Returns
-        -------
-        Counted
-        """
-        self._agree(counted)
-        if isinstance(counted, ImageCounts):
-            total = counted.empty()
-            for images in self.gather_objects(counted.images):
-                total.merge(images)
-            return total
-        if isinstance(counted, PanopticCounts):
-            return counted.empty().merge(*self.gather_objects(counted))
-        tally = counted.tally
-        packed = np.append(tally.table.ravel(), [tally.ignored, counted.pairs])
-        packed = self.sum(packed.astype(np.int64))
-        table = packed[:-2].reshape(tally.table.shape)
-        return counted.empty().add(Tally.trusted(table, packed[-2]), pairs=int(packed[-1]))
-
-    def _agree(self, counted: Counted) -> None:
-        """Raise on every process, before any of them waits for one that has raised."""
-        own_error = None
-        try:
-            own = _description(counted)
-        except (TypeError, ValueError, OverflowError) as error:
-            own_error, own = error, [_UNREADABLE, 0, 0, 0]
-        kinds, conflicts, options, pixels = self.gather(np.array(own, dtype=np.int64)).T.tolist()
-        if own_error is not None:
-            raise own_error
-        if _UNREADABLE in kinds:
-            broken = kinds.index(_UNREADABLE)
-            msg = f"process {broken} could not read its counts; its own error says why"
-            raise ValueError(msg)
-        if other := _other(kinds):
-            mine, theirs = (_KINDS[kinds[i]].__name__ for i in (0, other))
-            msg = f"process {other} gives {theirs} but process 0 {mine}; give the same on all"
-            raise ValueError(msg)
-        if other := _other(conflicts):
-            mine, theirs = (_CONFLICTS[conflicts[i]] for i in (0, other))
-            msg = f"process {other} has conflict={theirs!r} but process 0 conflict={mine!r}"
-            raise ValueError(msg)
-        if other := _other(options):
-            msg = f"process {other} counts with other classes or options than process 0"
-            raise ValueError(msg)
-        if (total := sum(pixels)) >= 1 << 63:
-            msg = f"all processes together have counted {total} pixels; int64 holds {(1 << 63) - 1}"
-            raise OverflowError(msg)
-
-
-_KINDS = (ConfusionMatrix, ImageCounts, PanopticCounts)
-_CONFLICTS = get_args(Conflict)
-_UNREADABLE = -1
-
-
-def _description(counted: Counted) -> list[int]:
-    """What all processes must agree on, as integers; and how many pixels were counted."""
-    if not isinstance(counted, _KINDS):
-        kinds = "a ConfusionMatrix, ImageCounts or PanopticCounts"
-        msg = f"all_reduce takes {kinds}, not {type(counted).__name__}"
-        raise TypeError(msg)
-    if isinstance(counted, PanopticCounts):
-        return [2, 0, _number(counted.empty().state_dict()), 0]
-    options = _number(counted.options.to_dict())
-    if isinstance(counted, ImageCounts):
-        return [1, _CONFLICTS.index(counted.conflict), options, 0]
-    return [0, 0, options, counted.pixels]
-
-
-def _number(options: Any) -> int:
-    return int.from_bytes(bytes(digest(options)[:7]), "big")
-
-
-def _other(values: list[int]) -> int:
-    """The first process whose value is not that of process 0; 0 if there is none."""
-    return next((i for i, value in enumerate(values) if value != values[0]), 0)
 
 
 def all_reduce(counted: Counted, group: distributed.ProcessGroup | None = None) -> Counted:
@@ -174,37 +58,122 @@ def all_reduce(counted: Counted, group: distributed.ProcessGroup | None = None) 
     """
     if not (distributed.is_available() and distributed.is_initialized()):
         return counted
-    return _Group(group).add_up(counted)
 
-
-class _Group(Processes):
-    def __init__(self, group: distributed.ProcessGroup | None) -> None:
-        self.group = group
-        self.size = distributed.get_world_size(group)
-
-    def gather(self, numbers: Ints) -> Ints:
-        tensor = torch.from_numpy(numbers).to(self._device())
-        everyone = [torch.empty_like(tensor) for _ in range(self.size)]
-        distributed.all_gather(everyone, tensor, group=self.group)
-        gathered: Ints = torch.stack(everyone).cpu().numpy()
-        return gathered
-
-    def sum(self, numbers: Ints) -> Ints:
-        tensor = torch.from_numpy(numbers).to(self._device())
-        distributed.all_reduce(tensor, group=self.group)
-        total: Ints = tensor.cpu().numpy()
-        return total
-
-    def gather_objects(self, item: Item) -> list[Item]:
-        everyone: list[Any] = [None] * self.size
-        distributed.all_gather_object(everyone, item, group=self.group)
+    def gather(item: Any) -> list[Any]:
+        everyone: list[Any] = [None] * distributed.get_world_size(group)
+        distributed.all_gather_object(everyone, item, group=group)
         return everyone
 
-    def _device(self) -> torch.device:
-        """Where the group's backend wants its tensors."""
-        backend = str(distributed.get_backend(self.group))
-        if "nccl" in backend and "gloo" not in backend:
-            return torch.device("cuda", torch.cuda.current_device())
-        if "xccl" in backend and "gloo" not in backend:
-            return torch.device("xpu", torch.xpu.current_device())
-        return torch.device("cpu")
+    return add_up(counted, gather)
+
+
+def add_up(counted: Counted, gather: Callable[[Any], list[Any]]) -> Counted:
+    """Counts of all processes together, new; `gather` gives each process what all of them have."""
+    own_error = own = None
+    try:
+        own = _described(counted)
+    except (TypeError, ValueError, OverflowError) as error:
+        own_error = error
+    everyone = gather(own)
+    if own_error is not None:
+        raise own_error
+    # All processes raise here, if one does: none of them waits for another.
+    if None in everyone:
+        broken = everyone.index(None)
+        msg = f"process {broken} could not read its counts; its own error says why"
+        raise ValueError(msg)
+    kinds, conflicts, options, parts = zip(*everyone, strict=True)
+    if other := _other(kinds):
+        msg = f"process {other} gives {kinds[other]} but process 0 {kinds[0]}; give the same on all"
+        raise ValueError(msg)
+    if other := _other(conflicts):
+        mine, theirs = conflicts[0], conflicts[other]
+        msg = f"process {other} has conflict={theirs!r} but process 0 conflict={mine!r}"
+        raise ValueError(msg)
+    if other := _other(options):
+        msg = f"process {other} counts with other classes or options than process 0"
+        raise ValueError(msg)
+    if isinstance(counted, ImageCounts):
+        return counted.empty().merge(chain.from_iterable(parts))
+    if isinstance(counted, PanopticCounts):
+        return counted.empty().merge(*parts)
+    cells, pixels, pairs = zip(*parts, strict=True)
+    if (total := sum(pixels)) >= 1 << 63:
+        msg = f"all processes together have counted {total} pixels; int64 holds {(1 << 63) - 1}"
+        raise OverflowError(msg)
+    tally = CellTally.summed(counted.num_classes, cells)
+    return counted.empty().add(tally, pairs=sum(pairs))
+
+
+def _described(counted: Any) -> tuple[str, str, Any, Any]:
+    """Kind, `conflict` and options, on which all processes must agree; and the counts."""
+    if isinstance(counted, ConfusionMatrix):
+        counts = counted.tally.cells, counted.pixels, counted.pairs
+        return "ConfusionMatrix", "", counted.options.to_dict(), counts
+    if isinstance(counted, ImageCounts):
+        options = counted.options.to_dict()
+        return "ImageCounts", counted.conflict, options, counted.images
+    if isinstance(counted, PanopticCounts):
+        return "PanopticCounts", "", counted.empty().state_dict(), counted
+    kinds = "a ConfusionMatrix, ImageCounts or PanopticCounts"
+    msg = f"all_reduce takes {kinds}, not {type(counted).__name__}"
+    raise TypeError(msg)
+
+
+def _other(values: tuple[Any, ...]) -> int:
+    """The first process whose value is not that of process 0; 0 if there is none."""
+    return next((i for i, value in enumerate(values) if value != values[0]), 0)
+
+
+class TorchCounter:
+    """Counts batches into two tensors: sums, which add, and maxima, of which the largest stays."""
+
+    def __init__(self, scoring: Scoring) -> None:
+        self.scoring = scoring
+        self._counting = scoring.empty()
+        self._encodings = {
+            is_index: Encoding.of_classes(scoring.options, pred_is_index=is_index)
+            for is_index in (False, True)
+        }
+        self._tables: dict[Any, Any] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Copies build their own tables: these may be on a device that the copy is not on.
+        return (TorchCounter, (self.scoring,))
+
+    def empty(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Sums and maxima of no batch."""
+        classes = self.scoring.options.num_classes
+        sums = torch.zeros((classes + 2) * (classes + 1) + 1, dtype=torch.int64)
+        return sums, torch.full((2,), NONE_MET, dtype=torch.int64)
+
+    def options(self) -> torch.Tensor:
+        """What the counts depend on beside the pairs, as a tensor to be kept with them."""
+        return torch.tensor(self.scoring.digest(), dtype=torch.int64)
+
+    def check_options(self, kept: torch.Tensor) -> None:
+        """Refuse counts that were kept with other options."""
+        if kept.tolist() != self.scoring.digest():
+            msg = (
+                "these counts were made with other classes or options (ignore, unassigned, "
+                "pred_labels, exclude, axis, threshold) than this metric's: they come from a "
+                "checkpoint, another process, or a metric that shares its state (compute_groups); "
+                "build both with the same arguments"
+            )
+            raise ValueError(msg)
+
+    def count(self, truth: Any, pred: Any) -> tuple[Any, Any]:
+        """Sums and maxima of a batch; on the device where the batch is."""
+        truth, pred, decision = self.scoring.read(truth, pred)
+        if is_on_device(truth) or is_on_device(pred):
+            encoding = self._encodings[bool(decision)]
+            counted = count_on_device(encoding, truth, pred, tables=self._tables, **decision)
+            return counted.sums, counted.maxima
+        sums = sums_of_table(self._counting.count(truth, pred, **decision))
+        return torch.from_numpy(sums), self.empty()[1]
+
+    def read(self, sums: torch.Tensor, maxima: torch.Tensor, pairs: int) -> ConfusionMatrix:
+        """The confusion matrix; raises if a device met undeclared values."""
+        both: Any = to_host(torch.cat([sums, maxima])).astype(np.int64)
+        count = read_counts(self._encodings[False], both[:-2], both[-2:])
+        return self.scoring.empty().add(count, pairs=pairs)

@@ -16,7 +16,7 @@ except ImportError as error:
 
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.arrays import not_compiled
-from segiou.hooks._torch import TorchCounter
+from segiou.hooks.distributed import TorchCounter
 from segiou.metrics.protocols import Protocol
 from segiou.report.named_scores import DEFAULT
 

@@ -16,7 +16,7 @@ except ImportError as error:
 from segiou._support.arguments import check_choice
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.arrays import not_compiled, to_host
-from segiou.hooks._torch import TorchCounter
+from segiou.hooks.distributed import TorchCounter
 from segiou.instances.panoptic import PanopticCounts
 from segiou.metrics.protocols import Protocol
 
