@@ -230,7 +230,7 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
         encoding = self._encoding if is_decided else self._encoding_for(pred, argmax, threshold)
         if on_device:
             how = {"mask": mask, "argmax": argmax, "threshold": threshold}
-            for tally in self._pending.add(encoding, truth, pred, **how):
+            for tally in self._pending.add(self._encoding, truth, pred, **how):
                 self._add(self._of_tally(tally), 0)
         else:
             if encoding is not self._encoding:
@@ -270,8 +270,8 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
         encoding = self._encoding_for(pred, argmax, threshold)
         if on_device:
             how = {"mask": mask, "argmax": argmax, "threshold": threshold}
-            tables = self._device_tables
-            return read(encoding, count_on_device(encoding, truth, pred, tables=tables, **how))
+            tables, own = self._device_tables, self._encoding
+            return read(own, count_on_device(own, truth, pred, tables=tables, **how))
         if encoding is not self._encoding:
             pred = self._decide(truth, pred, mask, argmax=argmax, threshold=threshold)
         return encoding.count(truth, pred, mask=mask)

@@ -161,16 +161,38 @@ def as_label_array(data: Any, name: str) -> NDArray[np.integer[Any] | np.bool_]:
     array = data if type(data) is np.ndarray else as_array(data, name)
     if array.dtype.kind in "biu":
         return array
-    if array.dtype.kind == "f" or is_bfloat16(array.dtype):
-        found = "bfloat16" if is_bfloat16(array.dtype) else array.dtype
+    check_labels(array, name)
+    return array
+
+
+def check_labels(array: Any, name: str) -> None:
+    """Refuse an array or tensor that holds neither integers nor bool."""
+    found = dtype_name(array)
+    if found.startswith(("int", "uint", "bool")):
+        return
+    msg = f"{name} has dtype {found}; labels must be integers or bool"
+    if found.startswith(("float", "bfloat")):
         msg = (
             f"{name} is {found}; labels must be integers. If these are scores, say "
             "argmax=AXIS (the class axis) or threshold=T; if they are labels that were "
             "saved as floats, convert them: array.astype(int)"
         )
-    else:
-        msg = f"{name} has dtype {array.dtype}; labels must be integers or bool"
     raise TypeError(msg)
+
+
+def check_decision(shape: tuple[int, ...], argmax: int | None, threshold: float | None) -> None:
+    """Refuse what does not say how scores of a shape become labels."""
+    if (argmax is None) == (threshold is None):
+        msg = "say either argmax=AXIS or threshold=T, not both and not neither"
+        raise ValueError(msg)
+    if argmax is None:
+        return
+    if not -len(shape) <= argmax < len(shape):
+        msg = f"scores of shape {shape} have no axis {argmax} to take the argmax over"
+        raise ValueError(msg)
+    if shape[argmax] == 0:
+        msg = f"scores of shape {shape} have no classes along axis {argmax}"
+        raise ValueError(msg)
 
 
 def as_array(data: Any, name: str) -> NDArray[Any]:
@@ -208,34 +230,37 @@ def _from_pil(image: Any, name: str) -> NDArray[Any]:
     return np.asarray(image)
 
 
-def check_same_shape(
-    first: NDArray[Any], second: NDArray[Any], names: Sequence[str] = ("truth", "pred")
-) -> None:
-    """Refuse two arrays of different shapes."""
-    if first.shape != second.shape:
-        shapes = f"{names[0]} has shape {first.shape} but {names[1]} has {second.shape}"
-        msg = f"{shapes}; they must be equal"
+def check_same_shape(first: Any, second: Any, names: Sequence[str] = ("truth", "pred")) -> None:
+    """Refuse two arrays or tensors of different shapes."""
+    shapes = tuple(first.shape), tuple(second.shape)
+    if shapes[0] != shapes[1]:
+        found = f"{names[0]} has shape {shapes[0]} but {names[1]} has {shapes[1]}"
+        msg = f"{found}; they must be equal, pixel for pixel"
         raise ValueError(msg)
 
 
 def as_valid_mask(mask: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    """Check a mask of valid pixels.
-
-    Raises
-    ------
-    TypeError
-        If it is not bool.
-    ValueError
-        If its shape is not that of the labels.
-    """
+    """Check a mask of valid pixels."""
     array = as_array(mask, "mask")
-    if array.dtype != np.bool_:
-        msg = f"mask must be bool (True = counted), got {array.dtype}; perhaps mask != 0 is meant"
-        raise TypeError(msg)
-    if array.shape != shape:
-        msg = f"mask has shape {array.shape} but the labels have {shape}"
-        raise ValueError(msg)
+    check_mask(array, shape)
     return array
+
+
+def check_mask(mask: Any, shape: tuple[int, ...]) -> None:
+    """Refuse an array or tensor that is not bool, or of another shape."""
+    if (found := dtype_name(mask)) != "bool":
+        msg = f"mask must be bool (True = counted), got {found}; perhaps mask != 0 is meant"
+        raise TypeError(msg)
+    if tuple(mask.shape) != shape:
+        msg = f"mask has shape {tuple(mask.shape)} but the labels have {shape}"
+        raise ValueError(msg)
+
+
+def dtype_name(array: Any) -> str:
+    """The name of a dtype, such as ``int32``, whatever the framework."""
+    if isinstance(array.dtype, np.dtype) and is_bfloat16(array.dtype):
+        return "bfloat16"
+    return str(getattr(array.dtype, "name", array.dtype)).removeprefix("torch.")
 
 
 def is_bfloat16(dtype: np.dtype[Any]) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.optional import fallback, load_part
-from segiou.counting.arrays import as_array
+from segiou.counting.arrays import as_array, check_mask, check_same_shape
 from segiou.counting.counts import Counts
 
 #: Values that need converting or masking are converted this many at a time.
@@ -107,9 +107,7 @@ class _Pair:
             msg = "threshold is NaN; nothing is above it"
             raise ValueError(msg)
         t, p = _channel_array(truth, "truth", threshold), _channel_array(pred, "pred", threshold)
-        if t.shape != p.shape:
-            msg = f"truth has shape {t.shape} but pred has {p.shape}; they must be equal"
-            raise ValueError(msg)
+        check_same_shape(t, p)
         if not -t.ndim <= axis < t.ndim:
             msg = f"channels of shape {t.shape} have no axis {axis}"
             raise ValueError(msg)
@@ -242,9 +240,7 @@ def _channel_array(data: Any, name: str, threshold: float | None) -> NDArray[Any
 
 def _channel_mask(mask: Any, shape: tuple[int, ...], axis: int) -> NDArray[np.bool_]:
     array = np.asarray(mask)
-    if array.dtype != np.bool_:
-        msg = f"mask must be bool (True = counted), got {array.dtype}; perhaps mask != 0 is meant"
-        raise TypeError(msg)
+    check_mask(array, array.shape)
     if array.shape == shape:
         return array
     pixels = shape[:axis] + shape[axis + 1 :]

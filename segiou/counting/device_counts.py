@@ -12,7 +12,17 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.counting.arrays import as_array, framework_of, is_on_device, to_host
+from segiou.counting.arrays import (
+    as_array,
+    check_decision,
+    check_labels,
+    check_mask,
+    check_same_shape,
+    dtype_name,
+    framework_of,
+    is_on_device,
+    to_host,
+)
 from segiou.counting.counts import Tally
 from segiou.counting.encoding import Encoding, UndeclaredValuesError, ValueCodes, can_hold
 from segiou.counting.scores import nan_text
@@ -21,7 +31,7 @@ from segiou.counting.scores import nan_text
 class Operations:
     """What differs between frameworks, for one device.
 
-    The names of NumPy hold for JAX and mostly for CuPy; Torch and TensorFlow override.
+    The names of NumPy hold for JAX and CuPy and mostly for Torch; TensorFlow overrides.
 
     Attributes
     ----------
@@ -70,17 +80,13 @@ class Operations:
         """A NumPy array, on the device."""
         return self.xp.asarray(array)
 
-    def kind(self, array: Any) -> str:
-        """Kind of a dtype as NumPy's letter: b, i, u, f or another."""
-        return "f" if "float" in str(array.dtype) else str(np.dtype(array.dtype).kind)
-
     @property
     def widest(self) -> int:
         """Bits of the widest integer."""
         return 64
 
     def wide(self, labels: Any, bits: int) -> Any:
-        """Labels as integers of 32 or 64 bits, never wrapped."""
+        """Labels as signed integers of 32 or 64 bits."""
         return labels.astype(f"int{bits}")
 
     def clip(self, values: Any, low: int, high: int) -> Any:
@@ -91,33 +97,13 @@ class Operations:
         """Look each index up."""
         return self.xp.take(table, index)
 
-    def where(self, condition: Any, a: Any, b: Any) -> Any:
-        """Elements of `a` where the condition holds, else `b`."""
-        return self.xp.where(condition, a, b)
-
-    def equal(self, labels: Any, value: int) -> Any:
-        """Where a label is a value that its type can hold."""
-        return labels == np.dtype(labels.dtype).type(value)
-
-    def largest(self, values: Any, start: int) -> Any:
-        """The largest value, at least `start`, as an array of one."""
-        return self.xp.max(values.ravel(), keepdims=True, initial=start)
-
-    def maximum(self, a: Any, b: Any) -> Any:
-        """The larger of each."""
-        return self.xp.maximum(a, b)
+    def largest(self, values: Any) -> Any:
+        """The largest value, as an array of one."""
+        return values.max().reshape(1)
 
     def argmax(self, scores: Any, axis: int) -> tuple[Any, Any]:
-        """Position of the first largest score, and where it is NaN."""
-        return self.xp.argmax(scores, axis), self.isnan(self.xp.max(scores, axis))
-
-    def isnan(self, scores: Any) -> Any:
-        """Where a score is NaN."""
-        return scores != scores
-
-    def total(self, condition: Any) -> Any:
-        """How often the condition holds, as an array of one counter."""
-        return self.xp.sum(condition.ravel(), keepdims=True).astype(f"int{self.widest}")
+        """Position of the first largest score, and that score or NaN."""
+        return self.xp.argmax(scores, axis), self.xp.max(scores, axis)
 
     def histogram(self, index: Any, length: int) -> Any:
         """How often each of 0 … length − 1 occurs."""
@@ -134,18 +120,6 @@ class CuPy(Operations):
     def here(self) -> AbstractContextManager[Any]:
         """The device, as the current one."""
         return cast("AbstractContextManager[Any]", self.device)
-
-    def largest(self, values: Any, start: int) -> Any:
-        """CuPy's maximum has no initial value, and none of no values."""
-        if values.size == 0:
-            return self.xp.full(1, start, dtype="int64")
-        return self.xp.maximum(values.max().reshape(1).astype("int64"), start)
-
-    def histogram(self, index: Any, length: int) -> Any:
-        """CuPy's waits for the largest index, and fails where there are none."""
-        if index.size == 0:
-            return self.xp.zeros(length, dtype="int64")
-        return self.xp.bincount(index.ravel(), minlength=length)
 
 
 class Jax(Operations):
@@ -181,17 +155,9 @@ class TensorFlow(Operations):
             tensor = self.xp.convert_to_tensor(array)
             return self.xp.cast(tensor, "int64") if array.dtype == np.int32 else tensor
 
-    def kind(self, array: Any) -> str:
-        """From the dtype's flags."""
-        dtype = array.dtype
-        return "f" if dtype.is_floating else "i" if dtype.is_integer or dtype.is_bool else "V"
-
     def wide(self, labels: Any, bits: int) -> Any:
-        """A cast; what uint64 holds beyond int64 stays beyond every declared value."""
-        wide = self.xp.cast(labels, "int64")
-        if labels.dtype == self.xp.uint64:
-            return self.xp.where(wide < 0, self.xp.int64.max, wide)
-        return wide
+        """A cast."""
+        return self.xp.cast(labels, "int64")
 
     def clip(self, values: Any, low: int, high: int) -> Any:
         """As NumPy's."""
@@ -201,23 +167,14 @@ class TensorFlow(Operations):
         """A gather."""
         return self.xp.gather(table, index)
 
-    def equal(self, labels: Any, value: int) -> Any:
-        """With a constant of the same type."""
-        return self.xp.equal(labels, self.xp.constant(value, labels.dtype))
-
-    def largest(self, values: Any, start: int) -> Any:
-        """A reduction, which gives the type's smallest value for no values."""
-        largest = self.xp.cast(self.xp.reduce_max(values), "int64")
-        return self.xp.reshape(self.xp.maximum(largest, start), [1])
+    def largest(self, values: Any) -> Any:
+        """A reduction."""
+        return self.xp.reshape(self.xp.reduce_max(values), [1])
 
     def argmax(self, scores: Any, axis: int) -> tuple[Any, Any]:
         """As NumPy's."""
         labels = self.xp.argmax(scores, axis, output_type="int32")
-        return labels, self.isnan(self.xp.reduce_max(scores, axis))
-
-    def total(self, condition: Any) -> Any:
-        """A sum of ones."""
-        return self.xp.reshape(self.xp.reduce_sum(self.xp.cast(condition, "int64")), [1])
+        return labels, self.xp.reduce_max(scores, axis)
 
     def histogram(self, index: Any, length: int) -> Any:
         """A sum of ones by segment; a bincount would look at the largest index on the host."""
@@ -240,46 +197,18 @@ class Torch(Operations):
         """To the device."""
         return self.xp.tensor(array, device=self.device)
 
-    def kind(self, array: Any) -> str:
-        """From the dtype's flags."""
-        if array.dtype == self.xp.bool:
-            return "b"
-        return "f" if array.is_floating_point() else "c" if array.is_complex() else "i"
-
     def wide(self, labels: Any, bits: int) -> Any:
-        """A cast; what uint64 holds beyond int64 stays beyond every declared value."""
-        if labels.dtype == self.xp.uint64:
-            signed = labels.view(self.xp.int64)
-            return self.xp.where(signed < 0, (1 << 63) - 1, signed)
+        """A cast, without a copy where nothing changes."""
         return labels.to(self.xp.int32 if bits == 32 else self.xp.int64)
 
     def take(self, table: Any, index: Any) -> Any:
         """A selection; ``torch.take`` would want indices of 64 bits."""
         return table.index_select(0, index.reshape(-1)).reshape(index.shape)
 
-    def equal(self, labels: Any, value: int) -> Any:
-        """As signed integers: not every device compares unsigned ones of more than 8 bits."""
-        name = str(labels.dtype).removeprefix("torch.")
-        if name in ("uint16", "uint32", "uint64"):
-            bits = int(name[4:])
-            labels = labels.view(getattr(self.xp, f"int{bits}"))
-            value -= (value >> (bits - 1)) << bits
-        return labels == value
-
-    def largest(self, values: Any, start: int) -> Any:
-        """A reduction that gives `start` for no values."""
-        if values.numel() == 0:
-            return self.xp.full((1,), start, dtype=self.xp.int64, device=self.device)
-        return values.amax().to(self.xp.int64).clamp(min=start).reshape(1)
-
     def argmax(self, scores: Any, axis: int) -> tuple[Any, Any]:
         """One pass for both."""
         best, labels = scores.max(axis)
-        return labels, self.isnan(best)
-
-    def total(self, condition: Any) -> Any:
-        """A sum of 64 bits."""
-        return condition.sum(dtype=self.xp.int64).reshape(1)
+        return labels, best
 
     def histogram(self, index: Any, length: int) -> Any:
         """Without reading anything back: torch.bincount on CUDA waits for the largest index.
@@ -302,10 +231,6 @@ class Torch(Operations):
         bounds = self.xp.arange(length, dtype=ordered.dtype, device=index.device)
         ends = self.xp.searchsorted(ordered, bounds, right=True)
         return self.xp.diff(ends, prepend=ends.new_zeros(1))
-
-    def join(self, parts: list[Any]) -> Any:
-        """As NumPy's."""
-        return self.xp.cat(parts)
 
 
 _MODULES = {
@@ -342,7 +267,7 @@ class DeviceCount(NamedTuple):
     def plus(self, other: DeviceCount) -> DeviceCount:
         """Both batches together."""
         with self.operations.here():
-            maxima = self.operations.maximum(self.maxima, other.maxima)
+            maxima = self.operations.xp.maximum(self.maxima, other.maxima)
             return DeviceCount(self.operations, self.sums + other.sums, maxima)
 
 
@@ -362,13 +287,16 @@ class CodeTables:
 
     def codes(self, labels: Any, side: ValueCodes, table: Any) -> tuple[Any, Any]:
         """Labels as integers that cannot wrap, and their codes."""
-        below, above = side.low - 1, side.low + len(side.codes)
-        bits = _bits(labels, below, above, self.ops.widest)
-        values = self.ops.wide(labels, bits)
-        codes = self.ops.take(table, self.ops.clip(values, below, above) - below)
-        for value in side.far:
-            if can_hold(_dtype_name(labels), value):
-                codes = self.ops.where(self.ops.equal(labels, value), side.undeclared - 1, codes)
+        ops, below, above = self.ops, side.low - 1, side.low + len(side.codes)
+        bits = _bits(labels, below, above, ops.widest)
+        values = signed = ops.wide(labels, bits)
+        if dtype_name(labels) == f"uint{bits}":  # what is negative now is beyond every class
+            values = ops.xp.where(signed < 0, (1 << (bits - 1)) - 1, signed)
+        codes = ops.take(table, ops.clip(values, below, above) - below)
+        for far in side.far:
+            if can_hold(dtype_name(labels), far):
+                same_bits = far if far < 1 << (bits - 1) else far - (1 << bits)
+                codes = ops.xp.where(signed == same_bits, side.undeclared - 1, codes)
         return values, codes
 
     def count(
@@ -380,12 +308,7 @@ class CodeTables:
         argmax: int | None = None,
         threshold: float | None = None,
     ) -> DeviceCount:
-        """Count a batch on the device.
-
-        Parameters
-        ----------
-        truth, pred, mask, argmax, threshold
-            As :meth:`segiou.ConfusionMatrix.update`.
+        """Count a batch on the device; arguments are as :meth:`segiou.ConfusionMatrix.update`'s.
 
         Raises
         ------
@@ -394,41 +317,43 @@ class CodeTables:
         """
         ops = self.ops
         truth, pred = _bring(ops, truth, "truth"), _bring(ops, pred, "pred")
-        _check_labels(ops, truth, "truth")
-        nan = None
+        check_labels(truth, "truth")
+        score = None
         if argmax is None and threshold is None:
-            _check_labels(ops, pred, "pred")
+            check_labels(pred, "pred")
         else:
-            pred, nan = _decide(ops, pred, argmax, threshold)
-        if tuple(truth.shape) != tuple(pred.shape):
-            msg = (
-                f"truth has shape {tuple(truth.shape)} but pred has {tuple(pred.shape)}; "
-                "they must be equal, pixel for pixel"
-            )
-            raise ValueError(msg)
-        valid = None if mask is None else _valid(ops, mask, tuple(truth.shape))
-        return self._count(truth, pred, valid, nan)
+            check_decision(tuple(pred.shape), argmax, threshold)
+            decided = (pred > threshold, pred) if argmax is None else ops.argmax(pred, argmax)
+            pred, score = decided
+        check_same_shape(truth, pred)
+        if mask is not None:
+            mask = _bring(ops, mask, "mask")
+            check_mask(mask, tuple(truth.shape))
+        return self._count(truth, pred, mask, score)
 
-    def _count(self, truth: Any, pred: Any, valid: Any, nan: Any) -> DeviceCount:
-        # nan is given where the labels were decided from scores.
+    def _count(self, truth: Any, pred: Any, mask: Any, score: Any) -> DeviceCount:
+        """Count what was checked; with the score that decided each pixel, where one did."""
         ops, classes = self.ops, self.encoding.num_classes
+        cells = (classes + 2) * (classes + 1)
+        if 0 in tuple(truth.shape):
+            nothing = np.zeros(cells + 1, dtype=np.int64), np.full(2, NONE_MET)
+            return DeviceCount(ops, *map(ops.array, nothing))
         truth_values, t = self.codes(truth, self.encoding.truth, self.truth)
-        if valid is not None:
-            t = ops.where(valid, t, classes)
-        bad_truth = ops.where(t == self.encoding.truth.undeclared, truth_values, NONE_MET)
-        maxima = [ops.largest(bad_truth, NONE_MET)] * 2
-        if nan is None:
+        if mask is not None:
+            t = ops.xp.where(mask, t, classes)
+        bad_truth = ops.xp.where(t == self.encoding.truth.undeclared, truth_values, NONE_MET)
+        maxima = [ops.largest(bad_truth)] * 2
+        if score is None:
             pred_values, p = self.codes(pred, self.encoding.pred, self.pred)
-            bad_pred = ops.where((p == classes) & (t < classes), pred_values, NONE_MET)
-            maxima[1] = ops.largest(bad_pred, NONE_MET)
+            bad_pred = ops.xp.where((p == classes) & (t < classes), pred_values, NONE_MET)
+            maxima[1] = ops.largest(bad_pred)
         else:
             p = ops.wide(pred, 32)  # class indices need no table
-        # The last cell stays zero: it is the place of the NaN scores.
-        sums = ops.histogram(t * (classes + 1) + p, (classes + 2) * (classes + 1) + 1)
-        if nan is not None:
-            nan = nan & (t != classes)  # on an ignored pixel any prediction is fine
-            sums = ops.join([sums[:-1], ops.total(nan)])
-        return DeviceCount(ops, sums, ops.join(maxima))
+        index = t * (classes + 1) + p
+        if score is not None:
+            # NaN has a cell of its own; but on an ignored pixel any prediction is fine.
+            index = ops.xp.where((score != score) & (t != classes), cells, index)
+        return DeviceCount(ops, ops.histogram(index, cells + 1), ops.join(maxima))
 
 
 def _bits(labels: Any, below: int, above: int, widest: int) -> int:
@@ -439,54 +364,12 @@ def _bits(labels: Any, below: int, above: int, widest: int) -> int:
             "jax_enable_x64, or count on the CPU"
         )
         raise ValueError(msg)
-    narrow = _dtype_name(labels) in ("bool", "uint8", "int8", "int16", "uint16")
+    narrow = dtype_name(labels) in ("bool", "uint8", "int8", "int16", "uint16")
     return 32 if fits and (narrow or widest == 32) else 64
-
-
-def _dtype_name(array: Any) -> str:
-    return str(getattr(array.dtype, "name", array.dtype)).removeprefix("torch.")
 
 
 def _bring(ops: Operations, data: Any, name: str) -> Any:
     return ops.array(data if framework_of(data) else as_array(data, name))
-
-
-def _check_labels(ops: Operations, labels: Any, name: str) -> None:
-    if (kind := ops.kind(labels)) not in "biu":
-        hint = (
-            "; if these are scores, say argmax=AXIS (the class axis) or threshold=T"
-            if kind == "f"
-            else ""
-        )
-        msg = f"{name} is {_dtype_name(labels)}; labels must be integers or bool{hint}"
-        raise TypeError(msg)
-
-
-def _decide(
-    ops: Operations, scores: Any, argmax: int | None, threshold: float | None
-) -> tuple[Any, Any]:
-    if threshold is not None and argmax is not None:
-        msg = "say either argmax=AXIS or threshold=T, not both and not neither"
-        raise ValueError(msg)
-    if threshold is not None:
-        return scores > threshold, ops.isnan(scores)
-    assert argmax is not None
-    if not -len(scores.shape) <= argmax < len(scores.shape):
-        msg = f"scores of shape {tuple(scores.shape)} have no axis {argmax}"
-        raise ValueError(msg)
-    return ops.argmax(scores, argmax)
-
-
-def _valid(ops: Operations, mask: Any, shape: tuple[int, ...]) -> Any:
-    valid = _bring(ops, mask, "mask")
-    if _dtype_name(valid) != "bool":
-        found = _dtype_name(valid)
-        msg = f"mask must be bool (True = counted), got {found}; perhaps mask != 0 is meant"
-        raise TypeError(msg)
-    if tuple(valid.shape) != shape:
-        msg = f"mask has shape {tuple(valid.shape)} but the labels have {shape}"
-        raise ValueError(msg)
-    return valid
 
 
 class DeviceValuesError(UndeclaredValuesError):
@@ -522,18 +405,20 @@ class DeviceValuesError(UndeclaredValuesError):
         return (DeviceValuesError, (self.side, self.pixels, self.largest))
 
 
+#: Of one encoding, by place.
+Tables = dict[tuple[str, str], CodeTables]
+
+
 def count_on_device(
-    encoding: Encoding, truth: Any, pred: Any, *, tables: dict[Any, Any] | None = None, **how: Any
+    encoding: Encoding, truth: Any, pred: Any, *, tables: Tables | None = None, **how: Any
 ) -> DeviceCount:
     """Count where the prediction is, or else the truth, as :meth:`CodeTables.count`."""
     ops = operations_for(pred if is_on_device(pred) or not framework_of(truth) else truth)
-    key = (ops.place, id(encoding))
     tables = {} if tables is None else tables
     with ops.here():
-        if key not in tables:
-            tables[key] = CodeTables(ops, encoding)
-        counted: DeviceCount = tables[key].count(truth, pred, **how)
-    return counted
+        if ops.place not in tables:
+            tables[ops.place] = CodeTables(ops, encoding)
+        return tables[ops.place].count(truth, pred, **how)
 
 
 def sums_of_table(count: Tally) -> NDArray[np.int64]:
@@ -576,7 +461,7 @@ def read_counts(encoding: Encoding, sums: NDArray[Any], maxima: NDArray[Any]) ->
 class Pending:
     """Counts of batches that are still on their devices; threads take turns."""
 
-    def __init__(self, tables: dict[Any, Any]) -> None:
+    def __init__(self, tables: Tables) -> None:
         self._tables = tables
         self._counts: dict[Any, DeviceCount] = {}
         self._pixels = 0

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice, check_integer
 from segiou._support.optional import fallback, load_part
-from segiou.counting.arrays import as_label_array, as_valid_mask
+from segiou.counting.arrays import as_label_array, as_valid_mask, check_same_shape
 from segiou.counting.counts import Cells, CellTally, Tally
 from segiou.labels.class_options import ClassOptions, Unassigned
 
@@ -420,12 +420,7 @@ class Encoding:
             is_plain = False
         if not is_plain:
             truth, pred = as_label_array(truth, "truth"), as_label_array(pred, "pred")
-            if truth.shape != pred.shape:
-                msg = (
-                    f"truth has shape {truth.shape} but pred has {pred.shape}; "
-                    "they must be equal, pixel for pixel"
-                )
-                raise ValueError(msg)
+            check_same_shape(truth, pred)
             valid = None if mask is None else as_valid_mask(mask, truth.shape)
             found = self._add(truth, pred, valid, table)
         if not found:
@@ -535,9 +530,7 @@ def count_windows(
     """
     from segiou.masks.windows import WINDOW_PIXELS, chunks_of, window_slices
 
-    if truth.shape != pred.shape:
-        msg = f"truth has shape {truth.shape} but pred has {pred.shape}; they must be equal"
-        raise ValueError(msg)
+    check_same_shape(truth, pred)
     # Chunks of both; the larger where they differ, so that few are read twice.
     chunks = [steps for steps in (chunks_of(truth), chunks_of(pred)) if steps is not None]
     steps = tuple(max(sizes) for sizes in zip(*chunks, strict=True)) if chunks else None

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from segiou._support.optional import load_part, warn_missing
 from segiou.counting import reference
-from segiou.counting.arrays import as_array, is_bfloat16
+from segiou.counting.arrays import as_array, check_decision, is_bfloat16
 
 _compiled = load_part("segiou.counting._scores")
 #: "c" where the compiled routines were built, else "numpy"; both give the same labels.
@@ -70,26 +70,21 @@ def decide(
     [False, True]
     """
     array = as_array(scores, "pred")
-    if (argmax is None) == (threshold is None):
-        msg = "say either argmax=AXIS or threshold=T, not both and not neither"
-        raise ValueError(msg)
+    check_decision(array.shape, argmax, threshold)
     if array.dtype.kind not in "fiub" and not is_bfloat16(array.dtype):
         msg = f"scores must be numbers, got dtype {array.dtype}"
         raise TypeError(msg)
     if _compiled is None:
         warn_missing("segiou.counting._scores")
-    if threshold is not None:
-        above, nan = _above(array, threshold)
-        return _refuse_nan(above, 0 if allow_nan else nan)
-    assert argmax is not None
-    if not -array.ndim <= argmax < array.ndim:
-        msg = f"scores of shape {array.shape} have no axis {argmax} to take the argmax over"
-        raise ValueError(msg)
-    if array.shape[argmax] == 0:
-        msg = f"scores of shape {array.shape} have no classes along axis {argmax}"
-        raise ValueError(msg)
-    labels, nan = _argmax(np.moveaxis(array, argmax, 0))
-    return _refuse_nan(labels, 0 if allow_nan else nan)
+    labels: NDArray[np.integer[Any] | np.bool_]
+    if argmax is not None:
+        labels, nan = _argmax(np.moveaxis(array, argmax, 0))
+    else:
+        assert threshold is not None
+        labels, nan = _above(array, threshold)
+    if nan and not allow_nan:
+        raise NanScoresError(nan)
+    return labels
 
 
 def nan_pixels(scores: Any, *, argmax: int | None = None, **_: Any) -> NDArray[np.bool_]:
@@ -180,9 +175,3 @@ def _rounded(threshold: float, dtype: np.dtype[Any]) -> Any:
         bits += 0x7FFF + (bits >> 16 & 1)  # half of the last place: ties to even
         limit = np.uint32(bits >> 16 << 16).view(np.float32)
     return limit
-
-
-def _refuse_nan(labels: NDArray[Any], pixels: int) -> NDArray[Any]:
-    if pixels:
-        raise NanScoresError(pixels)
-    return labels

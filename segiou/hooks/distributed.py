@@ -131,10 +131,7 @@ class TorchCounter:
     def __init__(self, scoring: Scoring) -> None:
         self.scoring = scoring
         self._counting = scoring.empty()
-        self._encodings = {
-            is_index: Encoding.of_classes(scoring.options, pred_is_index=is_index)
-            for is_index in (False, True)
-        }
+        self._encoding = Encoding.of_classes(scoring.options)
         self._tables: dict[Any, Any] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -166,8 +163,8 @@ class TorchCounter:
         """Sums and maxima of a batch; on the device where the batch is."""
         truth, pred, decision = self.scoring.read(truth, pred)
         if is_on_device(truth) or is_on_device(pred):
-            encoding = self._encodings[bool(decision)]
-            counted = count_on_device(encoding, truth, pred, tables=self._tables, **decision)
+            tables = self._tables
+            counted = count_on_device(self._encoding, truth, pred, tables=tables, **decision)
             return counted.sums, counted.maxima
         sums = sums_of_table(self._counting.count(truth, pred, **decision))
         return torch.from_numpy(sums), self.empty()[1]
@@ -175,5 +172,5 @@ class TorchCounter:
     def read(self, sums: torch.Tensor, maxima: torch.Tensor, pairs: int) -> ConfusionMatrix:
         """The confusion matrix; raises if a device met undeclared values."""
         both: Any = to_host(torch.cat([sums, maxima])).astype(np.int64)
-        count = read_counts(self._encodings[False], both[:-2], both[-2:])
+        count = read_counts(self._encoding, both[:-2], both[-2:])
         return self.scoring.empty().add(count, pairs=pairs)

@@ -59,13 +59,7 @@ class PixelCounter:
     def __init__(self, labels: Any, **options: Any) -> None:
         self.options = ClassOptions.of(labels, **options)
         self.options.warn_of_ignored_classes(stacklevel=3)
-        operations = Jax("jax", jnp, None)
-        self._tables = {
-            is_index: CodeTables(
-                operations, Encoding.of_classes(self.options, pred_is_index=is_index)
-            )
-            for is_index in (False, True)
-        }
+        self._tables = CodeTables(Jax("jax", jnp, None), Encoding.of_classes(self.options))
 
     def init(self) -> CountState:
         """Nothing counted yet."""
@@ -105,12 +99,9 @@ class PixelCounter:
         CountState
         """
         check_pixels(np.shape(truth))
-        is_index = argmax is not None or threshold is not None
-        if is_index:
+        if argmax is not None or threshold is not None:
             self.options.check_scores(np.shape(pred), argmax)
-        count = self._tables[is_index].count(
-            truth, pred, mask=mask, argmax=argmax, threshold=threshold
-        )
+        count = self._tables.count(truth, pred, mask=mask, argmax=argmax, threshold=threshold)
         low, high = carry(state.low + count.sums.astype(jnp.int32), state.high)
         maxima = jnp.maximum(state.maxima, count.maxima.astype(jnp.int32))
         return CountState(low, high, maxima, state.batches + 1)
@@ -162,5 +153,5 @@ class PixelCounter:
         ConfusionMatrix
         """
         sums, maxima = as_int64(state.low, state.high), np.asarray(state.maxima)
-        count = read_counts(self._tables[False].encoding, sums, maxima)
+        count = read_counts(self._tables.encoding, sums, maxima)
         return ConfusionMatrix.from_options(self.options).add(count, pairs=int(state.batches))

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from segiou.accumulators.confusion import ConfusionMatrix
+from segiou.counting.arrays import dtype_name
 from segiou.counting.device_counts import NONE_MET, CodeTables, Operations, read_counts
 from segiou.counting.encoding import Encoding
 from segiou.hooks._scoring import BASE, Scores, Scoring, as_int64, carry, check_pixels, missing
@@ -32,13 +33,6 @@ class _Operations(Operations):
         """To a tensor of the backend."""
         return ops.convert_to_tensor(data)
 
-    def kind(self, array: Any) -> str:
-        """From Keras's own names of dtypes."""
-        name = keras.backend.standardize_dtype(array.dtype)
-        return {"bool": "b", "float": "f", "bfloat": "f", "int": "i", "uint": "u"}.get(
-            name.rstrip("0123456789"), "V"
-        )
-
     @property
     def widest(self) -> int:
         """JAX has no 64 bits unless they are enabled."""
@@ -52,14 +46,10 @@ class _Operations(Operations):
         """Look each index up."""
         return ops.take(table, ops.cast(index, "int32"))
 
-    def largest(self, values: Any, start: int) -> Any:
+    def largest(self, values: Any) -> Any:
         """Within 32 bits."""
-        largest = ops.clip(ops.max(values), start, (1 << 31) - 1)
+        largest = ops.clip(ops.max(values), NONE_MET, (1 << 31) - 1)
         return ops.reshape(ops.cast(largest, "int32"), (1,))
-
-    def total(self, condition: Any) -> Any:
-        """A sum of ones."""
-        return ops.reshape(ops.sum(ops.cast(condition, "int32")), (1,))
 
     def histogram(self, index: Any, length: int) -> Any:
         """A sum of ones by segment, whose length every backend lets us fix."""
@@ -106,10 +96,9 @@ class SegmentationScores(keras.metrics.Metric):
         super().__init__(name=name, dtype=options.pop("dtype", None))
         options |= {"axis": axis, "threshold": threshold}
         self.scoring = Scoring(labels, scores=scores, protocol=protocol, **options)
-        classes = self.scoring.options
-        tables = (Encoding.of_classes(classes, pred_is_index=index) for index in (False, True))
-        self._tables = [CodeTables(_Operations(), encoding) for encoding in tables]
-        cells = (classes.num_classes + 2) * (classes.num_classes + 1) + 1
+        self._tables = CodeTables(_Operations(), Encoding.of_classes(self.scoring.options))
+        classes = self.scoring.options.num_classes
+        cells = (classes + 2) * (classes + 1) + 1
         # Where a model is on several devices, Keras sums each of these over them.
         sizes = {"low": (cells,), "high": (cells,), "batches": (), "refused": (2,)}
         self.low, self.high, self.batches, self.refused, self.largest, self.met = (
@@ -137,7 +126,7 @@ class SegmentationScores(keras.metrics.Metric):
         mask, wrong_weights = _mask_of(sample_weight, truth)
         if mask is not None:
             wrong = ops.logical_and(ops.reshape(wrong, ops.shape(truth)), mask)
-        count = self._tables[bool(decision)].count(truth, pred, mask=mask, **decision)
+        count = self._tables.count(truth, pred, mask=mask, **decision)
         low, high = carry(self.low.value + count.sums, self.high.value)
         self.low.assign(low)
         self.high.assign(high)
@@ -148,19 +137,19 @@ class SegmentationScores(keras.metrics.Metric):
 
     def _labels(self, truth: Any, pred: Any) -> tuple[Any, Any]:
         """Labels as integers, and where the truth is neither a whole number nor one-hot."""
-        operations, scoring = self._tables[0].ops, self.scoring
-        has_scores = scoring.threshold is None and operations.kind(pred) == "f"
+        scoring = self.scoring
+        has_scores = scoring.threshold is None and "float" in dtype_name(pred)
         has_axis = has_scores and len(truth.shape) == len(pred.shape) > 1
         if has_axis and truth.shape[scoring.axis] == scoring.options.num_classes:
             return self._labels_of_one_hot(ops.cast(truth, "float32"))
-        if operations.kind(truth) != "f":
+        if "float" not in dtype_name(truth):
             return truth, ops.zeros_like(truth, dtype="bool")
         values = ops.cast(truth, "float32")
         wrong = ops.logical_not(ops.equal(values, ops.round(values)))
         # The largest float32 below 2^31, or far below 2^63.
-        limit = (1 << 31) - 128 if operations.widest == 32 else 1 << 62
+        limit = (1 << 31) - 128 if self._tables.ops.widest == 32 else 1 << 62
         whole = ops.where(wrong, ops.zeros_like(values), ops.clip(values, -limit, limit))
-        return operations.wide(whole, operations.widest), wrong
+        return ops.cast(whole, f"int{self._tables.ops.widest}"), wrong
 
     def _labels_of_one_hot(self, truth: Any) -> tuple[Any, Any]:
         axis = self.scoring.axis
@@ -264,7 +253,7 @@ class SegmentationScores(keras.metrics.Metric):
                 "one device, and this error says which values"
             )
             raise ValueError(msg)
-        count = read_counts(self._tables[False].encoding, as_int64(low, high), largest)
+        count = read_counts(self._tables.encoding, as_int64(low, high), largest)
         return self.scoring.empty().add(count, pairs=int(batches))
 
     def get_config(self) -> dict[str, Any]:
