@@ -105,6 +105,10 @@ class Operations:
         """Position of the first largest score, and that score or NaN."""
         return self.xp.argmax(scores, axis), self.xp.max(scores, axis)
 
+    def total(self, condition: Any) -> Any:
+        """How often the condition holds, as an array of one."""
+        return condition.sum().reshape(1)
+
     def histogram(self, index: Any, length: int) -> Any:
         """How often each of 0 … length − 1 occurs."""
         return self.xp.bincount(index.ravel(), minlength=length)
@@ -175,6 +179,10 @@ class TensorFlow(Operations):
         """As NumPy's."""
         labels = self.xp.argmax(scores, axis, output_type="int32")
         return labels, self.xp.reduce_max(scores, axis)
+
+    def total(self, condition: Any) -> Any:
+        """A count."""
+        return self.xp.reshape(self.xp.math.count_nonzero(condition), [1])
 
     def histogram(self, index: Any, length: int) -> Any:
         """A sum of ones by segment; a bincount would look at the largest index on the host."""
@@ -349,11 +357,12 @@ class CodeTables:
             maxima[1] = ops.largest(bad_pred)
         else:
             p = ops.wide(pred, 32)  # class indices need no table
-        index = t * (classes + 1) + p
+        # The last cell stays zero: it is the place of the NaN scores.
+        sums = ops.histogram(t * (classes + 1) + p, cells + 1)
         if score is not None:
-            # NaN has a cell of its own; but on an ignored pixel any prediction is fine.
-            index = ops.xp.where((score != score) & (t != classes), cells, index)
-        return DeviceCount(ops, ops.histogram(index, cells + 1), ops.join(maxima))
+            nan = (score != score) & (t != classes)  # on an ignored pixel any prediction is fine
+            sums = ops.join([sums[:-1], ops.total(nan)])
+        return DeviceCount(ops, sums, ops.join(maxima))
 
 
 def _bits(labels: Any, below: int, above: int, widest: int) -> int:

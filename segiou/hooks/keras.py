@@ -51,6 +51,10 @@ class _Operations(Operations):
         largest = ops.clip(ops.max(values), NONE_MET, (1 << 31) - 1)
         return ops.reshape(ops.cast(largest, "int32"), (1,))
 
+    def total(self, condition: Any) -> Any:
+        """A sum of ones."""
+        return ops.reshape(_number(condition), (1,))
+
     def histogram(self, index: Any, length: int) -> Any:
         """A sum of ones by segment, whose length every backend lets us fix."""
         flat = ops.cast(ops.reshape(index, (-1,)), "int32")
