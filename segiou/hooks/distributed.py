@@ -159,7 +159,7 @@ class TorchCounter:
             )
             raise ValueError(msg)
 
-    def count(self, truth: Any, pred: Any) -> tuple[Any, Any]:
+    def count(self, truth: Any, pred: Any) -> tuple[torch.Tensor, torch.Tensor]:
         """Sums and maxima of a batch; on the device where the batch is."""
         truth, pred, decision = self.scoring.read(truth, pred)
         if is_on_device(truth) or is_on_device(pred):
