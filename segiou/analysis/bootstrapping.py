@@ -15,7 +15,7 @@ from segiou._support.arguments import check_choice, check_integer, check_number
 from segiou._support.html import sentence_list, table
 from segiou._support.text import Json
 from segiou.analysis.dependence import BlockLength, Blocks, Dependence, design_of, independent_draw
-from segiou.analysis.statistics import Aggregate, Statistic, scored_images, statistic
+from segiou.analysis.statistics import Aggregate, Statistic, image_scores, scored_images, statistic
 from segiou.analysis.units import (
     FEW_UNITS,
     CountParts,
@@ -294,11 +294,17 @@ def bootstrap(
     images = scored_images(counts, metric, protocol, ids)
     images = replace(
         images,
+        counts=CountParts.of(images.counts),
         class_names=images.class_names if class_names is None else class_names,
         include=images.include if include is None else include,
     )
-    number = images.counts.num_images
-    design = design_of(number, images.ids, groups, blocks, lambda: [images.alone()])
+    design = design_of(
+        images.counts.num_images,
+        images.ids,
+        groups,
+        blocks,
+        lambda: [image_scores(images.counts, images.metric, images.include)],
+    )
     prepared = images.over(design.units, aggregate)
     drawn = images.over(design.images, aggregate) if design.blocks else prepared
     (values,) = resampled([drawn], resamples, seed, design.blocks)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_integer, read_several
 from segiou.analysis.bootstrapping import (
+    Influence,
     Method,
     check_method,
     intervals_of,
@@ -31,12 +33,12 @@ from segiou.analysis.significance import holm, permutation_p, power
 from segiou.analysis.statistics import (
     MEASURED,
     Aggregate,
-    Named,
     ScoredImages,
     Statistic,
-    measured_counts,
+    image_scores,
+    measured,
 )
-from segiou.analysis.units import CountParts, Groups, Metric, ScoredRun, some_of
+from segiou.analysis.units import Groups, Metric, ScoredRun, some_of
 from segiou.counting.counts import Counts
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.metrics.ratio import Floats, ratio
@@ -158,26 +160,35 @@ def compare(
     check_integer("seed", seed, 0)
     check_integer("influential", influential, 0)
     check_method(method, level)
-    same = _same_images(runs, names, metric, protocol)
-    design = design_of(len(same.ids), same.ids, groups, blocks, same.differences)
-    scores = [one.over(design.units, aggregate) for one in same.scored]
+    called = _names(runs, names)
+    pixels = _same_images(runs, called, protocol, metric)
+    images = pixels
+    if metric in MEASURED:
+        images = [measured(*each) for each in zip(pixels, runs, called, strict=True)]
+        _check_measured(runs, called, str(metric))
+        images = _same_order(runs, called, images)
+    ids = pixels[0].ids or ()
+
+    def differences() -> list[Floats]:
+        scores = [image_scores(one.counts, one.metric, one.include) for one in images]
+        return [b - a for a, b in combinations(scores, 2)]
+
+    design = design_of(len(ids), ids, groups, blocks, differences)
+    scores = [one.over(design.units, aggregate) for one in images]
     alone = scores
     if design.units is not design.images:
-        alone = [one.over(design.images, aggregate) for one in same.scored]
+        alone = [one.over(design.images, aggregate) for one in images]
     values = resampled(alone if design.blocks else scores, resamples, seed, design.blocks)
-    columns = zip(same.names, same.counts, scores, alone, values, strict=True)
-    models = [_Model(*column) for column in columns]
-    test = _Test(
-        same.scored[0].include, same.pixels, level, method, permutations, seed, influential
-    )
+    models = [_Model(*m) for m in zip(called, pixels, scores, alone, values, strict=True)]
+    test = _Test(images[0].include, level, method, permutations, seed, influential)
     pairs = [test.pair(a, b) for a, b in combinations(models, 2)]
     adjusted = holm(np.array([pair.overall.p for pair in pairs])).tolist()
     return Comparison(
         metric=scores[0].metric,
         aggregate=scores[0].aggregate,
         protocol=scores[0].protocol,
-        names=same.names,
-        images=len(same.ids),
+        names=called,
+        images=len(ids),
         unit=design.units.kind,
         units=len(design.units),
         level=level,
@@ -194,28 +205,11 @@ def compare(
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _SameImages:
-    """Counts (N, C) of each run on the same images, in the order of the first."""
-
-    names: tuple[str, ...]
-    ids: tuple[str, ...]
-    pixels: Named
-    counts: tuple[Counts, ...]
-    scored: list[ScoredImages]
-    """What the metric is of: the counts, or those of boundaries, objects or surfaces."""
-
-    def differences(self) -> list[Floats]:
-        """How the models of every pair differ on each image, (N,)."""
-        return [b - a for a, b in combinations([one.alone() for one in self.scored], 2)]
-
-
-@dataclass(frozen=True, eq=False)
-class _Model:
-    """A run's counts, its score over the units and over single images, and resampled (B, 1 + C)."""
+class _Model(NamedTuple):
+    """A run's pixels, its score over the units and over single images, and resampled (B, 1 + C)."""
 
     name: str
-    counts: Counts
+    pixels: ScoredImages[Counts]
     score: Statistic
     alone: Statistic
     values: Floats
@@ -236,12 +230,10 @@ def _ranking(models: Sequence[_Model], level: float) -> tuple[Ranked, ...]:
     return tuple(sorted(found, key=lambda r: (np.isnan(r.value), -r.value)))
 
 
-@dataclass(frozen=True, eq=False)
-class _Test:
+class _Test(NamedTuple):
     """How every pair is compared."""
 
     include: NDArray[np.bool_]
-    pixels: Named
     level: float
     method: Method
     permutations: int
@@ -252,10 +244,11 @@ class _Test:
         """Compare two models; the p of the score is not yet adjusted over the pairs."""
         a, b, names = model_a.score, model_b.score, (model_a.name, model_b.name)
         permuted = permutation_p(a, b, self.permutations, self.seed)
-        overall, *classes = self._differences(model_a, model_b, permuted.p)
-        for_a, for_b = _influential_images(model_a.alone, model_b.alone, self.influential)
+        overall, *classes = self.differences(model_a, model_b, permuted.p)
+        for_b, for_a = self.influential_images(model_a.alone, model_b.alone)
         undefined = np.isnan([a.values[1:], b.values[1:]])
         one_sided = (undefined[0] != undefined[1]) & self.include[: undefined.shape[1]]
+        pixels = model_a.pixels
         return PairComparison(
             *names,
             overall=overall,
@@ -267,19 +260,19 @@ class _Test:
             power=power(a, b, level=self.level, seed=self.seed),
             one_sided=tuple(a.names[1 + c] for c in np.flatnonzero(one_sided).tolist()),
             imbalance=explain_difference(
-                model_a.counts,
-                model_b.counts,
-                self.pixels.class_names,
+                pixels.counts,
+                model_b.pixels.counts,
+                pixels.class_names or (),
                 names=names,
-                include=self.pixels.include,
-                protocol=self.pixels.protocol,
+                include=pixels.include,
+                protocol=pixels.protocol,
             ),
         )
 
-    def _differences(self, model_a: _Model, model_b: _Model, p: Floats) -> list[Difference]:
+    def differences(self, model_a: _Model, model_b: _Model, p: Floats) -> Iterator[Difference]:
         """The score and every class."""
         a, b = model_a.score, model_b.score
-        spreads = intervals_of(
+        intervals = intervals_of(
             a,
             model_b.values - model_a.values,
             b.values - a.values,
@@ -288,103 +281,78 @@ class _Test:
             self.method,
         )
         adjusted = np.concatenate([p[:1], holm(p[1:])])
-        scores = (column.tolist() for column in (a.values, b.values, p, adjusted))
-        return [
-            Difference(
-                name=spread.name,
-                a=score_a,
-                b=score_b,
-                delta=spread.value,
-                low=spread.low,
-                high=spread.high,
-                standard_error=spread.standard_error,
-                p=p_own,
-                p_holm=p_holm,
-                units=spread.units,
-                undefined_share=spread.undefined_share,
+        columns = (column.tolist() for column in (a.values, b.values, p, adjusted))
+        for found, own_a, own_b, own_p, p_holm in zip(intervals, *columns, strict=True):
+            delta = found.value, found.low, found.high, found.standard_error
+            ps = own_p, p_holm
+            yield Difference(
+                found.name, own_a, own_b, *delta, *ps, found.units, found.undefined_share
             )
-            for spread, score_a, score_b, p_own, p_holm in zip(spreads, *scores, strict=True)
-        ]
 
-
-def _influential_images(
-    a: Statistic, b: Statistic, number: int
-) -> tuple[tuple[InfluentialImage, ...], tuple[InfluentialImage, ...]]:
-    """Images without which the difference would change most, towards each model."""
-    without = b.left_out[:, 0] - a.left_out[:, 0]
-    effect = b.values[0] - a.values[0] - without
-    columns = zip(a.units.names, effect.tolist(), a.alone.tolist(), b.alone.tolist(), strict=True)
-    images = [InfluentialImage(*column) for column in columns]
-    order = np.argsort(effect, kind="stable")
-    order = order[~np.isnan(effect[order])]
-    for_a = [images[k] for k in order[:number] if effect[k] < 0]
-    for_b = [images[k] for k in order[::-1][:number] if effect[k] > 0]
-    return tuple(for_a), tuple(for_b)
+    def influential_images(
+        self, a: Statistic, b: Statistic
+    ) -> Iterator[tuple[InfluentialImage, ...]]:
+        """Images without which the difference would change most: that raise it, that lower it."""
+        ids, both = a.units.names, (b.values - a.values, b.left_out - a.left_out)
+        found = Influence(a.metric, a.units.kind, ids, a.names, *both)
+        columns = (column.tolist() for column in (found.effect[:, 0], a.alone, b.alone))
+        images = [InfluentialImage(*row) for row in zip(ids, *columns, strict=True)]
+        for side in found.strongest(self.influential):
+            yield tuple(images[i] for i in side)
 
 
 def _same_images(
-    runs: Sequence[ScoredRun],
-    names: Sequence[str] | None,
-    metric: Metric,
-    protocol: Protocol | str | None,
-) -> _SameImages:
+    runs: Sequence[ScoredRun], names: Sequence[str], protocol: Protocol | str | None, metric: Metric
+) -> list[ScoredImages[Counts]]:
     """Bring runs to the same images, and refuse what cannot be compared."""
-    called, first = _names(runs, names), runs[0]
+    first = runs[0]
     chosen = load_protocol(first.protocol if protocol is None else protocol)
-    for name, run in zip(called, runs, strict=True):
-        _check_unique(name, run.ids)
-    for name, run in zip(called[1:], runs[1:], strict=True):
-        _check_classes(first, run, called[0], name)
+    for name, run in zip(names, runs, strict=True):
+        if len(set(run.ids)) < len(run.ids):
+            twice = [i for i, number in Counter(run.ids).items() if number > 1]
+            msg = f"{name} has several images of one id: {some_of(twice)}; ids tell images apart"
+            raise ValueError(msg)
+    for name, run in zip(names[1:], runs[1:], strict=True):
+        _check_classes(first, run, names[0], name)
         if protocol is None and run.protocol != first.protocol:
             msg = (
-                f"{called[0]} was scored by protocol {first.protocol.name!r} and {name} by "
+                f"{names[0]} was scored by protocol {first.protocol.name!r} and {name} by "
                 f"{run.protocol.name!r}; say which to compare by: protocol=..."
             )
             raise ValueError(msg)
-    _check_images(runs, called)
-    counts = scored = _same_order(runs, called, [run.counts for run in runs])
-    ids = tuple(first.ids)
-    named = pixels = Named(tuple(first.class_names), chosen.include_of(first), chosen)
-    if metric in MEASURED:
-        pairs = zip(runs, called, strict=True)
-        found = [measured_counts(run, metric, name, pixels) for run, name in pairs]
-        _check_measured(runs, called, str(metric))
-        _, metric, named = found[0]
-        scored = _same_order(runs, called, [own for own, *_ in found])
-    images = [ScoredImages(CountParts.of(own), metric, ids, *named) for own in scored]
-    return _SameImages(called, ids, pixels, counts, images)
+    common = set(first.ids).intersection(*(run.ids for run in runs[1:]))
+    only = {n: [i for i in run.ids if i not in common] for n, run in zip(names, runs, strict=True)}
+    if any(only.values()):
+        raise DifferentImagesError(only)
+    of_first = tuple(first.ids), tuple(first.class_names), chosen.include_of(first), chosen
+    images = [ScoredImages(run.counts, metric, *of_first) for run in runs]
+    return _same_order(runs, names, images)
 
 
 def _check_measured(runs: Sequence[Any], names: Sequence[str], metric: str) -> None:
     """Refuse runs whose boundaries, objects or surfaces were measured in different ways."""
-    what, way_of = {
-        "boundary_iou": ("Boundary IoU is measured at", _band),
-        "surface_dice": ("surfaces are measured by", _surface_way),
-    }.get(metric, ("objects are scored by", lambda run: run.object_options))
-    ways = [way_of(run) for run in runs]
+    ways: list[dict[str, Any]] = []
+    for run in runs:
+        if metric == "boundary_iou":
+            border = "" if run.boundary_options.band_border else ", the image border no boundary"
+            ways.append({"": f"{run.boundary_options.widths[0]}{border}"})
+        elif metric == "surface_dice":
+            plan = run.surface_plan.to_dict()
+            ways.append({**plan.pop("options"), **plan})
+        else:
+            ways.append({"": run.object_options})
+    said = {
+        "boundary_iou": "Boundary IoU is measured at",
+        "surface_dice": "surfaces are measured by",
+    }.get(metric, "objects are scored by")
     for way, name in zip(ways, names, strict=True):
-        if way != ways[0]:
-            first, second = _told(ways[0], way), _told(way, ways[0])
-            msg = f"{what} {first} in {names[0]} and {second} in {name}; score both alike"
+        first, second = (
+            ", ".join(f"{part} {own[part]}".strip() for part in own if own[part] != other.get(part))
+            for own, other in ((ways[0], way), (way, ways[0]))
+        )
+        if first or second:
+            msg = f"{said} {first} in {names[0]} and {second} in {name}; score both alike"
             raise ValueError(msg)
-
-
-def _surface_way(run: Any) -> dict[str, Any]:
-    plan = run.surface_plan.to_dict()
-    return {**plan.pop("options"), **plan}
-
-
-def _told(way: Any, other: Any) -> str:
-    """A way of measuring, where it has parts only those that the other has not."""
-    if not isinstance(way, dict):
-        return str(way)
-    return ", ".join(f"{name} {part}" for name, part in way.items() if other.get(name) != part)
-
-
-def _band(run: Any) -> str:
-    options = run.boundary_options
-    border = "" if options.band_border else ", the image border no boundary"
-    return f"{options.widths[0]}{border}"
 
 
 def _names(runs: Sequence[ScoredRun], names: Sequence[str] | None) -> tuple[str, ...]:
@@ -400,13 +368,6 @@ def _names(runs: Sequence[ScoredRun], names: Sequence[str] | None) -> tuple[str,
         f"{name} ({letter})" if own.count(name) > 1 else name
         for name, letter in zip(own, letters, strict=True)
     )
-
-
-def _check_unique(name: str, ids: Sequence[str]) -> None:
-    if len(set(ids)) < len(ids):
-        twice = [i for i in dict.fromkeys(ids) if list(ids).count(i) > 1]
-        msg = f"{name} has several images of one id: {some_of(twice)}; ids tell images apart"
-        raise ValueError(msg)
 
 
 def _check_classes(a: ScoredRun, b: ScoredRun, name_a: str, name_b: str) -> None:
@@ -429,37 +390,25 @@ def _only_in(names: Mapping[str, Sequence[str]]) -> str:
     return "; ".join(f"only in {run}: {some_of(only)}" for run, only in names.items() if only)
 
 
-def _check_images(runs: Sequence[ScoredRun], names: Sequence[str]) -> None:
-    common = set(runs[0].ids).intersection(*(run.ids for run in runs[1:]))
-    only = {
-        name: [i for i in run.ids if i not in common] for name, run in zip(names, runs, strict=True)
-    }
-    if any(only.values()):
-        raise DifferentImagesError(only)
-
-
 def _same_order(
-    runs: Sequence[ScoredRun], names: Sequence[str], counts: Sequence[Counts]
-) -> tuple[Counts, ...]:
-    """Counts of each run in the order of the first; they must be of the same truth."""
-    first, found = runs[0], [counts[0]]
-    for name, run, own in zip(names[1:], runs[1:], counts[1:], strict=True):
+    runs: Sequence[ScoredRun], names: Sequence[str], images: Sequence[ScoredImages[Counts]]
+) -> list[ScoredImages[Counts]]:
+    """Images of each run in the order of the first; they must be of the same truth."""
+    first, found = runs[0], [images[0]]
+    for name, run, own in zip(names[1:], runs[1:], images[1:], strict=True):
         place = {id: i for i, id in enumerate(run.ids)}
-        found.append(own[np.array([place[id] for id in first.ids], dtype=np.intp)])
-        _check_truth(first, found[0], found[-1], names[0], name)
-    return tuple(found)
-
-
-def _check_truth(first: ScoredRun, a: Counts, b: Counts, name_a: str, name_b: str) -> None:
-    rows = np.flatnonzero((a.truth != b.truth).any(-1))
-    if not len(rows):
-        return
-    i = int(rows[0])
-    c = int(np.flatnonzero(a.truth[i] != b.truth[i])[0])
-    more = f", and {len(rows) - 1} more images" if len(rows) > 1 else ""
-    msg = (
-        f"{name_a} and {name_b} were scored against different truths: image {first.ids[i]} has "
-        f"{a.truth[i, c]} pixels of {first.class_names[c]} in one and {b.truth[i, c]} in the "
-        f"other{more}; score both against the same masks with the same ignored values"
-    )
-    raise ValueError(msg)
+        order = np.array([place[id] for id in first.ids], dtype=np.intp)
+        found.append(replace(own, counts=own.counts[order]))
+        a, b = found[0].counts.truth, found[-1].counts.truth
+        rows, classes = np.nonzero(a != b)
+        if not len(rows):
+            continue
+        i, c, others = rows[0], classes[0], len({*rows.tolist()}) - 1
+        more = f", and {others} more images" if others else ""
+        msg = (
+            f"{names[0]} and {name} were scored against different truths: image {first.ids[i]} has "
+            f"{a[i, c]} pixels of {first.class_names[c]} in one and {b[i, c]} in the "
+            f"other{more}; score both against the same masks with the same ignored values"
+        )
+        raise ValueError(msg)
+    return found

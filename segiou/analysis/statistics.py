@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,6 @@ from segiou.analysis.units import (
     Scored,
     Units,
     is_large,
-    largest,
     row_parts,
     unit_sums,
 )
@@ -33,6 +32,9 @@ from segiou.metrics.per_class import METRICS
 from segiou.metrics.per_image import image_means
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.metrics.ratio import Floats, included, ratio
+
+if TYPE_CHECKING:
+    from segiou.analysis.units import Table
 
 Aggregate = Literal["D", "I", "C"]
 
@@ -55,6 +57,14 @@ _LABELS = {
     "frequency_weighted_iou": "frequency-weighted IoU",
 }
 _EXACT = 2**53
+_IN_TRUTH: dict[str, Any] = {"unit": "image", "over": "truth", "absent": "skip"}
+#: What an aggregate changes of a protocol.
+_AGGREGATES: dict[str | None, dict[str, Any]] = {
+    None: {},
+    "D": {"unit": "dataset"},
+    "I": _IN_TRUTH,
+    "C": _IN_TRUTH,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +94,7 @@ class Statistic:
     protocol: str
     names: tuple[str, ...]
     units: Units
-    sums: Any
+    sums: Table
     evaluate: Callable[[NDArray[Any]], Floats]
     seen: NDArray[np.int64]
 
@@ -105,7 +115,7 @@ class Statistic:
         return np.concatenate([self.evaluate(part)[:, 0] for part in row_parts(self.sums)])
 
     @property
-    def products(self) -> Any:
+    def products(self) -> Table:
         """The sums in a type in which sums over any resample are exact.
 
         float64 holds every integer below 2^53 and has fast matrix products;
@@ -119,7 +129,8 @@ class Statistic:
         """
         if self.sums.dtype.kind == "f":
             return self.sums
-        most = largest(self.sums) * len(self.units)
+        numbers = self.sums if isinstance(self.sums, np.ndarray) else self.sums.data
+        most = int(np.abs(numbers).max(initial=0)) * len(self.units)
         if most >= 2**63:
             msg = f"a resample of {len(self.units)} units could count {most} pixels, past 2^63"
             raise ValueError(msg)
@@ -172,41 +183,52 @@ def statistic(
         If a name is unknown, shapes do not fit, or a metric of all classes is
         asked per image.
     """
-    counts = CountParts.of(counts)
-    if aggregate is not None:
-        check_choice("aggregate", aggregate, get_args(Aggregate))
-    names = _names(counts, units, class_names)
-    label, function, per_class = _resolved(metric, counts)
-    if per_class:
-        averaged = _with_aggregate(load_protocol(protocol), aggregate)
-        averaged = averaged.of_metric(function)
-        rows, evaluate = _class_sums(function, averaged, included(include, len(names)), aggregate)
-        unit, name = averaged.unit if averaged.needs_images else "D", averaged.name
-        seen = _seen(counts, units)
-    else:
-        rows, evaluate = _overall_sums(label, function, aggregate)
-        names, seen, unit, name = (), np.zeros(0, np.int64), "D", ""
-    return Statistic(
-        metric=label,
-        aggregate=aggregate or unit,
-        protocol=name,
-        names=(f"mean {metric_label(label)}" if per_class else metric_label(label), *names),
-        units=units,
-        sums=unit_sums(units, map(rows, counts.parts())),
-        evaluate=evaluate,
-        seen=np.concatenate([[len(units)], seen]),
-    )
+    protocol = load_protocol(protocol)
+    return ScoredImages(counts, metric, None, class_names, include, protocol).over(units, aggregate)
 
 
-def _seen(counts: CountParts, units: Units) -> NDArray[np.int64]:
-    """In the truth of how many units each class is, (C,)."""
-    found = np.zeros((len(units), counts.num_classes), dtype=bool)
-    start = 0
-    for part in counts.parts():
-        stop = start + len(part.tp)
-        np.logical_or.at(found, units.index[start:stop], part.truth > 0)
-        start = stop
-    return np.asarray(found.sum(0), dtype=np.int64)
+C = TypeVar("C", bound=Counts | CountParts)
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredImages(Generic[C]):
+    """Counts of each image, how they are named and averaged, and the metric to take of them."""
+
+    counts: C
+    metric: Metric
+    ids: tuple[str, ...] | None
+    class_names: Sequence[str] | None
+    include: Any
+    protocol: Protocol
+
+    def over(self, units: Units, aggregate: Aggregate | None) -> Statistic:
+        """The score over units."""
+        counts = CountParts.of(self.counts)
+        if aggregate is not None:
+            check_choice("aggregate", aggregate, get_args(Aggregate))
+        classes = _names(counts, units, self.class_names)
+        metric, function, per_class = _resolved(self.metric, counts)
+        name, protocol, unit = metric_label(metric), "", "D"
+        if per_class:
+            averaged = replace(self.protocol, **_AGGREGATES[aggregate]).of_metric(function)
+            taken = included(self.include, len(classes))
+            rows, evaluate = _class_sums(function, averaged, taken, aggregate)
+            name, protocol = f"mean {name}", averaged.name
+            unit = averaged.unit if averaged.needs_images else unit
+        else:
+            rows, evaluate = _overall_sums(metric, function, aggregate)
+            classes = ()
+        with_class = unit_sums(units, (part.truth > 0 for part in counts.parts())).sum(0)
+        return Statistic(
+            metric=metric,
+            aggregate=aggregate or unit,
+            protocol=protocol,
+            names=(name, *classes),
+            units=units,
+            sums=unit_sums(units, map(rows, counts.parts())),
+            evaluate=evaluate,
+            seen=np.concatenate([[len(units)], with_class[: len(classes)]]),
+        )
 
 
 def metric_label(metric: str) -> str:
@@ -215,15 +237,15 @@ def metric_label(metric: str) -> str:
 
 
 def _names(counts: CountParts, units: Units, class_names: Sequence[str] | None) -> tuple[str, ...]:
-    if counts.num_images != len(units.index):
-        shape = counts.num_images, counts.num_classes
+    shape = counts.num_images, counts.num_classes
+    if shape[0] != len(units.index):
         msg = f"counts must be (N, C) for N = {len(units.index)} images, got shape {shape}"
         raise ValueError(msg)
     if class_names is None:
-        return tuple(str(c) for c in range(counts.num_classes))
+        return tuple(map(str, range(shape[1])))
     names = read_several("class_names", class_names, "a sequence of names, one a class")
-    if len(names) != counts.num_classes:
-        msg = f"counts have {counts.num_classes} classes, but there are {len(names)} class names"
+    if len(names) != shape[1]:
+        msg = f"counts have {shape[1]} classes, but there are {len(names)} class names"
         raise ValueError(msg)
     return tuple(names)
 
@@ -231,30 +253,20 @@ def _names(counts: CountParts, units: Units, class_names: Sequence[str] | None) 
 def _resolved(metric: Metric, counts: CountParts) -> tuple[str, Callable[[Counts], Floats], bool]:
     """Name, function, and whether it has a value per class."""
     if callable(metric):
-        label = getattr(metric, "__name__", "score")
         first = next(counts.parts())
-        return label, metric, metric(first).shape == first.tp.shape
+        has_classes = metric(first).shape == first.tp.shape
+        return getattr(metric, "__name__", "score"), metric, has_classes
     check_kind("metric", metric, str, "the name of a metric or a function of Counts")
     name = _MEANS.get(metric, metric)
-    if name in METRICS:
-        return name, METRICS[name], True
-    if name in OVERALL_METRICS:
-        return name, OVERALL_METRICS[name], False
-    known = [*METRICS, *OVERALL_METRICS]
-    hint = did_you_mean(metric, [*known, *MEASURED])
-    msg = (
-        f"no metric {metric!r}; there are {', '.join(known)}, of runs that measured them "
-        f"{', '.join(MEASURED)}, or give a function of Counts{hint}"
-    )
-    raise ValueError(msg)
-
-
-def _with_aggregate(protocol: Protocol, aggregate: Aggregate | None) -> Protocol:
-    if aggregate is None:
-        return protocol
-    if aggregate == "D":
-        return replace(protocol, unit="dataset")
-    return replace(protocol, unit="image", over="truth", absent="skip")
+    known = {**METRICS, **OVERALL_METRICS}
+    if name not in known:
+        hint = did_you_mean(metric, [*known, *MEASURED])
+        msg = (
+            f"no metric {metric!r}; there are {', '.join(known)}, of runs that measured them "
+            f"{', '.join(MEASURED)}, or give a function of Counts{hint}"
+        )
+        raise ValueError(msg)
+    return name, known[name], name in METRICS
 
 
 #: The rows that add up of counts of images, and the values of their sums.
@@ -262,23 +274,20 @@ Sums = tuple[Callable[[Counts], NDArray[Any]], Callable[[NDArray[Any]], Floats]]
 
 
 def _overall_sums(
-    label: str,
-    function: Callable[[Counts], Floats],
-    aggregate: Aggregate | None,
+    metric: str, function: Callable[[Counts], Floats], aggregate: Aggregate | None
 ) -> Sums:
     """What adds up of a metric of all classes at once, and the metric of it."""
     if aggregate == "C":
-        msg = f"{label} has no value per class; aggregate must be 'D' or 'I'"
+        msg = f"{metric} has no value per class; aggregate must be 'D' or 'I'"
         raise ValueError(msg)
+    if aggregate != "I":
+        return _packed, lambda sums: function(_unpacked(sums))[..., None]
 
-    def defined(counts: Counts) -> NDArray[Any]:
-        values = function(counts)
-        return np.stack([np.nan_to_num(values), ~np.isnan(values)], axis=-1).astype(np.float64)
+    def of_images(counts: Counts) -> Floats:
+        values = function(counts)[:, None]
+        return np.concatenate([np.nan_to_num(values), ~np.isnan(values)], axis=-1)
 
-    def evaluate(sums: NDArray[Any]) -> Floats:
-        return function(_unpacked(sums))[..., None]
-
-    return (defined, _ratios) if aggregate == "I" else (_packed, evaluate)
+    return of_images, _ratios
 
 
 def _class_sums(
@@ -289,23 +298,30 @@ def _class_sums(
 ) -> Sums:
     """What adds up of a metric per class, and the mean and the classes of it."""
 
-    def score_first(score: Floats, classes: Floats) -> Floats:
-        return np.concatenate([score[..., None], classes], axis=-1)
-
     def of_data_set(sums: NDArray[Any]) -> Floats:
         found = _unpacked(sums)
         values = function(found)
         filled, part = protocol.values_taken(values, found.truth > 0, taken)
-        return score_first(protocol.divide(filled.sum(-1), part.sum(-1)), values)
+        score = protocol.divide(filled.sum(-1), part.sum(-1))
+        return np.concatenate([score[..., None], values], axis=-1)
+
+    def of_images(counts: Counts) -> Floats:
+        # Numerators of the score and the classes, then their denominators.
+        filled, part = protocol.values_taken(function(counts), counts.truth > 0)
+        top = np.where(taken, filled, 0.0).sum(-1)
+        bottom = (part & taken).sum(-1)
+        if protocol.unit == "image":
+            top, bottom = np.nan_to_num(ratio(top, bottom)), bottom > 0
+        return np.concatenate([top[:, None], filled, bottom[:, None], part], axis=-1)
 
     def of_classes(sums: NDArray[Any]) -> Floats:
         classes = _ratios(sums)[..., 1:]
-        return score_first(protocol.mean_of_classes(classes, taken), classes)
+        score = protocol.mean_of_classes(classes, taken)
+        return np.concatenate([score[..., None], classes], axis=-1)
 
     if not protocol.needs_images:
         return _packed, of_data_set
-    rows = partial(_image_sums, function=function, protocol=protocol, taken=taken)
-    return rows, of_classes if aggregate == "C" or protocol.unit == "class" else _ratios
+    return of_images, of_classes if aggregate == "C" or protocol.unit == "class" else _ratios
 
 
 def _packed(counts: Counts) -> NDArray[np.int64]:
@@ -323,21 +339,6 @@ def _unpacked(sums: NDArray[Any]) -> Counts:
     return Counts.trusted(tp, fp, fn, valid - tp - fp - fn)
 
 
-def _image_sums(
-    counts: Counts,
-    function: Callable[[Counts], Floats],
-    protocol: Protocol,
-    taken: NDArray[np.bool_],
-) -> Floats:
-    """Numerators of the score and the classes, then their denominators, per image."""
-    filled, part = protocol.values_taken(function(counts), counts.truth > 0)
-    top = np.where(taken, filled, 0.0).sum(-1)
-    bottom = (part & taken).sum(-1).astype(np.float64)
-    if protocol.unit == "image":
-        top, bottom = np.nan_to_num(ratio(top, bottom)), (bottom > 0).astype(np.float64)
-    return np.concatenate([top[:, None], filled, bottom[:, None], part], axis=-1)
-
-
 def _ratios(sums: NDArray[Any]) -> Floats:
     top, bottom = np.split(sums, 2, axis=-1)
     return ratio(top, bottom)
@@ -351,71 +352,37 @@ def image_scores(counts: Counts | CountParts, metric: Metric, include: Any = Non
     return np.concatenate([score(part) for part in counts.parts()])
 
 
-@dataclass(frozen=True, eq=False)
-class ScoredImages:
-    """Counts of each image, how they are named and averaged, and the metric to take of them."""
-
-    counts: CountParts
-    metric: Metric
-    ids: tuple[str, ...] | None
-    class_names: Sequence[str] | None
-    include: Any
-    protocol: Protocol
-
-    def over(self, units: Units, aggregate: Aggregate | None) -> Statistic:
-        """The score over units."""
-        return statistic(
-            self.counts,
-            self.metric,
-            units=units,
-            class_names=self.class_names,
-            include=self.include,
-            protocol=self.protocol,
-            aggregate=aggregate,
-        )
-
-    def alone(self) -> Floats:
-        """The score of each image, (N,)."""
-        return image_scores(self.counts, self.metric, self.include)
-
-
 def scored_images(
     source: Counts | Scored,
     metric: Metric,
     protocol: Protocol | str | None,
     ids: Sequence[str] | None = None,
-) -> ScoredImages:
+) -> ScoredImages[Any]:
     """Find the counts of each image that a metric is to be taken of."""
     if isinstance(source, Counts):
         wanted = "a sequence, one id an image"
         given = None if ids is None else tuple(read_several("ids", ids, wanted))
         for name in given or ():
             check_kind("an id", name, str, "text")
-        protocol = load_protocol(protocol or "segiou")
-        return ScoredImages(CountParts.of(source), metric, given, None, None, protocol)
+        return ScoredImages(source, metric, given, None, None, load_protocol(protocol or "segiou"))
     run: Any = source
     if not hasattr(run, "ids"):
         raise _no_images(run)
     is_report = hasattr(run, "per_image")
-    counts = run.per_image if is_report else _run_counts(run)
+    number, classes = len(run.ids), len(run.class_names)
+    if hasattr(run, "count_parts") and is_large(number, 4 * classes):
+        # Not all at once, for they would not fit into memory.
+        counts = CountParts(number, classes, run.count_parts)
+    else:
+        counts = run.per_image if is_report else run.counts
     if counts is None:
         msg = "the report has no counts of its images; give the run that it was made of"
         raise ValueError(msg)
     protocol = load_protocol(protocol or run.protocol)
-    named = Named(run.class_names, protocol.include_of(run), protocol)
-    if metric in MEASURED:
-        name = "the report" if is_report else "the run"
-        counts, metric, named = measured_counts(run, metric, name, named)
-    return ScoredImages(CountParts.of(counts), metric, tuple(run.ids) or None, *named)
-
-
-def _run_counts(run: Any) -> Counts | CountParts:
-    """Counts of a run; of a large one in parts, for they would not fit into memory."""
-    number, classes = len(run.ids), len(run.class_names)
-    if hasattr(run, "count_parts") and is_large(number, 4 * classes):
-        return CountParts(number, classes, run.count_parts)
-    counts: Counts = run.counts
-    return counts
+    ids, include = tuple(run.ids) or None, protocol.include_of(run)
+    images = ScoredImages(counts, metric, ids, run.class_names, include, protocol)
+    name = "the report" if is_report else "the run"
+    return measured(images, run, name) if metric in MEASURED else images
 
 
 def _no_images(source: Any) -> TypeError:
@@ -435,42 +402,32 @@ MEASURED: dict[str, tuple[str, str]] = {
     **dict.fromkeys(("pq", "sq", "rq"), ("object_counts", "objects")),
     "surface_dice": ("surface_dice", "surfaces"),
 }
-
-
-class Named(NamedTuple):
-    """What the columns of counts are, which of them means include, and how means are made."""
-
-    class_names: Sequence[str]
-    include: Any
-    protocol: Protocol
-
-
 #: How surfaces are averaged: a case is what is drawn, and structures overlap.
 _CASES = Protocol(
     "cases", "mean over the cases of each structure, then over the structures", unit="class"
 )
 
 
-def measured_counts(
-    run: Any, metric: Metric, name: str, named: Named
-) -> tuple[Counts, Metric, Named]:
-    """Counts of boundaries, objects or surfaces, (N, C); the metric of them, and what C are."""
-    attribute, option = MEASURED[str(metric)]
+def measured(images: ScoredImages[Any], run: Any, name: str) -> ScoredImages[Counts]:
+    """Images with the counts of boundaries, objects or surfaces, which their metric is of."""
+    metric = str(images.metric)
+    attribute, option = MEASURED[metric]
     found: Counts | None = getattr(run, attribute, None)
     if found is None:
-        what = {"boundary": "boundary", "objects": "object", "surfaces": "surface"}[option]
-        flag = option.removesuffix("s") if option == "surfaces" else option
+        what = option.removesuffix("s")
+        flag = option if option == "objects" else what
         msg = f"{name} has no {what} counts; score it again with {option}=True (--{flag})"
         raise ValueError(msg)
     if option == "boundary":
         from segiou.boundary.measures import band_iou
 
-        return found, band_iou, named
-    if option == "surfaces":
-        from segiou.boundary.surface_cases import mean_of_cases
+        return replace(images, counts=found, metric=band_iou)
+    if option == "objects":
+        from segiou.instances.panoptic import OBJECT_METRICS
 
-        names = tuple(run.surface_plan.structures)
-        return found, mean_of_cases, Named(names, np.ones(len(names), dtype=bool), _CASES)
-    from segiou.instances.panoptic import OBJECT_METRICS
+        return replace(images, counts=found, metric=OBJECT_METRICS[metric])
+    from segiou.boundary.surface_cases import mean_of_cases
 
-    return found, OBJECT_METRICS[str(metric)], named
+    names = tuple(run.surface_plan.structures)
+    include = np.ones(len(names), dtype=bool)
+    return ScoredImages(found, mean_of_cases, images.ids, names, include, _CASES)

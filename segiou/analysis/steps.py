@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any, Literal
 
 import numpy as np
@@ -17,6 +19,7 @@ from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.metrics.ratio import Floats
 
 Ints = NDArray[np.int64]
+Kind = Literal["confusion", "missed_class", "false_class", "swapped_classes", "few_images"]
 #: Steps that are given.
 _STEPS = 20
 #: Images that a step names, at most.
@@ -55,7 +58,7 @@ class NextStep:
         images, since the gain is of another mean.
     """
 
-    kind: Literal["confusion", "missed_class", "false_class", "swapped_classes", "few_images"]
+    kind: Kind
     truth: str | None
     pred: str | None
     gain: float
@@ -74,29 +77,26 @@ class NextStep:
         if not math.isnan(self.mean_iou):
             now, then = points(self.mean_iou), percent(self.mean_iou + self.gain)
             worth = f"{worth} ({now} → {then})"
-        if self.kind == "missed_class":
-            said = f"{called(str(self.truth))} is never predicted. Finding all of it {worth}"
-        elif self.kind == "false_class":
-            said = (
-                f"{called(str(self.pred))} is predicted on {plural(self.pixels, 'pixel')} and "
-                f"nowhere in the truth. Correcting them {worth}"
-            )
-        elif self.kind == "swapped_classes":
-            said = (
-                f"{called(str(self.truth))} and {called(str(self.pred))} are predicted as each "
-                f"other: check whether their labels are swapped. Correcting them {worth}"
-            )
-        elif self.kind == "few_images":
-            said = (
-                f"{called(str(self.truth))} is in one or two images only: check their truth, or "
-                f"add images. Finding all of it {worth}"
-            )
-        else:
-            answer = "no class" if self.pred is None else called(self.pred)
-            said = (
-                f"{called(str(self.truth))}: {percent(self.share)} of its pixels are predicted as "
-                f"{answer}. Correcting them {worth}"
-            )
+        truth, pred = called(str(self.truth)), called(str(self.pred))
+        said = {
+            "confusion": (
+                f"{truth}: {percent(self.share)} of its pixels are predicted as "
+                f"{'no class' if self.pred is None else pred}. Correcting them {worth}"
+            ),
+            "missed_class": f"{truth} is never predicted. Finding all of it {worth}",
+            "false_class": (
+                f"{pred} is predicted on {plural(self.pixels, 'pixel')} and nowhere in the truth. "
+                f"Correcting them {worth}"
+            ),
+            "swapped_classes": (
+                f"{truth} and {pred} are predicted as each other: check whether their labels are "
+                f"swapped. Correcting them {worth}"
+            ),
+            "few_images": (
+                f"{truth} is in one or two images only: check their truth, or add images. Finding "
+                f"all of it {worth}"
+            ),
+        }[self.kind]
         if not self.images:
             return f"{said}."
         return f"{said}. See first {listed(self.images[:3])}."
@@ -138,31 +138,28 @@ def next_steps(
     road: 20.00 % of its pixels are predicted as car. Correcting them would raise
     mean IoU by 18.33 points (81.67 → 100.00 %).
     """
-    over_images = protocol.needs_images
-    protocol = load_protocol("segiou") if over_images else protocol
     moves = _Moves(tally, protocol, include)
-    counts, names = tally.counts, [*class_names, None]
+    counts, truth, pred = tally.counts, moves.truth, moves.pred
+    missed = np.flatnonzero((counts.pred == 0) & (counts.fn > 0)).tolist()
+    false = np.flatnonzero((counts.truth == 0) & (counts.fp > 0)).tolist()
+    drafts: list[tuple[Kind, int | None, int | None, Sequence[int] | Ints]] = [
+        *(("confusion", int(truth[i]), int(pred[i]), [i]) for i in moves.candidates().tolist()),
+        *(("missed_class", c, None, moves.row(c)) for c in missed),
+        *(("false_class", None, c, np.flatnonzero(pred == c)) for c in false),
+        *(("swapped_classes", a, b, both) for a, b, both in moves.swapped()),
+        *(("few_images", c, None, moves.row(c)) for c in _in_few_images(per_image)),
+    ]
+    names, now = [*class_names, None], math.nan if protocol.needs_images else moves.mean
     steps = []
-    candidates = moves.candidates()
-    for t, p, pixels, gain in zip(*candidates.tolist(), moves.gains(*candidates), strict=True):
-        share = pixels / int(counts.truth[t])
-        steps.append(NextStep("confusion", names[t], names[p], float(gain), pixels, share))
-    for c in np.flatnonzero((counts.tp + counts.fp == 0) & (counts.fn > 0)).tolist():
-        gain, pixels = moves.gain_of_row(c), int(counts.fn[c])
-        steps.append(NextStep("missed_class", names[c], None, gain, pixels, 1.0))
-    for c in np.flatnonzero((counts.truth == 0) & (counts.fp > 0)).tolist():
-        gain, pixels = moves.gain_of_column(c), int(counts.fp[c])
-        share = pixels / int(tally.valid)
-        steps.append(NextStep("false_class", None, names[c], gain, pixels, share))
-    for a, b, pixels, gain in moves.swapped():
-        share = pixels / int(counts.truth[a] + counts.truth[b])
-        steps.append(NextStep("swapped_classes", names[a], names[b], gain, pixels, share))
-    for c in _in_few_images(per_image):
-        gain, pixels = moves.gain_of_row(c), int(counts.fn[c])
-        share = pixels / int(counts.truth[c])
-        steps.append(NextStep("few_images", names[c], None, gain, pixels, share))
-    now = math.nan if over_images else float(moves.mean)
-    useful = [replace(step, mean_iou=now) for step in steps if step.gain > 0]
+    gains = moves.gains([cells for *_, cells in drafts]).tolist()
+    for (kind, t, p, cells), gain in zip(drafts, gains, strict=True):
+        pixels = int(moves.pixels[cells].sum())
+        both = [c for c in (t, p if kind == "swapped_classes" else None) if c is not None]
+        whole = counts.truth[both].sum() if both else tally.valid
+        first, second = (None if c is None else names[c] for c in (t, p))
+        share = pixels / int(whole)
+        steps.append(NextStep(kind, first, second, gain, pixels, share, mean_iou=now))
+    useful = [step for step in steps if step.gain > 0]
     return tuple(sorted(useful, key=lambda step: -step.gain)[:_STEPS])
 
 
@@ -170,11 +167,10 @@ def confusion_gains(
     tally: Tally, protocol: Protocol, include: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
     """What mean IoU gains by each cell of the table, (C, C + 1); NaN where it was not computed."""
-    protocol = load_protocol("segiou") if protocol.needs_images else protocol
     moves = _Moves(tally, protocol, include)
-    candidates = moves.candidates()
+    chosen = moves.candidates()
     gains = np.full((len(include), len(include) + 1), np.nan)
-    gains[candidates[0], candidates[1]] = moves.gains(*candidates)
+    gains[moves.truth[chosen], moves.pred[chosen]] = moves.gains(chosen[:, None])
     return gains
 
 
@@ -187,77 +183,59 @@ def _in_few_images(per_image: Counts | None) -> list[int]:
 
 
 class _Moves:
-    """Mean IoU after pixels of the matrix have been moved to its diagonal."""
+    """Mean IoU after the pixels of cells of the matrix have been moved to its diagonal."""
 
     def __init__(self, tally: Tally, protocol: Protocol, include: NDArray[np.bool_]) -> None:
-        cells, self._counts = tally.cells, tally.counts
-        self._cells = np.stack([*np.divmod(cells.indices, len(include) + 1), cells.values])
-        self._protocol, self._include = protocol, include
-        self.mean = self._means(np.zeros((1, len(include)), np.int64), 0)[0]
+        self._protocol = load_protocol("segiou") if protocol.needs_images else protocol
+        self._include, self._counts = include, tally.counts
+        self.truth, self.pred = np.divmod(tally.cells.indices, len(include) + 1)
+        self.pixels = tally.cells.values
+        none = np.zeros((1, len(include)), np.int64)
+        self.mean = float(self._means(none, none)[0])
 
     def candidates(self) -> Ints:
-        """Truth, prediction and pixels (3, n) of confused cells; of very many the best guesses."""
-        truth, pred, pixels = wrong = self._cells[:, self._cells[0] != self._cells[1]]
-        if len(pixels) <= _CANDIDATES:
+        """The confused cells; of very many those with the best guess of their gain."""
+        wrong = np.flatnonzero(self.truth != self.pred)
+        if len(wrong) <= _CANDIDATES:
             return wrong
+        truth, pred, pixels = self.truth[wrong], self.pred[wrong], self.pixels[wrong]
         union = np.append(self._counts.tp + self._counts.fp + self._counts.fn, 1)
         hit = np.append(self._counts.tp, 0)
         left = np.maximum(union[pred] - pixels, 1)
         estimate = pixels / union[truth] + hit[pred] / left - hit[pred] / union[pred]
-        return wrong[:, np.sort(np.argsort(-estimate, kind="stable")[:_CANDIDATES])]
+        return np.asarray(wrong[np.sort(np.argsort(-estimate, kind="stable")[:_CANDIDATES])])
 
-    def gains(self, truth: Ints, pred: Ints, pixels: Ints) -> Floats:
-        """What each cell alone gains."""
-        num_classes = len(self._include)
-        rows = max(1, _AT_ONCE // num_classes)
-        parts = [np.zeros(0)]
-        for start in range(0, len(truth), rows):
-            t, p, n = (x[start : start + rows] for x in (truth, pred, pixels))
-            found, kept = self._shifts(len(t)), np.arange(len(t))
-            found[kept, t] = n
-            lost = self._shifts(len(t))
-            named = p < num_classes
-            lost[kept[named], p[named]] = n[named]
-            parts.append(self._means(found, lost) - self.mean)
-        return np.concatenate(parts)
+    def row(self, c: int) -> Ints:
+        """The confused cells of a class of the truth."""
+        own = np.arange(*np.searchsorted(self.truth, [c, c + 1]))
+        return np.asarray(own[self.pred[own] != c])
 
-    def gain_of_row(self, c: int) -> float:
-        """What is gained where all pixels of a class are predicted as it."""
-        found, lost = self._shifts(1), self._shifts(1)
-        first, stop = np.searchsorted(self._cells[0], [c, c + 1])
-        pred, pixels = self._cells[1:, first:stop]
-        named = (pred < len(self._include)) & (pred != c)
-        lost[0, pred[named]] = pixels[named]
-        found[0, c] = self._counts.fn[c]
-        return float(self._means(found, lost)[0] - self.mean)
+    def swapped(self) -> Iterator[tuple[int, int, list[int]]]:
+        """Pairs of classes that are predicted as each other, and their two cells."""
+        most = (self.pred < len(self._include)) & (self.pixels > self._counts.tp[self.truth])
+        (chosen,) = np.nonzero((self.truth != self.pred) & most)
+        pairs = zip(self.truth[chosen].tolist(), self.pred[chosen].tolist(), strict=True)
+        place = dict(zip(pairs, chosen.tolist(), strict=True))
+        for (a, b), cell in place.items():
+            if a < b and (b, a) in place:
+                yield a, b, [cell, place[b, a]]
 
-    def gain_of_column(self, c: int) -> float:
-        """What is gained where all pixels predicted as a class are what they are."""
-        found, lost = self._shifts(1), self._shifts(1)
-        truth, pred, pixels = self._cells
-        wrong = (pred == c) & (truth != c)
-        found[0, truth[wrong]] = pixels[wrong]
-        lost[0, c] = found.sum()
-        return float(self._means(found, lost)[0] - self.mean)
+    def gains(self, moves: Sequence[Sequence[int] | Ints] | Ints) -> Floats:
+        """What is gained by each move: some cells whose pixels are all put right."""
+        rows = max(1, _AT_ONCE // len(self._include))
+        found = [np.zeros(0)]
+        for start in range(0, len(moves), rows):
+            several = moves[start : start + rows]
+            owner = np.repeat(np.arange(len(several)), [len(cells) for cells in several])
+            at = np.concatenate(several)
+            # The last column is no class: nobody's false positives.
+            hit, lost = np.zeros((2, len(several), len(self._include) + 1), np.int64)
+            np.add.at(hit, (owner, self.truth[at]), self.pixels[at])
+            np.add.at(lost, (owner, self.pred[at]), self.pixels[at])
+            found.append(self._means(hit[:, :-1], lost[:, :-1]) - self.mean)
+        return np.concatenate(found)
 
-    def swapped(self) -> list[tuple[int, int, int, float]]:
-        """Pairs of classes that are predicted as each other, with their pixels and the gain."""
-        truth, pred, pixels = self._cells
-        most = (truth != pred) & (pred < len(self._include)) & (pixels > self._counts.tp[truth])
-        wrong = {(t, p): n for t, p, n in self._cells[:, most].T.tolist()}
-        pairs = []
-        for (a, b), n in wrong.items():
-            back = wrong.get((b, a), 0)
-            if a < b and back:
-                found, lost = self._shifts(1), self._shifts(1)
-                found[0, [a, b]], lost[0, [b, a]] = (n, back), (n, back)
-                pairs.append((a, b, n + back, float(self._means(found, lost)[0] - self.mean)))
-        return pairs
-
-    def _shifts(self, rows: int) -> Ints:
-        return np.zeros((rows, len(self._include)), np.int64)
-
-    def _means(self, found: Ints, lost: Ints | int) -> Floats:
+    def _means(self, found: Ints, lost: Ints) -> Floats:
         """Means where ``found`` missed pixels of each class are found, ``lost`` false ones gone."""
         old = self._counts
         new = Counts.trusted(old.tp + found, old.fp - lost, old.fn - found, old.tn + lost)
@@ -286,24 +264,19 @@ def _cells_of(
     step: NextStep, cells: NDArray[np.int64], index: Mapping[str | None, int]
 ) -> NDArray[np.bool_]:
     """Which cells of a table, given by their flat index, a step is about."""
-    columns = len(index)
+    truth, pred, columns = index[step.truth], index[step.pred], len(index)
     if step.kind == "confusion":
-        cell = index[step.truth] * columns + index[step.pred]
-        return np.equal(cells, cell)
+        return np.equal(cells, truth * columns + pred)
     if step.kind == "swapped_classes":
-        a, b = index[step.truth], index[step.pred]
-        return np.isin(cells, (a * columns + b, b * columns + a))
+        return np.isin(cells, (truth * columns + pred, pred * columns + truth))
     if step.truth is not None:
-        return np.equal(cells // columns, index[step.truth])
-    return np.equal(cells % columns, index[step.pred])
+        return np.equal(cells // columns, truth)
+    return np.equal(cells % columns, pred)
 
 
 def _most(images: list[tuple[int, str]]) -> tuple[str, ...]:
     """The images that hold half of the pixels, the most first."""
-    pixels, held, found = sum(n for n, _ in images), 0, []
-    for n, id in sorted(images, key=lambda image: -image[0])[:_STEP_IMAGES]:
-        found.append(id)
-        held += n
-        if 2 * held >= pixels:
-            break
-    return tuple(found)
+    first = sorted(images, key=lambda image: -image[0])[:_STEP_IMAGES]
+    held = list(accumulate(n for n, _ in first))
+    half = (sum(n for n, _ in images) + 1) // 2
+    return tuple(id for _, id in first[: bisect_left(held, half) + 1])
