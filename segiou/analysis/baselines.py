@@ -4,58 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from segiou._support.text import percent
 from segiou.counting.counts import Counts
-from segiou.metrics.overall import pixel_accuracy
-from segiou.metrics.per_class import iou, share
 from segiou.metrics.protocols import Protocol
 from segiou.metrics.ratio import Floats, included, ratio
-
-
-@dataclass(frozen=True)
-class AveragedCounts:
-    """Counts of each image (N, C), and how scores of them are averaged."""
-
-    images: Counts
-    protocol: Protocol
-    include: Any = None
-
-    @classmethod
-    def of(cls, counts: Counts, num_names: int, protocol: Protocol, include: Any) -> AveragedCounts:
-        """Read counts (C,) of a data set or (N, C) of its images, and refuse what does not fit."""
-        shape = counts.tp.shape
-        if shape[-1:] != (num_names,) or len(shape) > 2:
-            msg = f"counts have shape {shape}, but there are {num_names} class names"
-            raise ValueError(msg)
-        if len(shape) == 1 and protocol.needs_images:
-            msg = (
-                f"protocol {protocol.name!r} averages over images and needs their counts, "
-                "shape (N, C); the counts given are those of the whole data set"
-            )
-            raise ValueError(msg)
-        return cls(counts[None] if len(shape) == 1 else counts, protocol, include)
-
-    @property
-    def total(self) -> Counts:
-        """Counts of the data set, shape (C,)."""
-        return self.images.summed()
-
-    @property
-    def scored(self) -> Counts:
-        """The counts that the protocol takes ratios of."""
-        return self.images if self.protocol.needs_images else self.total
-
-    def mean_of(self, metric: Callable[[Counts], Floats]) -> WeightedMean:
-        """The protocol's mean of a metric."""
-        counts = self.scored
-        protocol = self.protocol.of_metric(metric)
-        return weighted_mean(protocol, metric(counts), counts.truth > 0, self.include)
 
 
 class WeightedMean(NamedTuple):
@@ -84,28 +41,24 @@ class WeightedMean(NamedTuple):
 
 
 def weighted_mean(
-    protocol: Protocol,
-    values: Floats,
-    in_truth: NDArray[np.bool_],
-    include: Any = None,
+    images: Counts, metric: Callable[[Counts], Floats], protocol: Protocol, include: Any = None
 ) -> WeightedMean:
-    """A protocol's mean: values (C,) or (N, C) as of ``Protocol.values_taken``, and weights."""
+    """A protocol's mean of a metric, from counts of each image, (N, C)."""
     # 1/K over K classes; 1/(N K_i) for the K_i classes of each of N images; 1/(K N_c) for the N_c
     # images of each of K classes; or 1/M over M pairs of image and class.
-    values, part = protocol.values_taken(values, in_truth, include)
-    if protocol.unit == "image":
-        shares = ratio(part, part.sum(-1, keepdims=True))
-        shares = np.nan_to_num(shares)
-        return WeightedMean(values, protocol.divide(shares, part.any(-1).sum()))
-    if protocol.unit == "class":
+    protocol = protocol.of_metric(metric)
+    counts = images if protocol.needs_images else images.summed()
+    values, part = protocol.values_taken(metric(counts), counts.truth > 0, include)
+    if protocol.unit not in ("image", "class"):
+        return WeightedMean(values, protocol.divide(part, part.sum()))
+    if protocol.unit == "class" and protocol.absent != "skip" and protocol.over == "occurring":
         # A class without a value in any image has in each what it counts as.
-        filled = protocol.absent != "skip" and protocol.over == "occurring"
-        never = ~part.any(0) & included(include, values.shape[-1]) & filled
+        never = ~part.any(0) & included(include, values.shape[-1])
         values = np.where(never, protocol.mean_of_classes(np.array([np.nan])), values)
         part = part | never
-        shares = np.nan_to_num(ratio(part, part.sum(0, keepdims=True)))
-        return WeightedMean(values, protocol.divide(shares, part.any(0).sum()))
-    return WeightedMean(values, protocol.divide(part, part.sum()))
+    axis = 0 if protocol.unit == "class" else -1
+    shares = np.nan_to_num(ratio(part, part.sum(axis, keepdims=True)))
+    return WeightedMean(values, protocol.divide(shares, part.any(axis).sum()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,26 +205,9 @@ def random_iou(shares: Any, prior: Any) -> Floats:
     return ratio(s * q, s + q - s * q)
 
 
-def majority_baseline(
-    counts: AveragedCounts, class_names: tuple[str, ...], model: tuple[float, float]
-) -> Baseline:
-    """Score the predictor that always predicts the most frequent class."""
-    majority = majority_class(counts.total)
-    always = replace(counts, images=majority_counts(counts.images, majority))
-    accuracy = float(pixel_accuracy(always.total))
-    return _baseline("majority", class_names[majority], accuracy, always.mean_of(iou), model)
-
-
-def random_baseline(counts: AveragedCounts, model: tuple[float, float]) -> Baseline:
-    """Score the predictor that draws each pixel's class with the truth's own shares."""
-    prior, shares = share(counts.total), share(counts.scored)
-    mean = weighted_mean(counts.protocol, random_iou(shares, prior), shares > 0, counts.include)
-    return _baseline("random", None, float((prior * prior).sum()), mean, model)
-
-
-def _baseline(
+def baseline_of(
     name: str, answer: str | None, accuracy: float, mean: WeightedMean, model: tuple[float, float]
 ) -> Baseline:
-    """``model``: pixel accuracy and mean IoU to hold against it."""
+    """The scores of a baseline beside the pixel accuracy and mean IoU of a model."""
     skills = skill(model, (accuracy, mean.value)).tolist()
     return Baseline(name, answer, accuracy, mean.value, mean.classes, *skills)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,11 +14,13 @@ from segiou._support.arguments import read_several, refuse_kind
 from segiou._support.html import sentence_list
 from segiou._support.text import Json
 from segiou.analysis.baselines import (
-    AveragedCounts,
     Baseline,
     WeightedMean,
-    majority_baseline,
-    random_baseline,
+    baseline_of,
+    majority_class,
+    majority_counts,
+    random_iou,
+    weighted_mean,
 )
 from segiou.analysis.units import Scored
 from segiou.counting.counts import Counts, Tally, check_counts
@@ -149,12 +151,7 @@ class Imbalance:
         """Say it in words, rounded to a hundredth of a point."""
         if not self.pixels:
             return ["There are no valid pixels, so there is nothing to explain."]
-        said = [_gap_sentence(self), _baseline_sentence(self)]
-        if self.never_predicted:
-            said.append(_never_sentence(self))
-        if self.predicted_only:
-            said.append(_only_sentence(self))
-        return said + _lost_sentences(_undervalued(self))
+        return [*_score_sentences(self), *_class_sentences(self), *_lost_sentences(self)]
 
 
 def explain(
@@ -217,9 +214,25 @@ def explain(
         raise refuse_kind("class_names", None, "given with counts, one a class")
     names = tuple(read_several("class_names", class_names, "a sequence of names, one a class"))
     protocol = load_protocol("segiou" if protocol is None else protocol)
-    averaged = AveragedCounts.of(counts, len(names), protocol, include)
-    total, ious, recalls = averaged.total, averaged.mean_of(iou), averaged.mean_of(recall)
+    shape = counts.tp.shape
+    if shape[-1:] != (len(names),) or len(shape) > 2:
+        msg = f"counts have shape {shape}, but there are {len(names)} class names"
+        raise ValueError(msg)
+    if len(shape) == 1 and protocol.needs_images:
+        msg = (
+            f"protocol {protocol.name!r} averages over images and needs their counts, "
+            "shape (N, C); the counts given are those of the whole data set"
+        )
+        raise ValueError(msg)
+    images = counts[None] if len(shape) == 1 else counts
+    total = images.summed()
+    ious, recalls = (weighted_mean(images, metric, protocol, include) for metric in (iou, recall))
     accuracy = float(pixel_accuracy(total))
+    chosen, prior = majority_class(total), share(total)
+    always = majority_counts(images, chosen)
+    mean_always = weighted_mean(always, iou, protocol, include)
+    mean_random = weighted_mean(images, lambda c: random_iou(share(c), prior), protocol, include)
+    right = float(pixel_accuracy(always.summed())), float((prior * prior).sum())
     model = accuracy, ious.value
     return Imbalance(
         protocol=protocol.name,
@@ -232,9 +245,9 @@ def explain(
         gap=accuracy - ious.value,
         gap_imbalance=accuracy - recalls.value,
         gap_false_positives=recalls.value - ious.value,
-        classes=_classes(averaged, names, ious, recalls),
-        majority=majority_baseline(averaged, names, model),
-        random=random_baseline(averaged, model),
+        classes=_classes(total, names, include, ious, recalls),
+        majority=baseline_of("majority", names[chosen], right[0], mean_always, model),
+        random=baseline_of("random", None, right[1], mean_random, model),
     )
 
 
@@ -264,16 +277,14 @@ def _explain_scored(
 
 
 def _classes(
-    averaged: AveragedCounts, names: tuple[str, ...], ious: WeightedMean, recalls: WeightedMean
+    total: Counts, names: tuple[str, ...], include: Any, ious: WeightedMean, recalls: WeightedMean
 ) -> tuple[ClassBalance, ...]:
-    total = averaged.total
     pixels = total.truth.sum()
-    taken = included(averaged.include, len(names))
     accuracy_lost = ratio(total.fn, pixels)
     mean_iou_lost = ious.per_class(1 - ious.values)
     mean_accuracy_lost = recalls.per_class(1 - recalls.values)
     columns: tuple[NDArray[Any], ...] = (
-        taken,
+        included(include, len(names)),
         share(total),
         ratio(total.pred, pixels),
         recall(total),
@@ -290,78 +301,72 @@ def _classes(
     return tuple(ClassBalance(*row) for row in rows)
 
 
-def _gap_sentence(found: Imbalance) -> str:
+def _score_sentences(found: Imbalance) -> list[str]:
+    """The gap with its two parts, and the majority baseline."""
     sign, where = (-1, "higher") if found.gap < 0 else (1, "lower")
-    return (
+    majority = found.majority
+    return [
         f"Pixel accuracy is {text.percent(found.pixel_accuracy)}; mean IoU over "
         f"{text.plural(found.mean_iou_classes, 'class', 'classes')} is "
         f"{text.percent(found.mean_iou)}, {text.points(abs(found.gap))} points {where}: "
         f"{text.points(sign * found.gap_imbalance)} because rare classes count as much as common "
         f"ones, {text.points(sign * found.gap_false_positives)} because false positives lower "
-        "IoU but not accuracy."
-    )
-
-
-def _baseline_sentence(found: Imbalance) -> str:
-    majority = found.majority
-    return (
+        "IoU but not accuracy.",
         f"A model that says {text.called(str(majority.answer))} everywhere (the majority baseline) "
         f"has a pixel accuracy of {text.percent(majority.pixel_accuracy)} and a mean IoU of "
-        f"{text.percent(majority.mean_iou)}; {majority.skill_in_words()}."
-    )
-
-
-def _never_sentence(found: Imbalance) -> str:
-    never = [c for c in found.classes if c.never_predicted]
-    counted = sum(c.mean_iou_lost > 0 for c in never)
-    return (
-        f"The model never predicts {text.classes(found.never_predicted)}. That is "
-        f"{text.percent(sum(c.share for c in never))} of the pixels, so pixel accuracy loses "
-        f"{text.points(sum(c.accuracy_lost for c in never))} points, but {counted} of "
-        f"{text.plural(found.mean_iou_classes, 'class', 'classes')}, so mean IoU loses "
-        f"{text.points(sum(c.mean_iou_lost for c in never))} points."
-    )
-
-
-def _only_sentence(found: Imbalance) -> str:
-    names = found.predicted_only
-    them = "it has" if len(names) == 1 else "they have"
-    return (
-        f"The truth has no pixel of {text.classes(names)}, but the model predicts "
-        f"{'it' if len(names) == 1 else 'them'}: {them} an IoU of 0 and no recall, so mean IoU "
-        f"covers {text.plural(found.mean_iou_classes, 'class', 'classes')} and mean accuracy "
-        f"{found.mean_accuracy_classes}."
-    )
-
-
-def _lost_sentences(lost: Sequence[ClassBalance]) -> list[str]:
-    """What finding each class no more would cost; in one sentence for several."""
-    falls = [(text.points(c.accuracy_cost), text.points(c.mean_iou_cost)) for c in lost]
-    names = [
-        f"{text.called(c.name)} ({text.percent(c.share)}{'' if i else ' of pixels'})"
-        for i, c in enumerate(lost)
+        f"{text.percent(majority.mean_iou)}; {majority.skill_in_words()}.",
     ]
-    if len(lost) < 2:
+
+
+def _class_sentences(found: Imbalance) -> Iterator[str]:
+    """Classes that are never predicted, and those that are only predicted."""
+    covered = text.plural(found.mean_iou_classes, "class", "classes")
+    if never := [c for c in found.classes if c.never_predicted]:
+        counted = sum(c.mean_iou_lost > 0 for c in never)
+        yield (
+            f"The model never predicts {text.classes(found.never_predicted)}. That is "
+            f"{text.percent(sum(c.share for c in never))} of the pixels, so pixel accuracy loses "
+            f"{text.points(sum(c.accuracy_lost for c in never))} points, but {counted} of "
+            f"{covered}, so mean IoU loses {text.points(sum(c.mean_iou_lost for c in never))} "
+            "points."
+        )
+    if names := found.predicted_only:
+        it, has = ("it", "it has") if len(names) == 1 else ("them", "they have")
+        yield (
+            f"The truth has no pixel of {text.classes(names)}, but the model predicts {it}: {has} "
+            f"an IoU of 0 and no recall, so mean IoU covers {covered} and mean accuracy "
+            f"{found.mean_accuracy_classes}."
+        )
+
+
+def _lost_sentences(found: Imbalance) -> list[str]:
+    """What finding each of six classes no more would cost; in one sentence for several."""
+    # Those with the widest step from the cost in accuracy to that in mean IoU.
+    costly = (c for c in found.classes if c.mean_iou_cost > c.accuracy_cost and c.share > 0)
+    lost = [c for c in costly if not c.never_predicted]
+    lost = sorted(lost, key=lambda c: c.accuracy_cost - c.mean_iou_cost)[:6]
+    rows = [
+        (
+            text.called(c.name),
+            text.percent(c.share),
+            *map(text.points, (c.accuracy_cost, c.mean_iou_cost)),
+        )
+        for c in lost
+    ]
+    if len(rows) < 2:
         return [
-            f"If the model stopped finding {name}, accuracy would fall by {accuracy} points and "
-            f"mean IoU by {mean_iou}."
-            for name, (accuracy, mean_iou) in zip(names, falls, strict=True)
+            f"If the model stopped finding {name} ({share} of pixels), accuracy would fall by "
+            f"{accuracy} points and mean IoU by {mean_iou}."
+            for name, share, accuracy, mean_iou in rows
         ]
-    pairs = (f"{name} {a} and {m}" for name, (a, m) in zip(names, falls, strict=True))
+    shown = [
+        f"{name} ({share}{'' if i else ' of pixels'}) {accuracy} and {mean_iou}"
+        for i, (name, share, accuracy, mean_iou) in enumerate(rows)
+    ]
     return [
         "If the model stopped finding one of these classes, accuracy and mean IoU would fall by "
-        f"these points: {'; '.join(pairs)}."
+        f"these points: {'; '.join(shown)}."
     ]
-
-
-def _undervalued(found: Imbalance) -> list[ClassBalance]:
-    """Up to six predicted classes with the widest step from cost in PA to cost in mIoU."""
-    shown = [
-        c
-        for c in found.classes
-        if c.mean_iou_cost > c.accuracy_cost and not c.never_predicted and c.share > 0
-    ]
-    return sorted(shown, key=lambda c: c.accuracy_cost - c.mean_iou_cost)[:6]
 
 
 @dataclass(frozen=True, slots=True)
@@ -418,13 +423,16 @@ class ImbalanceDifference:
     def sentences(self) -> list[str]:
         """Say it in words, rounded to a hundredth of a point."""
         said = [_order_sentence(self)]
-        if self.wins_by_silence:
+        if self.silent:
             said.append(_silence_sentence(self))
-        elif self.silent:
-            said.append(_silent_sentence(self))
         if not np.isnan(self.mean_iou_difference):
             said.append(_parts_sentence(self))
         return said
+
+    @property
+    def _ahead(self) -> tuple[int, int]:
+        """Index of the model that is ahead in pixel accuracy, and of the other."""
+        return (1, 0) if self.accuracy_difference > 0 else (0, 1)
 
 
 def explain_difference(
@@ -474,45 +482,16 @@ def explain_difference(
     """
     check_counts(counts_a, "counts_a")
     check_counts(counts_b, "counts_b")
-    names = _pair(names)
-    found = tuple(
+    both = read_several("names", names, "two names, one a model")
+    if len(both) != 2:
+        msg = f"names must be two, one a model, got {both}"
+        raise ValueError(msg)
+    names = both[0], both[1]
+    found = [
         explain(counts, class_names, include=include, protocol=protocol)
         for counts in (counts_a, counts_b)
-    )
+    ]
     a, b = counts_a.summed(), counts_b.summed()
-    _check_same_truth(a, b, class_names, names)
-    lead = found[0].pixel_accuracy - found[1].pixel_accuracy
-    ahead, other = (a, b) if lead > 0 else (b, a)
-    silent = (ahead.truth > 0) & (ahead.pred == 0) & (other.pred > 0) & (lead != 0)
-    false_alarms, hits = int(other.fp[silent].sum()), int(other.tp[silent].sum())
-    behind = (found[1].mean_iou - found[0].mean_iou) * lead > 0
-    pixels = max(1, int(a.truth.sum()))
-    return ImbalanceDifference(
-        names=names,
-        models=(found[0], found[1]),
-        accuracy_difference=-lead,
-        mean_iou_difference=found[1].mean_iou - found[0].mean_iou,
-        accuracy_parts=_parts(found, "accuracy_cost"),
-        mean_iou_parts=_parts(found, "mean_iou_cost"),
-        silent=tuple(class_names[c] for c in np.flatnonzero(silent).tolist()),
-        silent_false_alarms=false_alarms / pixels,
-        silent_hits=hits / pixels,
-        # In pixels: for two classes the two sides are equal, and floats are not.
-        wins_by_silence=behind and int((ahead.tp - other.tp).sum()) <= false_alarms - hits,
-    )
-
-
-def _pair(names: Iterable[str]) -> tuple[str, str]:
-    found = read_several("names", names, "two names, one a model")
-    if len(found) != 2:
-        msg = f"names must be two, one a model, got {found}"
-        raise ValueError(msg)
-    return found[0], found[1]
-
-
-def _check_same_truth(
-    a: Counts, b: Counts, class_names: Sequence[str], names: tuple[str, str]
-) -> None:
     differing = np.flatnonzero(a.truth != b.truth)
     if len(differing):
         c = int(differing[0])
@@ -522,70 +501,68 @@ def _check_same_truth(
             "score both on the same images"
         )
         raise ValueError(msg)
-
-
-def _parts(found: tuple[Imbalance, ...], what: str) -> dict[str, float]:
-    a, b = found
-    return {
-        x.name: getattr(y, what) - getattr(x, what)
-        for x, y in zip(a.classes, b.classes, strict=True)
-    }
-
-
-def _ahead(found: ImbalanceDifference, difference: float) -> tuple[int, int]:
-    """Index of the model that is ahead, and of the other."""
-    return (1, 0) if difference > 0 else (0, 1)
+    lead = found[0].pixel_accuracy - found[1].pixel_accuracy
+    ahead, other = (a, b) if lead > 0 else (b, a)
+    silent = (ahead.truth > 0) & (ahead.pred == 0) & (other.pred > 0) & (lead != 0)
+    false_alarms, hits = int(other.fp[silent].sum()), int(other.tp[silent].sum())
+    behind = (found[1].mean_iou - found[0].mean_iou) * lead > 0
+    pixels = max(1, int(a.truth.sum()))
+    pairs = list(zip(*(model.classes for model in found), strict=True))
+    return ImbalanceDifference(
+        names=names,
+        models=(found[0], found[1]),
+        accuracy_difference=-lead,
+        mean_iou_difference=found[1].mean_iou - found[0].mean_iou,
+        accuracy_parts={x.name: y.accuracy_cost - x.accuracy_cost for x, y in pairs},
+        mean_iou_parts={x.name: y.mean_iou_cost - x.mean_iou_cost for x, y in pairs},
+        silent=tuple(class_names[c] for c in np.flatnonzero(silent).tolist()),
+        silent_false_alarms=false_alarms / pixels,
+        silent_hits=hits / pixels,
+        # In pixels: for two classes the two sides are equal, and floats are not.
+        wins_by_silence=behind and int((ahead.tp - other.tp).sum()) <= false_alarms - hits,
+    )
 
 
 def _order_sentence(found: ImbalanceDifference) -> str:
-    first, second = _ahead(found, found.accuracy_difference)
-    name = found.names[first]
-    a, b = found.models[first], found.models[second]
+    first, second = found._ahead
+    name, a, b = found.names[first], found.models[first], found.models[second]
     accuracies = f"({text.percent(a.pixel_accuracy)} against {text.percent(b.pixel_accuracy)})"
     ious = f"({text.percent(a.mean_iou)} against {text.percent(b.mean_iou)})"
     if found.disagree:
         return f"{name} has the higher pixel accuracy {accuracies} and the lower mean IoU {ious}."
     if found.accuracy_difference == 0 or found.mean_iou_difference == 0:
         return (
-            f"{found.names[first]} against {found.names[second]}: pixel accuracy {accuracies}, "
-            f"mean IoU {ious}."
+            f"{name} against {found.names[second]}: pixel accuracy {accuracies}, mean IoU {ious}."
         )
     return f"{name} is ahead in pixel accuracy {accuracies} and in mean IoU {ious}."
 
 
 def _silence_sentence(found: ImbalanceDifference) -> str:
-    first, second = _ahead(found, found.accuracy_difference)
+    first, second = found._ahead
     ahead, other = found.names[first], found.names[second]
-    them = "it" if len(found.silent) == 1 else "them"
+    occurring = [c for c in found.models[first].classes if c.share > 0]
+    silent = [c for c in occurring if c.name in found.silent]
+    # They are rare where each has less than an even share.
+    rare = "rare " if max(c.share for c in silent) < 1 / len(occurring) else ""
+    number, names = (
+        text.plural(len(silent), f"{rare}class", f"{rare}classes"),
+        text.classes(found.silent),
+    )
+    if not found.wins_by_silence:
+        return (
+            f"{ahead} never predicts {number} ({names}), "
+            f"which costs it {text.points(sum(c.accuracy_lost for c in silent))} points of "
+            f"accuracy and {text.points(sum(c.mean_iou_lost for c in silent))} of mean IoU."
+        )
     price = found.silent_false_alarms - found.silent_hits
     return (
-        f"{ahead} wins on accuracy only because it never predicts {_rare(found)}: "
-        f"{text.classes(found.silent)}. {other} predicts {them}, correctly on "
+        f"{ahead} wins on accuracy only because it never predicts {number}: {names}. {other} "
+        f"predicts {'it' if len(silent) == 1 else 'them'}, correctly on "
         f"{text.percent(found.silent_hits)} of all pixels and as false positives on "
         f"{text.percent(found.silent_false_alarms)}. That costs {other} {text.points(price)} "
         f"points of accuracy, no less than the lead of {ahead}, "
         f"{text.points(abs(found.accuracy_difference))}."
     )
-
-
-def _silent_sentence(found: ImbalanceDifference) -> str:
-    first, _ = _ahead(found, found.accuracy_difference)
-    classes = [c for c in found.models[first].classes if c.name in found.silent]
-    return (
-        f"{found.names[first]} never predicts {_rare(found)} ({text.classes(found.silent)}), "
-        f"which costs it {text.points(sum(c.accuracy_lost for c in classes))} points of "
-        f"accuracy and {text.points(sum(c.mean_iou_lost for c in classes))} of mean IoU."
-    )
-
-
-def _rare(found: ImbalanceDifference) -> str:
-    """Count the silent classes; they are rare where each has less than an even share."""
-    first, _ = _ahead(found, found.accuracy_difference)
-    model = found.models[first]
-    shares = [c.share for c in model.classes if c.name in found.silent]
-    even = 1 / max(1, sum(c.share > 0 for c in model.classes))
-    rare = "rare " if max(shares) < even else ""
-    return text.plural(len(shares), f"{rare}class", f"{rare}classes")
 
 
 def _parts_sentence(found: ImbalanceDifference) -> str:

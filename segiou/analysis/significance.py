@@ -62,12 +62,23 @@ def permutation_p(a: Statistic, b: Statistic, permutations: int, seed: int) -> P
     units = len(a.units)
     exact = 2**units <= permutations
     sums_a, sums_b = a.products, b.products
-    whole = sums_a.sum(0) + sums_b.sum(0)
+    first_a, step = sums_a.sum(0), sums_b - sums_a
+    whole = first_a + sums_b.sum(0)
     observed = np.abs(b.values - a.values)
     reached, defined = np.zeros(len(observed)), np.zeros(len(observed))
-    step = sums_b - sums_a
-    for swaps in _swaps(units, permutations, seed, exact=exact, features=2 * sums_a.shape[1]):
-        first = sums_a.sum(0) + weighted(swaps, step)
+
+    def swaps() -> Iterator[NDArray[np.int64]]:
+        """Rows of 0 and 1 per unit, 1 where the two models are swapped."""
+        if exact:
+            yield (np.arange(2**units)[:, None] >> np.arange(units)) & 1
+            return
+        # Apart from the stream of the bootstrap, which starts from the bare seed.
+        rng = np.random.default_rng([seed, 1])
+        for size in batches(permutations, units, 2 * sums_a.shape[1]):
+            yield rng.integers(0, 2, (size, units))
+
+    for swapped in swaps():
+        first = first_a + weighted(swapped, step)
         delta = np.abs(b.evaluate(whole - first) - a.evaluate(first))
         reached += (delta >= observed - _TIE).sum(0)
         defined += (~np.isnan(delta)).sum(0)
@@ -75,19 +86,6 @@ def permutation_p(a: Statistic, b: Statistic, permutations: int, seed: int) -> P
     p = (reached + added) / np.maximum(defined + added, 1)
     p[np.isnan(observed)] = np.nan
     return Permuted(p, 2**units if exact else permutations, exact)
-
-
-def _swaps(
-    units: int, permutations: int, seed: int, *, exact: bool, features: int
-) -> Iterator[NDArray[np.int64]]:
-    """Rows of 0 and 1 per unit, 1 where the two models are swapped."""
-    if exact:
-        yield (np.arange(2**units)[:, None] >> np.arange(units)) & 1
-        return
-    # Apart from the stream of the bootstrap, which starts from the bare seed.
-    rng = np.random.default_rng([seed, 1])
-    for size in batches(permutations, units, features):
-        yield rng.integers(0, 2, (size, units))
 
 
 def holm(p: Floats) -> Floats:
@@ -206,75 +204,51 @@ def power(
     one. Both are guesses, and the answer is an order of magnitude: a difference
     that was seen because chance made it large needs more than is said here.
     """
-    trial = _Trial.of(a, b, level)
-    usable = trial.difference != 0 and bool(np.isfinite([trial.difference, *trial.influence]).all())
+    units = len(a.units)
+    difference = float(b.values[0] - a.values[0])
+    effects = (units - 1) * (difference - (b.left_out[:, 0] - a.left_out[:, 0]))
+    rng = np.random.default_rng([seed, 2])
+
+    def seen(number: int) -> float:
+        """Share of experiments with ``number`` units that see the difference."""
+        # Inside, because it loads in tens of milliseconds.
+        from scipy.special import stdtrit  # type: ignore[import-untyped, unused-ignore]
+
+        weights = rng.multinomial(number, np.full(units, 1 / units), simulations)
+        of_a, of_b = (
+            one.evaluate(weighted(weights, one.sums.astype(np.float64)))[:, 0] for one in (a, b)
+        )
+        drawn = weights @ effects / number
+        spread = np.maximum(weights @ effects**2 / number - drawn**2, 0.0)
+        freedom = max(number - 1, 1)
+        reach = float(stdtrit(freedom, (1 + level) / 2)) * np.sqrt(spread / freedom)
+        return float(((of_b - of_a) * np.sign(difference) > reach).mean())
+
     grid: tuple[tuple[int, float], ...] = ()
-    if usable:
-        rng = np.random.default_rng([seed, 2])
-        grid = tuple((n, trial.seen(n, simulations, rng)) for n in trial.numbers())
+    if difference != 0 and np.isfinite([difference, *effects]).all():
+        # Around where the normal approximation has 80 % power.
+        quantiles = _NORMAL.inv_cdf((1 + level) / 2) + _NORMAL.inv_cdf(0.8)
+        guess = (quantiles * float(effects.std()) / difference) ** 2
+        numbers = {units, *(round(min(max(guess * step, _LEAST), _MOST)) for step in _STEPS)}
+        grid = tuple((number, seen(number)) for number in sorted(numbers))
     return Power(
         unit=a.units.kind,
-        difference=trial.difference,
+        difference=difference,
         level=level,
         target=target,
-        units=len(a.units),
-        now=dict(grid).get(len(a.units), float("nan")),
+        units=units,
+        now=dict(grid).get(units, float("nan")),
         needed=_reached(grid, target),
         grid=grid,
         simulations=simulations,
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Trial:
-    """The comparison that is repeated with other numbers of units."""
-
-    a: Statistic
-    b: Statistic
-    level: float
-    difference: float
-    influence: Floats
-
-    @classmethod
-    def of(cls, a: Statistic, b: Statistic, level: float) -> _Trial:
-        difference = float(b.values[0] - a.values[0])
-        left_out = b.left_out[:, 0] - a.left_out[:, 0]
-        return cls(a, b, level, difference, (len(a.units) - 1) * (difference - left_out))
-
-    def numbers(self) -> list[int]:
-        """Numbers of units to try: around where the normal approximation has 80 % power."""
-        quantiles = _NORMAL.inv_cdf((1 + self.level) / 2) + _NORMAL.inv_cdf(0.8)
-        guess = (quantiles * float(self.influence.std()) / self.difference) ** 2
-        around = {round(min(max(guess * step, _LEAST), _MOST)) for step in _STEPS}
-        return sorted(around | {len(self.influence)})
-
-    def seen(self, number: int, simulations: int, rng: np.random.Generator) -> float:
-        """Share of experiments with ``number`` units that see the difference."""
-        # Inside, because it loads in tens of milliseconds.
-        from scipy.special import stdtrit  # type: ignore[import-untyped, unused-ignore]
-
-        units = len(self.influence)
-        weights = rng.multinomial(number, np.full(units, 1 / units), simulations)
-        found = _scores(self.b, weights) - _scores(self.a, weights)
-        drawn = weights @ self.influence / number
-        spread = np.maximum(weights @ self.influence**2 / number - drawn**2, 0.0)
-        freedom = max(number - 1, 1)
-        reach = float(stdtrit(freedom, (1 + self.level) / 2)) * np.sqrt(spread / freedom)
-        return float((found * np.sign(self.difference) > reach).mean())
-
-
-def _scores(statistic: Statistic, weights: NDArray[np.int64]) -> Floats:
-    return statistic.evaluate(weighted(weights, statistic.sums.astype(np.float64)))[:, 0]
-
-
 def _reached(grid: tuple[tuple[int, float], ...], target: float) -> int | None:
     """First number of units with the target power, between grid points in log n."""
-    if not grid:
-        return None
-    if grid[0][1] >= target:
+    if grid and grid[0][1] >= target:
         return grid[0][0]
     for (n0, p0), (n1, p1) in pairwise(grid):
         if p1 >= target:
-            part = (target - p0) / (p1 - p0)
-            return int(np.ceil(n0 * (n1 / n0) ** part))
+            return int(np.ceil(n0 * (n1 / n0) ** ((target - p0) / (p1 - p0))))
     return None

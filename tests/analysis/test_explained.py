@@ -81,9 +81,8 @@ def test_parts_sum_to_the_gap(tally):
 @given(tallies(), st.sampled_from(sorted(PROTOCOLS)), st.sampled_from([None, [True, False, True]]))
 def test_weighted_mean_gives_every_protocols_mean(tally, name, include):
     images, total, protocol = tally.counts, tally.counts.summed(), PROTOCOLS[name]
-    counts = images if protocol.needs_images else total
     for metric in (iou, recall):
-        averaged = weighted_mean(protocol, metric(counts), counts.truth > 0, include)
+        averaged = weighted_mean(images, metric, protocol, include)
         expected = protocol.mean(metric, total, include=include, per_image=images).value
         assert averaged.value == pytest.approx(expected, nan_ok=True)
 

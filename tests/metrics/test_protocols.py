@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
 
 from segiou import metrics
-from segiou.analysis.baselines import AveragedCounts
+from segiou.analysis.baselines import weighted_mean
 from segiou.analysis.statistics import statistic
 from segiou.analysis.units import units_of
 from segiou.counting.counts import Counts, Tally
@@ -123,8 +123,8 @@ def test_nnunet_is_its_formula(table):
     protocol = load_protocol("nnunet")
     value = protocol.mean(metrics.iou, per_image.summed(), per_image=per_image).value
     np.testing.assert_allclose(value, expected, rtol=1e-14)
-    averaged = AveragedCounts(per_image, protocol)
-    np.testing.assert_allclose(averaged.mean_of(metrics.iou).value, expected, rtol=1e-14)
+    averaged = weighted_mean(per_image, metrics.iou, protocol)
+    np.testing.assert_allclose(averaged.value, expected, rtol=1e-14)
     resampled = statistic(per_image, units=units_of(4), protocol="nnunet").values[0]
     np.testing.assert_allclose(resampled, expected, rtol=1e-14)
 
