@@ -15,8 +15,10 @@ from segiou import (
     scoring as scoring,
 )
 from segiou._support import __version__ as __version__
-from segiou.accumulators.channel_counts import ChannelCounts as ChannelCounts
-from segiou.accumulators.confusion import ConfusionMatrix as ConfusionMatrix
+from segiou.accumulators.confusion import (
+    ChannelCounts as ChannelCounts,
+    ConfusionMatrix as ConfusionMatrix,
+)
 from segiou.analysis.bootstrapping import bootstrap as bootstrap
 from segiou.analysis.comparing import compare as compare
 from segiou.analysis.imbalance import explain as explain

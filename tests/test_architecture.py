@@ -40,8 +40,7 @@ RANK = {name: rank for rank, name in enumerate(PACKAGES)}
 #: the type that they return, where it is imported for types only ("").
 UPWARD = {
     ("_support/optional.py", "Drawable.plot", "plots"),
-    ("accumulators/channel_counts.py", "ChannelCounts.report", "report"),
-    ("accumulators/channel_counts.py", "", "report"),
+    ("accumulators/confusion.py", "ChannelCounts.report", "report"),
     ("accumulators/confusion.py", "ConfusionMatrix.report", "report"),
     ("accumulators/confusion.py", "", "report"),
     ("analysis/comparison.py", "Comparison._repr_html_", "report"),

@@ -1,3 +1,5 @@
 from segiou.accumulators.base import Accumulator as Accumulator
-from segiou.accumulators.channel_counts import ChannelCounts as ChannelCounts
-from segiou.accumulators.confusion import ConfusionMatrix as ConfusionMatrix
+from segiou.accumulators.confusion import (
+    ChannelCounts as ChannelCounts,
+    ConfusionMatrix as ConfusionMatrix,
+)

@@ -260,7 +260,14 @@ class Accumulator(ABC):
         state : mapping
             What :meth:`state_dict` gave.
         """
-        _check_state(state)
+        check_kind("state", state, Mapping, _STATE)
+        _check_names(state, "state_version", "options", "pairs")
+        if state["state_version"] != _STATE_VERSION:
+            msg = (
+                f"state_version is {state['state_version']!r}, this segiou reads "
+                f"{_STATE_VERSION}; save it again with the same version of segiou"
+            )
+            raise ValueError(msg)
         new = cls._of_state(state)
         _check_names(state, *new._named())
         new._add(new._read(state), check_integer("pairs", state["pairs"], 0))
@@ -342,15 +349,4 @@ _STATE = "a state as state_dict gives it"
 def _check_names(state: Mapping[str, Any], *names: str) -> None:
     if missing := sorted(set(names) - set(state)):
         msg = f"state must be {_STATE}; it lacks {', '.join(missing)}"
-        raise ValueError(msg)
-
-
-def _check_state(state: Mapping[str, Any]) -> None:
-    check_kind("state", state, Mapping, _STATE)
-    _check_names(state, "state_version", "options", "pairs")
-    if state["state_version"] != _STATE_VERSION:
-        msg = (
-            f"state_version is {state['state_version']!r}, this segiou reads {_STATE_VERSION}; "
-            "save it again with the same version of segiou"
-        )
         raise ValueError(msg)

@@ -1,7 +1,11 @@
 from segiou.analysis.baselines import (
     Baseline as Baseline,
+    Prevalence as Prevalence,
+    PrevalenceCurve as PrevalenceCurve,
+    at_prevalence as at_prevalence,
     majority_class as majority_class,
     majority_counts as majority_counts,
+    prevalence_curve as prevalence_curve,
     random_iou as random_iou,
     skill as skill,
 )
@@ -30,12 +34,6 @@ from segiou.analysis.imbalance import (
     ImbalanceDifference as ImbalanceDifference,
     explain as explain,
     explain_difference as explain_difference,
-)
-from segiou.analysis.prevalence import (
-    Prevalence as Prevalence,
-    PrevalenceCurve as PrevalenceCurve,
-    at_prevalence as at_prevalence,
-    prevalence_curve as prevalence_curve,
 )
 from segiou.analysis.significance import (
     Power as Power,

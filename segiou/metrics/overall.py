@@ -239,10 +239,8 @@ def cohen_kappa(counts: Counts) -> Floats:
     >>> round(float(cohen_kappa(Counts(tp=[1, 1], fp=[1, 0], fn=[0, 1], tn=[1, 1]))), 4)
     0.4
     """
-    total = _labelled(counts, "cohen_kappa")
-    truth, pred = _float(counts.truth), _float(counts.pred)
-    disagreement = (truth * (total[..., None] - pred)).sum(-1)
-    return ratio(_covariance(counts), disagreement)
+    total, truth, pred, covariance = _labelled(counts, "cohen_kappa")
+    return ratio(covariance, (truth * (total[..., None] - pred)).sum(-1))
 
 
 def matthews_correlation(counts: Counts) -> Floats:
@@ -276,13 +274,12 @@ def matthews_correlation(counts: Counts) -> Floats:
     >>> float(matthews_correlation(Counts(tp=[2, 2], fp=[0, 0], fn=[0, 0], tn=[2, 2])))
     1.0
     """
-    total = _labelled(counts, "matthews_correlation")
-    truth, pred = _float(counts.truth), _float(counts.pred)
-    unassigned = _float(counts.truth.sum(-1) - counts.pred.sum(-1))
+    total, truth, pred, covariance = _labelled(counts, "matthews_correlation")
+    unassigned = (counts.truth.sum(-1) - counts.pred.sum(-1)).astype(np.float64)
     # s² − Σ x² = Σ x (s − x): the sum of products does not cancel.
     spread_truth = (truth * (total[..., None] - truth)).sum(-1)
     spread_pred = (pred * (total[..., None] - pred)).sum(-1) + unassigned * (total - unassigned)
-    return ratio(_covariance(counts), np.sqrt(spread_pred * spread_truth))
+    return ratio(covariance, np.sqrt(spread_pred * spread_truth))
 
 
 def soft_iou(truth: Any, pred: Any, *, axis: int | tuple[int, ...] | None = None) -> Floats:
@@ -349,8 +346,11 @@ def soft_dice(truth: Any, pred: Any, *, axis: int | tuple[int, ...] | None = Non
     return ratio(2 * np.minimum(t, p).sum(axis), (t + p).sum(axis))
 
 
-def _labelled(counts: Counts, what: str) -> Floats:
-    """Valid pixels, each of which must have one class in the truth."""
+def _labelled(counts: Counts, what: str) -> tuple[Floats, Floats, Floats, Floats]:
+    """Valid pixels (...), truth and prediction of each class, and Σ (n·TP − t·p) as TP·TN − FP·FN.
+
+    Each valid pixel must have one class in the truth.
+    """
     check_counts(counts)
     labelled = counts.truth.sum(-1)
     if (counts.total != labelled[..., None]).any():
@@ -361,38 +361,32 @@ def _labelled(counts: Counts, what: str) -> Floats:
             "class against the rest: counts.one_vs_rest()"
         )
         raise ValueError(msg)
-    return _float(labelled)
-
-
-def _covariance(counts: Counts) -> Floats:
-    """Σ (n·TP − t·p), for each class as TP·TN − FP·FN."""
-    tp, fp, fn, tn = (_float(x) for x in (counts.tp, counts.fp, counts.fn, counts.tn))
-    return np.asarray((tp * tn - fp * fn).sum(-1))
-
-
-def _float(counts: Any) -> Floats:
     # Products of pixel counts pass 2^63 long before the counts do.
-    return np.asarray(counts, dtype=np.float64)
+    tp, fp, fn, tn, truth, pred = (
+        x.astype(np.float64)
+        for x in (counts.tp, counts.fp, counts.fn, counts.tn, counts.truth, counts.pred)
+    )
+    covariance = np.asarray((tp * tn - fp * fn).sum(-1))
+    return np.asarray(labelled, dtype=np.float64), truth, pred, covariance
 
 
-def _probabilities(truth: Any, pred: Any) -> tuple[Floats, Floats]:
-    t, p = _numbers(truth, "truth"), _numbers(pred, "pred")
-    if t.shape != p.shape:
-        msg = f"truth has shape {t.shape} but pred has {p.shape}"
-        raise ValueError(msg)
-    for name, values in (("truth", t), ("pred", p)):
+def _probabilities(*maps: Any) -> list[Floats]:
+    """The maps of truth and prediction, in [0, 1] and of one shape."""
+    found: list[Floats] = []
+    for name, given in zip(("truth", "pred"), maps, strict=True):
+        values = np.asarray(given)
+        if values.dtype.kind not in "biuf":
+            msg = f"{name} must be numbers, probabilities in [0, 1], got dtype {values.dtype}"
+            raise TypeError(msg)
         if values.size and not (values.min() >= 0 and values.max() <= 1):
             msg = (
                 f"{name} must be probabilities in [0, 1], found {values.min()} to {values.max()}; "
                 "apply a sigmoid or softmax first"
             )
             raise ValueError(msg)
-    return t, p
-
-
-def _numbers(values: Any, name: str) -> Floats:
-    array = np.asarray(values)
-    if array.dtype.kind not in "biuf":
-        msg = f"{name} must be numbers, probabilities in [0, 1], got dtype {array.dtype}"
-        raise TypeError(msg)
-    return array.astype(np.float64, copy=False)
+        found.append(values.astype(np.float64, copy=False))
+    t, p = found
+    if t.shape != p.shape:
+        msg = f"truth has shape {t.shape} but pred has {p.shape}"
+        raise ValueError(msg)
+    return found

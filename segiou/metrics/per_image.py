@@ -71,22 +71,20 @@ def fine_grained(
     """
     wanted = percentages(quantiles)
     values = image_values(per_image, metric, include=include)
-    checked = checked_weights(weights, len(values))
-    by_image = Ascending.of(mean(values), checked)
-    by_class = Ascending.of(values, checked)
-    worst_image = {q: float(by_image.lowest_mean(q)) for q in wanted}
-    worst_class = {q: float(mean(by_class.lowest_mean(q))) for q in wanted}
+    of_images = mean(values)
+    image, *worst_image = _lowest_means(of_images, (100, *wanted), weights)
+    classes, *worst_class = map(mean, _lowest_means(values, (100, *wanted), weights))
     return FineGrained(
         dataset=float(mean(metric(per_image.summed()), include)),
-        image=float(by_image.lowest_mean(100)),
-        class_mean=float(mean(by_class.lowest_mean(100))),
-        worst_image=worst_image,
-        worst_class=worst_class,
-        worst_image_mean=float(mean(np.array(list(worst_image.values())))),
-        worst_class_mean=float(mean(np.array(list(worst_class.values())))),
+        image=float(image),
+        class_mean=float(classes),
+        worst_image=dict(zip(wanted, map(float, worst_image), strict=True)),
+        worst_class=dict(zip(wanted, map(float, worst_class), strict=True)),
+        worst_image_mean=float(mean(np.array(worst_image))),
+        worst_class_mean=float(mean(np.array(worst_class))),
         false_positive_images=false_positive_images(per_image),
-        images=int(by_image.defined),
-        classes=int((by_class.defined > 0).sum()),
+        images=int((~np.isnan(of_images)).sum()),
+        classes=int((~np.isnan(values)).any(0).sum()),
     )
 
 
@@ -200,8 +198,7 @@ def class_means(
     -------
     float or ndarray
     """
-    values = image_values(per_image, metric, include=include)
-    return worst_mean(values, 100, checked_weights(weights, len(values)))
+    return worst_mean(image_values(per_image, metric, include=include), 100, weights)
 
 
 def worst_mean(values: Any, quantile: int, weights: Any = None) -> Floats:
@@ -228,9 +225,8 @@ def worst_mean(values: Any, quantile: int, weights: Any = None) -> Floats:
     >>> float(worst_mean([0.5, 0.1, 0.9, 0.3], 50))
     0.2
     """
-    (percentage,) = percentages([quantile])
-    checked = None if weights is None else checked_weights(weights, len(values))
-    return Ascending.of(values, checked).lowest_mean(percentage)
+    (found,) = _lowest_means(values, percentages([quantile]), weights)
+    return found
 
 
 def false_positive_images(per_image: Counts) -> NDArray[np.int64]:
@@ -315,48 +311,25 @@ def image_influence(
     return mean(metric(total), include) - mean(metric(rest), include)
 
 
-@dataclass(frozen=True, eq=False)
-class Ascending:
-    """Values sorted along their first axis, once for means of any number of the lowest.
-
-    Attributes
-    ----------
-    values : ndarray of float64, shape (N,) or (N, C)
-        The lowest first, NaN last.
-    weights : ndarray of float64, same shape, or None
-        The weight of each value.
-    defined : ndarray of int, shape () or (C,)
-        How many values are not NaN.
-    """
-
-    values: Floats
-    weights: Floats | None
-    defined: NDArray[np.intp]
-
-    @classmethod
-    def of(cls, values: Any, weights: Any = None) -> Ascending:
-        """Sort values; which are the lowest does not depend on the weights."""
-        array = np.asarray(values)
-        if array.dtype.kind not in "biuf" or not array.ndim:
-            raise refuse_kind("values", values, "an array of numbers, one an image and class")
-        array = array.astype(np.float64, copy=False)
-        defined = np.asarray((~np.isnan(array)).sum(0))
-        if weights is None:
-            return cls(np.sort(array, axis=0), None, defined)
+def _lowest_means(values: Any, wanted: Iterable[int], weights: Any) -> list[Floats]:
+    """Means of the lowest max(1, ⌊q · n / 100⌋) of n defined values, for each percentage q."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "biuf" or not array.ndim:
+        raise refuse_kind("values", values, "an array of numbers, one an image and class")
+    defined = (~np.isnan(array)).sum(0)
+    if weights is None:
+        ascending, weight = np.sort(array, axis=0), np.ones(())
+    else:
         order = np.argsort(array, axis=0, kind="stable")
-        sorted_weights = np.asarray(weights, dtype=np.float64)[order]
-        return cls(np.take_along_axis(array, order, 0), sorted_weights, defined)
-
-    def lowest_mean(self, percentage: int) -> Floats:
-        """Mean of the lowest max(1, ⌊percentage · n / 100⌋) of n defined values."""
-        kept = np.where(self.defined > 0, np.maximum(1, percentage * self.defined // 100), 0)
-        position = np.arange(len(self.values)).reshape(-1, *[1] * (self.values.ndim - 1))
-        lowest = position < kept
-        values = np.where(lowest, self.values, 0.0)
-        if self.weights is None:
-            return ratio(values.sum(0), kept)
-        weights = np.where(lowest, self.weights, 0.0)
-        return ratio((values * weights).sum(0), weights.sum(0))
+        ascending = np.take_along_axis(array, order, 0)
+        weight = _checked_weights(weights, len(array))[order]
+    position = np.arange(len(array)).reshape(-1, *[1] * (array.ndim - 1))
+    found = []
+    for q in wanted:
+        lowest = position < np.minimum(np.maximum(1, q * defined // 100), defined)
+        own = np.where(lowest, weight, 0.0)
+        found.append(ratio((np.where(lowest, ascending, 0.0) * own).sum(0), own.sum(0)))
+    return found
 
 
 def check_per_image(per_image: Counts) -> None:
@@ -381,10 +354,8 @@ def percentages(quantiles: Iterable[int]) -> tuple[int, ...]:
     return tuple(int(q) for q in found)
 
 
-def checked_weights(weights: Any, num_images: int) -> Floats | None:
+def _checked_weights(weights: Any, num_images: int) -> Floats:
     """Weights as floats; refuse what is not one finite weight of at least 0 an image."""
-    if weights is None:
-        return None
     array = np.asarray(weights)
     if array.dtype.kind not in "iuf":
         raise refuse_kind("weights", weights, "numbers, one an image")

@@ -228,25 +228,31 @@ class Protocol:
         check_counts(counts)
         check_callable("metric", metric, "a function of Counts, such as segiou.metrics.iou")
         num_classes = counts.tp.shape[-1]
-        scored = self._images(per_image, num_classes) if self.needs_images else counts
+        scored = counts
+        if self.needs_images:
+            if per_image is None:
+                msg = (
+                    f"protocol {self.name!r} averages over images and needs their counts; "
+                    "score with segiou.score or segiou.score_folder, which keep them"
+                )
+                raise ValueError(msg)
+            scored, shape = per_image, per_image.tp.shape
+            if len(shape) != 2 or shape[1] != num_classes:
+                msg = f"counts per image must have shape (N, {num_classes}), got {shape}"
+                raise ValueError(msg)
         protocol = self.of_metric(metric)
         values, part = protocol.values_taken(metric(scored), scored.truth > 0, include)
-        value, covered = protocol._mean(values, part, include)
+        if self.unit == "class":
+            value = protocol.mean_of_classes(ratio(values.sum(0), part.sum(0)), include)
+        elif self.unit == "image":
+            images = ratio(values.sum(1), part.sum(1))[part.any(1)]
+            value = self.divide(images.sum(), len(images))
+        else:
+            value = self.divide(values.sum(), part.sum())
+        covered = np.atleast_2d(part).any(0)
         reasons = _reasons(counts, included(include, num_classes))
         skipped = {c: str(reasons[c]) for c in np.flatnonzero(~covered).tolist()}
-        return Mean(value, int(covered.sum()), skipped)
-
-    def _images(self, per_image: Counts | None, num_classes: int) -> Counts:
-        if per_image is None:
-            msg = (
-                f"protocol {self.name!r} averages over images and needs their counts; "
-                "score with segiou.score or segiou.score_folder, which keep them"
-            )
-            raise ValueError(msg)
-        if per_image.tp.ndim != 2 or per_image.tp.shape[1] != num_classes:
-            msg = f"counts per image must have shape (N, {num_classes}), got {per_image.tp.shape}"
-            raise ValueError(msg)
-        return per_image
+        return Mean(float(value), int(covered.sum()), skipped)
 
     def values_taken(
         self, values: Floats, in_truth: NDArray[np.bool_], include: Any = None
@@ -269,11 +275,6 @@ class Protocol:
         part : ndarray of bool, shape (..., C)
         """
         absent = "skip" if self.unit == "class" else self.absent
-        return self._taken(values, in_truth, include, absent)
-
-    def _taken(
-        self, values: Floats, in_truth: Any, include: Any, absent: str
-    ) -> tuple[Floats, NDArray[np.bool_]]:
         if absent in ("zero", "one"):
             # Not only the absent: the recall of a class that is only predicted
             # is 0/0 too.
@@ -299,8 +300,9 @@ class Protocol:
         -------
         ndarray of float, shape (...)
         """
-        in_truth = ~np.isnan(values) | (self.over == "occurring")
-        filled, part = self._taken(values, in_truth, include, self.absent)
+        # As the classes of a data set are averaged.
+        whole = replace(self, unit="dataset")
+        filled, part = whole.values_taken(values, ~np.isnan(values), include)
         return self.divide(filled.sum(-1), part.sum(-1))
 
     def divide(self, total: Any, number: Any) -> Floats:
@@ -319,20 +321,6 @@ class Protocol:
         """
         means = ratio(total, number)
         return np.where(np.asarray(number) == 0, 0.0, means) if self.empty == "zero" else means
-
-    def _mean(
-        self, values: Floats, part: NDArray[np.bool_], include: Any
-    ) -> tuple[float, NDArray[np.bool_]]:
-        """The mean, and which classes it covers."""
-        if self.unit == "dataset":
-            return float(self.divide(values.sum(), part.sum())), part
-        covered = np.asarray(part.any(0))
-        if self.unit == "class":
-            return float(self.mean_of_classes(ratio(values.sum(0), part.sum(0)), include)), covered
-        if self.unit == "image-class":
-            return float(self.divide(values.sum(), part.sum())), covered
-        images = ratio(values.sum(1), part.sum(1))[part.any(1)]
-        return float(self.divide(images.sum(), len(images))), covered
 
 
 def _reasons(counts: Counts, taken: NDArray[np.bool_]) -> NDArray[np.str_]:

@@ -218,7 +218,7 @@ def dumbbells(
 def prevalence_curve(source: Any, class_name: str | None = None, *, ax: Axes | None = None) -> Axes:
     """Draw what the same model would score if one class were rarer or more frequent.
 
-    Confusion rates are held; see :func:`segiou.analysis.prevalence.prevalence_curve`.
+    Confusion rates are held; see :func:`segiou.analysis.baselines.prevalence_curve`.
 
     Parameters
     ----------
@@ -242,7 +242,7 @@ def prevalence_curve(source: Any, class_name: str | None = None, *, ax: Axes | N
         If there is no such class, it is not in the truth, or the classes are
         channels that overlap.
     """
-    from segiou.analysis.prevalence import prevalence_curve as curve_of
+    from segiou.analysis.baselines import prevalence_curve as curve_of
 
     report = report_of(source)
     if class_name is None:

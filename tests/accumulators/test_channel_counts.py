@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from segiou import metrics
-from segiou.accumulators.channel_counts import ChannelCounts
+from segiou.accumulators.confusion import ChannelCounts
 from segiou.counting.counts import Counts
 
 NAMES = ("edema", "necrosis", "tumour")

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from segiou.analysis.prevalence import at_prevalence, prevalence_curve
+from segiou.analysis.baselines import at_prevalence, prevalence_curve
 from segiou.counting.counts import Tally
 from segiou.metrics.overall import mean_accuracy, mean_iou, pixel_accuracy
 from segiou.metrics.per_class import iou

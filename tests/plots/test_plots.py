@@ -9,10 +9,10 @@ import pytest
 
 import segiou
 from segiou import plots
-from segiou.accumulators.channel_counts import ChannelCounts
+from segiou.accumulators.confusion import ChannelCounts
+from segiou.analysis.baselines import prevalence_curve as curve_of
 from segiou.analysis.bootstrapping import bootstrap
 from segiou.analysis.comparing import compare
-from segiou.analysis.prevalence import prevalence_curve as curve_of
 
 pytest.importorskip("matplotlib")
 

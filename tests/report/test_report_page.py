@@ -11,7 +11,7 @@ import pytest
 from mask_files import score_pairs, write_masks, write_pairs
 
 import segiou
-from segiou.accumulators.channel_counts import ChannelCounts
+from segiou.accumulators.confusion import ChannelCounts
 from segiou.boundary.boundary_options import BoundaryOptions
 from segiou.cli.inputs import job_of
 from segiou.cli.options import parse
