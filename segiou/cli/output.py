@@ -23,7 +23,7 @@ from segiou.cli.inputs import note_state, open_baseline, resampling
 from segiou.cli.thresholds import Outcome, not_worse, outcomes, read_thresholds, to_junit
 from segiou.masks.read import RawMask
 from segiou.masks.sources import open_source
-from segiou.report.formats import render, to_json, to_markdown
+from segiou.report.formats import nnunet_summary, render, to_json, to_markdown
 from segiou.report.report import Report
 from segiou.runs.run import Run
 
@@ -81,8 +81,6 @@ def _rendered(
     kind = report_format(parsed)
     order = {"sort": parsed.sort, "reverse": parsed.reverse}
     if kind == "nnunet":
-        from segiou.report.nnunet_summary import nnunet_summary
-
         return nnunet_summary(run)
     if kind == "json":
         also: dict[str, Any] = {}

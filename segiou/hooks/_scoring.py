@@ -15,7 +15,7 @@ from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.arrays import as_array
 from segiou.labels.class_options import ClassOptions
 from segiou.metrics.protocols import Protocol, load_protocol
-from segiou.report.named_scores import DEFAULT, SCALARS, check_scores
+from segiou.report.formats import DEFAULT, SCALARS, check_scores
 
 Scores = str | Sequence[str]
 

@@ -17,7 +17,7 @@ except ImportError as error:
 
 from segiou.hooks.evaluate import mean_iou
 from segiou.metrics.protocols import Protocol
-from segiou.report.named_scores import DEFAULT
+from segiou.report.formats import DEFAULT
 
 __all__ = ["ComputeMetrics", "mean_iou", "preprocess_logits_for_metrics"]
 

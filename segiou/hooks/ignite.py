@@ -18,7 +18,7 @@ from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.arrays import not_compiled
 from segiou.hooks.distributed import TorchCounter
 from segiou.metrics.protocols import Protocol
-from segiou.report.named_scores import DEFAULT
+from segiou.report.formats import DEFAULT
 
 __all__ = ["SegmentationScores"]
 

@@ -12,7 +12,7 @@ from segiou.counting.encoding import Encoding
 from segiou.hooks._scoring import BASE, Scores, Scoring, as_int64, carry, check_pixels, missing
 from segiou.labels.class_options import ClassOptions
 from segiou.metrics.protocols import Protocol
-from segiou.report.named_scores import score_keys
+from segiou.report.formats import score_keys
 
 try:
     import keras

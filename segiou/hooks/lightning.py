@@ -13,8 +13,7 @@ from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.hooks._scoring import Scores, Scoring, missing
 from segiou.hooks.images import Conflict, ImageCounts
 from segiou.metrics.protocols import Protocol
-from segiou.report.formats import format_of
-from segiou.report.named_scores import DEFAULT
+from segiou.report.formats import DEFAULT, format_of
 from segiou.report.report import Report
 
 __all__ = ["SegmentationScores"]

@@ -15,7 +15,7 @@ except ImportError as error:
 
 from segiou.counting.counts import CellTally
 from segiou.metrics.protocols import Protocol
-from segiou.report.named_scores import DEFAULT
+from segiou.report.formats import DEFAULT
 from segiou.runs.image_counts import Columns, ImageCount
 
 __all__ = ["SegmentationScores"]

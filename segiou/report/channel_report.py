@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segiou import metrics
 from segiou.counting.counts import Counts
-from segiou.metrics.ratio import Floats, ratio
 from segiou.report.report import Baseline, Report
 
 
@@ -45,16 +43,6 @@ class ChannelReport(Report):
         return self.tally.counts[..., 1]
 
     @property
-    def pixels(self) -> int:
-        """Values seen."""
-        return int(self.tally.pixels.sum())
-
-    @property
-    def ignored(self) -> int:
-        """Values dropped by a mask."""
-        return int(self.tally.ignored.sum())
-
-    @property
     def has_matrix(self) -> bool:
         """No pairs of channels are counted."""
         return False
@@ -72,7 +60,7 @@ class ChannelReport(Report):
     @cached_property
     def pixel_accuracy(self) -> float:
         """Share of the correct values, Σ (TP + TN) / Σ (TP + FP + FN + TN)."""
-        return float(_accuracy(self.counts))
+        return _accuracy(self.counts)
 
     @cached_property
     def cohen_kappa(self) -> float:
@@ -82,30 +70,20 @@ class ChannelReport(Report):
     @cached_property
     def majority(self) -> Baseline:
         """What the more frequent of yes and no, in each channel, scores when said everywhere."""
-        says_yes = 2 * self.counts.truth > self.counts.total
-        counts = _constant_counts(self.counts, says_yes)
-        images = None if self.per_image is None else _constant_counts(self.per_image, says_yes)
-        mean = self.protocol.mean(metrics.iou, counts, include=self.include, per_image=images)
+        truth, rest = self.counts.truth, self.counts.total - self.counts.truth
+        says_yes = truth > rest
+        counts = Counts(
+            tp=np.where(says_yes, truth, 0),
+            fp=np.where(says_yes, rest, 0),
+            fn=np.where(says_yes, 0, truth),
+            tn=np.where(says_yes, 0, rest),
+        )
         return {
             "class": "the more frequent of yes and no in each channel",
-            "pixel_accuracy": float(_accuracy(counts)),
-            "mean_iou": mean.value,
+            "pixel_accuracy": _accuracy(counts),
+            "mean_iou": self.protocol.mean(metrics.iou, counts, include=self.include).value,
         }
 
-    def _shares(self) -> Floats:
-        return ratio(self.counts.truth, self.counts.total)
 
-
-def _accuracy(counts: Counts) -> Floats:
-    return metrics.pixel_accuracy(counts.pooled().one_vs_rest())[..., 0]
-
-
-def _constant_counts(counts: Counts, says_yes: Any) -> Counts:
-    truth, rest = counts.truth, counts.total - counts.truth
-    nothing = np.zeros_like(truth)
-    return Counts(
-        tp=np.where(says_yes, truth, nothing),
-        fp=np.where(says_yes, rest, nothing),
-        fn=np.where(says_yes, nothing, truth),
-        tn=np.where(says_yes, nothing, rest),
-    )
+def _accuracy(counts: Counts) -> float:
+    return float(metrics.pixel_accuracy(counts.pooled().one_vs_rest())[0])

@@ -1,20 +1,24 @@
-"""A report as data for other programs: JSON, CSV, Markdown, a data frame."""
+"""A report for other programs: JSON, CSV, Markdown, data frame, flat names, nnU-Net's summary."""
 
 from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from itertools import count
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from segiou._support.files import printable, write_whole
+from segiou import metrics
+from segiou._support.files import printable
 from segiou._support.optional import compiled_parts
 from segiou._support.text import called, csv_text, percent, plain, plural, signed_points
+from segiou.metrics.ratio import ratio
 from segiou.report.wording import (
     cell,
     measured_tables,
@@ -28,12 +32,28 @@ if TYPE_CHECKING:
 
     from segiou.analysis.comparison import Comparison
     from segiou.report.report import ClassRow, Report
+    from segiou.runs.run import Run
 
 #: Of more classes than this, plain data hold only the cells of the matrix that are not zero.
 _DENSE = 2000
 
 #: Classes of a comparison that Markdown shows.
 _CHANGES = 10
+#: One number for the data set.
+SCALARS = (
+    "mean_iou",
+    "mean_dice",
+    "mean_accuracy",
+    "pixel_accuracy",
+    "frequency_weighted_iou",
+)
+#: One number a class, under the class's name.
+PER_CLASS = ("iou", "dice", "precision", "recall")
+DEFAULT = ("mean_iou", "mean_accuracy", "pixel_accuracy", "frequency_weighted_iou", "iou")
+
+#: The longest part of a class's name in a key: MLflow takes keys of up to 250 characters.
+_LONGEST = 100
+
 #: Formats by name, with the file endings that mean them.
 FORMATS: dict[str, tuple[str, ...]] = {
     "table": (".txt", ""),
@@ -42,11 +62,6 @@ FORMATS: dict[str, tuple[str, ...]] = {
     "markdown": (".md", ".markdown"),
     "html": (".html", ".htm"),
 }
-
-
-def save(report: Report, path: Path, format: str | None) -> Path:
-    """Write the report, whole or not at all."""
-    return write_whole(path, render(report, format or format_of(path)))
 
 
 def format_of(path: Path) -> str:
@@ -97,22 +112,12 @@ def to_dict(report: Report) -> dict[str, Any]:
         "title": report.title,
         "protocol": report.protocol.name,
         "rule": report.protocol.description,
-        "pairs": report.pairs,
-        "left_out": report.left_out,
-        "pixels": report.pixels,
-        "ignored": report.ignored,
-        "mean_iou": report.mean_iou,
-        "mean_iou_classes": report.mean_iou_classes,
+        **_named(report, "pairs", "left_out", "pixels", "ignored", "mean_iou", "mean_iou_classes"),
         "num_classes": len(report.class_names),
         "skipped": skipped,
         "never_predicted": [r.name for r in report.classes if r.status == "never predicted"],
-        "mean_dice": report.mean_dice,
-        "pixel_accuracy": report.pixel_accuracy,
-        "mean_accuracy": report.mean_accuracy,
-        "gap": report.gap,
-        "frequency_weighted_iou": report.frequency_weighted_iou,
-        "cohen_kappa": report.cohen_kappa,
-        "majority": report.majority,
+        **_named(report, "mean_dice", "pixel_accuracy", "mean_accuracy", "gap"),
+        **_named(report, "frequency_weighted_iou", "cohen_kappa", "majority"),
         "fine_grained": None if report.fine_grained is None else report.fine_grained.to_dict(),
         "next_steps": [step.to_dict() for step in report.next_steps],
         "classes": report.classes,
@@ -124,13 +129,14 @@ def to_dict(report: Report) -> dict[str, Any]:
         "boundary_options": report.boundary_options,
         "surfaces": report.surfaces or None,
         "surface_cases": report.surface_cases or None,
-        "surface_plan": report.surface_plan,
-        "objects": report.objects,
-        "worst_images": report.worst_images,
-        "provenance": report.provenance,
+        **_named(report, "surface_plan", "objects", "worst_images", "provenance"),
     }
     defined: dict[str, Any] = plain(data)
     return defined
+
+
+def _named(report: Report, *names: str) -> dict[str, Any]:
+    return {name: getattr(report, name) for name in names}
 
 
 def _matrix_part(report: Report) -> dict[str, Any]:
@@ -162,18 +168,14 @@ def to_json(
 
 def to_csv(report: Report, rows: Sequence[ClassRow]) -> str:
     """One row a class; an undefined ratio is an empty cell."""
-    lines = [
-        asdict(row) | _interval_cells(report, row.name) | _measured_cells(report, row.name)
-        for row in rows
-    ]
+    lines = []
+    for row in rows:
+        line = asdict(row)
+        if report.intervals is not None:
+            limits = report.interval_of(row.name) or (math.nan, math.nan)
+            line |= dict(zip(("iou_low", "iou_high"), limits, strict=True))
+        lines.append(line | _measured_cells(report, row.name))
     return csv_text([list(lines[0]), *(plain(list(line.values())) for line in lines)])
-
-
-def _interval_cells(report: Report, name: str) -> dict[str, Any]:
-    if report.intervals is None:
-        return {}
-    low, high = report.interval_of(name) or (math.nan, math.nan)
-    return {"iou_low": low, "iou_high": high}
 
 
 def _measured_cells(report: Report, class_name: str) -> dict[str, Any]:
@@ -217,39 +219,28 @@ def to_markdown(
     ``outcomes`` are those of thresholds, and whether each passed. With a ``change`` against a
     baseline the scores of the classes are folded away.
     """
-    classes = [
-        _class_table(report, rows),
-        *(
-            part
-            for found in measured_tables(report)
-            for part in (_table(found.heads, [*found.rows, *found.summary]), found.note)
-        ),
-    ]
-    if change is not None:
-        classes = _folded("All scores of the classes", classes)
     parts = [
-        *_headline(report),
-        *_outcome_part(outcomes),
-        *(() if change is None else _change_part(change)),
-        *classes,
-        _footer(report),
-        *(() if report.intervals is None else map(_escaped, report.intervals.cautions())),
-        *_worst_images(report),
-    ]
-    return "\n\n".join(parts) + "\n"
-
-
-def _headline(report: Report) -> list[str]:
-    return [
         f"**{_escaped(report.verdict)}**",
         f"Pixel accuracy {percent(report.pixel_accuracy)} · "
         f"mean accuracy {percent(report.mean_accuracy)}",
     ]
-
-
-def _outcome_part(outcomes: Sequence[tuple[str, bool]]) -> list[str]:
-    rows = [(text, "passed" if passed else "**failed**") for text, passed in outcomes]
-    return [_table(("threshold", "outcome"), rows, left=2)] if rows else []
+    if outcomes:
+        passed = [(text, "passed" if good else "**failed**") for text, good in outcomes]
+        parts.append(_table(("threshold", "outcome"), passed, left=2))
+    if change is not None:
+        parts += [*_change_part(change), "<details><summary>All scores of the classes</summary>"]
+    parts.append(_class_table(report, rows))
+    for found in measured_tables(report):
+        parts += [_table(found.heads, [*found.rows, *found.summary]), found.note]
+    if change is not None:
+        parts.append("</details>")
+    parts.append(_footer(report))
+    if report.intervals is not None:
+        parts += map(_escaped, report.intervals.cautions())
+    if (worst := report.worst_images) is not None:
+        images = [(row["id"], score_text(row[worst.by])) for row in worst.rows]
+        parts.append(_table(("worst images", worst.by), images))
+    return "\n\n".join(parts) + "\n"
 
 
 def _change_part(change: Comparison) -> list[str]:
@@ -277,10 +268,6 @@ def _change_part(change: Comparison) -> list[str]:
     return [*map(_escaped, change.pair_sentences(pair)[:2]), _table(heads, rows), note]
 
 
-def _folded(title: str, parts: Sequence[str]) -> list[str]:
-    return [f"<details><summary>{title}</summary>", *parts, "</details>"]
-
-
 def _class_table(report: Report, rows: Sequence[ClassRow]) -> str:
     named = [(row.name, row) for row in rows]
     named += [(f"{row.name} (group)", row) for row in report.group_rows]
@@ -302,14 +289,6 @@ def _footer(report: Report) -> str:
     )
 
 
-def _worst_images(report: Report) -> list[str]:
-    found = report.worst_images
-    if found is None:
-        return []
-    rows = [(row["id"], score_text(row[found.by])) for row in found.rows]
-    return [_table(("worst images", found.by), rows)]
-
-
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> str:
     lines = [heads, [":--" if i < left else "--:" for i in range(len(heads))], *rows]
     return "\n".join(f"| {' | '.join(map(_escaped, line))} |" for line in lines)
@@ -318,3 +297,127 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1
 def _escaped(text: str) -> str:
     text = printable(" ".join(text.split()))
     return text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
+
+
+def check_scores(names: str | Sequence[str]) -> tuple[str, ...]:
+    """Names of scores, or of one; refuses those that there are not."""
+    several = (names,) if isinstance(names, str) else tuple(names)
+    if unknown := [name for name in several if name not in SCALARS + PER_CLASS]:
+        msg = f"there is no score {unknown[0]!r}; choose from {', '.join(SCALARS + PER_CLASS)}"
+        raise ValueError(msg)
+    return several
+
+
+def score_keys(
+    names: Sequence[str], class_names: Sequence[str], separator: str = "/"
+) -> dict[str, tuple[str, int | None]]:
+    """The score and the index of the class, None for a number of the data set, under each key."""
+    parts: dict[str, int] = {}
+    for i, name in enumerate(class_names):
+        # Letters, digits and underscores, different for each class.
+        plain_name = re.sub(r"\W+", "_", name)[:_LONGEST].strip("_") or f"class_{i}"
+        numbered = (plain_name if n == 1 else f"{plain_name}_{n}" for n in count(1))
+        parts[next(part for part in numbered if part not in parts)] = i
+    found: dict[str, tuple[str, int | None]] = {}
+    for name in names:
+        if name in SCALARS:
+            found[name] = (name, None)
+        else:
+            found |= {f"{name}{separator}{part}": (name, i) for part, i in parts.items()}
+    return found
+
+
+def named_scores(
+    report: Report, names: Sequence[str], prefix: str, separator: str
+) -> dict[str, float]:
+    """See :meth:`segiou.Report.scores`."""
+    keys = score_keys(names, report.class_names, separator)
+    return {
+        f"{prefix}{key}": float(getattr(report if i is None else report.classes[i], name))
+        for key, (name, i) in keys.items()
+    }
+
+
+def nnunet_summary(run: Run) -> str:
+    """Write the scores of each case and their means as nnU-Net does.
+
+    Scored are the label set's groups, as regions, if it has any; else every
+    class but those left out of means and the one of value 0, the background.
+    A label that a case has neither in truth nor in prediction is NaN there and
+    skipped in the mean over cases. The counts are averaged over cases, too.
+
+    Parameters
+    ----------
+    run : Run
+
+    Returns
+    -------
+    str
+        JSON, in which NaN stands bare.
+
+    References
+    ----------
+    nnU-Net v2, ``nnunetv2/evaluation/evaluate_predictions.py``.
+    """
+    scored = _nnunet_classes(run)
+    cases: list[dict[str, Any]] = [
+        {
+            "metrics": _nnunet_metrics(run, index, scored),
+            "prediction_file": image.pred,
+            "reference_file": image.truth,
+        }
+        for index, image in enumerate(run)
+    ]
+    means = {key: _mean_of_defined([case["metrics"][key] for case in cases]) for key in scored}
+    summary = {
+        "foreground_mean": {
+            name: float(np.mean([mean[name] for mean in means.values()]))
+            for name in (next(iter(means.values())) if means else ())
+        },
+        "mean": means,
+        "metric_per_case": cases,
+    }
+    return json.dumps(summary, indent=4, sort_keys=True) + "\n"
+
+
+def _nnunet_classes(run: Run) -> dict[str, list[int]]:
+    """Classes of each label or region, by the values it has in the files."""
+    classes = run.labels.classes
+    if run.labels.groups:
+        names = run.class_names
+        regions = [[names.index(name) for name in group] for group in run.labels.groups.values()]
+    else:
+        regions = [[c] for c in np.flatnonzero(run.include).tolist() if classes[c].values != (0,)]
+    keys = (tuple(value for c in region for value in classes[c].values) for region in regions)
+    return {
+        str(key[0] if len(key) == 1 else key): region
+        for key, region in zip(keys, regions, strict=True)
+    }
+
+
+def _nnunet_metrics(run: Run, index: int, scored: dict[str, list[int]]) -> dict[str, Any]:
+    counts = run.tally(index).group_counts([*scored.values()])
+    columns = {
+        "Dice": ratio(2 * counts.tp, 2 * counts.tp + counts.fp + counts.fn),
+        "IoU": metrics.iou(counts),
+        "TP": counts.tp,
+        "FP": counts.fp,
+        "FN": counts.fn,
+        "TN": counts.tn,
+        "n_pred": counts.tp + counts.fp,
+        "n_ref": counts.tp + counts.fn,
+    }
+    return {
+        key: {name: column[at].item() for name, column in columns.items()}
+        for at, key in enumerate(scored)
+    }
+
+
+def _mean_of_defined(cases: list[dict[str, Any]]) -> dict[str, float]:
+    """Mean over the cases in which a value is defined; NaN over none."""
+    means = {}
+    for name in cases[0]:
+        values = np.array([case[name] for case in cases], dtype=np.float64)
+        defined = values[~np.isnan(values)]
+        means[name] = float(defined.mean()) if len(defined) else float("nan")
+    return means

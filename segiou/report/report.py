@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from segiou import metrics
 from segiou._support.arguments import check_integer, check_kind, check_path
+from segiou._support.files import write_whole
 from segiou._support.optional import Drawable
 from segiou._support.text import Json, did_you_mean, percent, plural
 from segiou.analysis.baselines import majority_class, majority_counts
@@ -24,7 +25,6 @@ from segiou.metrics.per_image import FineGrained, fine_grained
 from segiou.metrics.protocols import Mean, Protocol
 from segiou.metrics.ratio import Floats, ratio
 from segiou.report import formats
-from segiou.report.named_scores import DEFAULT, check_scores, named_scores
 from segiou.report.wording import verdict
 from segiou.runs.run import Run
 
@@ -89,11 +89,11 @@ class WorstImages:
     rows: tuple[dict[str, Any], ...]
 
 
-def class_rows(names: Sequence[str], counts: Counts, shares: Floats) -> tuple[ClassRow, ...]:
+def class_rows(names: Sequence[str], counts: Counts) -> tuple[ClassRow, ...]:
     """Rows of classes, in their order."""
     ratios = (metrics.iou, metrics.dice, metrics.precision, metrics.recall)
-    columns = (*(found(counts) for found in ratios), counts.tp, counts.fp, counts.fn, shares)
-    lists = (column.tolist() for column in columns)
+    columns = (*(found(counts) for found in ratios), counts.tp, counts.fp, counts.fn)
+    lists = (column.tolist() for column in (*columns, ratio(counts.truth, counts.total)))
     return tuple(ClassRow(*row) for row in zip(names, *lists, strict=True))
 
 
@@ -199,12 +199,12 @@ class Report(Drawable):
     @property
     def pixels(self) -> int:
         """Pixels seen."""
-        return int(self.tally.pixels)
+        return int(self.tally.pixels.sum())
 
     @property
     def ignored(self) -> int:
         """Pixels dropped by their truth value or a mask."""
-        return int(self.tally.ignored)
+        return int(self.tally.ignored.sum())
 
     @property
     def has_matrix(self) -> bool:
@@ -224,7 +224,7 @@ class Report(Drawable):
     @cached_property
     def classes(self) -> tuple[ClassRow, ...]:
         """The classes in the label set's order."""
-        return class_rows(self.class_names, self.counts, self._shares())
+        return class_rows(self.class_names, self.counts)
 
     def sorted_classes(self, key: str = "order", *, reverse: bool = False) -> tuple[ClassRow, ...]:
         """The classes by ``"order"`` or one of their columns; undefined values come last.
@@ -439,9 +439,8 @@ class Report(Drawable):
         """
         if self.intervals is None:
             return None
-        found = next((c for c in self.intervals.classes if c.name == name), None)
-        if name is None:
-            found = self.intervals.overall
+        classes = {interval.name: interval for interval in self.intervals.classes}
+        found = self.intervals.overall if name is None else classes.get(name)
         return None if found is None else (found.low, found.high)
 
     @cached_property
@@ -453,10 +452,7 @@ class Report(Drawable):
         counts = self.tally.group_counts(
             members, grouped_truth_only=self.protocol.groups == "grouped"
         )
-        return class_rows(names, counts, ratio(counts.truth, counts.total))
-
-    def _shares(self) -> Floats:
-        return metrics.share(self.counts)
+        return class_rows(names, counts)
 
     def _mean(self, metric: Callable[[Counts], Floats]) -> Mean:
         return self.protocol.mean(
@@ -467,7 +463,7 @@ class Report(Drawable):
         self,
         prefix: str = "",
         *,
-        names: str | Sequence[str] = DEFAULT,
+        names: str | Sequence[str] = formats.DEFAULT,
         separator: str = "/",
     ) -> dict[str, float]:
         """The scores as one flat mapping, for experiment trackers.
@@ -504,7 +500,7 @@ class Report(Drawable):
         """
         check_kind("prefix", prefix, str, "text, such as 'val/'")
         check_kind("separator", separator, str, "text, such as '/'")
-        return named_scores(self, check_scores(names), prefix, separator)
+        return formats.named_scores(self, formats.check_scores(names), prefix, separator)
 
     def to_dict(self) -> dict[str, Json]:
         """Plain data: names as attributes, None for undefined, counts as integers."""
@@ -531,10 +527,8 @@ class Report(Drawable):
 
         Parameters
         ----------
-        sort : str, default "order"
-            ``"order"``, or the column to sort by.
-        reverse : bool, default False
-            Whether the order is reversed.
+        sort, reverse
+            As in :meth:`sorted_classes`.
 
         Returns
         -------
@@ -547,10 +541,8 @@ class Report(Drawable):
 
         Parameters
         ----------
-        sort : str, default "order"
-            ``"order"``, or the column to sort by.
-        reverse : bool, default False
-            Whether the order is reversed.
+        sort, reverse
+            As in :meth:`sorted_classes`.
 
         Returns
         -------
@@ -632,7 +624,8 @@ class Report(Drawable):
         Path
         """
         check_path("path", path)
-        return formats.save(self, Path(path), format)
+        path = Path(path)
+        return write_whole(path, formats.render(self, format or formats.format_of(path)))
 
     def __str__(self) -> str:
         return self.to_text()
@@ -663,7 +656,6 @@ def report_of(
     *,
     worst: int,
     worst_by: str,
-    left_out: int,
 ) -> Report:
     """The report of a run; arguments as of :meth:`segiou.Run.report`."""
     several: Sequence[Any] = intervals if isinstance(intervals, (list, tuple)) else [intervals]
@@ -677,9 +669,9 @@ def report_of(
     check_integer("worst", worst, 0)
     check_kind("title", title, str, "text")
     few = len(run) * run.options.num_classes <= _MANY_COUNTS
-    listed = WorstImages(worst_by, tuple(run.worst(worst, by=worst_by))) if worst else None
+    kept = few or protocol.needs_images
     tally, include = run._tally, protocol.include_of(run)
-    per_image = run.counts if few or protocol.needs_images else None
+    per_image = run.counts if kept else None
     steps = next_steps(tally, run.class_names, protocol, include, per_image)
     if few:
         steps = steps_with_images(steps, run.class_names, run._images.blocks(files=False))
@@ -690,31 +682,18 @@ def report_of(
         protocol=protocol,
         include=include,
         per_image=per_image,
-        ids=run.ids if few or protocol.needs_images else (),
+        ids=run.ids if kept else (),
         groups=run.options.groups,
         title=title or run.name,
         provenance=run.provenance,
         intervals=next((found for found in given if found.metric not in measured), None),
-        worst_images=listed,
-        left_out=left_out,
+        worst_images=WorstImages(worst_by, tuple(run.worst(worst, by=worst_by))) if worst else None,
+        left_out=len(run.skipped),
         steps=steps,
-        objects=_objects_of(run, measured.get("pq")),
         **_boundary_part(run),
         **_surface_part(run, measured.get("surface_dice")),
+        **_object_part(run, measured.get("pq")),
     )
-
-
-def _objects_of(run: Run, intervals: Intervals | None) -> dict[str, Any] | None:
-    if run.objects is None or run.object_options is None:
-        return None
-    summary: Any = run.objects.summary()
-    if intervals is not None:
-        rows = {row["name"]: row for row in summary["classes"]}
-        for found in intervals.classes:
-            rows[found.name] |= {"pq_low": found.low, "pq_high": found.high}
-        summary["all"] |= {"pq_low": intervals.overall.low, "pq_high": intervals.overall.high}
-        summary["intervals"] = intervals.to_dict()
-    return {**summary, "options": run.object_options.to_dict()}
 
 
 def _boundary_part(run: Run) -> dict[str, Any]:
@@ -733,24 +712,37 @@ def _surface_part(run: Run, intervals: Intervals | None) -> dict[str, Any]:
         return {}
     from segiou.boundary.surface_cases import flat_scores, summarize_surfaces
 
-    classes = len(run.class_names)
+    surfaces, classes = run.surfaces, len(run.class_names)
     overlaps = [found for image in run for found in plan.overlaps(image, classes)]
-    cases = (
+    cases = [
         {
             **{"case": row.case, "label": row.label, "state": row.state},
             **overlap,
             **flat_scores(row.values(plan.options)),
         }
-        for row, overlap in zip(run.surfaces, overlaps, strict=True)
-    )
-    summary: Any = summarize_surfaces(run.surfaces, plan.options, overlaps)
-    bounds = {} if intervals is None else {c.name: c for c in intervals.classes}
-    for row in summary:
-        if intervals is not None and (found := bounds.get(str(row["label"]))):
-            first = next(part for name, part in row.items() if name.startswith("surface_dice"))
-            first |= {"low": found.low, "high": found.high, "level": intervals.level}
-    return {
-        "surfaces": tuple(summary),
-        "surface_cases": tuple(cases),
-        "surface_plan": plan.to_dict(),
-    }
+        for row, overlap in zip(surfaces, overlaps, strict=True)
+    ]
+    summary: Any = summarize_surfaces(surfaces, plan.options, overlaps)
+    if intervals is not None:
+        rows = {str(row["label"]): row for row in summary}
+        for found in intervals.classes:
+            if row := rows.get(found.name):
+                first = next(part for name, part in row.items() if name.startswith("surface_dice"))
+                first |= {"low": found.low, "high": found.high, "level": intervals.level}
+    plain = plan.to_dict()
+    return {"surfaces": tuple(summary), "surface_cases": tuple(cases), "surface_plan": plain}
+
+
+def _object_part(run: Run, intervals: Intervals | None) -> dict[str, Any]:
+    if run.objects is None or run.object_options is None:
+        return {}
+    summary: Any = run.objects.summary()
+    if intervals is not None:
+        rows = {row["name"]: row for row in summary["classes"]}
+        for row, found in [
+            (summary["all"], intervals.overall),
+            *((rows[found.name], found) for found in intervals.classes),
+        ]:
+            row |= {"pq_low": found.low, "pq_high": found.high}
+        summary["intervals"] = intervals.to_dict()
+    return {"objects": {**summary, "options": run.object_options.to_dict()}}

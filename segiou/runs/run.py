@@ -501,7 +501,6 @@ class Run(Drawable):
             intervals,
             worst=worst,
             worst_by=worst_by,
-            left_out=len(self.skipped),
         )
 
     def select(self, ids: Iterable[str]) -> Run:

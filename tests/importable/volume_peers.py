@@ -320,7 +320,7 @@ def flare22(sources, number):
 
 def nnunet(sources, number):
     """The whole summary, for labels and for regions, with an ignored label."""
-    from segiou.report.nnunet_summary import nnunet_summary
+    from segiou.report.formats import nnunet_summary
 
     files = {}
     tool = functions_of(

@@ -9,7 +9,7 @@ import pytest
 
 import segiou
 from segiou.cli.main import main
-from segiou.report.nnunet_summary import nnunet_summary
+from segiou.report.formats import nnunet_summary
 
 VOLUMES = Path(__file__).parents[2].parent / "shared" / "data" / "volumes"
 
