@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -11,11 +11,11 @@ from rich.text import Text
 
 from segiou._support.files import printable, problem_lines
 from segiou._support.text import p_text, percent, plural, points, signed_points
-from segiou.report.terminal import Column, console_of, facts, fitted, say, text_of, tone_of
-from segiou.report.wording import cell, range_text, signed_range, top_steps
+from segiou.report.terminal import Column, console_of, facts, say, show, text_of, tone_of
+from segiou.report.wording import cell, difference_cells, influences, range_text, top_steps
 
 if TYPE_CHECKING:
-    from segiou.analysis.comparison import Comparison, Difference, InfluentialImage, PairComparison
+    from segiou.analysis.comparison import Comparison, Difference, PairComparison
     from segiou.analysis.imbalance import ClassBalance, Imbalance
     from segiou.analysis.steps import NextStep
     from segiou.labels.label_set import LabelSet
@@ -36,13 +36,9 @@ def render_imbalance(
     console.print()
     _print_split(console, found)
     console.print()
-    rows = sorted(found.classes, key=_largest_first)
-    console.print(fitted(_balance_columns(rows), console.width)[0])
-    say(
-        console,
-        "if lost: what each score would fall by, in percentage points, like the part of the gap",
-        "dim",
-    )
+    rows = sorted(found.classes, key=lambda row: (math.isnan(row.gap_part), -row.gap_part))
+    note = "if lost: what each score would fall by, in percentage points, like the part of the gap"
+    show(console, _balance_columns(rows), note=note)
     return text_of(console)
 
 
@@ -76,10 +72,6 @@ def _points(value: float) -> str:
     return "–" if math.isnan(value) else points(value)
 
 
-def _largest_first(row: ClassBalance) -> tuple[bool, float]:
-    return math.isnan(row.gap_part), -row.gap_part
-
-
 _SHOWN = 40
 _OF_VOLUMES = "nnU-Net's dataset.json is a label set, too: --labels dataset.json"
 _OWN_PROPOSAL = "With --propose FILE, a label set of these names is written."
@@ -95,15 +87,10 @@ def render_inspection(found: Inspection, width: int, *, color: bool) -> str:
         say(console, text, lead=f"{name:<{max(8, width)}}")
     if found.files:
         console.print()
-    tables = (
-        (found.values, _value_columns),
-        (found.colors, _color_columns),
-        (found.names, _name_columns),
-    )
-    for pixels, columns in tables:
+    tables: Any = {"value": found.values, "colour": found.colors, "name": found.names}
+    for head, pixels in tables.items():
         if pixels:
-            console.print(fitted(columns(found), console.width)[0])
-            console.print()
+            show(console, _pixel_columns(found, head, pixels))
     _print_fits(console, found)
     for text in found.suspicions:
         say(console, f"suspicious: {text}", "yellow")
@@ -136,55 +123,35 @@ def _listed(counted: Mapping[str, int]) -> str:
     return ", ".join(shown) + (f" and {len(counted) - 6} more" if len(counted) > 6 else "")
 
 
-def _value_columns(found: Inspection) -> list[Column]:
-    values = list(found.values)[:_SHOWN]
-    more = len(found.values) - len(values)
-    files = [str(found.value_files[value]) for value in values]
-    return [
-        Column("value", _and_more(map(str, values), more), 9),
-        *_share_columns(found.values, more, "voxels" if found.spacings else "pixels"),
-        Column("files", _and_more(files, more, ""), 5),
-        *_meaning_column(found, values, more),
+def _pixel_columns(found: Inspection, head: str, pixels: Mapping[Any, int]) -> list[Column]:
+    """Values, colours or names, the first of many, with their shares and what they mean."""
+    shown, total = list(pixels)[:_SHOWN], sum(pixels.values())
+    more = len(pixels) - len(shown)
+
+    def column(
+        head: str, cells: Iterable[str | Text], rank: int, rest: str = "", **how: Any
+    ) -> Column:
+        return Column(head, [*cells, *([rest] if more else [])], rank, **how)
+
+    names = [Text(f"■ {name}", style=name) if head == "colour" else str(name) for name in shown]
+    columns = [
+        column(head, names, 9, "…"),
+        column("share", [percent(pixels[name] / total) for name in shown], 7),
+        column(_unit(found), [str(pixels[name]) for name in shown], 4, f"{more} more"),
     ]
-
-
-def _color_columns(found: Inspection) -> list[Column]:
-    names = list(found.colors)[:_SHOWN]
-    more = len(found.colors) - len(names)
-    swatches = [Text(f"■ {name}", style=name) for name in names]
-    return [
-        Column("colour", _and_more(swatches, more), 9),
-        *_share_columns(found.colors, more),
-        *_meaning_column(found, names, more),
-    ]
-
-
-def _name_columns(found: Inspection) -> list[Column]:
-    names = list(found.names)[:_SHOWN]
-    more = len(found.names) - len(names)
-    return [Column("name", _and_more(names, more), 9), *_share_columns(found.names, more)]
-
-
-def _and_more(cells: Iterable[str | Text], more: int, said: str = "…") -> list[str | Text]:
-    return [*cells, *([said] if more else [])]
-
-
-def _share_columns(pixels: Mapping[Any, int], more: int, unit: str = "pixels") -> list[Column]:
-    total, shown = sum(pixels.values()), list(pixels.values())[:_SHOWN]
-    return [
-        Column("share", _and_more([percent(n / total) for n in shown], more, ""), 7),
-        Column(unit, _and_more(map(str, shown), more, f"{more} more"), 4),
-    ]
-
-
-def _meaning_column(found: Inspection, values: Sequence[int | str], more: int) -> list[Column]:
-    """Names of the first label set that fits, or of the only one that was asked for."""
+    if head == "value":
+        columns.append(column("files", [str(found.value_files[value]) for value in shown], 5))
+    # Names of the first label set that fits, or of the only one that was asked for.
     fit = next(iter(found.fitting or (found.fits if len(found.fits) == 1 else ())), None)
-    if fit is None:
-        return []
-    head = f"{'in' if fit.undeclared else 'fits'} {fit.name}"
-    meanings = [printable(fit.meanings.get(value, "–")) for value in values]
-    return [Column(head, _and_more(meanings, more, ""), 8, is_text=True, style="dim")]
+    if fit is not None and head != "name":
+        title = f"{'in' if fit.undeclared else 'fits'} {fit.name}"
+        meanings = [printable(fit.meanings.get(name, "–")) for name in shown]
+        columns.append(column(title, meanings, 8, is_text=True, style="dim"))
+    return columns
+
+
+def _unit(found: Inspection) -> str:
+    return "voxels" if found.spacings else "pixels"
 
 
 def _print_fits(console: Console, found: Inspection) -> None:
@@ -203,8 +170,8 @@ def _print_fits(console: Console, found: Inspection) -> None:
             say(console, "Equal values mean other classes in each: choose the one that was used.")
             say(console, _OWN_SET)
     elif found.fits:
-        unit = "voxel" if found.spacings else "pixel"
-        name, pixels = found.fits[0].name, plural(found.fits[0].undeclared, unit)
+        name = found.fits[0].name
+        pixels = plural(found.fits[0].undeclared, _unit(found).removesuffix("s"))
         if len(found.fits) == 1:
             say(console, f"label set {name} does not fit: it does not declare {pixels}")
         else:
@@ -225,8 +192,7 @@ def render_labelsets(sets: Sequence[LabelSet], width: int, *, color: bool) -> st
         Column("classes", [str(labels.num_classes) for labels in sets], 1),
         Column("title", [labels.title for labels in sets], 2, is_text=True),
     ]
-    console.print(fitted(columns, console.width)[0])
-    console.print()
+    show(console, columns)
     hint = "segiou labelsets NAME prints one as TOML, to edit and give as --labels FILE.toml"
     say(console, hint, "dim")
     return text_of(console)
@@ -235,21 +201,17 @@ def render_labelsets(sets: Sequence[LabelSet], width: int, *, color: bool) -> st
 def render_comparison(found: Comparison, width: int, *, color: bool) -> str:
     """Render sentences, the classes and the images that matter for ``width`` columns."""
     console = console_of(width, color=color)
-    for sentence in found.ranking_sentences():
-        say(console, sentence)
-    if found.ranking_sentences():
+    if sentences := found.ranking_sentences():
+        for sentence in sentences:
+            say(console, sentence)
         console.print()
-        console.print(fitted(_ranking_columns(found), console.width)[0])
-        console.print()
+        show(console, _ranking_columns(found))
     for pair in found.pairs:
-        for number, sentence in enumerate(found.pair_sentences(pair)):
-            say(console, sentence, "" if number else "bold")
+        _say_pair(console, found, pair)
         console.print()
-        console.print(fitted(_pair_columns(found, pair), console.width)[0])
-        console.print()
+        show(console, _pair_columns(found, pair))
         if pair.for_a or pair.for_b:
-            console.print(fitted(_image_columns(pair), console.width)[0])
-            console.print()
+            show(console, _image_columns(pair))
     for sentence in found.closing_sentences():
         say(console, sentence, "dim")
     return text_of(console)
@@ -258,9 +220,13 @@ def render_comparison(found: Comparison, width: int, *, color: bool) -> str:
 def render_baseline(found: Comparison, width: int, *, color: bool) -> str:
     """Render how a run stands against its baseline, the first of two models."""
     console = console_of(width, color=color)
-    for number, sentence in enumerate(found.pair_sentences(found.pairs[0])):
-        say(console, sentence, "" if number else "bold")
+    _say_pair(console, found, found.pairs[0])
     return text_of(console)
+
+
+def _say_pair(console: Console, found: Comparison, pair: PairComparison) -> None:
+    for number, sentence in enumerate(found.pair_sentences(pair)):
+        say(console, sentence, "" if number else "bold")
 
 
 def _ranking_columns(found: Comparison) -> list[Column]:
@@ -275,16 +241,14 @@ def _ranking_columns(found: Comparison) -> list[Column]:
 
 def _pair_columns(found: Comparison, pair: PairComparison) -> list[Column]:
     rows = (pair.overall, *pair.classes)
+    names, first, second, deltas, intervals = zip(*map(difference_cells, rows), strict=True)
     tones = [_tone(row, found.level) for row in rows]
-    deltas = [
-        Text(signed_points(row.delta), style=tone) for row, tone in zip(rows, tones, strict=True)
-    ]
     return [
-        Column("class", [printable(row.name) for row in rows], 9, is_text=True),
-        Column(printable(pair.a), [cell(row.a) for row in rows], 6),
-        Column(printable(pair.b), [cell(row.b) for row in rows], 5),
-        Column("difference", deltas, 8),
-        Column("interval", [signed_range(row.low, row.high) for row in rows], 7),
+        Column("class", names, 9, is_text=True),
+        Column(printable(pair.a), first, 6),
+        Column(printable(pair.b), second, 5),
+        Column("difference", list(map(Text, deltas, tones)), 8),
+        Column("interval", intervals, 7),
         Column("p", [p_text(row.p) for row in rows], 2),
         Column("p Holm", [p_text(row.p_holm) for row in rows], 3),
         Column("units", [f"{row.units}{' (few)' if row.few else ''}" for row in rows], 1),
@@ -297,7 +261,7 @@ def _tone(row: Difference, level: float) -> str:
 
 
 def _image_columns(pair: PairComparison) -> list[Column]:
-    rows = list(_sides(pair))
+    rows = influences(pair)
     return [
         Column("image", [printable(image.id) for image, _ in rows], 9, is_text=True),
         Column("moves it to", [printable(towards) for _, towards in rows], 6, is_text=True),
@@ -305,8 +269,3 @@ def _image_columns(pair: PairComparison) -> list[Column]:
         Column(printable(pair.a), [cell(image.a) for image, _ in rows], 5),
         Column(printable(pair.b), [cell(image.b) for image, _ in rows], 4),
     ]
-
-
-def _sides(pair: PairComparison) -> Iterator[tuple[InfluentialImage, str]]:
-    yield from ((image, pair.b) for image in pair.for_b)
-    yield from ((image, pair.a) for image in pair.for_a)

@@ -17,14 +17,14 @@ import numpy as np
 from segiou import metrics
 from segiou._support.files import printable
 from segiou._support.optional import compiled_parts
-from segiou._support.text import called, csv_text, percent, plain, plural, signed_points
+from segiou._support.text import called, csv_text, percent, plain, plural
 from segiou.metrics.ratio import ratio
 from segiou.report.wording import (
     cell,
+    difference_cells,
     measured_tables,
     pairs_text,
     score_text,
-    signed_range,
 )
 
 if TYPE_CHECKING:
@@ -248,14 +248,7 @@ def _change_part(change: Comparison) -> list[str]:
     pair = change.pairs[0]
     moved = sorted((row for row in pair.classes if row.delta), key=lambda row: -abs(row.delta))
     rows = [
-        (
-            row.name,
-            cell(row.a),
-            cell(row.b),
-            signed_points(row.delta),
-            signed_range(row.low, row.high),
-            "yes" if row.differs(change.level) else "",
-        )
+        (*difference_cells(row), "yes" if row.differs(change.level) else "")
         for row in (pair.overall, *moved[:_CHANGES])
     ]
     heads = ("", "baseline", "this run", "change", f"{100 * change.level:g} % interval", "clear")

@@ -15,11 +15,12 @@ from segiou.metrics.per_image import image_means
 from segiou.metrics.ratio import ratio
 from segiou.report.wording import (
     cell,
+    difference_cells,
+    influences,
     measured_tables,
     pairs_text,
     range_text,
     score_text,
-    signed_range,
     top_steps,
     with_short_names,
 )
@@ -208,8 +209,7 @@ def _pair(comparison: Comparison, pair: PairComparison) -> str:
     score, *classes = (_difference(comparison, row) for row in (pair.overall, *pair.classes))
     images = [
         (escape(m.id), escape(towards), signed_points(m.effect), _percent(m.a), _percent(m.b))
-        for towards, found in ((pair.b, pair.for_b), (pair.a, pair.for_a))
-        for m in found
+        for m, towards in influences(pair)
     ]
     moved = ("image", "moves it towards", "by points", pair.a, pair.b)
     moving = table(moved, images, left=(0, 1)) if images else ""
@@ -224,12 +224,5 @@ def _pair(comparison: Comparison, pair: PairComparison) -> str:
 
 def _difference(comparison: Comparison, row: Difference) -> list[str]:
     """The cells of a row, in bold where the two differ."""
-    cells = (
-        escape(row.name),
-        _percent(row.a),
-        _percent(row.b),
-        signed_points(row.delta),
-        signed_range(row.low, row.high),
-        escape(p_text(row.p_holm)),
-    )
+    cells = map(escape, (*difference_cells(row), p_text(row.p_holm)))
     return [f"<b>{cell}</b>" if row.differs(comparison.level) else cell for cell in cells]

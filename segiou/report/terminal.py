@@ -19,6 +19,7 @@ from segiou._support.text import called, listed, plural, points
 from segiou.report.wording import (
     MeasuredTable,
     cell,
+    ignored_text,
     interval_text,
     measured_tables,
     pairs_text,
@@ -29,7 +30,7 @@ from segiou.report.wording import (
 )
 
 if TYPE_CHECKING:
-    from segiou.report.report import ClassRow, Report, WorstImages
+    from segiou.report.report import ClassRow, Report
 
 #: Narrower than this nothing can be read.
 _NARROWEST = 24
@@ -68,14 +69,11 @@ def console_of(width: int, *, color: bool) -> Console:
 
 
 def text_of(console: Console) -> str:
-    """What was printed, without blanks at the ends of lines."""
+    """What was printed, without blanks at the ends of lines and empty lines at the end."""
     assert isinstance(console.file, io.StringIO)
     text = console.file.getvalue().replace(_TIE, " ")
-    return "\n".join(_END.sub(_colors_only, line) for line in text.splitlines()) + "\n"
-
-
-def _colors_only(end: re.Match[str]) -> str:
-    return "".join(end[0].split())
+    lines = (_END.sub(lambda end: "".join(end[0].split()), line) for line in text.splitlines())
+    return "\n".join(lines).rstrip("\n") + "\n"
 
 
 def say(console: Console, text: str, style: str = "", *, lead: str = "") -> None:
@@ -92,24 +90,21 @@ def _tied(text: str) -> str:
 
 def facts(console: Console, rows: Iterable[Fact], *, bold: str = "") -> None:
     """Print facts, what each means beside it, or below where the terminal is narrow."""
-    if console.width >= _BESIDE_FROM:
-        console.print(_beside(rows, bold))
-        return
-    for name, value, about in rows:
-        if name:
-            say(console, f"{name} {value}", "bold" if name == bold else "")
-        say(console, about, "dim", lead="  ")
-
-
-def _beside(rows: Iterable[Fact], bold: str) -> Table:
     grid = Table.grid(padding=(0, 2))
     grid.add_column(no_wrap=True)
     grid.add_column(justify="right", no_wrap=True)
     grid.add_column()
     for name, value, about in rows:
         style = "bold" if name == bold else ""
-        grid.add_row(Text(name, style=style), Text(value, style=style), Text(_tied(about), "dim"))
-    return grid
+        if console.width >= _BESIDE_FROM:
+            texts = Text(name, style), Text(value, style), Text(_tied(about), "dim")
+            grid.add_row(*texts)
+            continue
+        if name:
+            say(console, f"{name} {value}", style)
+        say(console, about, "dim", lead="  ")
+    if grid.row_count:
+        console.print(grid)
 
 
 @dataclass(frozen=True)
@@ -148,11 +143,15 @@ def _width(cell: str | Text) -> int:
     return cell_len(cell if isinstance(cell, str) else cell.plain)
 
 
-def fitted(
-    columns: Sequence[Column], width: int, *, section_before: int | None = None
-) -> tuple[Table, list[str]]:
-    """A table of the columns for which there is room, and their heads."""
+def show(
+    console: Console, columns: Iterable[Column], *, note: str = "", section_before: int = -1
+) -> list[str]:
+    """Print a table of the columns for which there is room, what is noted, and an empty line.
+
+    Gives the heads of these columns.
+    """
     kept = [column for column in columns if column.cells and any(map(_width, column.cells))]
+    width = console.width
     least = [column.least(width) for column in kept]
     while len(kept) > 1 and sum(least) + _GAP * (len(kept) - 1) > width:
         gone = min(range(len(kept)), key=lambda i: kept[i].rank)
@@ -173,7 +172,11 @@ def fitted(
         if number == section_before:
             table.add_section()
         table.add_row(*map(_whole, cells))
-    return table, [column.head for column in kept]
+    console.print(table)
+    if note:
+        say(console, note, "dim")
+    console.print()
+    return [column.head for column in kept]
 
 
 def _whole(cell: str | Text) -> Text:
@@ -195,23 +198,21 @@ def render_text(
     facts(console, _headline(report, detail=detail), bold="mean IoU")
     console.print()
     absent = [row for row in rows if row.status == "absent"]
+    note = ""
     if len(absent) > _ABSENT_SHOWN:
         rows = [row for row in rows if row.status != "absent"]
-    table, heads = fitted(list(_class_columns(report, rows, "class")), console.width)
-    console.print(table)
-    if len(absent) > _ABSENT_SHOWN:
-        console.print(Text(f"and {len(absent)} classes that do not occur at all", style="dim"))
-    console.print()
+        note = f"and {len(absent)} classes that do not occur at all"
+    heads = show(console, _class_columns(report, rows, "class"), note=note)
     if report.group_rows:
-        columns = _class_columns(report, report.group_rows, "group")
-        console.print(fitted(list(columns), console.width)[0])
-        console.print()
+        show(console, _class_columns(report, report.group_rows, "group"))
     for measured in measured_tables(report):
-        console.print(_measured_table(measured, console.width))
-        console.print()
-    if report.worst_images is not None:
-        console.print(_worst_table(report.worst_images, console.width))
-        console.print()
+        lines = len(measured.filled)
+        show(console, _measured_columns(measured), section_before=lines if measured.summary else -1)
+    if (worst := report.worst_images) is not None:
+        names = [printable(row["id"]) for row in worst.rows] or ["none"]
+        scores = [score_text(row[worst.by]) for row in worst.rows] or ["–"]
+        images = Column("worst images", names, 1, is_text=True)
+        show(console, [images, Column(printable(worst.by), scores, 0)])
     for line in _footer(report, notes="note" in heads, detail=detail):
         say(console, line, "dim")
     return text_of(console)
@@ -303,40 +304,18 @@ def tone_of(value: float) -> str:
     return "red" if value < 1 / 3 else "yellow" if value < 2 / 3 else "green"
 
 
-def _measured_table(measured: MeasuredTable, width: int) -> Table:
-    lines, styles = measured.filled, ("bold", "dim", "dim")
-    columns = [
-        Column(
-            head,
-            [
-                *(line[i] for line in lines),
-                *(
-                    Text(row[i], style)
-                    for row, style in zip(measured.summary, styles, strict=False)
-                ),
-            ],
-            rank=-i,
-            is_text=i == 0,
-        )
-        for i, head in enumerate(measured.heads)
-    ]
-    return fitted(columns, width, section_before=len(lines) if measured.summary else None)[0]
-
-
-def _worst_table(worst: WorstImages, width: int) -> Table:
-    names = [printable(row["id"]) for row in worst.rows] or ["none"]
-    scores = [score_text(row[worst.by]) for row in worst.rows] or ["–"]
-    columns = [
-        Column("worst images", names, 1, is_text=True),
-        Column(printable(worst.by), scores, 0),
-    ]
-    return fitted(columns, width)[0]
+def _measured_columns(measured: MeasuredTable) -> Iterator[Column]:
+    lines = measured.filled
+    for i, head in enumerate(measured.heads):
+        summary = zip(measured.summary, ("bold", "dim", "dim"), strict=False)
+        cells: list[str | Text] = [line[i] for line in lines]
+        cells += [Text(row[i], style) for row, style in summary]
+        yield Column(head, cells, rank=-i, is_text=i == 0)
 
 
 def _footer(report: Report, *, notes: bool, detail: bool) -> list[str]:
     from segiou._support import __version__
 
-    share = report.ignored / report.pixels if report.pixels else float("nan")
     lines = [f"protocol {report.protocol.name}: {report.protocol.description}"]
     if report.unassigned.any():
         missed = plural(int(report.unassigned.sum()), f"valid {report.unit.removesuffix('s')}")
@@ -352,8 +331,8 @@ def _footer(report: Report, *, notes: bool, detail: bool) -> list[str]:
     if detail:
         lines += _not_in_their_truth(report)
     lines.append(
-        f"{pairs_text(report)}, {report.pixels} {report.unit}, "
-        f"{report.ignored} ignored ({cell(share)}); segiou {__version__} ({report.backend})"
+        f"{pairs_text(report)}, {report.pixels} {report.unit}, {report.ignored} ignored "
+        f"({ignored_text(report)}); segiou {__version__} ({report.backend})"
     )
     return lines
 

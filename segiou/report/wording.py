@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,7 +12,12 @@ from segiou._support.text import called, listed, percent, plural, points, signed
 
 if TYPE_CHECKING:
     from segiou.analysis.bootstrapping import Intervals
-    from segiou.analysis.comparison import Comparison
+    from segiou.analysis.comparison import (
+        Comparison,
+        Difference,
+        InfluentialImage,
+        PairComparison,
+    )
     from segiou.analysis.steps import NextStep
     from segiou.boundary.surfaces import State, SurfaceOptions
     from segiou.report.report import Report
@@ -58,6 +63,18 @@ def range_text(limits: tuple[float, float] | None) -> str:
     return f"{points(limits[0])} to {percent(limits[1])}"
 
 
+def difference_cells(row: Difference) -> tuple[str, str, str, str, str]:
+    """The score of two models, with its name, their difference in points, and its interval."""
+    interval = signed_range(row.low, row.high)
+    return printable(row.name), cell(row.a), cell(row.b), signed_points(row.delta), interval
+
+
+def influences(pair: PairComparison) -> list[tuple[InfluentialImage, str]]:
+    """Images that move the difference, and to which of the two models."""
+    for_b = [(image, pair.b) for image in pair.for_b]
+    return for_b + [(image, pair.a) for image in pair.for_a]
+
+
 def signed_range(low: float, high: float) -> str:
     """Two limits of a difference, in points."""
     return "–" if math.isnan(low) else f"{signed_points(low)} to {signed_points(high)}"
@@ -92,13 +109,10 @@ def verdict(report: Report, intervals: Intervals | None) -> str:
         # What the mean would be without them, less what it is.
         lost = report.mean_iou * len(absent) / max(report.mean_iou_classes - len(absent), 1)
         if lost > max((step.gain for step in steps), default=0.0):
-            count = "1 class that does not occur counts"
-            if len(absent) > 1:
-                count = f"{len(absent)} classes that do not occur count"
-            protocol = report.protocol.name
-            costs = f"as 0 by protocol {protocol} ({points(lost)} points)"
-            held_back = f"what holds it back most: {count} {costs}"
-    return f"{mean}{interval}{f'; {held_back}' if held_back else ''}."
+            held_back = plural(len(absent), "class that does", "classes that do")
+            held_back += f" not occur count{'s' if len(absent) == 1 else ''} as 0 by protocol "
+            held_back += f"{report.protocol.name} ({points(lost)} points)"
+    return f"{mean}{interval}{f'; what holds it back most: {held_back}' if held_back else ''}."
 
 
 def _absent(report: Report) -> list[str]:
@@ -126,7 +140,7 @@ def _held_back(steps: Sequence[NextStep], unit: str) -> str:
         share = f"{percent(first.share)} of the {unit} of {called(str(first.truth))}"
         what = f"{share} are predicted as {answer}"
     gain = f"up to {points(first.gain)}" if each else points(first.gain)
-    return f"what holds it back most: {what} ({gain} points{each})"
+    return f"{what} ({gain} points{each})"
 
 
 def pairs_text(report: Report) -> str:
@@ -182,36 +196,29 @@ def measured_tables(report: Report) -> list[MeasuredTable]:
 
 
 def _object_table(report: Report, objects: Mapping[str, Any]) -> MeasuredTable:
+    classes, options, intervals = objects["classes"], objects["options"], objects.get("intervals")
     numbers = ("found", "missed", "invented")
-    intervals = objects.get("intervals")
 
-    def line(name: str, row: Mapping[str, Any], counts: Mapping[str, int]) -> tuple[str, ...]:
-        texts = (str(counts[key]) if any(counts.values()) else "–" for key in numbers)
+    def line(name: str, row: Mapping[str, Any]) -> tuple[str, ...]:
+        some = any(row[key] for key in numbers)
+        texts = [str(row[key]) if some else "–" for key in numbers]
         limits = (row["pq_low"], row["pq_high"]) if "pq_low" in row else None
         bounds = [range_text(limits)] if intervals else []
         return (name, cell(row["pq"]), *bounds, *texts, cell(row["sq"]), cell(row["rq"]))
 
-    rows = [
-        line(printable(row["name"]), row, {key: row[key] for key in numbers})
-        for row in objects["classes"]
-    ]
-    parts = {"all": "mean", "things": "mean of things", "stuff": "mean of stuff"}
     summary = []
-    for part, name in parts.items():
-        chosen = [
-            row for row in objects["classes"] if part == "all" or row["thing"] == (part == "things")
-        ]
-        if part == "all" or 0 < len(chosen) < len(rows):
-            sums = {key: sum(row[key] for row in chosen) for key in numbers}
-            summary.append(line(name, objects[part], sums))
-    options = objects["options"]
+    for part, name in (("all", "mean"), ("things", "mean of things"), ("stuff", "mean of stuff")):
+        rows = [row for row in classes if part == "all" or row["thing"] == (part == "things")]
+        if part == "all" or 0 < len(rows) < len(classes):
+            sums = {key: sum(row[key] for row in rows) for key in numbers}
+            summary.append(line(name, {**objects[part], **sums}))
     covered = plural(objects["all"]["classes"], "class", "classes")
     note = f"objects: {options['source']}, protocol {objects['protocol']}; mean over {covered}"
     note += ", with sums of found, missed and invented"
     if options["min_size"]:
         note += f"; components below {options['min_size']:g} {report.unit} are void"
     pixels = {row.name for row in report.classes if row.tp + row.fn}
-    things = [row for row in objects["classes"] if row["thing"] and row["name"] in pixels]
+    things = [row for row in classes if row["thing"] and row["name"] in pixels]
     if things and not any(row["found"] + row["missed"] for row in things):
         names = listed([row["name"] for row in things], _NAMED)
         note += f"; the truth has {names}, and no object of them: are its files class maps?"
@@ -222,33 +229,35 @@ def _object_table(report: Report, objects: Mapping[str, Any]) -> MeasuredTable:
     )
     bounds = [f"{100 * intervals['level']:g} % interval"] if intervals else []
     heads = ("class", "PQ", *bounds, *numbers, "SQ", "RQ")
-    return MeasuredTable("objects", "Objects", about, heads, rows, summary, note)
+    lines = [line(printable(row["name"]), row) for row in classes]
+    return MeasuredTable("objects", "Objects", about, heads, lines, summary, note)
 
 
 def _boundary_table(report: Report) -> MeasuredTable:
-    rows = _compact(report)
-    heads = ("class", *(_head(report, row) for row in rows))
-    classes = [
-        (printable(name), *(_value(row, row["classes"][name]) for row in rows))
-        for name in report.class_names
-    ]
-    means = ("mean", *(_value(row, row["mean"]) for row in rows))
-    covered = ("classes", *(str(row["mean_classes"]) for row in rows))
+    # Boundary IoU at every width; of the other measures the first tolerance and contour.
+    rows = [row for row in report.boundary if row["measure"] == "boundary_iou"]
+    for measure in ("boundary_f1", "surface_dice", "hausdorff_95"):
+        rows += [row for row in report.boundary if row["measure"] == measure][:1]
     about = (
         "How well the edges of each class fit: overlap within a band along the outlines (Boundary "
         "IoU), outlines that meet within a tolerance (F1, surface Dice), and the distance within "
         "which 95 % of them lie (HD95; ∞ where an outline has no counterpart in some image)."
     )
-    note = _boundary_note(report)
-    return MeasuredTable("boundaries", "Boundaries", about, heads, classes, [means, covered], note)
-
-
-def _compact(report: Report) -> list[Mapping[str, Any]]:
-    """Boundary IoU at every width; of the other measures the first tolerance and contour."""
-    rows = [row for row in report.boundary if row["measure"] == "boundary_iou"]
-    for measure in ("boundary_f1", "surface_dice", "hausdorff_95"):
-        rows += [row for row in report.boundary if row["measure"] == measure][:1]
-    return rows
+    return MeasuredTable(
+        "boundaries",
+        "Boundaries",
+        about,
+        ("class", *(_head(report, row) for row in rows)),
+        [
+            (printable(name), *(_value(row, row["classes"][name]) for row in rows))
+            for name in report.class_names
+        ],
+        [
+            ("mean", *(_value(row, row["mean"]) for row in rows)),
+            ("classes", *(str(row["mean_classes"]) for row in rows)),
+        ],
+        _boundary_note(report),
+    )
 
 
 def _head(report: Report, row: Mapping[str, Any]) -> str:
@@ -261,9 +270,7 @@ def _head(report: Report, row: Mapping[str, Any]) -> str:
 
 
 def _value(row: Mapping[str, Any], value: float) -> str:
-    if row["measure"] != "hausdorff_95" or math.isnan(value):
-        return cell(value)
-    return "∞" if math.isinf(value) else f"{value:.1f}"
+    return _distance(value, 1) if row["measure"] == "hausdorff_95" else cell(value)
 
 
 def _boundary_note(report: Report) -> str:
@@ -287,47 +294,46 @@ def _boundary_note(report: Report) -> str:
 
 
 def _surface_table(report: Report) -> MeasuredTable:
-    """A line for each structure: what was found, and its distances."""
     plan: Mapping[str, Any] = report.surface_plan or {}
-    options = plan["options"]
-    percentile = f"hausdorff_{options['percentiles'][0]:g}" if options["percentiles"] else ""
-    unit = f" {plan['unit']}".rstrip()
-    limits = [f"{limit:g}" for limit in options["tolerances"]]
-    heads = ["structure", "found", "missed", "invented", "Dice mean"]
-    if percentile:
-        short = f"HD{percentile.removeprefix('hausdorff_')}"
-        heads += [f"{short} median", f"{short} mean"]
-    heads += ["ASSD mean", *(f"surface Dice {limit}{unit}" for limit in limits)]
-    first = _parts(report.surfaces[0], "surface_dice")[:1]
-    bounds = [f"{100 * part['level']:g} % interval" for part in first if "level" in part]
-    at = len(heads) - len(limits) + 1
-    heads[at:at] = bounds
-    heads += [f"Boundary IoU {width:g}{unit}" for width in options.get("widths", ())]
-    rows = [_surface_line(row, percentile) for row in report.surfaces]
+    lines = [[*_surface_cells(row, plan)] for row in report.surfaces]
     about = (
         "In how many cases each structure was found, missed or only predicted, and how far its "
         "surface then lies from the true one."
     )
-    title, note = "Distances between surfaces", _surface_note(report)
-    return MeasuredTable("surfaces", title, about, tuple(heads), rows, [], note)
+    return MeasuredTable(
+        "surfaces",
+        "Distances between surfaces",
+        about,
+        tuple(head for head, _ in lines[0]),
+        [tuple(printable(text) for _, text in line) for line in lines],
+        [],
+        _surface_note(plan),
+    )
 
 
-def _surface_line(row: Mapping[str, Any], percentile: str) -> tuple[str, ...]:
-    counts = [row[state] for state in ("found", "missed", "invented")]
-    line = [str(row["label"]), *(str(count) if any(counts) else "–" for count in counts)]
-    line.append(cell(row["dice"]["mean"]))
-    if percentile:
-        line += map(_distance, (row[percentile]["median"], row[percentile]["mean_of_found"]))
-    line.append(_distance(row["average_surface_distance"]["mean_of_found"]))
-    for part in (*_parts(row, "surface_dice"), *_parts(row, "boundary_iou")):
-        line.append(cell(part["mean"]))
-        line += [range_text((part["low"], part["high"]))] if "level" in part else []
-    return tuple(map(printable, line))
-
-
-def _parts(row: Mapping[str, Any], measure: str) -> list[Mapping[str, Any]]:
-    """What is known of a measure at each of its lengths."""
-    return [found for name, found in row.items() if name.startswith(measure)]
+def _surface_cells(row: Mapping[str, Any], plan: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What was found of a structure, and its distances: heads and texts of its line."""
+    options, unit = plan["options"], f" {plan['unit']}".rstrip()
+    states = ("found", "missed", "invented")
+    yield "structure", str(row["label"])
+    for state in states:
+        yield state, str(row[state]) if any(row[other] for other in states) else "–"
+    yield "Dice mean", cell(row["dice"]["mean"])
+    for percentile in options["percentiles"][:1]:
+        distance = row[f"hausdorff_{percentile:g}"]
+        yield f"HD{percentile:g} median", _distance(distance["median"])
+        yield f"HD{percentile:g} mean", _distance(distance["mean_of_found"])
+    yield "ASSD mean", _distance(row["average_surface_distance"]["mean_of_found"])
+    for measure, title, lengths in (
+        ("surface_dice", "surface Dice", options["tolerances"]),
+        ("boundary_iou", "Boundary IoU", options.get("widths", ())),
+    ):
+        parts = [part for name, part in row.items() if name.startswith(measure)]
+        for length, part in zip(lengths, parts, strict=True):
+            yield f"{title} {length:g}{unit}", cell(part["mean"])
+            if "level" in part:
+                limits = (part["low"], part["high"])
+                yield f"{100 * part['level']:g} % interval", range_text(limits)
 
 
 #: How a case may lack a structure, in words.
@@ -338,11 +344,10 @@ _EMPTY: dict[State, str] = {
 }
 
 
-def _surface_note(report: Report) -> str:
+def _surface_note(plan: Mapping[str, Any]) -> str:
     """How surfaces were measured, and what missed structures count, in a line."""
     from segiou.boundary.surfaces import SurfaceOptions
 
-    plan: Mapping[str, Any] = report.surface_plan or {}
     options = plan["options"]
     unit = {"px": "pixels", "": "units of the spacing"}.get(plan["unit"], plan["unit"])
     own = [
@@ -373,17 +378,17 @@ def _counted_empty(options: SurfaceOptions) -> str:
         )
         for name, rule in rules.items()
     }
-    if len({*words.values()}) == 1:
-        usual = "a missed structure counts 0, an invented one counts 0"
-        same = words["Dice"] == usual
-        return "a missed or invented structure counts 0" if same else words["Dice"]
-    return "; ".join(f"for {name} {text}" for name, text in words.items())
+    if words["Dice"] != words["surface Dice"]:
+        return "; ".join(f"for {name} {text}" for name, text in words.items())
+    if words["Dice"] == "a missed structure counts 0, an invented one counts 0":
+        return "a missed or invented structure counts 0"
+    return words["Dice"]
 
 
-def _distance(value: float) -> str:
+def _distance(value: float, digits: int = 2) -> str:
     if math.isnan(value):
         return cell(value)
-    return "∞" if math.isinf(value) else f"{value:.2f}"
+    return "∞" if math.isinf(value) else f"{value:.{digits}f}"
 
 
 def _distances(values: list[Mapping[str, Any]]) -> str:
