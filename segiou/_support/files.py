@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import re
@@ -10,6 +11,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -58,13 +60,13 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes) -> Path:
         with replacing(path) as draft:
             draft.write_bytes(data)
         return path
+    if sys.stdout is not None:
+        sys.stdout.flush()
     with _named(path):
-        if (descriptor := _descriptor(path)) is not None:
-            if sys.stdout is not None:
-                sys.stdout.flush()
-            _write_into(os.dup(descriptor), data)
-        else:
-            _write_into(os.open(path, os.O_WRONLY), data)
+        stream = _descriptor(path)
+        target = os.open(path, os.O_WRONLY) if stream is None else os.dup(stream)
+        with os.fdopen(target, "wb") as file:
+            file.write(data)
     return path
 
 
@@ -113,11 +115,6 @@ def _descriptor(path: Path) -> int | None:
     return _STREAMS[match[1]] if match[1] else int(match[2])
 
 
-def _write_into(descriptor: int, data: bytes) -> None:
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
-
-
 #: Up to this many files with the same problem have a line each; of more, the first few are named.
 _EACH = 5
 _NAMED = 3
@@ -145,17 +142,8 @@ class Problem:
         return printable(f"{self.where}: {self.text}")
 
     @property
-    def kind(self) -> str:
-        """What files with the same problem share."""
-        return self._parts[0]
-
-    @property
-    def particulars(self) -> str:
-        """The rest of the text."""
-        return self._parts[1]
-
-    @property
-    def _parts(self) -> tuple[str, str]:
+    def parts(self) -> tuple[str, str]:
+        """What files with the same problem share, and the rest of the text."""
         kind, bracket, rest = self.text.rpartition(" [")
         return (kind, f"{bracket}{rest}") if bracket and rest.endswith("]") else (self.text, "")
 
@@ -175,7 +163,7 @@ def problem_lines(problems: Sequence[Problem]) -> list[str]:
     """
     kinds: dict[str, list[Problem]] = {}
     for problem in problems:
-        kinds.setdefault(problem.kind, []).append(problem)
+        kinds.setdefault(problem.parts[0], []).append(problem)
     shown = list(kinds.items())[:_KINDS]
     lines = [line for kind, found in shown for line in _lines_of(kind, found)]
     if len(kinds) > len(shown):
@@ -189,7 +177,7 @@ def _lines_of(kind: str, found: Sequence[Problem]) -> list[str]:
         return [str(problem) for problem in found]
     return [
         f"{len(found)} files: {printable(kind)}",
-        *(printable(f"  {p.where}{p.particulars}") for p in found[:_NAMED]),
+        *(printable(f"  {p.where}{p.parts[1]}") for p in found[:_NAMED]),
         f"  and {len(found) - _NAMED} more",
     ]
 
@@ -235,6 +223,28 @@ def read_text(path: str | Path) -> str:
     except UnicodeDecodeError as error:
         msg = f"{path}: is no text in UTF-8: {error}"
     raise ValueError(msg)
+
+
+def read_rows(path: str | Path, columns: Sequence[str]) -> list[dict[str, str]]:
+    """The rows of a CSV file with these columns.
+
+    Raises
+    ------
+    ValueError
+        If it cannot be read, is no CSV in UTF-8, or lacks a column.
+    """
+    try:
+        reader = csv.DictReader(StringIO(read_text(path)), strict=True)
+        rows, known = list(reader), reader.fieldnames or ()
+    except csv.Error as error:
+        msg = f"{path}: is no CSV: {error}"
+        raise ValueError(msg) from error
+    for column in columns:
+        if column not in known:
+            known_text = ", ".join(known) or "none"
+            msg = f"{path}: has no column {column!r}; its columns are {known_text}"
+            raise ValueError(msg)
+    return rows
 
 
 def read_json(path: str | Path) -> Any:

@@ -7,6 +7,7 @@ import math
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from types import SimpleNamespace
 from typing import Any, TypeAlias
 
 from segiou._support.files import printable
@@ -255,22 +256,15 @@ def csv_text(rows: Iterable[Iterable[Any]]) -> str:
     """
     lines: list[str] = []
     # The writer quotes what holds a part of its own line end, which is then shortened.
-    writer = csv.writer(_Lines(lines), lineterminator="\r\n")
+    file = SimpleNamespace(write=lambda line: lines.append(f"{line[:-2]}\n"))
+    writer = csv.writer(file, lineterminator="\r\n")
     for row in rows:
-        writer.writerow([_defused(cell) if isinstance(cell, str) else cell for cell in row])
+        writer.writerow([f"'{cell}" if _is_formula(cell) else cell for cell in row])
     return "".join(lines)
 
 
-class _Lines:
-    def __init__(self, lines: list[str]) -> None:
-        self._lines = lines
-
-    def write(self, line: str) -> None:
-        self._lines.append(f"{line[:-2]}\n")
-
-
-def _defused(text: str) -> str:
-    return f"'{text}" if text.startswith(_FORMULA) else text
+def _is_formula(cell: Any) -> bool:
+    return isinstance(cell, str) and cell.startswith(_FORMULA)
 
 
 def csv_name(cell: str) -> str:

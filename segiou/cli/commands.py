@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from segiou.cli.checks import check_findings, check_images, check_paths, check_report
+from segiou.cli import inputs
 from segiou.cli.console import (
     EXIT_DATA,
     EXIT_INTERRUPTED,
@@ -20,8 +20,6 @@ from segiou.cli.console import (
     wants_color,
     write,
 )
-from segiou.cli.inputs import do, is_run_file, job_of, open_run, resampling, run_at, score_now
-from segiou.cli.thresholds import read_thresholds
 from segiou.runs.run import Run
 
 if TYPE_CHECKING:
@@ -33,17 +31,15 @@ def score(parsed: argparse.Namespace) -> int:
     from segiou.cli.output import show_run, write_problems
     from segiou.scoring.pairings import DataError, ScoringStopped
 
-    read_thresholds(parsed.fail_under)
-    check_paths(parsed)
     try:
-        job = job_of(parsed.truth, parsed.pred, parsed)
+        job = inputs.job_of(parsed.truth, parsed.pred, parsed)
         # On volumes --boundary measures surfaces.
         surfaces = job.surfaces or job.boundary
-        check_report(
+        inputs.check_report(
             parsed, job.options, boundary=job.boundary, surfaces=surfaces, objects=job.objects
         )
         with interruptible(kept=bool(parsed.run)) as stop:
-            run = do(job, parsed, "scoring", check=partial(_check_pairs, parsed), stop=stop)
+            run = inputs.do(job, parsed, "scoring", check=partial(_check_pairs, parsed), stop=stop)
     except DataError as error:
         if parsed.problems:
             write_problems(parsed.problems, error.problems)
@@ -61,7 +57,7 @@ def score(parsed: argparse.Namespace) -> int:
 
 
 def _check_pairs(parsed: argparse.Namespace, pairs: Sequence[Pair]) -> None:
-    check_images([pair.id for pair in pairs], parsed)
+    inputs.check_images([pair.id for pair in pairs], parsed)
     if not pairs and not parsed.quiet:
         part, parts = parsed.shard
         what = "it is scored as empty, and segiou merge takes it like the others"
@@ -73,14 +69,13 @@ def compare(parsed: argparse.Namespace) -> int:
     from segiou.analysis.comparing import compare
     from segiou.cli.output import write_comparison_pages, write_findings
 
-    check_paths(parsed)
-    check_findings(parsed)
+    inputs.check_findings(parsed)
     runs = _compared_runs(parsed)
     found = compare(
         *runs,
         metric=parsed.metric,
         protocol=parsed.protocol,
-        **resampling(parsed),
+        **inputs.resampling(parsed),
         names=parsed.names.split(",") if parsed.names else None,
     )
     write_comparison_pages(found, runs, parsed)
@@ -94,8 +89,8 @@ def _compared_runs(parsed: argparse.Namespace) -> list[Run]:
         raise ValueError(msg)
     if parsed.truth is None:
         how = "PRED PRED --truth DIR --labels SET"
-        return [open_run(path, parsed, or_folders=how) for path in parsed.model]
-    return [score_now(parsed.truth, path, parsed) for path in parsed.model]
+        return [inputs.open_run(path, parsed, or_folders=how) for path in parsed.model]
+    return [inputs.score_now(parsed.truth, path, parsed) for path in parsed.model]
 
 
 def explain(parsed: argparse.Namespace) -> int:
@@ -104,8 +99,7 @@ def explain(parsed: argparse.Namespace) -> int:
     from segiou.cli.output import write_findings
     from segiou.report.findings_text import render_imbalance
 
-    check_paths(parsed)
-    check_findings(parsed)
+    inputs.check_findings(parsed)
     run = _explained_run(parsed)
     found = explain(run, protocol=parsed.protocol)
     steps = run.report(parsed.protocol).next_steps
@@ -121,12 +115,12 @@ def _explained_run(parsed: argparse.Namespace) -> Run:
         msg = f"explain takes a run file, or TRUTH and PRED; got {len(parsed.path)} paths"
         raise ValueError(msg)
     if len(parsed.path) == 1:
-        return open_run(parsed.path[0], parsed, or_folders="TRUTH PRED --labels SET")
+        return inputs.open_run(parsed.path[0], parsed, or_folders="TRUTH PRED --labels SET")
     truth, pred = parsed.path
-    if is_run_file(truth) and is_run_file(pred):
+    if inputs.is_run_file(truth) and inputs.is_run_file(pred):
         msg = "explain takes one run file; segiou compare takes two"
         raise ValueError(msg)
-    return score_now(truth, pred, parsed)
+    return inputs.score_now(truth, pred, parsed)
 
 
 def explore(parsed: argparse.Namespace) -> int:
@@ -137,7 +131,6 @@ def explore(parsed: argparse.Namespace) -> int:
     from segiou._support.files import is_device, write_whole
     from segiou.report.explorer import explorer_page
 
-    check_paths(parsed)
     path = Path(parsed.output or Path(tempfile.mkdtemp(prefix="segiou-")) / "explore.html")
     page = write_whole(path, explorer_page()).resolve()
     if is_device(path):
@@ -155,8 +148,7 @@ def inspect(parsed: argparse.Namespace) -> int:
     from segiou.labels.label_set import load_labels
     from segiou.scoring.inspection import inspect_folder
 
-    check_paths(parsed)
-    check_findings(parsed)
+    inputs.check_findings(parsed)
     labels = None if parsed.labels is None else load_labels(parsed.labels)
     with progress_bar("reading", quiet=parsed.quiet, unit="files") as (progress, _):
         found = inspect_folder(
@@ -195,7 +187,6 @@ def merge(parsed: argparse.Namespace) -> int:
     """Join run files into one."""
     from segiou.runs.run_writing import merge_files
 
-    check_paths(parsed)
     merged = Run.open(merge_files(parsed.run_file, parsed.output, partial=parsed.partial))
     if not parsed.quiet:
         runs = "1 run" if len(parsed.run_file) == 1 else f"{len(parsed.run_file)} runs"
@@ -211,16 +202,14 @@ def report(parsed: argparse.Namespace) -> int:
     """Show a run again, from its file alone."""
     from segiou.cli.output import show_run
 
-    read_thresholds(parsed.fail_under)
-    check_paths(parsed)
     path = parsed.run_file
-    run = run_at(path, f"{path} is a folder, not a run file; to score it: segiou score")
-    check_report(
+    run = inputs.run_at(path, f"{path} is a folder, not a run file; to score it: segiou score")
+    inputs.check_report(
         parsed,
         run.options,
         boundary=run.boundary_options,
         surfaces=run.surface_plan,
         objects=run.object_options,
     )
-    check_images(run.ids, parsed)
+    inputs.check_images(run.ids, parsed)
     return show_run(run, parsed)

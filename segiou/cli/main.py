@@ -34,7 +34,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from segiou.cli.demo import demo as command
         else:
             from segiou.cli import commands
+            from segiou.cli.inputs import check_paths
 
+            check_paths(parsed)
             command = getattr(commands, parsed.name_of_command)
         if is_process:
             signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -51,8 +53,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         note(f"{where}{error.strerror or error}")
         return EXIT_DATA
     except ValueError as error:
+        from segiou.masks.read import MaskError
+        from segiou.runs.database import RunFileError
+        from segiou.scoring.pairings import DataError
+
         note(str(error))
-        return EXIT_DATA if _is_about_data(error) else EXIT_USAGE
+        # Files are wrong, or the options.
+        return EXIT_DATA if isinstance(error, DataError | MaskError | RunFileError) else EXIT_USAGE
     finally:
         if is_process:
             # The exit code is known, and only Python itself is left to end.
@@ -62,12 +69,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _end_at_once(number: int, frame: Any) -> None:
     os.write(2, b"segiou: interrupted\n")
     os._exit(130)
-
-
-def _is_about_data(error: ValueError) -> bool:
-    """Whether files are wrong, and not the options."""
-    from segiou.masks.read import MaskError
-    from segiou.runs.database import RunFileError
-    from segiou.scoring.pairings import DataError
-
-    return isinstance(error, (DataError, MaskError, RunFileError))

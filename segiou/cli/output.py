@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from segiou._support.files import Problem, problem_lines, write_whole
 from segiou._support.text import csv_text, encodable
-from segiou.cli.checks import findings_format, report_format, wants_intervals
+from segiou.cli import inputs
 from segiou.cli.console import (
     EXIT_DATA,
     EXIT_THRESHOLD,
@@ -19,7 +19,6 @@ from segiou.cli.console import (
     wants_color,
     write,
 )
-from segiou.cli.inputs import note_state, open_baseline, resampling
 from segiou.cli.thresholds import Outcome, not_worse, outcomes, read_thresholds, to_junit
 from segiou.masks.read import RawMask
 from segiou.masks.sources import open_source
@@ -37,9 +36,9 @@ def show_run(run: Run, parsed: argparse.Namespace) -> int:
     if not parsed.quiet:
         for line in problem_lines(run.skipped):
             note(f"left out: {line}")
-    note_state(run)
+    inputs.note_state(run)
     intervals = None
-    if wants_intervals(parsed):
+    if inputs.wants_intervals(parsed):
         measured = {"pq": run.object_counts, "surface_dice": run.surface_dice}
         bounded = ["iou", *(name for name, counts in measured.items() if counts is not None)]
         intervals = [_intervals(run, parsed, metric) for metric in bounded]
@@ -51,9 +50,9 @@ def show_run(run: Run, parsed: argparse.Namespace) -> int:
     if parsed.baseline:
         from segiou.analysis.comparing import compare
 
-        both, names = (open_baseline(parsed.baseline), run), ("the baseline", "this run")
+        both, names = (inputs.open_baseline(parsed.baseline), run), ("the baseline", "this run")
         protocol = parsed.protocol or run.protocol
-        change = compare(*both, protocol=protocol, **resampling(parsed), names=names)
+        change = compare(*both, protocol=protocol, **inputs.resampling(parsed), names=names)
         if parsed.fail_if_worse:
             found.append(not_worse(change))
     _write_text(parsed.output, _rendered(run, report, parsed, found, change))
@@ -78,7 +77,7 @@ def _rendered(
     change: Comparison | None,
 ) -> str:
     """The report in the format that is asked for, with the thresholds and the baseline."""
-    kind = report_format(parsed)
+    kind = inputs.report_format(parsed)
     order = {"sort": parsed.sort, "reverse": parsed.reverse}
     if kind == "nnunet":
         return nnunet_summary(run)
@@ -133,7 +132,7 @@ def _write_pages(
 
 def _intervals(run: Run, parsed: argparse.Namespace, metric: str) -> Intervals:
     """Intervals of a run by the options of the command line."""
-    return run.intervals(metric, protocol=parsed.protocol, **resampling(parsed))
+    return run.intervals(metric, protocol=parsed.protocol, **inputs.resampling(parsed))
 
 
 def write_comparison_pages(
@@ -169,7 +168,7 @@ def write_findings(
     data: Callable[[], dict[str, Any]], text: Callable[..., str], parsed: argparse.Namespace
 ) -> None:
     """Write findings as the output options say: as data, or as text for a width."""
-    if findings_format(parsed) == "json":
+    if inputs.findings_format(parsed) == "json":
         content = json.dumps(data(), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
     else:
         sheet = _sheet(parsed)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from segiou._support.arguments import check_kind, read_several
-from segiou._support.files import Problem, problem_lines, read_text
+from segiou._support.files import Problem, problem_lines, read_rows, read_text
 from segiou._support.text import plural
 from segiou.counting.encoding import UndeclaredValuesError
 from segiou.masks.pairing import IS_A_FILE, Pair, Pairing, listed_files, pair_folders
@@ -271,20 +270,16 @@ def _read_ids(text: str) -> list[str]:
     name, _, column = text.rpartition(":")
     is_csv = name.lower().endswith(".csv")
     path = Path(name if is_csv else text).expanduser()
+    if is_csv:
+        return [row[column] for row in read_rows(path, [column]) if row[column]]
     lines = read_text(path).splitlines()
-    if not is_csv:
-        if path.suffix.lower() == ".csv" and lines and "," in lines[0]:
-            msg = (
-                f"{path}: is a table, whose first line is {lines[0]:.80}; name the column of the "
-                f"ids: {text}:COLUMN"
-            )
-            raise ValueError(msg)
-        lines = [line.strip() for line in lines if not line.startswith("#")]
-        words = [_TWO_WORDS.fullmatch(line) for line in lines]
-        ids = [match[1] if match else line for match, line in zip(words, lines, strict=True)]
-        return [id for id in ids if id]
-    rows = list(csv.DictReader(lines))
-    if rows and column not in rows[0]:
-        msg = f"{path}: has no column {column!r}; its columns are {', '.join(map(str, rows[0]))}"
+    if path.suffix.lower() == ".csv" and lines and "," in lines[0]:
+        msg = (
+            f"{path}: is a table, whose first line is {lines[0]:.80}; name the column of the "
+            f"ids: {text}:COLUMN"
+        )
         raise ValueError(msg)
-    return [row[column] for row in rows if row[column]]
+    lines = [line.strip() for line in lines if not line.startswith("#")]
+    words = [_TWO_WORDS.fullmatch(line) for line in lines]
+    ids = [match[1] if match else line for match, line in zip(words, lines, strict=True)]
+    return [id for id in ids if id]

@@ -124,7 +124,7 @@ def test_images_that_are_no_folder(capsys, tmp_path):
         (["--intervals", "--resamples", "99999999999"], "--resamples must be at most 10000000"),
         (["--intervals", "--seed", "-1"], "--seed: '-1' is not a number of at least 0"),
         (["--group-by", "("], "'(' is not a regular expression"),
-        (["--group-by", "no.csv:drive"], "there is no file no.csv"),
+        (["--group-by", "no.csv:drive"], "--group-by no.csv:drive: no.csv: does not exist"),
         (["--group-by", "none", "--blocks", "3"], "leave one of them out"),
         (["--ignore", "1" + 20 * "0"], "is no value that a mask can hold"),
         (["--exclude", "unicorn"], "no class 'unicorn'"),
@@ -181,8 +181,8 @@ def test_a_merged_run_is_no_stream(capsys):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"id,drive\n\xff,1\n", "is not a CSV file in UTF-8"),
-        (b'id,drive\n"a,1\n', "is not a CSV file in UTF-8: unexpected end of data"),
+        (b"id,drive\n\xff,1\n", "is no text in UTF-8"),
+        (b'id,drive\n"a,1\n', "is no CSV: unexpected end of data"),
         (b"id\na\n", "has no column 'drive'; its columns are id"),
         (b"", "has no column 'id'; its columns are none"),
         (b"id,drive\na,1\nb\n", "the row of b has no drive"),

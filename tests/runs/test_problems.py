@@ -20,7 +20,7 @@ def test_what_is_particular_to_a_file_stands_in_the_last_brackets():
         ("is [a] bad [b]", "is [a] bad", " [b]"),
     ):
         problem = Problem("f", text)
-        assert (problem.kind, problem.particulars) == (kind, particulars)
+        assert problem.parts == (kind, particulars)
         assert str(problem) == f"f: {text}"
 
 
