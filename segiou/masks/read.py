@@ -141,7 +141,9 @@ def damage(path: str | Path, what: str, *passed: type[BaseException]) -> Iterato
     except passed:
         raise
     except Exception as error:
-        raise MaskError(path, f"{what}: {error}") from error
+        # Some give a page of context first.
+        text = str(error).rstrip().rpartition("\n")[2].strip() or type(error).__name__
+        raise MaskError(path, f"{what}: {text}") from error
 
 
 def read_mask(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import math
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_kind, check_path
 from segiou._support.files import os_problem
-from segiou.masks.read import MAX_RATIO, MaskError, RawMask, inflater
+from segiou.masks.read import MAX_RATIO, MaskError, RawMask, damage, inflater
 from segiou.masks.windows import ArrayFile
 
 _GZIP = b"\x1f\x8b"
@@ -91,17 +90,11 @@ def read_volume(path: str | Path) -> Volume:
     check_path("path", path)
     path = Path(path).expanduser()
     try:
-        with path.open("rb") as file:
-            head = file.read(_HEAD)
-            if _nifti_kind(head) is None:
-                return volume_from_bytes(head + file.read(), path)
-        size = path.stat().st_size
+        if (header := _unpacked_nifti(path)) is None:
+            return volume_from_bytes(path.read_bytes(), path)
     except OSError as error:
         raise MaskError(path, os_problem(error)) from error
-    header = _NiftiHeader.of(head, path)
-    header.check_size(size, path)
-    values = np.memmap(path, header.dtype, "r", header.offset, header.shape, order="F")
-    return header.volume(values, path)
+    return header.volume(np.memmap(path, header.dtype, "r", header.offset, header.shape, order="F"))
 
 
 def volume_from_bytes(data: bytes, path: str | Path) -> Volume:
@@ -125,13 +118,27 @@ def volume_from_bytes(data: bytes, path: str | Path) -> Volume:
 
 
 def _from_nifti(data: bytes, path: str | Path) -> Volume:
-    packed = data[:2] == _GZIP
-    header = _NiftiHeader.of(_head(data, path) if packed else data[:_HEAD], path)
-    if packed:
+    if data[:2] == _GZIP:
+        with damage(path, "is damaged"):
+            head = inflater.decompressobj(31).decompress(data[:4096], _HEAD)
+        header = _NiftiHeader.of(head, path)
         data = _unpacked(data, header.size, path)
-    header.check_size(len(data), path)
+    else:
+        header = _NiftiHeader.of(data[:_HEAD], path)
+    header.check_size(len(data))
     values = np.frombuffer(data, header.dtype, math.prod(header.shape), header.offset)
-    return header.volume(values.reshape(header.shape, order="F"), path)
+    return header.volume(values.reshape(header.shape, order="F"))
+
+
+def _unpacked_nifti(path: str | Path) -> _NiftiHeader | None:
+    """The header of a NIfTI file that is not packed; None of another file."""
+    with Path(path).open("rb") as file:
+        head = file.read(_HEAD)
+    if _nifti_kind(head) is None:
+        return None
+    header = _NiftiHeader.of(head, path)
+    header.check_size(Path(path).stat().st_size)
+    return header
 
 
 def open_nifti(path: str | Path, bound: int) -> RawMask | None:
@@ -142,22 +149,13 @@ def open_nifti(path: str | Path, bound: int) -> RawMask | None:
     MaskError, ImportError
         As :func:`read_volume`.
     """
-    with Path(path).open("rb") as file:
-        head = file.read(_HEAD)
-    if _nifti_kind(head) is None:
+    header = _unpacked_nifti(path)
+    if header is None or math.prod(header.shape) < bound:
         return None
-    header = _NiftiHeader.of(head, path)
-    header.check_size(Path(path).stat().st_size, path)
-    if math.prod(header.shape) < bound:
-        return None
-
-    def decoded(window: NDArray[Any]) -> NDArray[Any]:
-        return _whole_numbers(header.scaled(window), path)
-
     # The geometry is checked with one value in the place of all.
-    geometry = header.volume(np.zeros([1] * len(header.shape), np.uint8), path)
+    geometry = header.volume(np.zeros([1] * len(header.shape), np.uint8))
     values: Any = ArrayFile(
-        path, header.shape, header.dtype, header.offset, fortran=True, decoded=decoded
+        path, header.shape, header.dtype, header.offset, fortran=True, decoded=header.labels
     )
     return RawMask(values, "volume", "volume", volume=replace(geometry, values=values))
 
@@ -166,6 +164,7 @@ def open_nifti(path: str | Path, bound: int) -> RawMask | None:
 class _NiftiHeader:
     """What the header of a NIfTI file says of its values and of where they are."""
 
+    path: str | Path
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     offset: int
@@ -176,7 +175,14 @@ class _NiftiHeader:
     @classmethod
     def of(cls, head: bytes, path: str | Path) -> _NiftiHeader:
         """Read and check the first bytes of a file."""
-        header = _nifti_header(head, path)
+        kind = _nifti_kind(head)
+        if kind is None and head[344:348] == b"ni1\0":
+            problem = "is a NIfTI header whose data lie in another file: save it as .nii"
+            raise MaskError(path, problem)
+        if kind is None:
+            raise MaskError(path, f"is no volume: it begins with {head[:12]!r}")
+        with damage(path, "has a damaged NIfTI header", ImportError):
+            header = _library_header(kind, head)
         shape = _checked_shape([int(n) for n in header.get_data_shape()], path)
         # A header alone may say offset 0; the data never begin within the header.
         offset = max(int(header.get_data_offset()), 352 if header.sizeof_hdr == 348 else 544)
@@ -188,27 +194,29 @@ class _NiftiHeader:
         millimetres = _MILLIMETRES[unit]
         affine = np.diag([millimetres] * 3 + [1.0]) @ header.get_best_affine()
         scale = (1, 0) if slope is None else (slope, intercept or 0)
-        return cls(shape, header.get_data_dtype(), offset, scale, affine, unit)
+        return cls(path, shape, header.get_data_dtype(), offset, scale, affine, unit)
 
     @property
     def size(self) -> int:
         """Bytes of the file, unpacked."""
         return self.offset + math.prod(self.shape) * self.dtype.itemsize
 
-    def check_size(self, found: int, path: str | Path) -> None:
+    def check_size(self, found: int) -> None:
         """Refuse a file of another size."""
         if found != self.size:
-            raise MaskError(path, _length_text(found, self.size))
+            raise MaskError(self.path, _length_text(found, self.size))
 
-    def scaled(self, values: NDArray[Any]) -> NDArray[Any]:
+    def labels(self, values: NDArray[Any]) -> NDArray[Any]:
         """What stored values mean."""
         slope, intercept = self.scale
-        return values if self.scale == (1, 0) else values.astype(np.float64) * slope + intercept
+        if self.scale != (1, 0):
+            values = values.astype(np.float64) * slope + intercept
+        return _whole_numbers(values, self.path)
 
-    def volume(self, values: NDArray[Any], path: str | Path) -> Volume:
+    def volume(self, values: NDArray[Any]) -> Volume:
         """The volume of these stored values."""
         unit = "unknown" if self.unit == "unknown" else "mm"
-        return _volume(self.scaled(values), self.affine, path, unit)
+        return _volume(self.labels(values), self.affine, self.path, unit)
 
 
 def _nifti_kind(head: bytes) -> str | None:
@@ -220,22 +228,10 @@ def _nifti_kind(head: bytes) -> str | None:
     return "Nifti2Header" if 540 in size and head[4:8] == b"n+2\0" else None
 
 
-def _nifti_header(head: bytes, path: str | Path) -> Any:
-    nibabel = _needed("nibabel")
-    if (kind := _nifti_kind(head)) is not None:
-        try:
-            return _library_header(getattr(nibabel, kind), head)
-        except Exception as error:
-            raise MaskError(path, f"has a damaged NIfTI header: {error}") from error
-    if head[344:348] == b"ni1\0":
-        raise MaskError(path, "is a NIfTI header whose data lie in another file: save it as .nii")
-    raise MaskError(path, f"is no volume: it begins with {head[:12]!r}")
-
-
 @lru_cache(maxsize=16)
-def _library_header(kind: Any, head: bytes) -> Any:
+def _library_header(kind: str, head: bytes) -> Any:
     """The header as nibabel checks it, which takes longer than to unpack a small file."""
-    return kind.from_fileobj(io.BytesIO(head))
+    return getattr(_needed("nibabel"), kind).from_fileobj(io.BytesIO(head))
 
 
 def _checked_shape(shape: list[int], path: str | Path) -> tuple[int, ...]:
@@ -250,35 +246,21 @@ def _checked_shape(shape: list[int], path: str | Path) -> tuple[int, ...]:
     return tuple(shape)
 
 
-def _head(data: bytes, path: str | Path) -> bytes:
-    """The first bytes of a gzip stream."""
-    try:
-        return bytes(inflater.decompressobj(31).decompress(data[:4096], _HEAD))
-    except (inflater.error, zlib.error) as error:
-        raise MaskError(path, f"is damaged: {error}") from error
-
-
 def _unpacked(data: bytes, size: int, path: str | Path, wbits: int = 31) -> bytes:
     """What gzip members, or one zlib stream, hold: exactly so many bytes."""
     if size > MAX_RATIO * len(data) + 1024:
         problem = f"declares {size} bytes, more than its {len(data)} packed bytes can hold"
         raise MaskError(path, problem)
     parts: list[bytes] = []
-    left = size
-    try:
-        while not parts or data[:2] == _GZIP:
-            stream = inflater.decompressobj(wbits)
+    left, ended = size, True
+    while ended and left >= 0 and (not parts or data[:2] == _GZIP):
+        stream = inflater.decompressobj(wbits)
+        with damage(path, "is damaged"):
             # One byte more than declared shows that there are too many.
             parts.append(stream.decompress(data, left + 1))
-            left -= len(parts[-1])
-            if left < 0:
-                break
-            if not stream.eof:
-                raise MaskError(path, _length_text(size - left, size))
-            data = stream.unused_data
-    except (inflater.error, zlib.error) as error:
-        raise MaskError(path, f"is damaged: {error}") from error
-    if left:
+        left -= len(parts[-1])
+        data, ended = stream.unused_data, stream.eof
+    if left or not ended:
         raise MaskError(path, _length_text(size - left, size))
     if data.strip(b"\0"):
         raise MaskError(path, "has bytes after its data: it is damaged, or two files were joined")
@@ -295,32 +277,26 @@ def _length_text(found: int, declared: int) -> str:
 
 
 def _from_nrrd(data: bytes, path: str | Path) -> Volume:
-    with _itk_reader(data, ".nrrd", "NrrdImageIO", path) as reader:
-        shape, voxel = _itk_shape(reader, path)
-        if (size := math.prod(shape) * voxel) > MAX_RATIO * len(data) + 1024:
+    with _itk_header(data, "NrrdImageIO", path) as (reader, shape, dtype, affine):
+        if (size := math.prod(shape) * dtype.itemsize) > MAX_RATIO * len(data) + 1024:
             raise MaskError(path, f"declares {size} bytes, more than its {len(data)} can hold")
-        try:
+        with damage(path, "is damaged"):
             image = reader.Execute()
-        except RuntimeError as error:
-            raise MaskError(path, f"is damaged: {_last_line(error)}") from error
-        # SimpleITK gives the slowest axis first; seen the other way, nothing is copied.
-        values = _needed("SimpleITK").GetArrayFromImage(image).T.reshape(shape, order="F")
-        return _volume(values, _itk_affine(reader), path)
+    # SimpleITK gives the slowest axis first; seen the other way, nothing is copied.
+    values = _needed("SimpleITK").GetArrayFromImage(image).T.reshape(shape, order="F")
+    return _volume(_whole_numbers(values, path), affine, path)
 
 
 def _from_metaimage(data: bytes, path: str | Path) -> Volume:
     # Of data that cannot be unpacked, SimpleITK gives whatever lay in memory: only the
     # header is left to it.
     fields, start = _metaimage_fields(data, path)
-    with _itk_reader(data[:start], ".mha", "MetaImageIO", path) as reader:
-        shape, voxel = _itk_shape(reader, path)
-        affine = _itk_affine(reader)
+    with _itk_header(data[:start], "MetaImageIO", path) as (_, shape, dtype, affine):
+        pass
     name = fields["ElementDataFile"]
     content = data[start:] if name.upper() == "LOCAL" else _beside(Path(path), name)
-    dtype = np.dtype(_METAIMAGE_TYPES.get(fields.get("ElementType", ""), "V1"))
-    if dtype.itemsize != voxel or fields.get("BinaryData", "True").lower() != "true":
-        problem = f"holds {fields.get('ElementType')}, or text; labels are binary integers"
-        raise MaskError(path, problem)
+    if fields.get("BinaryData", "True").lower() != "true":
+        raise MaskError(path, f"holds {fields.get('ElementType')} as text; labels are binary")
     msb = fields.get("BinaryDataByteOrderMSB", fields.get("ElementByteOrderMSB", "False"))
     size = math.prod(shape) * dtype.itemsize
     if fields.get("CompressedData", "False").lower() == "true":
@@ -334,23 +310,7 @@ def _from_metaimage(data: bytes, path: str | Path) -> Volume:
     if len(content) != size:
         raise MaskError(path, _length_text(len(content), size))
     values = np.frombuffer(content, dtype.newbyteorder(">" if msb.lower() == "true" else "<"))
-    return _volume(values.reshape(shape, order="F"), affine, path)
-
-
-_METAIMAGE_TYPES = {
-    "MET_CHAR": "i1",
-    "MET_UCHAR": "u1",
-    "MET_SHORT": "i2",
-    "MET_USHORT": "u2",
-    "MET_INT": "i4",
-    "MET_UINT": "u4",
-    "MET_LONG": "i4",
-    "MET_ULONG": "u4",
-    "MET_LONG_LONG": "i8",
-    "MET_ULONG_LONG": "u8",
-    "MET_FLOAT": "f4",
-    "MET_DOUBLE": "f8",
-}
+    return _volume(_whole_numbers(values.reshape(shape, order="F"), path), affine, path)
 
 
 def _metaimage_fields(data: bytes, path: str | Path) -> tuple[dict[str, str], int]:
@@ -379,47 +339,34 @@ def _beside(path: Path, name: str) -> bytes:
         raise MaskError(path, f"has its data in {name!r}, which {os_problem(error)}") from error
 
 
+#: A reader that knows the header; the shape, type and affine that it found there.
+_Header = tuple[Any, tuple[int, ...], np.dtype[Any], NDArray[np.float64]]
+
+
 @contextmanager
-def _itk_reader(data: bytes, ending: str, image_io: str, path: str | Path) -> Iterator[Any]:
-    """A reader that knows the header; SimpleITK reads files only."""
+def _itk_header(data: bytes, image_io: str, path: str | Path) -> Iterator[_Header]:
     itk = _needed("SimpleITK")
     with TemporaryDirectory(prefix="segiou-") as folder:
-        file = Path(folder) / f"volume{ending}"
+        # SimpleITK reads files only.
+        file = Path(folder) / ("volume.nrrd" if image_io == "NrrdImageIO" else "volume.mha")
         file.write_bytes(data)
         reader = itk.ImageFileReader()
         reader.SetImageIO(image_io)
         reader.SetFileName(str(file))
-        try:
+        with damage(path, "is damaged"):
             reader.ReadImageInformation()
-        except RuntimeError as error:
-            raise MaskError(path, f"is damaged: {_last_line(error)}") from error
-        yield reader
-
-
-def _itk_shape(reader: Any, path: str | Path) -> tuple[tuple[int, ...], int]:
-    """The shape, and the bytes of a voxel."""
-    components = reader.GetNumberOfComponents()
-    if components != 1:
-        raise MaskError(path, f"has {components} values a voxel; a label has one")
-    kind = _needed("SimpleITK").Image([1, 1], reader.GetPixelID())
-    shape = _checked_shape([int(n) for n in reader.GetSize()], path)
-    return shape, int(kind.GetSizeOfPixelComponent())
-
-
-def _itk_affine(reader: Any) -> NDArray[np.float64]:
-    axes = reader.GetDimension()
-    direction = np.array(reader.GetDirection()).reshape(axes, axes)
-    used = min(axes, 3)
-    affine = np.eye(4)
-    affine[:used, :used] = (direction * np.array(reader.GetSpacing()))[:used, :used]
-    affine[:used, 3] = np.array(reader.GetOrigin())[:used]
-    # ITK counts to the left and to the back.
-    return np.asarray(np.diag([-1.0, -1.0, 1.0, 1.0]) @ affine)
-
-
-def _last_line(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[-1] if lines else type(error).__name__
+        if (components := reader.GetNumberOfComponents()) != 1:
+            raise MaskError(path, f"has {components} values a voxel; a label has one")
+        dtype = itk.GetArrayViewFromImage(itk.Image([1, 1], reader.GetPixelID())).dtype
+        axes = reader.GetDimension()
+        direction = np.array(reader.GetDirection()).reshape(axes, axes)
+        used = min(axes, 3)
+        affine = np.eye(4)
+        affine[:used, :used] = (direction * np.array(reader.GetSpacing()))[:used, :used]
+        affine[:used, 3] = np.array(reader.GetOrigin())[:used]
+        # ITK counts to the left and to the back.
+        affine = np.asarray(np.diag([-1.0, -1.0, 1.0, 1.0]) @ affine)
+        yield reader, _checked_shape([int(n) for n in reader.GetSize()], path), dtype, affine
 
 
 # Geometry ---------------------------------------------------------------------------------
@@ -428,14 +375,14 @@ def _last_line(error: Exception) -> str:
 def _volume(
     values: NDArray[Any], affine: NDArray[np.float64], path: str | Path, unit: str = "mm"
 ) -> Volume:
-    """A volume of whole numbers with a geometry that makes sense."""
+    """A volume with a geometry that makes sense."""
     codes = _axis_codes(affine.tobytes()) if np.isfinite(affine).all() else None
     # An axis without a direction has no code.
     if codes is None or None in codes:
         raise MaskError(path, f"has an impossible affine: {affine.tolist()}")
     axes = values.ndim
     spacing = tuple(float(x) for x in np.sqrt((affine[:3, :3] ** 2).sum(0))[:axes])
-    return Volume(_whole_numbers(values, path), spacing, affine, "".join(codes)[:axes], unit)
+    return Volume(values, spacing, affine, "".join(codes)[:axes], unit)
 
 
 @lru_cache(maxsize=16)
@@ -538,9 +485,7 @@ def reoriented(volume: Volume, like: Volume) -> Volume:
     values = orientations.apply_orientation(volume.values.reshape(shape, order="A"), change)
     affine = volume.affine @ orientations.inv_ornt_aff(change, shape)
     values = values.reshape([n for n, _ in zip(values.shape, like.spacing, strict=False)])
-    spacing = tuple(float(x) for x in np.sqrt((affine[:3, :3] ** 2).sum(0))[: values.ndim])
-    codes = "".join(orientations.aff2axcodes(affine))[: values.ndim]
-    return replace(volume, values=values, spacing=spacing, affine=affine, orientation=codes)
+    return _volume(values, affine, "", volume.unit)
 
 
 def _needed(name: str) -> Any:
