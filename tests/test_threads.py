@@ -13,6 +13,7 @@ from PIL import Image
 from segiou.boundary import measure_boundaries
 from segiou.counting import count_channels, count_id_pairs, count_pairs, decide
 from segiou.masks import LocalFolder, read_mask
+from segiou.masks.read import Scratch
 
 THREADS, ROUNDS = 8, 5
 RNG = np.random.default_rng(0)
@@ -44,7 +45,10 @@ WORK = {
     "scores": lambda path: decide(SCORES, argmax=0).tolist(),
     "boundaries": boundaries,
     "png": lambda path: read_mask(path).tolist(),
-    "small files": lambda path: LocalFolder("").read_small([path, path]),
+    "small files": lambda path: [
+        (mask.values.tolist(), stamp)
+        for mask, stamp in LocalFolder("").read_small([path, path], Scratch())
+    ],
 }
 
 

@@ -128,15 +128,15 @@ static PyObject *read_small(PyObject *module, PyObject *args)
     (void)module;
     PyObject *paths;
     long long tick;
-    Py_buffer memory = {0};
-    if (!PyArg_ParseTuple(args, "OL|w*:read_small", &paths, &tick, &memory))
+    Py_buffer memory;
+    if (!PyArg_ParseTuple(args, "OLw*:read_small", &paths, &tick, &memory))
         return NULL;
     PyObject *results = NULL;
     Py_ssize_t count = PySequence_Size(paths);
     File *files = count < 0 ? NULL : PyMem_Calloc((size_t)count + 1, sizeof *files);
     if (files != NULL && encode_paths(paths, files, count) == 0) {
         Py_BEGIN_ALLOW_THREADS
-        PngReader *reader = memory.buf ? open_reader() : NULL;
+        PngReader *reader = open_reader();
         size_t used = 0; /* by pixels */
         for (File *file = files; file < files + count; file++) {
             if (file->name != NULL)
@@ -168,7 +168,7 @@ PyDoc_STRVAR(read_small_doc,
              "For each path: content, size and modification time in ns of a regular file of at\n"
              "most 256 KiB that was written at least `tick` ns ago and does not change\n"
              "meanwhile. None for every other file, and where anything goes wrong.\n\n"
-             "pixels: memory for the pixels of plain PNG files, one byte each; it may be left out.\n"
+             "pixels: memory for the pixels of plain PNG files, one byte each.\n"
              "For a file that was decoded, (offset in it, height, width, mode of Pillow) takes the\n"
              "place of the content.");
 

@@ -11,17 +11,14 @@ import bz2
 import gzip
 import lzma
 import re
-import struct
 import tarfile
 import tempfile
 import threading
 import zipfile
-import zlib
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from glob import glob
 from importlib import import_module
 from itertools import accumulate
@@ -30,15 +27,13 @@ from typing import IO, Any
 
 from segiou._support.files import Stamp, os_problem
 from segiou.masks.pairing import check_found, is_mask
-from segiou.masks.read import MaskError, RawMask, zip_member
+from segiou.masks.read import MaskError, RawMask, damage, zip_member
 from segiou.masks.sources import MOST_MEMBER_BYTES, Source, open_source, stamp_of
 
 #: A group of rows is read whole, so that a larger one would need too much memory.
 _MOST_GROUP_BYTES = 1 << 30
 #: Columns that name an image where the image itself has no path, the best first.
 _NAMES = ("id", "image_id", "key", "__key__", "file_name", "filename", "image_path", "name")
-#: What errors are that come of damaged files.
-_FAULTS = (OSError, ValueError, RuntimeError, KeyError, TypeError, IndexError)
 #: A column of masks, the row of each by its name, and the first row of each group of rows.
 _Rows = tuple[str, dict[str, int], list[int]]
 _RANGE = re.compile(r"\{(\d+)\.\.(\d+)\}")
@@ -49,17 +44,8 @@ _MOST_SHARDS = 1 << 16
 MOST_RATIO = 250
 LEAST_BOUND = 256 << 20
 _CHUNK = 1 << 20
-
-_DAMAGE = (
-    *_FAULTS,
-    zipfile.BadZipFile,
-    tarfile.TarError,
-    zlib.error,
-    lzma.LZMAError,
-    EOFError,
-    OverflowError,
-    struct.error,
-)
+#: The stamp of a member of an archive, and what reads it.
+_Member = tuple[Stamp, Callable[[], bytes]]
 
 
 @dataclass(frozen=True)
@@ -90,16 +76,16 @@ class ArchiveFolder:
             msg = f"{self.root}: does not exist"
             raise ValueError(msg)
         try:
-            names = self._members().names()
-        except (_Refused, *_DAMAGE) as error:
+            members = self._members()
+        except Exception as error:
             text = os_problem(error) if isinstance(error, OSError) and error.errno else str(error)
             msg = f"{self.root}: cannot be read as an archive: {text}"
             raise ValueError(msg) from error
         folder = self.root[len(self.archive) :].strip("/")
         inner = f"{folder}/" if folder else ""
-        inside = [name for name in names if name.startswith(inner) and is_mask(name)]
-        if doubled := {name for name in inside if names[name] > 1}:
-            msg = f"{self.root}: holds {sorted(doubled)[0]!r} more than once; keep one of them"
+        inside = [name for name in members if name.startswith(inner) and is_mask(name)]
+        if doubled := [name for name in inside if len(members[name]) > 1]:
+            msg = f"{self.root}: holds {min(doubled)!r} more than once; keep one of them"
             raise ValueError(msg)
         check_found(inside, self.root)
         relative = relative_names([name[len(inner) :] for name in inside])
@@ -121,8 +107,8 @@ class ArchiveFolder:
         Stamp
         """
         try:
-            return self._members().stamp(path.removeprefix(f"{self.archive}/"))
-        except _DAMAGE:
+            return self._member(path)[0]
+        except Exception:  # noqa: BLE001 - an unknown stamp only means to read again
             return Stamp(None, None)
 
     def read(self, path: str) -> tuple[bytes, Stamp]:
@@ -142,20 +128,18 @@ class ArchiveFolder:
         MaskError
             If it is damaged, encrypted, too large, or the archive is changing.
         """
-        try:
-            members, name = self._members(), path.removeprefix(f"{self.archive}/")
-            stamp = members.stamp(name)
+        with damage(path, "is damaged in its archive"):
+            stamp, read = self._member(path)
             if (size := stamp.size or 0) > MOST_MEMBER_BYTES:
-                msg = f"declares {size} bytes, more than a mask in an archive may have; unpack it"
-                raise _Refused(msg)
-            return members.read(name), stamp
-        except _Refused as refused:
-            raise MaskError(path, str(refused)) from None
-        except _DAMAGE as error:
-            raise MaskError(path, f"is damaged in its archive: {error}") from error
+                problem = f"declares {size} bytes, more than a mask in an archive may have"
+                raise MaskError(path, f"{problem}; unpack it")
+            return read(), stamp
 
-    def _members(self) -> _Zip | _Tar:
-        return _opened(self.archive, _version(self.archive))
+    def _member(self, path: str) -> _Member:
+        return self._members()[path.removeprefix(f"{self.archive}/")][-1]
+
+    def _members(self) -> dict[str, list[_Member]]:
+        return _members(self.archive, _version(self.archive))
 
 
 def is_one_mask(file: Path) -> bool:
@@ -163,12 +147,8 @@ def is_one_mask(file: Path) -> bool:
     try:
         with zipfile.ZipFile(file) as archive:
             return len(archive.infolist()) < 2
-    except _DAMAGE:
+    except Exception:  # noqa: BLE001 - what is wrong with it is said when it is read
         return True
-
-
-class _Refused(Exception):
-    """A member that is not read, and why."""
 
 
 def relative_names(names: list[str]) -> list[str]:
@@ -190,70 +170,49 @@ def _version(file: str) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=8)
-def _opened(archive: str, version: tuple[int, ...]) -> _Zip | _Tar:
-    """An open archive; another version of the file is another archive."""
+def _members(archive: str, version: tuple[int, ...]) -> dict[str, list[_Member]]:
+    """The regular files in an archive; another version of it is another archive."""
+    members: dict[str, list[_Member]] = {}
     # Not zipfile.is_zipfile: a tar that ends in an .npz looks like a zip to it.
     with Path(archive).open("rb") as file:
         begins_as_zip = file.read(2) == b"PK"
-    if begins_as_zip or archive.lower().endswith(".zip"):
-        return _Zip(archive)
-    return _Tar(archive, version)
-
-
-class _Zip:
-    def __init__(self, archive: str) -> None:
-        self._zip = zipfile.ZipFile(archive)
-
-    def names(self) -> dict[str, int]:
-        """Names of the regular files, and how often each is there."""
+    if not (begins_as_zip or archive.lower().endswith(".zip")):
+        tar = _Tar(archive, version)
+        for member in tar.members:
+            stamp = Stamp(member.size, version[-1])
+            members.setdefault(member.name, []).append((stamp, partial(tar.read, member)))
+        return members
+    opened = zipfile.ZipFile(archive)
+    for info in opened.infolist():
         # The upper half of external_attr is the Unix mode: links are no masks.
-        return Counter(
-            info.filename
-            for info in self._zip.infolist()
-            if not info.is_dir() and (info.external_attr >> 28) & 0xF in (0, 0o10)
-        )
-
-    def stamp(self, name: str) -> Stamp:
-        info = self._zip.getinfo(name)
-        return Stamp(info.file_size, f"crc32:{info.CRC:08x}")
-
-    def read(self, name: str) -> bytes:
-        return zip_member(self._zip, self._zip.getinfo(name))
+        if not info.is_dir() and (info.external_attr >> 28) & 0xF in (0, 0o10):
+            stamp = Stamp(info.file_size, f"crc32:{info.CRC:08x}")
+            members.setdefault(info.filename, []).append((stamp, partial(zip_member, opened, info)))
+    return members
 
 
 class _Tar:
     def __init__(self, archive: str, version: tuple[int, ...]) -> None:
-        self._version = version
-        self._archive = archive
+        self._archive, self._version = archive, version
         self._file = _plain_tar(archive)
         self._lock = threading.Lock()
         with tarfile.open(fileobj=self._file, mode="r:") as tar:
-            members = [one for one in tar if one.isreg() and not one.issparse()]
-        self._index = {member.name: member for member in members}
-        self._counted = Counter(member.name for member in members)
+            self.members = [one for one in tar if one.isreg() and not one.issparse()]
 
     def __del__(self) -> None:
         if hasattr(self, "_file"):
             self._file.close()
 
-    def names(self) -> dict[str, int]:
-        """Names of the regular files, and how often each is there."""
-        return self._counted
-
-    def stamp(self, name: str) -> Stamp:
-        return Stamp(self._index[name].size, self._version[-1])
-
-    def read(self, name: str) -> bytes:
-        member = self._index[name]
+    def read(self, member: tarfile.TarInfo) -> bytes:
         with self._lock:
             self._file.seek(member.offset_data)
             data = self._file.read(member.size)
+        path = f"{self._archive}/{member.name}"
         if len(data) != member.size:
-            msg = "the archive is cut off"
-            raise _Refused(msg)
+            raise MaskError(path, "the archive is cut off")
         if _version(self._archive) != self._version:
-            msg = "its archive is being changed while it is read; score when it is complete"
-            raise _Refused(msg)
+            problem = "its archive is being changed while it is read; score when it is complete"
+            raise MaskError(path, problem)
         return data
 
 
@@ -279,7 +238,7 @@ def _plain_tar(archive: str) -> IO[bytes]:
             while chunk := compressed.read(_CHUNK):
                 if unpacked.tell() + len(chunk) > bound:
                     msg = f"unpacks to more than {bound} bytes; if that is right, unpack it"
-                    raise _Refused(msg)
+                    raise ValueError(msg)
                 unpacked.write(chunk)
         unpacked.seek(0)
     except BaseException:
@@ -331,13 +290,11 @@ class ParquetFile:
         """
         column, _, name = path[len(self.file) + 1 :].partition("/")
         stamp = self.stamp(path)
-        try:
+        with damage(path, "cannot be read from its file"):
             _, rows, starts = self._rows(column)
             group = bisect_right(starts, rows[name]) - 1
             cells = _group(self.file, _version(self.file), column, group)
             value = cells[rows[name] - starts[group]].as_py()
-        except _FAULTS as error:
-            raise MaskError(path, f"cannot be read from its file: {error}") from error
         data = value.get("bytes") if isinstance(value, dict) else value
         if not isinstance(data, bytes):
             problem = "has no bytes in its row; save the data set with its images embedded"
@@ -350,7 +307,7 @@ class ParquetFile:
         except ImportError as error:
             msg = f"{self.file}: reading Parquet needs pip install 'segiou[parquet]' ({error})"
             raise ImportError(msg) from error
-        except _FAULTS as error:
+        except Exception as error:
             msg = f"{self.root}: cannot be read as Parquet: {error}"
             raise ValueError(msg) from error
 

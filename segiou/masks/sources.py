@@ -15,25 +15,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from segiou._support.files import Stamp, os_problem
-from segiou._support.optional import fallback, load_part
+from segiou._support.optional import load_part, warn_missing
 from segiou.masks.pairing import check_found, find_masks, is_mask
 from segiou.masks.read import MaskError, RawMask, Scratch
 
-
-def _read_none(paths: Sequence[str], tick: int, pixels: Any = None, /) -> list[None]:
-    return [None] * len(paths)
-
-
+#: None where it is not compiled; on Windows it is empty.
 _files = load_part("segiou.masks._files")
-_read_small = (  # which Windows lacks
-    getattr(_files, "read_small", _read_none)
-    if _files
-    else fallback("segiou.masks._files", _read_none)
-)
 
 ARCHIVE_SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
 _FILES_OF_MASKS = (*ARCHIVE_SUFFIXES, ".npz", ".json", ".parquet")
@@ -44,13 +32,6 @@ _TRIES = 4
 PIXELS_AHEAD = 1 << 21
 #: Clocks of file systems tick this coarsely: two changes within a tick have one time.
 _TICK_NS = 20_000_000
-#: O_NONBLOCK: what turns out to be a pipe is not waited for.
-_READING = (
-    os.O_RDONLY
-    | getattr(os, "O_NONBLOCK", 0)
-    | getattr(os, "O_CLOEXEC", 0)
-    | getattr(os, "O_BINARY", 0)
-)
 
 
 class Source(Protocol):
@@ -173,30 +154,38 @@ class LocalFolder:
         return stamp_of(path)
 
     def read_small(
-        self, paths: Sequence[str], scratch: Scratch | None = None
+        self, paths: Sequence[str], scratch: Scratch
     ) -> list[tuple[bytes | RawMask, Stamp] | None]:
         """What :meth:`read` gives, for those files that are small and regular.
 
-        With ``scratch``, plain PNG masks come decoded, in its memory, as long as they fit. All
+        Plain PNG masks come decoded, in the memory of ``scratch``, as long as they fit. All
         of it happens without the interpreter's lock.
 
         Parameters
         ----------
         paths : sequence of str
             The files.
-        scratch : Scratch, optional
+        scratch : Scratch
             Memory for decoded masks.
 
         Returns
         -------
         list of tuple of bytes or RawMask and Stamp or None
         """
-        if scratch is None:
-            found = _read_small(paths, _TICK_NS)
-            return [file and (file[0], Stamp(file[1], file[2])) for file in found]
+        if not hasattr(_files, "read_small"):
+            if _files is None:
+                warn_missing("segiou.masks._files")
+            return [None] * len(paths)
         pixels = scratch.take(PIXELS_AHEAD)
-        found = _read_small(paths, _TICK_NS, pixels)
-        return [file and (_content(file[0], pixels), Stamp(file[1], file[2])) for file in found]
+
+        def content(found: Any) -> bytes | RawMask:
+            if isinstance(found, bytes):
+                return found
+            at, height, width, mode = found
+            return RawMask(pixels[at : at + height * width].reshape(height, width), mode, "PNG")
+
+        found = _files.read_small(paths, _TICK_NS, pixels)
+        return [file and (content(file[0]), Stamp(*file[1:])) for file in found]
 
     def read(self, path: str) -> tuple[bytes, Stamp]:
         """The content of a file and what it was then.
@@ -236,44 +225,25 @@ def stable_stamp(path: str | Path) -> tuple[tuple[int, ...], Stamp]:
     return _version(found), _stamp(found)
 
 
-def _content(found: Any, pixels: NDArray[np.uint8]) -> bytes | RawMask:
-    """The content of a file, or the mask that was decoded of it."""
-    if isinstance(found, bytes):
-        return found
-    offset, height, width, mode = found
-    return RawMask(pixels[offset : offset + height * width].reshape(height, width), mode, "PNG")
-
-
 def _read_once(path: str) -> tuple[bytes, Stamp] | None:
     """Content and stamp, or None if the file changed meanwhile."""
-    # Calls of the operating system, since path and file objects would cost as much
-    # again as reading a small mask. A pipe is never opened: that would wait for a
-    # writer, or take its data.
+    # A pipe is never opened: that would wait for a writer, or take its data.
     _check_regular(os.stat(path), path)  # noqa: PTH116
-    handle = os.open(path, _READING)
-    try:
-        before = os.fstat(handle)
+    with open(path, "rb", opener=_open_without_waiting) as file:
+        before = os.fstat(file.fileno())
         _check_regular(before, path)
         if _wait_for_tick(before):
-            before = os.fstat(handle)
-        data = _read_all(handle, before.st_size)
-        after = os.fstat(handle)
-    finally:
-        os.close(handle)
+            before = os.fstat(file.fileno())
+        # One byte more shows that it has grown.
+        data = file.read(before.st_size + 1)
+        after = os.fstat(file.fileno())
     same = _version(before) == _version(after) and len(data) == after.st_size
     return (data, _stamp(after)) if same else None
 
 
-def _read_all(handle: int, size: int) -> bytes:
-    """The file from its beginning, and one byte more if it has grown."""
-    data = os.read(handle, size + 1)
-    if len(data) == size or not data:
-        return data
-    blocks = [data]
-    while data and sum(map(len, blocks)) <= size:
-        data = os.read(handle, size + 1)
-        blocks.append(data)
-    return b"".join(blocks)
+def _open_without_waiting(path: str, flags: int) -> int:
+    """Open what may have turned out to be a pipe meanwhile."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _check_regular(found: os.stat_result, path: str) -> None:
@@ -444,10 +414,8 @@ class RemoteFolder:
         for left in reversed(range(_REMOTE_TRIES)):
             try:
                 return bytes(files.cat_file(name, *span))
-            except FileNotFoundError as error:
-                raise MaskError(path, "does not exist") from error
-            except PermissionError as error:
-                raise MaskError(path, "may not be read: permission denied") from error
+            except (FileNotFoundError, PermissionError) as error:
+                raise MaskError(path, os_problem(error)) from error
             except Exception as error:
                 if not left:
                     raise MaskError(path, f"cannot be read: {_said(error)}") from error

@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from segiou.masks.read import MaskError
-from segiou.masks.sources import LocalFolder, _read_small
+from segiou.masks.read import MaskError, Scratch
+from segiou.masks.sources import LocalFolder, _files
 from segiou.runs.image_counts import Stamp
 
 LIMIT = 1 << 18
 HOUR = 3600
 
 pytestmark = pytest.mark.skipif(
-    os.name == "nt" or _read_small.__module__ == "segiou.masks.sources",
+    os.name == "nt" or _files is None,
     reason="small files are read by an extension that was not built",
 )
 
@@ -38,7 +38,7 @@ def put(tmp_path):
 
 
 def read(paths):
-    return LocalFolder(".").read_small(paths)
+    return LocalFolder(".").read_small(paths, Scratch())
 
 
 def test_small_files_give_what_reading_gives(put):
@@ -78,9 +78,11 @@ def test_a_file_that_may_not_be_read_is_left_to_reading(put):
         pytest.skip("giving up the rights of root takes root")
     code = """
         import os, sys
+        from segiou.masks.read import Scratch
         from segiou.masks.sources import LocalFolder
+        scratch = Scratch()
         os.setuid(65534)
-        print([found and found[0] for found in LocalFolder(".").read_small(sys.argv[1:])])
+        print([found and found[0] for found in LocalFolder(".").read_small(sys.argv[1:], scratch)])
     """
     with tempfile.TemporaryDirectory() as folder:  # tmp_path is root's alone
         Path(folder).chmod(0o755)
@@ -98,7 +100,7 @@ def test_a_file_that_may_not_be_read_is_left_to_reading(put):
 @pytest.mark.parametrize("paths", [None, 3, [3], ["a", None], {"a": 1}])
 def test_wrong_kinds_are_refused(paths):
     with pytest.raises((TypeError, KeyError)):
-        _read_small(paths, 0)
+        _files.read_small(paths, 0, bytearray())
 
 
 def test_paths_that_no_file_can_have_are_left_to_reading(put):

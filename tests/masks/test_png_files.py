@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 
 from segiou.masks.read import RawMask, Scratch, read_mask
-from segiou.masks.sources import LocalFolder, _read_small
+from segiou.masks.sources import LocalFolder, _files
 
 INPUTS = int(os.environ.get("SEGIOU_FUZZ_INPUTS", "300"))
 
 pytestmark = pytest.mark.skipif(
-    os.name == "nt" or _read_small.__module__ == "segiou.masks.sources",
+    os.name == "nt" or _files is None,
     reason="small files are decoded by an extension that was not built",
 )
 
@@ -130,7 +130,7 @@ def test_other_threads_run_while_files_are_decoded(png, tmp_path):
 
     def decode():
         begun.set()
-        found.extend(_read_small([str(path)] * 150, 0, pixels))
+        found.extend(_files.read_small([str(path)] * 150, 0, pixels))
 
     worker = threading.Thread(target=decode)
     worker.start()
@@ -151,7 +151,7 @@ def test_what_has_no_room_comes_as_it_lies(png, blobs, tmp_path):
         os.utime(tmp_path / name, (1e9, 1e9))
     paths = [str(tmp_path / name) for name in ("second", "first")]
     pixels = np.empty(150, np.uint8)
-    (content, *_), (decoded, *_) = _read_small(paths, 0, pixels)
+    (content, *_), (decoded, *_) = _files.read_small(paths, 0, pixels)
     assert content == png.write(second)
     assert decoded == (0, 10, 10, "L")
     np.testing.assert_array_equal(pixels[:100].reshape(10, 10), first)

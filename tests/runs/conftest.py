@@ -55,7 +55,7 @@ def reads(monkeypatch):
         names.append(Path(path).name)
         return read(self, path)
 
-    def noting_small(self, paths, scratch=None):
+    def noting_small(self, paths, scratch):
         found = read_small(self, paths, scratch)
         names.extend(Path(p).name for p, file in zip(paths, found, strict=True) if file)
         return found
@@ -71,4 +71,4 @@ def in_python(monkeypatch):
 
     from segiou.masks import sources
 
-    monkeypatch.setattr(sources, "_read_small", lambda paths, *_: [None] * len(paths))
+    monkeypatch.setattr(sources, "_files", object())
