@@ -96,6 +96,15 @@ def _is_there(module: str) -> bool:
     return True
 
 
+def require(module: str, need: str, extra: str) -> Any:
+    """Import a module that an extra brings; an error names the extra."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        msg = f"{need}: pip install 'segiou[{extra}]'"
+        raise ImportError(msg) from error
+
+
 @lru_cache(maxsize=8)
 def _entries(kind: str) -> dict[str, list[EntryPoint]]:
     from importlib.metadata import entry_points

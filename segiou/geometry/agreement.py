@@ -233,9 +233,9 @@ def _read(
     small = np.min_scalar_type(-num_classes)
     read = np.full((len(labels), *labels[0].shape), UNDECIDED, small)
     for k, one in enumerate(labels):
-        given = ~np.isin(one, ignored)
+        given = ~np.isin(one, ignored) if ignored else ...
         _refuse_undeclared(one[given], k, num_classes)
-        np.copyto(read[k], one, casting="unsafe", where=given)
+        read[k][given] = one[given]
     return read
 
 
@@ -255,8 +255,9 @@ def _refuse_undeclared(values: Labels, annotator: int, num_classes: int) -> None
 
 def _iou(first: Labels, second: Labels, num_classes: int) -> NDArray[np.float64]:
     """IoU of each class where both have one."""
-    truth = np.where(second == UNDECIDED, UNDECIDED, first)
-    return iou(Tally(count_pairs(truth, second, num_classes, ignore=UNDECIDED)).counts)
+    table = count_pairs(first, second, num_classes, ignore=UNDECIDED, unassigned="count")
+    table[:, -1] = 0
+    return iou(Tally(table).counts)
 
 
 def _votes(labels: Labels, num_classes: int) -> NDArray[np.unsignedinteger[Any]]:

@@ -6,12 +6,13 @@ So a box with integer sides covers whole pixels, and its mask has exactly its ar
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from segiou.geometry.boxes import BoxFormat, as_flags, read_boxes
+from segiou.geometry.boxes import Format, as_flags, read_boxes
 from segiou.geometry.positions import as_array, check_shapes, quotient
 
 Mask = NDArray[np.bool_]
@@ -53,7 +54,7 @@ def mask_to_box(mask: ArrayLike) -> NDArray[np.int64]:
 
 
 def box_to_mask(
-    box: ArrayLike, shape: tuple[int, int], *, fmt: BoxFormat = "xyxy"
+    box: ArrayLike, shape: tuple[int, int], *, fmt: Format = "xyxy"
 ) -> NDArray[np.bool_]:
     """Draw boxes: a pixel is set if its centre lies in x1 <= x < x2, y1 <= y < y2.
 
@@ -134,10 +135,9 @@ def mask_iou(
         raise ValueError(msg)
     check_shapes(ours.shape[:-2], theirs.shape[:-2], elementwise, "masks")
     flags = None if crowd is None else as_flags(crowd, ours.shape[:-2], "crowd")
-    ours, theirs = (_flat(mask) for mask in (ours, theirs))
-    truth_area, pred_area = (np.count_nonzero(mask, axis=-1) for mask in (ours, theirs))
+    truth_area, pred_area = (np.count_nonzero(mask, axis=(-2, -1)) for mask in (ours, theirs))
     if elementwise:
-        shared = np.count_nonzero(ours & theirs, axis=-1)
+        shared = np.count_nonzero(ours & theirs, axis=(-2, -1))
     else:
         shared = _shared(ours, theirs)
         truth_area = truth_area[:, None]
@@ -166,16 +166,13 @@ def _binary(mask: ArrayLike, name: str) -> Mask:
     return array != 0 if array.dtype.kind != "b" else array
 
 
-def _flat(mask: Mask) -> Mask:
-    return mask.reshape(*mask.shape[:-2], mask.shape[-2] * mask.shape[-1])
-
-
 def _shared(truth: Mask, pred: Mask) -> NDArray[np.int64]:
     """Pixels that each pair shares, by matrix products over pieces of the masks."""
+    ours, theirs = (side.reshape(len(side), math.prod(side.shape[1:])) for side in (truth, pred))
     total = np.zeros((len(truth), len(pred)), dtype=np.int64)
-    for start in range(0, truth.shape[-1], _PIXELS):
+    for start in range(0, ours.shape[1], _PIXELS):
         piece = slice(start, start + _PIXELS)
-        product = truth[:, piece].astype(np.float32) @ pred[:, piece].astype(np.float32).T
+        product = ours[:, piece].astype(np.float32) @ theirs[:, piece].astype(np.float32).T
         total += product.astype(np.int64)
     return total
 

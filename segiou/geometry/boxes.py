@@ -3,41 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from segiou._support.arguments import check_choice
 from segiou.geometry.positions import (
+    Floats,
     Numbers,
     as_array,
     as_numbers,
     check_shapes,
     comparable,
+    generalised_iou,
     quotient,
     refuse_any,
-    refuse_overflow,
     signed_length,
 )
 
-BoxFormat = Literal["xyxy", "xywh", "cxcywh"]
-BoxMeasure = Literal["intersection", "union", "iou", "giou", "signed_iou", "iof"]
-Floats = NDArray[np.float64]
+Boxes = ArrayLike
+Format = Literal["xyxy", "xywh", "cxcywh"]
+Measure = Literal["intersection", "union", "iou", "giou", "signed_iou", "iof"]
 Result = NDArray[np.floating[Any]]
+Out = Result | None
 
 #: Pairs computed at once: the few temporaries of this length stay in a second-level cache.
 _PAIRS = 2**14
 
 
 def box_intersection(
-    truth: ArrayLike,
-    pred: ArrayLike,
-    *,
-    fmt: BoxFormat = "xyxy",
-    elementwise: bool = False,
-    out: Result | None = None,
+    truth: Boxes, pred: Boxes, *, fmt: Format = "xyxy", elementwise: bool = False, out: Out = None
 ) -> Result:
     """Area that two boxes share; parameters, result and errors as for `box_iou`.
 
@@ -47,7 +43,7 @@ def box_intersection(
         The true boxes.
     pred : array_like
         The predicted boxes.
-    fmt : BoxFormat, default "xyxy"
+    fmt : Format, default "xyxy"
         How a box is given.
     elementwise : bool, default False
         Compare box i with box i only; otherwise all with all.
@@ -63,16 +59,11 @@ def box_intersection(
     >>> box_intersection([[50, 100, 200, 300]], [[80, 120, 220, 310]])
     array([[21600.]])
     """
-    return _compare(_intersection, truth, pred, fmt, elementwise, out)
+    return _compare("intersection", truth, pred, fmt, elementwise, out)
 
 
 def box_union(
-    truth: ArrayLike,
-    pred: ArrayLike,
-    *,
-    fmt: BoxFormat = "xyxy",
-    elementwise: bool = False,
-    out: Result | None = None,
+    truth: Boxes, pred: Boxes, *, fmt: Format = "xyxy", elementwise: bool = False, out: Out = None
 ) -> Result:
     """Area that at least one of two boxes covers; parameters and errors as for `box_iou`.
 
@@ -82,7 +73,7 @@ def box_union(
         The true boxes.
     pred : array_like
         The predicted boxes.
-    fmt : BoxFormat, default "xyxy"
+    fmt : Format, default "xyxy"
         How a box is given.
     elementwise : bool, default False
         Compare box i with box i only; otherwise all with all.
@@ -98,17 +89,17 @@ def box_union(
     >>> box_union([[50, 100, 200, 300]], [[80, 120, 220, 310]])
     array([[35000.]])
     """
-    return _compare(_union, truth, pred, fmt, elementwise, out)
+    return _compare("union", truth, pred, fmt, elementwise, out)
 
 
 def box_iou(
-    truth: ArrayLike,
-    pred: ArrayLike,
+    truth: Boxes,
+    pred: Boxes,
     *,
-    fmt: BoxFormat = "xyxy",
+    fmt: Format = "xyxy",
     elementwise: bool = False,
     crowd: ArrayLike | None = None,
-    out: Result | None = None,
+    out: Out = None,
 ) -> Result:
     """Intersection over union of boxes: of all pairs, or element by element.
 
@@ -162,16 +153,11 @@ def box_iou(
     >>> float(box_iou([0, 0, 5, 5], [1, 1, 4, 4], fmt="xywh", elementwise=True))
     0.64
     """
-    return _compare(_iou, truth, pred, fmt, elementwise, out, crowd)
+    return _compare("iou", truth, pred, fmt, elementwise, out, crowd)
 
 
 def box_giou(
-    truth: ArrayLike,
-    pred: ArrayLike,
-    *,
-    fmt: BoxFormat = "xyxy",
-    elementwise: bool = False,
-    out: Result | None = None,
+    truth: Boxes, pred: Boxes, *, fmt: Format = "xyxy", elementwise: bool = False, out: Out = None
 ) -> Result:
     """Generalised IoU: IoU less the share of the enclosing box that neither box covers.
 
@@ -184,7 +170,7 @@ def box_giou(
         The true boxes.
     pred : array_like
         The predicted boxes.
-    fmt : BoxFormat, default "xyxy"
+    fmt : Format, default "xyxy"
         How a box is given.
     elementwise : bool, default False
         Compare box i with box i only; otherwise all with all.
@@ -200,16 +186,11 @@ def box_giou(
     >>> box_giou([[0, 0, 1, 1]], [[0, 0, 1, 1], [2, 0, 3, 1]])
     array([[ 1.        , -0.33333333]])
     """
-    return _compare(_giou, truth, pred, fmt, elementwise, out)
+    return _compare("giou", truth, pred, fmt, elementwise, out)
 
 
 def box_signed_iou(
-    truth: ArrayLike,
-    pred: ArrayLike,
-    *,
-    fmt: BoxFormat = "xyxy",
-    elementwise: bool = False,
-    out: Result | None = None,
+    truth: Boxes, pred: Boxes, *, fmt: Format = "xyxy", elementwise: bool = False, out: Out = None
 ) -> Result:
     """Signed IoU: for disjoint boxes the box between them counts as a negative intersection.
 
@@ -224,7 +205,7 @@ def box_signed_iou(
         The true boxes.
     pred : array_like
         The predicted boxes.
-    fmt : BoxFormat, default "xyxy"
+    fmt : Format, default "xyxy"
         How a box is given.
     elementwise : bool, default False
         Compare box i with box i only; otherwise all with all.
@@ -240,16 +221,11 @@ def box_signed_iou(
     >>> box_signed_iou([[0, 0, 1, 1]], [[0, 0, 1, 1], [2, 2, 3, 3]])
     array([[ 1.        , -0.33333333]])
     """
-    return _compare(_signed_iou, truth, pred, fmt, elementwise, out)
+    return _compare("signed_iou", truth, pred, fmt, elementwise, out)
 
 
 def box_iof(
-    truth: ArrayLike,
-    pred: ArrayLike,
-    *,
-    fmt: BoxFormat = "xyxy",
-    elementwise: bool = False,
-    out: Result | None = None,
+    truth: Boxes, pred: Boxes, *, fmt: Format = "xyxy", elementwise: bool = False, out: Out = None
 ) -> Result:
     """Intersection over foreground: the share of the prediction that lies inside the truth.
 
@@ -262,7 +238,7 @@ def box_iof(
         The true boxes.
     pred : array_like
         The predicted boxes.
-    fmt : BoxFormat, default "xyxy"
+    fmt : Format, default "xyxy"
         How a box is given.
     elementwise : bool, default False
         Compare box i with box i only; otherwise all with all.
@@ -278,15 +254,15 @@ def box_iof(
     >>> box_iof([[0, 0, 100, 100]], [[10, 10, 20, 20], [90, 0, 110, 50]])
     array([[1. , 0.5]])
     """
-    return _compare(_iof, truth, pred, fmt, elementwise, out)
+    return _compare("iof", truth, pred, fmt, elementwise, out)
 
 
 def box_blocks(
-    truth: ArrayLike,
-    pred: ArrayLike,
-    measure: BoxMeasure = "iou",
+    truth: Boxes,
+    pred: Boxes,
+    measure: Measure = "iou",
     *,
-    fmt: BoxFormat = "xyxy",
+    fmt: Format = "xyxy",
     crowd: ArrayLike | None = None,
     rows: int = 256,
 ) -> Iterator[tuple[slice, NDArray[np.float64]]]:
@@ -325,7 +301,7 @@ def box_blocks(
     0 2 [0.5 0. ]
     2 3 [1.]
     """
-    check_choice("measure", measure, get_args(BoxMeasure))
+    check_choice("measure", measure, get_args(Measure))
     if crowd is not None and measure != "iou":
         msg = f"crowd flags belong to the measure 'iou', not to {measure!r}; leave crowd out"
         raise ValueError(msg)
@@ -333,36 +309,37 @@ def box_blocks(
         msg = f"rows must be at least 1, got {rows}"
         raise ValueError(msg)
     ours, theirs = _read_both(truth, pred, fmt, False, crowd)
-    formula, count = _FORMULAS[measure], len(ours.area)
+    count = len(ours.area)
 
     def compute() -> Iterator[tuple[slice, Floats]]:
         for start in range(0, count, rows):
-            stop = min(start + rows, count)
-            block = np.empty((stop - start, len(theirs.area)))
-            _fill(formula, ours, theirs, start, block)
-            yield slice(start, stop), block
+            some = slice(start, min(start + rows, count))
+            block = np.empty((some.stop - start, len(theirs.area)))
+            _fill(_FORMULAS[measure], ours.part(some), theirs, block)
+            yield some, block
 
     return compute()
 
 
 def _compare(
-    formula: _Formula,
-    truth: ArrayLike,
-    pred: ArrayLike,
-    fmt: BoxFormat,
+    measure: Measure,
+    truth: Boxes,
+    pred: Boxes,
+    fmt: Format,
     elementwise: bool,
-    out: Result | None,
+    out: Out,
     crowd: ArrayLike | None = None,
 ) -> Result:
     """Compute a measure of all pairs or element by element."""
+    formula = _FORMULAS[measure]
     ours, theirs = _read_both(truth, pred, fmt, elementwise, crowd)
     if not elementwise:
         shape = (len(ours.area), len(theirs.area))
         result = np.empty(shape) if out is None else _writable(out, shape)
-        _fill(formula, ours, theirs, 0, result)
+        _fill(formula, ours, theirs, result)
         return result
     # With one axis more, a single box is an array as well.
-    values = formula(ours[..., None], theirs[..., None])[..., 0]
+    values = formula(ours.part((..., None)), theirs.part((..., None)))[..., 0]
     if out is None:
         single: Result = values[()]
         return single
@@ -370,17 +347,16 @@ def _compare(
     return out
 
 
-def _fill(formula: _Formula, truth: _Sides, pred: _Sides, first: int, result: Result) -> None:
-    """Write the rows of truth boxes `first` and following, a cache-sized block at a time."""
+def _fill(formula: _Formula, truth: _Sides, pred: _Sides, result: Result) -> None:
+    """Write the result of all pairs, a cache-sized block at a time."""
     step = max(1, _PAIRS // max(1, len(pred.area)))
     for row in range(0, len(result), step):
-        stop = min(row + step, len(result))
-        result[row:stop] = formula(truth[first + row : first + stop, None], pred)
+        result[row : row + step] = formula(truth.part(np.s_[row : row + step, None]), pred)
 
 
-def read_boxes(values: ArrayLike, fmt: BoxFormat, kind: str) -> Numbers:
+def read_boxes(values: ArrayLike, fmt: Format, kind: str) -> Numbers:
     """Valid boxes as (..., 4) corners, int64 or float64; errors as for `box_iou`."""
-    check_choice("fmt", fmt, get_args(BoxFormat))
+    check_choice("fmt", fmt, get_args(Format))
     boxes = as_numbers(values, 4, kind)
     if fmt == "xyxy":
         swapped = (boxes[..., 2:] < boxes[..., :2]).any(axis=-1)
@@ -397,25 +373,14 @@ def read_boxes(values: ArrayLike, fmt: BoxFormat, kind: str) -> Numbers:
 
 
 def _read_both(
-    truth: ArrayLike,
-    pred: ArrayLike,
-    fmt: BoxFormat,
-    elementwise: bool,
-    crowd: ArrayLike | None,
+    truth: Boxes, pred: Boxes, fmt: Format, elementwise: bool, crowd: ArrayLike | None
 ) -> tuple[_Sides, _Sides]:
     ours = read_boxes(truth, fmt, "truth box")
     theirs = read_boxes(pred, fmt, "predicted box")
     check_shapes(ours.shape[:-1], theirs.shape[:-1], elementwise, "boxes")
     flags = None if crowd is None else as_flags(crowd, ours.shape[:-1], "crowd")
-    ours, theirs = comparable(ours, theirs)
-    refuse_overflow([(ours[..., a::2], theirs[..., a::2]) for a in (0, 1)], "boxes")
-    return _sides(ours, flags), _sides(theirs)
-
-
-def _sides(corners: Numbers, crowd: NDArray[np.bool_] | None = None) -> _Sides:
-    # Contiguous sides: a strided look-up costs more than the arithmetic on it.
-    x1, y1, x2, y2 = (corners[..., side].copy() for side in range(4))
-    return _Sides(x1, y1, x2, y2, signed_length(x1, x2) * signed_length(y1, y2), crowd)
+    ours, theirs = comparable(ours, theirs, "boxes")
+    return _Sides.of(ours, flags), _Sides.of(theirs)
 
 
 def as_flags(flags: ArrayLike, shape: tuple[int, ...], name: str) -> NDArray[np.bool_]:
@@ -446,34 +411,49 @@ def _writable(out: Result, shape: tuple[int, ...]) -> Result:
     return out
 
 
-@dataclass(frozen=True)
-class _Sides:
-    """Boxes by their four sides and their area, all of one shape, and which of them are crowds."""
+class _Sides(NamedTuple):
+    """Starts and ends of boxes along x and y, their area, and which of them are crowds."""
 
-    x1: Numbers
-    y1: Numbers
-    x2: Numbers
-    y2: Numbers
+    starts: tuple[Numbers, ...]
+    ends: tuple[Numbers, ...]
     area: Floats
-    crowd: NDArray[np.bool_] | None = None
+    crowd: NDArray[np.bool_] | None
 
-    def __getitem__(self, index: Any) -> _Sides:
-        x1, y1, x2, y2, area = (v[index] for v in (self.x1, self.y1, self.x2, self.y2, self.area))
-        return _Sides(x1, y1, x2, y2, area, None if self.crowd is None else self.crowd[index])
+    @classmethod
+    def of(cls, corners: Numbers, crowd: NDArray[np.bool_] | None = None) -> _Sides:
+        # Contiguous sides: a strided look-up costs more than the arithmetic on it.
+        x1, y1, x2, y2 = (corners[..., side].copy() for side in range(4))
+        area = signed_length(x1, x2) * signed_length(y1, y2)
+        return cls((x1, y1), (x2, y2), area, crowd)
+
+    def part(self, index: Any) -> _Sides:
+        starts, ends = (tuple(side[index] for side in sides) for sides in self[:2])
+        crowd = None if self.crowd is None else self.crowd[index]
+        return _Sides(starts, ends, self.area[index], crowd)
 
 
 _Formula = Callable[[_Sides, _Sides], Floats]
 
 
+def _lengths(truth: _Sides, pred: _Sides, start: np.ufunc, end: np.ufunc) -> list[Floats]:
+    """Width and height between the starts and ends that are chosen of two boxes."""
+    return [
+        signed_length(start(truth.starts[a], pred.starts[a]), end(truth.ends[a], pred.ends[a]))
+        for a in (0, 1)
+    ]
+
+
 def _intersection(truth: _Sides, pred: _Sides) -> Floats:
-    width, height = _shared_lengths(truth, pred)
+    # Negative where a gap lies between two boxes.
+    width, height = _lengths(truth, pred, np.maximum, np.minimum)
     np.maximum(width, 0.0, out=width)
     np.maximum(height, 0.0, out=height)
     return np.multiply(width, height, out=width)
 
 
-def _union(truth: _Sides, pred: _Sides) -> Floats:
-    return _joined(truth, pred, _intersection(truth, pred))
+def _joined(truth: _Sides, pred: _Sides, shared: Floats) -> Floats:
+    union: Floats = truth.area + pred.area
+    return np.subtract(union, shared, out=union)
 
 
 def _iou(truth: _Sides, pred: _Sides) -> Floats:
@@ -486,43 +466,22 @@ def _iou(truth: _Sides, pred: _Sides) -> Floats:
 
 def _giou(truth: _Sides, pred: _Sides) -> Floats:
     shared = _intersection(truth, pred)
-    union = _joined(truth, pred, shared)
-    width = signed_length(np.minimum(truth.x1, pred.x1), np.maximum(truth.x2, pred.x2))
-    height = signed_length(np.minimum(truth.y1, pred.y1), np.maximum(truth.y2, pred.y2))
-    hull = np.multiply(width, height, out=width)
-    # Rounding can leave the union an ulp above its own hull.
-    return quotient(shared, union) - quotient(np.maximum(hull - union, 0.0), hull)
+    width, height = _lengths(truth, pred, np.minimum, np.maximum)
+    return generalised_iou(shared, _joined(truth, pred, shared), width * height)
 
 
 def _signed_iou(truth: _Sides, pred: _Sides) -> Floats:
-    width, height = _shared_lengths(truth, pred)
-    sign = np.sign(np.minimum(width, height))
-    shared = sign * np.abs(width * height)
+    width, height = _lengths(truth, pred, np.maximum, np.minimum)
+    shared = np.sign(np.minimum(width, height)) * np.abs(width * height)
     # Adding 0 turns the -0 of boxes that touch at a corner into 0.
     return quotient(shared, _joined(truth, pred, shared)) + 0.0
 
 
-def _iof(truth: _Sides, pred: _Sides) -> Floats:
-    return quotient(_intersection(truth, pred), pred.area)
-
-
-def _joined(truth: _Sides, pred: _Sides, shared: Floats) -> Floats:
-    union: Floats = truth.area + pred.area
-    return np.subtract(union, shared, out=union)
-
-
-def _shared_lengths(truth: _Sides, pred: _Sides) -> tuple[Floats, Floats]:
-    """Width and height of what two boxes share; negative where a gap lies between them."""
-    width = signed_length(np.maximum(truth.x1, pred.x1), np.minimum(truth.x2, pred.x2))
-    height = signed_length(np.maximum(truth.y1, pred.y1), np.minimum(truth.y2, pred.y2))
-    return width, height
-
-
-_FORMULAS: dict[str, _Formula] = {
+_FORMULAS: dict[Measure, _Formula] = {
     "intersection": _intersection,
-    "union": _union,
+    "union": lambda truth, pred: _joined(truth, pred, _intersection(truth, pred)),
     "iou": _iou,
     "giou": _giou,
     "signed_iou": _signed_iou,
-    "iof": _iof,
+    "iof": lambda truth, pred: quotient(_intersection(truth, pred), pred.area),
 }

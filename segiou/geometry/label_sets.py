@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -170,19 +169,16 @@ def count_label_sets(
     >>> scores.class_names, scores.iou(), scores.macro_iou()
     (('cat', 'dog'), array([1. , 0.5]), 0.75)
     """
-    truth = read_several("truth", truth, "a sequence of samples, each with its labels")
-    pred = read_several("pred", pred, "a sequence of samples, each with its labels")
-    if len(truth) != len(pred):
-        msg = f"truth has {len(truth)} samples, pred {len(pred)}; they must be the same ones"
-        raise ValueError(msg)
     ours, theirs = _names(truth, "truth"), _names(pred, "pred")
+    if len(ours) != len(theirs):
+        msg = f"truth has {len(ours)} samples, pred {len(theirs)}; they must be the same ones"
+        raise ValueError(msg)
     if class_names is None:
         found: set[Hashable] = set().union(*ours, *theirs)
         class_names = sorted(found, key=lambda name: (str(name), type(name).__name__))
     names = _unique(class_names)
-    columns = {name: column for column, name in enumerate(names)}
     return _count(
-        _as_indicators(ours, columns, "truth"), _as_indicators(theirs, columns, "pred"), names
+        _as_indicators(ours, names, "truth"), _as_indicators(theirs, names, "pred"), names
     )
 
 
@@ -205,9 +201,9 @@ def _indicators(values: ArrayLike, name: str) -> NDArray[np.bool_]:
     if array.ndim not in (1, 2):
         msg = f"{name} must have the shape (N, C), or (N,) for one class, got {array.shape}"
         raise ValueError(msg)
-    other = (array != 0) & (array != 1)
-    if other.any():
-        index = tuple(int(axis[0]) for axis in np.nonzero(other))
+    others = np.argwhere((array != 0) & (array != 1))
+    if len(others):
+        index = tuple(others[0].tolist())
         msg = (
             f"{name} must hold 0 and 1 only, found {array[index]} at {index}; "
             "labels by name or number go to count_label_sets"
@@ -218,11 +214,12 @@ def _indicators(values: ArrayLike, name: str) -> NDArray[np.bool_]:
 
 
 def _names(samples: Sequence[Collection[Hashable]], side: str) -> list[set[Hashable]]:
-    for index, labels in enumerate(samples):
+    several = read_several(side, samples, "a sequence of samples, each with its labels")
+    for index, labels in enumerate(several):
         if isinstance(labels, str | bytes) or not isinstance(labels, Collection | np.ndarray):
             msg = f"the labels of {side} sample {index} must be a list or set, got {labels!r}"
             raise TypeError(msg)
-    return [set(labels) for labels in samples]
+    return [set(labels) for labels in several]
 
 
 def _unique(names: Sequence[Hashable]) -> tuple[Hashable, ...]:
@@ -233,12 +230,12 @@ def _unique(names: Sequence[Hashable]) -> tuple[Hashable, ...]:
 
 
 def _as_indicators(
-    samples: list[set[Hashable]], columns: dict[Any, int], side: str
+    samples: list[set[Hashable]], names: tuple[Hashable, ...], side: str
 ) -> NDArray[np.bool_]:
-    array = np.zeros((len(samples), len(columns)), dtype=np.bool_)
+    columns = {name: column for column, name in enumerate(names)}
+    array = np.zeros((len(samples), len(names)), dtype=np.bool_)
     for index, labels in enumerate(samples):
-        unknown = sorted(str(name) for name in labels if name not in columns)
-        if unknown:
+        if unknown := sorted(map(str, labels - columns.keys())):
             msg = f"{side} sample {index} has labels that are no class: {', '.join(unknown)}"
             raise ValueError(msg)
         array[index, [columns[name] for name in labels]] = True

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from segiou._support.arguments import check_kind, refuse_kind
-from segiou.geometry.boxes import BoxFormat, as_flags, box_iou
+from segiou.geometry.boxes import Format, as_flags, box_iou
 
 Indices = NDArray[np.int64]
 
@@ -114,8 +114,27 @@ def greedy_match(
     crowds = np.zeros(truths, bool) if crowd is None else as_flags(crowd, (truths,), "crowd")
     ignored = crowds if ignore is None else crowds | as_flags(ignore, (truths,), "ignore")
     order = _order(scores, preds)
-    partner = _partners(table, order, threshold, crowds, ignored)
-    return _matching(partner, order, ignored)
+    partner = np.full(preds, -1, dtype=np.int64)
+    free = np.ones(truths, dtype=np.bool_)
+    for pred in order:
+        close = table[:, pred] >= min(threshold, 1 - 1e-10)
+        for allowed in (close & free & ~ignored, close & (free | crowds) & ignored):
+            if allowed.any():
+                best = table[allowed, pred].max()
+                partner[pred] = np.flatnonzero(allowed & (table[:, pred] == best))[-1]
+                free[partner[pred]] = False
+                break
+    matched = order[partner[order] >= 0]
+    pairs = np.stack([partner[matched], matched], axis=-1)
+    aside = ignored[pairs[:, 0]]
+    missed = ~ignored
+    missed[pairs[:, 0]] = False
+    return Matching(
+        pairs=pairs[~aside],
+        ignored_pairs=pairs[aside],
+        unmatched_pred=order[partner[order] < 0],
+        unmatched_truth=np.flatnonzero(missed).astype(np.int64),
+    )
 
 
 def match_boxes(
@@ -126,7 +145,7 @@ def match_boxes(
     threshold: float = 0.5,
     crowd: ArrayLike | None = None,
     ignore: ArrayLike | None = None,
-    fmt: BoxFormat = "xyxy",
+    fmt: Format = "xyxy",
 ) -> Matching:
     """Match predicted boxes of one image and class with the true ones, as COCO does.
 
@@ -179,48 +198,3 @@ def _order(scores: ArrayLike | None, preds: int) -> Indices:
         msg = f"the score of prediction {int(np.flatnonzero(np.isnan(values))[0])} is NaN"
         raise ValueError(msg)
     return np.argsort(-values, kind="stable")
-
-
-def _partners(
-    iou: NDArray[np.float64],
-    order: Indices,
-    threshold: float,
-    crowd: NDArray[np.bool_],
-    ignored: NDArray[np.bool_],
-) -> Indices:
-    """Truth of each prediction, -1 for none."""
-    least = min(threshold, 1 - 1e-10)
-    partner = np.full(iou.shape[1], -1, dtype=np.int64)
-    free = np.ones(len(iou), dtype=np.bool_)
-    for pred in order:
-        close = iou[:, pred] >= least
-        found = _last_best(iou[:, pred], close & free & ~ignored)
-        if found < 0:
-            found = _last_best(iou[:, pred], close & (free | crowd) & ignored)
-        if found >= 0:
-            partner[pred] = found
-            free[found] = False
-    return partner
-
-
-def _last_best(values: NDArray[np.float64], allowed: NDArray[np.bool_]) -> int:
-    """Index of the highest allowed value, of equal ones the last; -1 if none is allowed."""
-    choice = np.flatnonzero(allowed)
-    if not len(choice):
-        return -1
-    best = values[choice]
-    return int(choice[np.flatnonzero(best == best.max())[-1]])
-
-
-def _matching(partner: Indices, order: Indices, ignored: NDArray[np.bool_]) -> Matching:
-    matched = order[partner[order] >= 0]
-    pairs = np.stack([partner[matched], matched], axis=-1)
-    aside = ignored[pairs[:, 0]]
-    missed = ~ignored
-    missed[pairs[:, 0]] = False
-    return Matching(
-        pairs=pairs[~aside],
-        ignored_pairs=pairs[aside],
-        unmatched_pred=order[partner[order] < 0],
-        unmatched_truth=np.flatnonzero(missed).astype(np.int64),
-    )

@@ -13,15 +13,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from segiou._support.arguments import check_flag, read_several
+from segiou._support.optional import require
 from segiou.geometry.binary_masks import Mask, as_shape
-from segiou.geometry.positions import as_array, quotient
+from segiou.geometry.positions import Floats, as_array, generalised_iou, quotient
 
 if TYPE_CHECKING:
     from shapely.geometry.base import BaseGeometry
 
     Polygons = Sequence[BaseGeometry | ArrayLike] | NDArray[Any]
 
-Floats = NDArray[np.float64]
 Geometries = NDArray[np.object_]
 
 #: Shared polygons held at once before only their areas are kept.
@@ -48,8 +48,7 @@ def polygon_intersection(
     -------
     float or ndarray
     """
-    ours, theirs = _read_both(truth, pred, elementwise, repair)
-    return _intersection(ours, theirs, elementwise)
+    return _overlap(*_read_both(truth, pred, elementwise, repair), elementwise)[0]
 
 
 def polygon_union(
@@ -72,8 +71,7 @@ def polygon_union(
     -------
     float or ndarray
     """
-    ours, theirs = _read_both(truth, pred, elementwise, repair)
-    return _union(ours, theirs, _intersection(ours, theirs, elementwise), elementwise)
+    return _overlap(*_read_both(truth, pred, elementwise, repair), elementwise)[1]
 
 
 def polygon_iou(
@@ -114,9 +112,7 @@ def polygon_iou(
     >>> polygon_iou([ring], [shapely.box(0, 0, 4, 2), shapely.box(1, 1, 3, 3)])
     array([[0.42857143, 0.        ]])
     """
-    ours, theirs = _read_both(truth, pred, elementwise, repair)
-    shared = _intersection(ours, theirs, elementwise)
-    return quotient(shared, _union(ours, theirs, shared, elementwise))
+    return quotient(*_overlap(*_read_both(truth, pred, elementwise, repair), elementwise))
 
 
 def polygon_giou(
@@ -150,11 +146,8 @@ def polygon_giou(
     array([[-0.33333333]])
     """
     ours, theirs = _read_both(truth, pred, elementwise, repair)
-    shared = _intersection(ours, theirs, elementwise)
-    union = _union(ours, theirs, shared, elementwise)
-    hull = _hull_area(ours, theirs, elementwise)
-    # Rounding can leave the union an ulp above its own hull.
-    return quotient(shared, union) - quotient(np.maximum(hull - union, 0.0), hull)
+    shared, union = _overlap(ours, theirs, elementwise)
+    return generalised_iou(shared, union, _hull_area(ours, theirs, elementwise))
 
 
 def polygon_to_mask(
@@ -221,43 +214,32 @@ def _ring_labels(ring: Any, shape: tuple[int, ...]) -> NDArray[np.uint8]:
     return labels
 
 
-def _intersection(truth: Geometries, pred: Geometries, elementwise: bool) -> Floats:
+def _overlap(truth: Geometries, pred: Geometries, elementwise: bool) -> tuple[Floats, Floats]:
+    """Area that two polygons share, and that at least one of them covers."""
     shapely = _shapely()
-    ours: Floats = shapely.area(truth)
-    theirs: Floats = shapely.area(pred)
+    ours, theirs = shapely.area(truth), shapely.area(pred)
     if elementwise:
-        shared: Floats = shapely.area(shapely.intersection(truth, pred))
-        return np.minimum(shared, np.minimum(ours, theirs))
-    shared = np.zeros((len(truth), len(pred)))
-    rows, columns = shapely.STRtree(pred).query(truth, predicate="intersects")
-    for start in range(0, len(rows), _PAIRS):
-        some = rows[start : start + _PAIRS], columns[start : start + _PAIRS]
-        shared[some] = shapely.area(shapely.intersection(truth[some[0]], pred[some[1]]))
+        shared = shapely.area(shapely.intersection(truth, pred))
+    else:
+        ours = ours[:, None]
+        shared = np.zeros((len(truth), len(pred)))
+        rows, columns = shapely.STRtree(pred).query(truth, predicate="intersects")
+        for start in range(0, len(rows), _PAIRS):
+            some = rows[start : start + _PAIRS], columns[start : start + _PAIRS]
+            shared[some] = shapely.area(shapely.intersection(truth[some[0]], pred[some[1]]))
     # The area of a part can be rounded up above that of the whole.
-    return np.minimum(shared, np.minimum(ours[:, None], theirs))
-
-
-def _union(truth: Geometries, pred: Geometries, shared: Floats, elementwise: bool) -> Floats:
-    area: Callable[[Geometries], Floats] = _shapely().area
-    ours = area(truth)
-    union: Floats = (ours if elementwise else ours[:, None]) + area(pred) - shared
-    return union
+    shared = np.minimum(shared, np.minimum(ours, theirs))
+    return shared, ours + theirs - shared
 
 
 def _hull_area(truth: Geometries, pred: Geometries, elementwise: bool) -> Floats:
     shapely = _shapely()
     ours, theirs = shapely.convex_hull(truth), shapely.convex_hull(pred)
-
-    def joint_area(some: Any) -> Floats:
-        pairs = np.stack(np.broadcast_arrays(some, theirs), axis=-1)
-        area: Floats = shapely.area(shapely.convex_hull(shapely.geometrycollections(pairs)))
-        return area
-
-    if elementwise:
-        return joint_area(ours)
-    hulls = np.empty((len(truth), len(pred)))
-    for row, one in enumerate(ours):
-        hulls[row] = joint_area(one)
+    hulls = np.empty(len(truth) if elementwise else (len(truth), len(pred)))
+    # Of all pairs a row at a time, for they are held as polygons.
+    for some in (np.s_[:],) if elementwise else range(len(truth)):
+        pairs = np.stack(np.broadcast_arrays(ours[some], theirs), axis=-1)
+        hulls[some] = shapely.area(shapely.convex_hull(shapely.geometrycollections(pairs)))
     return hulls
 
 
@@ -331,9 +313,4 @@ def _repaired(geometry: Any, name: str, reason: str) -> BaseGeometry:
 
 
 def _shapely() -> Any:
-    try:
-        import shapely
-    except ImportError as error:
-        msg = "polygons need shapely 2: pip install 'segiou[polygon]'"
-        raise ImportError(msg) from error
-    return shapely
+    return require("shapely", "polygons need shapely 2", "polygon")

@@ -10,17 +10,24 @@ from numpy.typing import ArrayLike, NDArray
 from segiou._support.arguments import check_flag
 
 Numbers = NDArray[Any]
+Floats = NDArray[np.float64]
 
 #: Every integer up to here is a float64.
 _EXACT = 2**53
 
 
-def quotient(part: ArrayLike, whole: ArrayLike) -> NDArray[np.float64]:
+def quotient(part: ArrayLike, whole: ArrayLike) -> Floats:
     """Divide; 0/0 is NaN, without a warning."""
     # A part is never more than the whole, so 0/0 is the only division by zero.
     with np.errstate(invalid="ignore"):
-        quotient: NDArray[np.float64] = np.true_divide(part, whole, dtype=np.float64)
+        quotient: Floats = np.true_divide(part, whole, dtype=np.float64)
     return quotient
+
+
+def generalised_iou(shared: Floats, union: Floats, hull: Floats) -> Floats:
+    """IoU less the share of the hull that is not of the union."""
+    # Rounding can leave the union an ulp above its own hull.
+    return quotient(shared, union) - quotient(np.maximum(hull - union, 0.0), hull)
 
 
 def as_array(values: ArrayLike, name: str) -> NDArray[Any]:
@@ -88,33 +95,31 @@ def check_shapes(
         raise ValueError(msg) from error
 
 
-def comparable(first: Numbers, second: Numbers) -> tuple[Numbers, Numbers]:
-    """Bring two arrays of positions to one dtype in which differences are exact."""
-    both = (first, second)
+def comparable(first: Numbers, second: Numbers, kind: str) -> tuple[Numbers, Numbers]:
+    """Bring the starts and ends of two sides to one dtype in which differences are exact."""
+    both = first, second
     if any(array.dtype.kind == "f" for array in both):
-        return first.astype(np.float64, copy=False), second.astype(np.float64, copy=False)
-    lowest = min((int(array.min()) for array in both if array.size), default=0)
-    highest = max((int(array.max()) for array in both if array.size), default=0)
-    if lowest >= -_EXACT and highest <= _EXACT:
-        return first.astype(np.float64), second.astype(np.float64)
-    # Counted from the lowest position. In two's complement the difference modulo 2**64 is the
-    # true one, since it is below 2**64.
-    origin = np.uint64(lowest % 2**64)
-    return first.view(np.uint64) - origin, second.view(np.uint64) - origin
-
-
-def refuse_overflow(spans: list[tuple[Numbers, Numbers]], kind: str) -> None:
-    """Refuse items that lie so far apart, on all axes, that twice their extent is infinite."""
-    extent = 2.0
-    for truth, pred in spans:
-        ends = np.concatenate([truth.ravel(), pred.ravel()])
+        first, second = (array.astype(np.float64, copy=False) for array in both)
+    else:
+        lowest = min((int(array.min()) for array in both if array.size), default=0)
+        highest = max((int(array.max()) for array in both if array.size), default=0)
+        if lowest >= -_EXACT and highest <= _EXACT:
+            first, second = (array.astype(np.float64) for array in both)
+        else:
+            # Counted from the lowest position. In two's complement the difference modulo 2**64 is
+            # the true one, since it is below 2**64.
+            first, second = (array.view(np.uint64) - np.uint64(lowest % 2**64) for array in both)
+    extent, axes = 2.0, first.shape[-1] // 2
+    for axis in range(axes):
+        ends = np.concatenate([side[..., axis::axes].ravel() for side in (first, second)])
         extent *= float(ends.max()) - float(ends.min()) if ends.size else 0.0
     if not np.isfinite(extent):
         msg = f"the {kind} lie so far apart that float64 overflows; scale their numbers down"
         raise ValueError(msg)
+    return first, second
 
 
-def signed_length(start: Numbers, end: Numbers) -> NDArray[np.float64]:
+def signed_length(start: Numbers, end: Numbers) -> Floats:
     """End - start as float64, negative where the end comes first."""
     if start.dtype.kind == "f":
         return np.subtract(end, start)
@@ -123,9 +128,7 @@ def signed_length(start: Numbers, end: Numbers) -> NDArray[np.float64]:
     return np.where(end >= start, length, -length)
 
 
-def interval_iou(
-    truth: ArrayLike, pred: ArrayLike, *, elementwise: bool = False
-) -> NDArray[np.float64]:
+def interval_iou(truth: ArrayLike, pred: ArrayLike, *, elementwise: bool = False) -> Floats:
     """Intersection over union of intervals: of all pairs, or element by element.
 
     Parameters
@@ -161,8 +164,7 @@ def interval_iou(
     check_shapes(ours.shape[:-1], theirs.shape[:-1], elementwise, "intervals")
     if not elementwise:
         ours = ours[:, None, :]
-    ours, theirs = comparable(ours, theirs)
-    refuse_overflow([(ours, theirs)], "intervals")
+    ours, theirs = comparable(ours, theirs, "intervals")
     starts = np.maximum(ours[..., 0], theirs[..., 0])
     ends = np.minimum(ours[..., 1], theirs[..., 1])
     shared = np.maximum(signed_length(starts, ends), 0.0)
@@ -170,7 +172,7 @@ def interval_iou(
     return quotient(shared, lengths[0] + lengths[1] - shared)
 
 
-def merge_intervals(intervals: ArrayLike) -> NDArray[np.int64] | NDArray[np.float64]:
+def merge_intervals(intervals: ArrayLike) -> NDArray[np.int64] | Floats:
     """Write a set of intervals as the fewest disjoint ones, in order.
 
     Parameters
@@ -235,9 +237,7 @@ def interval_set_iou(truth: ArrayLike, pred: ArrayLike) -> float:
     >>> interval_set_iou([[0, 4], [2, 6]], [[3, 8]])
     0.375
     """
-    ours, theirs = merge_intervals(truth), merge_intervals(pred)
-    ours, theirs = comparable(ours, theirs)
-    refuse_overflow([(ours, theirs)], "intervals")
+    ours, theirs = comparable(merge_intervals(truth), merge_intervals(pred), "intervals")
     # Between two cuts every set covers either all or nothing.
     cuts = np.unique(np.concatenate([ours.ravel(), theirs.ravel()]))
     lengths = signed_length(cuts[:-1], cuts[1:])
