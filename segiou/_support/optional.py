@@ -96,7 +96,7 @@ def _is_there(module: str) -> bool:
     return True
 
 
-def require(module: str, need: str, extra: str) -> Any:
+def import_extra(module: str, need: str, extra: str) -> Any:
     """Import a module that an extra brings; an error names the extra."""
     try:
         return import_module(module)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from segiou._support.arguments import check_flag, read_several
-from segiou._support.optional import require
+from segiou._support.optional import import_extra
 from segiou.geometry.binary_masks import Mask, as_shape
 from segiou.geometry.positions import Floats, as_array, generalised_iou, quotient
 
@@ -313,4 +313,4 @@ def _repaired(geometry: Any, name: str, reason: str) -> BaseGeometry:
 
 
 def _shapely() -> Any:
-    return require("shapely", "polygons need shapely 2", "polygon")
+    return import_extra("shapely", "polygons need shapely 2", "polygon")

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_kind, check_path
 from segiou._support.files import os_problem
+from segiou._support.optional import import_extra
 from segiou.masks.read import MAX_RATIO, MaskError, RawMask, damage, inflater
 from segiou.masks.windows import ArrayFile
 
@@ -489,8 +489,4 @@ def reoriented(volume: Volume, like: Volume) -> Volume:
 
 
 def _needed(name: str) -> Any:
-    try:
-        return import_module(name)
-    except ImportError as error:
-        msg = f"volumes need {name}: pip install 'segiou[volumes]'"
-        raise ImportError(msg) from error
+    return import_extra(name, f"volumes need {name}", "volumes")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from segiou import metrics
 from segiou._support.text import short_count
@@ -120,10 +119,9 @@ def class_bars(
 
 def _whiskers(axes: Axes, rows: list[ClassRow], values: Any, intervals: Iterable[Any]) -> None:
     ends = {found.name: (found.low, found.high) for found in intervals}
-    known = [i for i, row in enumerate(rows) if not np.isnan(ends.get(row.name, (np.nan,))[0])]
-    low = np.array([ends[rows[i].name][0] for i in known])
-    high = np.array([ends[rows[i].name][1] for i in known])
-    middle = values[known]
+    limits = np.array([ends.get(row.name, (np.nan, np.nan)) for row in rows])
+    known = np.flatnonzero(~np.isnan(limits[:, 0]))
+    middle, (low, high) = values[known], limits[known].T
     # A percentile interval need not hold the value itself.
     lengths = np.maximum(0, [middle - low, high - middle])
     axes.errorbar(
@@ -137,8 +135,6 @@ def scale(axes: Axes, label: str, shown: int, total: int, which: str) -> None:
     in_percent(axes.xaxis)
     left_out = f"\n(the {shown} {which} of {total} classes)" if shown < total else ""
     axes.set_xlabel(f"{label}{left_out}")
-    axes.grid(visible=True, axis="x")
-    axes.spines["left"].set_visible(False)
 
 
 def accuracy_against_iou(source: Any, *, limit: int = 40, ax: Axes | None = None) -> Axes:
@@ -194,21 +190,16 @@ def dumbbells(
     shown.sort(key=lambda item: -item[0].share)
     rows, first, second = (list(column) for column in zip(*shown, strict=True))
     places = range(len(rows))
+    looks: list[dict[str, Any]] = [
+        {"facecolor": "white", "edgecolor": OTHER, "linewidth": 1.1},
+        {"color": IOU},
+    ]
     with drawing(ax, height_of(len(rows)) + 0.2) as axes:
         axes.hlines(places, second, first, color=MUTED, linewidth=1.1, zorder=1)
-        axes.scatter(
-            first,
-            places,
-            s=17,
-            facecolor="white",
-            edgecolor=OTHER,
-            linewidth=1.1,
-            label=labels[0],
-            zorder=2,
-            clip_on=False,
-        )
-        # At 0 and 1 half a dot lies beyond the axes.
-        axes.scatter(second, places, s=17, color=IOU, label=labels[1], zorder=3, clip_on=False)
+        for k, scores in enumerate((first, second)):
+            # At 0 and 1 half a dot lies beyond the axes.
+            dots = {"label": labels[k], "zorder": 2 + k, "clip_on": False, **looks[k]}
+            axes.scatter(scores, places, s=17, **dots)
         name_rows(axes, [row.name for row in rows])
         scale(axes, "score", len(rows), len(every), "widest")
         legend_above(axes, 2, handletextpad=0.2)
@@ -449,8 +440,6 @@ def distance_boxes(
         axes.set_xlim(left=0)
         short = measure.replace("hausdorff_", "HD").replace("_", " ")
         axes.set_xlabel(f"{short}{f', {unit}' if unit else ''}")
-        axes.grid(visible=True, axis="x")
-        axes.spines["left"].set_visible(False)
     return axes
 
 
@@ -494,6 +483,8 @@ def boundary_against_iou(source: Any, *, limit: int = 40, ax: Axes | None = None
 
 _TEXTS = 12
 _NAMED = 40
+#: What stands in the cells of a matrix, by what its shares are of.
+_SHARES = {"truth": "share of truth", "pred": "share of prediction", None: "pixels"}
 
 
 def confusion_matrix(
@@ -531,7 +522,12 @@ def confusion_matrix(
     if not report.has_matrix:
         msg = "overlapping channels have no confusion matrix; draw class_bars instead"
         raise ValueError(msg)
-    values = _values(report.matrix, report.unassigned, normalize)
+    if normalize not in _SHARES:
+        msg = f"normalize must be 'truth', 'pred' or None, got {normalize!r}"
+        raise ValueError(msg)
+    matrix = report.matrix
+    wholes = {"truth": (matrix.sum(1) + report.unassigned)[:, None], "pred": matrix.sum(0)}
+    values = ratio(matrix, wholes[normalize]) if normalize else matrix.astype(np.float64)
     num_classes = len(values)
     with drawing(ax, 3.3 if num_classes > 6 else 2.7) as axes:
         log = require("matplotlib.colors").LogNorm(1, max(2, np.nanmax(values, initial=2)))
@@ -542,28 +538,11 @@ def confusion_matrix(
         if num_classes <= _TEXTS:
             _put_texts(axes, values, normalize)
         bar = axes.figure.colorbar(image, ax=axes, fraction=0.045, pad=0.03)
-        bar.set_label(
-            {"truth": "share of truth", "pred": "share of prediction"}.get(
-                normalize or "", "pixels"
-            )
-        )
+        bar.set_label(_SHARES[normalize])
         if normalize:
             in_percent(bar.ax.yaxis)
         bar.outline.set_visible(False)
     return axes
-
-
-def _values(
-    matrix: NDArray[np.int64], unassigned: NDArray[np.int64], normalize: str | None
-) -> Floats:
-    if normalize == "truth":
-        return ratio(matrix, (matrix.sum(1) + unassigned)[:, None])
-    if normalize == "pred":
-        return ratio(matrix, matrix.sum(0, keepdims=True))
-    if normalize is not None:
-        msg = f"normalize must be 'truth', 'pred' or None, got {normalize!r}"
-        raise ValueError(msg)
-    return matrix.astype(np.float64)
 
 
 def _name(axes: Axes, class_names: tuple[str, ...]) -> None:
@@ -574,12 +553,9 @@ def _name(axes: Axes, class_names: tuple[str, ...]) -> None:
     if len(class_names) > _NAMED:
         return
     names = [short_name(name) for name in class_names]
-    places = range(len(names))
-    size = min(7.0, 190 / len(names))
-    axes.set_xticks(places)
-    axes.set_yticks(places)
-    axes.set_xticklabels(names, rotation=90, fontsize=size, parse_math=False)
-    axes.set_yticklabels(names, fontsize=size, parse_math=False)
+    places, size = range(len(names)), min(7.0, 190 / len(names))
+    axes.set_xticks(places, names, rotation=90, fontsize=size, parse_math=False)
+    axes.set_yticks(places, names, fontsize=size, parse_math=False)
 
 
 def _put_texts(axes: Axes, values: Floats, normalize: str | None) -> None:
@@ -593,3 +569,16 @@ def _put_texts(axes: Axes, values: Floats, normalize: str | None) -> None:
         axes.text(
             p, t, text, ha="center", va="center", fontsize=5.5, color="white" if dark else "black"
         )
+
+
+#: What can be drawn of a report, a run or a matrix.
+KINDS: dict[str, Callable[..., Axes]] = {
+    "confusion_matrix": confusion_matrix,
+    "class_bars": class_bars,
+    "accuracy_against_iou": accuracy_against_iou,
+    "boundary_against_iou": boundary_against_iou,
+    "prevalence_curve": prevalence_curve,
+    "image_distribution": image_distribution,
+    "class_boxes": class_boxes,
+    "distance_boxes": distance_boxes,
+}

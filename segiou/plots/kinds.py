@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from segiou._support.arguments import check_choice, check_path
 from segiou._support.files import write_whole
-from segiou.plots.class_plots import (
-    accuracy_against_iou,
-    boundary_against_iou,
-    class_bars,
-    class_boxes,
-    confusion_matrix,
-    distance_boxes,
-    image_distribution,
-    prevalence_curve,
-)
-from segiou.plots.model_plots import comparison_forest, model_bars
+from segiou.plots.class_plots import KINDS
+from segiou.plots.model_plots import KINDS as COMPARISON_KINDS
 from segiou.plots.style import report_of, require
 
 if TYPE_CHECKING:
@@ -38,24 +28,7 @@ FORMATS: dict[str, dict[str, Any]] = {
     "pdf": {"CreationDate": None, "ModDate": None},
 }
 
-Figures = Iterator[tuple[str, Callable[[], "Axes"]]]
-
-#: What can be drawn of a report, a run or a matrix.
-KINDS: dict[str, Callable[..., Axes]] = {
-    "confusion_matrix": confusion_matrix,
-    "class_bars": class_bars,
-    "accuracy_against_iou": accuracy_against_iou,
-    "boundary_against_iou": boundary_against_iou,
-    "prevalence_curve": prevalence_curve,
-    "image_distribution": image_distribution,
-    "class_boxes": class_boxes,
-    "distance_boxes": distance_boxes,
-}
-#: What can be drawn of a comparison.
-COMPARISON_KINDS: dict[str, Callable[..., Axes]] = {
-    "comparison_forest": comparison_forest,
-    "model_bars": model_bars,
-}
+Figures = Iterator[tuple[str, "Axes"]]
 
 
 def plot(source: Any, kind: str, **options: Any) -> Axes:
@@ -123,10 +96,10 @@ def save_plots(
     else:
         figures = _of_report(report_of(source), intervals)
     files = []
-    require()  # before anything is made
+    require("matplotlib")  # before anything is made
     folder.mkdir(parents=True, exist_ok=True)
-    for name, draw in figures:
-        figure = cast("Figure", draw().figure)
+    for name, axes in figures:
+        figure = cast("Figure", axes.figure)
         for ending, metadata in FORMATS.items():
             out = BytesIO()
             figure.savefig(out, format=ending, dpi=dpi, metadata=metadata)
@@ -135,28 +108,29 @@ def save_plots(
 
 
 def _of_report(report: Report, intervals: Intervals | None) -> Figures:
-    if report.has_matrix:
-        yield "confusion_matrix", lambda: confusion_matrix(report)
-    if any(row.iou == row.iou for row in report.classes):
-        yield "class_iou", lambda: class_bars(report, intervals=intervals)
     in_truth = sum(row.tp + row.fn > 0 for row in report.classes)
-    if in_truth:
-        yield "accuracy_against_iou", lambda: accuracy_against_iou(report)
-    if report.boundary:
-        yield "boundary_against_iou", lambda: boundary_against_iou(report)
-    if in_truth > 1 and report.has_matrix:
-        yield "prevalence_curve", lambda: prevalence_curve(report)
-    if report.per_image is not None and report.per_image.truth.sum():
-        yield "image_distribution", lambda: image_distribution(report)
-        yield "class_boxes", lambda: class_boxes(report)
-    if any(row["found"] for row in report.surfaces):
-        yield "distance_boxes", lambda: distance_boxes(report)
+    of_images = report.per_image is not None and report.per_image.truth.any()
+    applies = {
+        "confusion_matrix": report.has_matrix,
+        "class_bars": any(row.iou == row.iou for row in report.classes),
+        "accuracy_against_iou": in_truth > 0,
+        "boundary_against_iou": report.boundary,
+        "prevalence_curve": in_truth > 1 and report.has_matrix,
+        "image_distribution": of_images,
+        "class_boxes": of_images,
+        "distance_boxes": any(row["found"] for row in report.surfaces),
+    }
+    for kind in filter(applies.get, KINDS):
+        if kind == "class_bars":
+            yield "class_iou", KINDS[kind](report, intervals=intervals)
+        else:
+            yield kind, KINDS[kind](report)
 
 
 def _of_comparison(comparison: Comparison) -> Figures:
     several = len(comparison.pairs) > 1
     for index in range(len(comparison.pairs)):
         name = f"comparison_{index + 1}" if several else "comparison"
-        yield name, partial(comparison_forest, comparison, pair=index)
+        yield name, COMPARISON_KINDS["comparison_forest"](comparison, pair=index)
     if comparison.pairs[0].classes:
-        yield "model_bars", lambda: model_bars(comparison)
+        yield "model_bars", COMPARISON_KINDS["model_bars"](comparison)

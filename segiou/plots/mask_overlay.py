@@ -72,7 +72,9 @@ def overlay(
             f"got {truth.shape} and {pred.shape}"
         )
         raise ValueError(msg)
-    masks = _masks(truth, pred, label, ignore)
+    valid = ~np.isin(truth, list(ignore))
+    is_true, is_pred = (truth == label) & valid, (pred == label) & valid
+    masks = is_true & is_pred, is_true & ~is_pred, is_pred & ~is_true
     height, width = truth.shape
     with drawing(ax, min(5.0, COLUMN * height / width + 0.35)) as axes:
         ground = np.full(truth.shape, 0.93) if image is None else _grey(image, truth.shape)
@@ -86,14 +88,6 @@ def overlay(
             handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=3, frameon=False
         )
     return axes
-
-
-def _masks(
-    truth: NDArray[Any], pred: NDArray[Any], label: int, ignore: Iterable[int]
-) -> tuple[NDArray[np.bool_], ...]:
-    valid = ~np.isin(truth, list(ignore))
-    is_true, is_pred = (truth == label) & valid, (pred == label) & valid
-    return is_true & is_pred, is_true & ~is_pred, is_pred & ~is_true
 
 
 def _grey(image: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
@@ -110,14 +104,12 @@ def _grey(image: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
 def _cover(
     axes: Axes, mask: NDArray[np.bool_], name: str, color: str, hatch: str | None, *, opacity: float
 ) -> Any:
-    colors = require("matplotlib.colors")
     picture = np.zeros((*mask.shape, 4))
-    picture[mask] = colors.to_rgba(color, opacity)
+    picture[mask] = require("matplotlib.colors").to_rgba(color, opacity)
     axes.imshow(picture, interpolation="nearest", label=name)
     if hatch and mask.any() and min(mask.shape) > 1:
         axes.contourf(mask.astype(float), levels=[0.5, 1.5], colors="none", hatches=[hatch])
-    patch = require("matplotlib.patches").Patch
     pixels = f"{int(mask.sum()):,}".replace(",", "\N{THIN SPACE}")
-    return patch(
+    return require("matplotlib.patches").Patch(
         facecolor=color, hatch=hatch, edgecolor="black", linewidth=0.4, label=f"{name} {pixels} px"
     )

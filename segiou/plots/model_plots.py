@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from segiou.plots.style import (
     IOU,
     MUTED,
     drawing,
-    in_points,
+    in_percent,
     legend_above,
     name_rows,
     report_of,
@@ -198,9 +198,7 @@ def comparison_forest(
         ends = [abs(end) for row in rows for end in (row.delta, row.low, row.high)]
         reach = 1.06 * float(np.nanmax([1e-3, *ends]))
         axes.set_xlim(-reach, reach)
-        in_points(axes.xaxis)
-        axes.grid(visible=True, axis="x")
-        axes.spines["left"].set_visible(False)
+        in_percent(axes.xaxis, "")
         if len(rows) > 1:
             axes.axhline(0.5, color=MUTED, linewidth=0.5)
     return axes
@@ -210,3 +208,10 @@ def _brief(name: str) -> str:
     """What fits: a run is named by a path unless it was named."""
     last = name.replace("\\", "/").rstrip("/").rpartition("/")[2]
     return last if len(last) <= 14 else f"{last[:13]}…"
+
+
+#: What can be drawn of a comparison.
+KINDS: dict[str, Callable[..., Axes]] = {
+    "comparison_forest": comparison_forest,
+    "model_bars": model_bars,
+}

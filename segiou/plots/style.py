@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
-from importlib import import_module
+from functools import cache, partial
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
+
+from segiou._support.optional import import_extra
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,25 +55,14 @@ _SAVED: dict[str, Any] = {
 }
 
 
-def require(name: str = "matplotlib") -> Any:
-    """Import a module of matplotlib.
-
-    Raises
-    ------
-    ImportError
-        Naming the extra, if matplotlib is not installed.
-    """
-    try:
-        return import_module(name)
-    except ImportError as error:
-        msg = "plots need matplotlib: pip install 'segiou[plot]'"
-        raise ImportError(msg) from error
+#: Import a module of matplotlib; an error names the extra.
+require = partial(import_extra, need="plots need matplotlib", extra="plot")
 
 
 @contextmanager
 def drawing(ax: Axes | None, height: float = 2.2, width: float = COLUMN) -> Iterator[Axes]:
     """The axes to draw on: those given, in their own style, or new ones in ours."""
-    matplotlib = require()
+    matplotlib = require("matplotlib")
     if ax is not None:
         yield ax
         return
@@ -87,7 +77,7 @@ def _classes() -> tuple[type[Any], type[Any]]:
     """Classes of figures and axes, which a program without matplotlib never makes."""
     axes_base: Any = require("matplotlib.axes").Axes
     figure_base: Any = require("matplotlib.figure").Figure
-    rc_context = require().rc_context
+    rc_context = require("matplotlib").rc_context
 
     class PaperFigure(figure_base):  # type: ignore[misc]
         """A figure that embeds TrueType fonts however it is saved."""
@@ -165,31 +155,24 @@ def legend_above(ax: Axes, columns: int, **options: Any) -> None:
     )
 
 
-def in_percent(axis: Axis) -> None:
-    """Number an axis of ratios in per cent."""
-    axis.set_major_formatter(require("matplotlib.ticker").FuncFormatter(_percent))
+def in_percent(axis: Axis, unit: str = " %") -> None:
+    """Number an axis of ratios in per cent; one of their differences, without a unit, in points."""
+    # No lambda, which cannot be pickled: a figure may go to another process.
+    number = partial(_hundredfold, unit)
+    axis.set_major_formatter(require("matplotlib.ticker").FuncFormatter(number))
 
 
-def in_points(axis: Axis) -> None:
-    """Number an axis of differences of ratios in points."""
-    axis.set_major_formatter(require("matplotlib.ticker").FuncFormatter(_points))
-
-
-# Not lambdas, which cannot be pickled: a figure may go to another process.
-def _percent(value: float, _: int) -> str:
-    return f"{100 * value:g} %"
-
-
-def _points(value: float, _: int) -> str:
-    return f"{100 * value:g}"
+def _hundredfold(unit: str, value: float, _: int) -> str:
+    return f"{100 * value:g}{unit}"
 
 
 def name_rows(ax: Axes, names: Sequence[str]) -> None:
-    """Name the rows of a chart, first on top; a dollar in a name is a dollar."""
-    ax.set_yticks(range(len(names)))
-    ax.set_yticklabels([short_name(name) for name in names], parse_math=False)
+    """Name the rows of a chart, first on top, and rule it; a dollar in a name is a dollar."""
+    ax.set_yticks(range(len(names)), [short_name(name) for name in names], parse_math=False)
     ax.set_ylim(len(names) - 0.5, -0.5)
     ax.tick_params(axis="y", length=0)
+    ax.grid(visible=True, axis="x")
+    ax.spines["left"].set_visible(False)
 
 
 def short_name(name: str, most: int = 24) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 
 from segiou import metrics
 from segiou._support.files import printable
-from segiou._support.optional import compiled_parts
+from segiou._support.optional import compiled_parts, import_extra
 from segiou._support.text import called, csv_text, percent, plain, plural
 from segiou.metrics.ratio import ratio
 from segiou.report.wording import (
@@ -199,12 +199,9 @@ def _measured_cells(report: Report, class_name: str) -> dict[str, Any]:
 
 def to_pandas(report: Report) -> pandas.DataFrame:
     """One row a class, indexed by name."""
-    try:
-        import pandas as pd
-    except ImportError as error:
-        msg = "to_pandas needs pandas: pip install 'segiou[pandas]'"
-        raise ImportError(msg) from error
-    return pd.DataFrame([asdict(row) for row in report.classes]).set_index("name")
+    pd = import_extra("pandas", "to_pandas needs pandas", "pandas")
+    table: pandas.DataFrame = pd.DataFrame([asdict(row) for row in report.classes])
+    return table.set_index("name")
 
 
 def to_markdown(

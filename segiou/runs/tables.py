@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from importlib import import_module
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ import numpy as np
 from segiou import metrics
 from segiou._support.arguments import check_kind
 from segiou._support.files import replacing
+from segiou._support.optional import import_extra
 from segiou._support.text import csv_text, did_you_mean, encodable
 from segiou.counting.counts import Counts
 from segiou.labels.class_options import ClassOptions
@@ -147,24 +147,17 @@ class RunTable:
 
     def to_pandas(self) -> pandas.DataFrame:
         """The rows as a :class:`pandas.DataFrame`, indexed by id."""
-        try:
-            import pandas as pd
-        except ImportError as error:
-            msg = "to_pandas needs pandas: pip install 'segiou[pandas]'"
-            raise ImportError(msg) from error
+        pd = import_extra("pandas", "to_pandas needs pandas", "pandas")
         frames = [pd.DataFrame(self.columns(block)) for block in self._small()]
-        return pd.concat(
+        table: pandas.DataFrame = pd.concat(
             frames or [pd.DataFrame(columns=self.names())], ignore_index=True
-        ).set_index("id")
+        )
+        return table.set_index("id")
 
     def to_parquet(self, path: Path) -> Path:
         """The rows as a Parquet file, written whole or not at all."""
-        try:
-            pa: Any = import_module("pyarrow")
-            parquet: Any = import_module("pyarrow.parquet")
-        except ImportError as error:
-            msg = "to_parquet needs pyarrow: pip install 'segiou[parquet]'"
-            raise ImportError(msg) from error
+        need = "to_parquet needs pyarrow", "parquet"
+        pa, parquet = import_extra("pyarrow", *need), import_extra("pyarrow.parquet", *need)
         kinds = dict.fromkeys(("id", "truth", "pred"), pa.string())
         integers = ("pixels", "ignored", "false_positive_classes", *_OBJECTS)
         kinds |= dict.fromkeys(integers, pa.int64())

@@ -24,12 +24,12 @@ from concurrent.futures import (
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from importlib import import_module
 from multiprocessing import forkserver, resource_tracker
 from typing import TYPE_CHECKING, Any
 
 from segiou._support.arguments import check_kind
 from segiou._support.files import Problem
+from segiou._support.optional import import_extra
 from segiou.masks.pairing import Pair
 from segiou.scoring.pair import PairScorer, Result
 
@@ -353,12 +353,7 @@ def _dask_engine(address: str) -> Iterator[Engine]:
     ValueError
         If nothing answers at the address, or it has no workers.
     """
-    try:
-        distributed: Any = import_module("distributed")
-    except ImportError as error:
-        msg = "scoring on a Dask cluster needs distributed: pip install 'segiou[dask]'"
-        raise ImportError(msg) from error
-
+    distributed = import_extra("distributed", "scoring on a Dask cluster needs distributed", "dask")
     try:
         client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, TimeoutError) as error:
