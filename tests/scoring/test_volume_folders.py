@@ -13,7 +13,7 @@ import pytest
 import segiou
 from segiou.cli.main import main
 from segiou.counting.encoding import count_pairs
-from segiou.masks import windows
+from segiou.masks import sources, windows
 from segiou.masks.volumes import read_volume
 from segiou.scoring import pair
 from segiou.scoring.inspection import inspect_folder
@@ -99,6 +99,8 @@ def all_big(monkeypatch):
     """Take every NIfTI file that is not packed for one that does not fit into memory."""
     monkeypatch.setattr(windows, "WHOLE_PIXELS", 1)
     monkeypatch.setattr(pair, "_BIG_BYTES", 1)
+    # Small files are read ahead as soon as they are a moment old.
+    monkeypatch.setattr(sources, "_read_small", sources._read_none)
 
 
 def test_large_volumes_score_as_small_ones(tmp_path, all_big):
