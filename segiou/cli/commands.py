@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def score(parsed: argparse.Namespace) -> int:
     """Check the options, score, show and write, check the thresholds."""
     from segiou.cli.output import show_run, write_problems
-    from segiou.scoring.pairings import DataError, ScoringStopped
+    from segiou.scoring.job import DataError, ScoringStopped
 
     try:
         job = inputs.job_of(parsed.truth, parsed.pred, parsed)

@@ -22,8 +22,7 @@ from segiou.metrics.protocols import load_protocol
 from segiou.report.formats import format_of
 from segiou.runs.run import Run
 from segiou.scoring.folder import score_job
-from segiou.scoring.job import Job
-from segiou.scoring.pairings import ids_of
+from segiou.scoring.job import Job, ids_of
 
 if TYPE_CHECKING:
     from segiou.boundary.boundary_options import Tolerance

@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ValueError as error:
         from segiou.masks.read import MaskError
         from segiou.runs.database import RunFileError
-        from segiou.scoring.pairings import DataError
+        from segiou.scoring.job import DataError
 
         note(str(error))
         # Files are wrong, or the options.

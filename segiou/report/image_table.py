@@ -18,8 +18,7 @@ from segiou.metrics.per_image import image_means
 from segiou.metrics.ratio import Floats
 from segiou.report.page import Color, count, hex_color, plural
 from segiou.report.pictures import ImageMatch, PictureError, Reader, fitted, read_indices
-from segiou.runs.cells import unpack_objects
-from segiou.runs.image_counts import Columns
+from segiou.runs.image_counts import Columns, unpack_objects
 
 if TYPE_CHECKING:
     from segiou.runs.run import Run

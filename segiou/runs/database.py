@@ -12,7 +12,7 @@ import json
 import sqlite3
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields, replace
 from itertools import chain, pairwise
 from pathlib import Path
@@ -21,9 +21,16 @@ from typing import Any
 import numpy as np
 
 from segiou._support.files import Problem, Stamp
-from segiou.runs.cells import check_packed, decode_cells
 from segiou.runs.header import Header, read_count
-from segiou.runs.image_counts import Columns, ImageCount, ImageFiles, from_text, id_order
+from segiou.runs.image_counts import (
+    Columns,
+    ImageCount,
+    ImageFiles,
+    check_packed,
+    decode_cells,
+    from_text,
+    id_order,
+)
 
 #: "sIoU" in ASCII, so that `file` and others can tell a run from any SQLite file.
 APPLICATION_ID = 0x73496F55
@@ -113,6 +120,25 @@ SCHEMA = (
 )
 
 
+_IN_USE = "is in use: another process is writing this run; wait until it is done"
+_READ_ONLY = "may not be written: the file or its folder is read-only"
+_NO_SQLITE = "is no run file: it is not SQLite"
+#: What happened and what to do, by the code of SQLite; of any other code the file is damaged.
+_MEANINGS = {
+    sqlite3.SQLITE_BUSY: _IN_USE,
+    sqlite3.SQLITE_LOCKED: _IN_USE,
+    sqlite3.SQLITE_FULL: (
+        "the disk is full; what was committed before is kept: make room, "
+        "and the same command goes on from there"
+    ),
+    sqlite3.SQLITE_IOERR: "cannot be read or written ({}); is the disk full, or gone?",
+    sqlite3.SQLITE_READONLY: _READ_ONLY,
+    sqlite3.SQLITE_PERM: _READ_ONLY,
+    sqlite3.SQLITE_CANTOPEN: "cannot be opened: does its folder exist, and may it be written?",
+    sqlite3.SQLITE_NOTADB: _NO_SQLITE,
+}
+
+
 class RunFileError(ValueError):
     """A run file that cannot be used; the message names it and what to do.
 
@@ -142,7 +168,7 @@ def explained(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        problem = _meaning(error)
+        problem = _MEANINGS.get(_code(error), "").format(error)
         raise (RunFileError(path, problem) if problem else damaged(path, error)) from error
     except OverflowError as error:
         raise RunFileError(path, f"cannot hold a number this large: {error}") from error
@@ -151,25 +177,8 @@ def explained(path: Path) -> Iterator[None]:
         raise damaged(path, "its schema cannot be read") from error
 
 
-def _meaning(error: sqlite3.Error) -> str:
-    """What happened and what to do; empty where the file is damaged."""
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return "is in use: another process is writing this run; wait until it is done"
-    if code == sqlite3.SQLITE_FULL:
-        return (
-            "the disk is full; what was committed before is kept: make room, "
-            "and the same command goes on from there"
-        )
-    if code == sqlite3.SQLITE_IOERR:
-        return f"cannot be read or written ({error}); is the disk full, or gone?"
-    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
-        return "may not be written: the file or its folder is read-only"
-    if code == sqlite3.SQLITE_CANTOPEN:
-        return "cannot be opened: does its folder exist, and may it be written?"
-    if code == sqlite3.SQLITE_NOTADB:
-        return "is no run file: it is not SQLite"
-    return ""
+def _code(error: sqlite3.Error) -> int:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
 @contextmanager
@@ -178,36 +187,29 @@ def open_reading(path: Path) -> Iterator[sqlite3.Connection]:
     if not path.is_file():
         problem = "is not a regular file" if path.exists() else "does not exist"
         raise RunFileError(path, problem)
-    with explained(path):
-        connection = _connected_for_reading(path)
-        try:
-            check_is_run(connection, path)
-            yield connection
-        finally:
-            connection.close()
+    with explained(path), closing(_connected_for_reading(path)) as connection:
+        check_is_run(connection, path)
+        yield connection
 
 
 def _connected_for_reading(path: Path) -> sqlite3.Connection:
     address = path.absolute().as_uri()
-    # "rw" lets SQLite finish or undo what a killed process left; it falls back
-    # to reading by itself where it may not write.
-    connection = _connect(f"{address}?mode=rw")
     try:
-        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    except BaseException as error:
-        connection.close()
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        # "rw" lets SQLite finish or undo what a killed process left; it falls back
+        # to reading by itself where it may not write.
+        return _connect(f"{address}?mode=rw")
+    except sqlite3.Error as error:
         unwritable = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
-        if code not in unwritable or Path(f"{path}-wal").exists():
+        if _code(error) not in unwritable or Path(f"{path}-wal").exists():
             raise
-        return _connect(f"{address}?mode=ro&immutable=1")
-    return connection
+    return _connect(f"{address}?mode=ro&immutable=1")
 
 
 def _connect(address: str) -> sqlite3.Connection:
     connection = sqlite3.connect(address, uri=True, isolation_level=None, timeout=0.5)
     try:
         harden(connection)
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except BaseException:
         connection.close()
         raise
@@ -222,6 +224,8 @@ def harden(connection: sqlite3.Connection) -> None:
 
 def check_is_run(connection: sqlite3.Connection, path: Path) -> None:
     """Refuse what is not a run file that this version reads."""
+    if path.stat().st_size == 1:  # which SQLite takes for none
+        raise RunFileError(path, _NO_SQLITE)
     if _pragma(connection, "application_id") != APPLICATION_ID:
         raise RunFileError(path, "is an SQLite file, but no run of segiou")
     version = _pragma(connection, "user_version")
@@ -243,10 +247,11 @@ def _pragma(connection: sqlite3.Connection, name: str) -> int:
     return int(connection.execute(f"PRAGMA {name}").fetchone()[0])
 
 
-def is_empty(connection: sqlite3.Connection) -> bool:
+def is_empty(connection: sqlite3.Connection, path: Path) -> bool:
     """Whether nothing was ever made in it, as when a process was killed at once."""
     (count,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    return count == 0 and _pragma(connection, "application_id") in (0, APPLICATION_ID)
+    is_no_other = _pragma(connection, "application_id") in (0, APPLICATION_ID)
+    return count == 0 and is_no_other and path.stat().st_size != 1
 
 
 def checksum(*values: str | bytes | int | None) -> int:
@@ -308,14 +313,7 @@ def read_head(connection: sqlite3.Connection, path: Path) -> tuple[Header, Total
 
 FILE_COLUMNS = "id, truth, pred, truth_size, truth_version, pred_size, pred_version, files_crc"
 #: Kinds of these columns but the first and the last, which may also be NULL.
-_FILE_KINDS: tuple[type | tuple[type, ...], ...] = (
-    (str, bytes),
-    (str, bytes),
-    int,
-    (int, str),
-    int,
-    (int, str),
-)
+_FILE_KINDS: Any = ((str, bytes), (str, bytes), int, (int, str), int, (int, str))
 _COUNTS = "id, pixels, ignored, cells, crc"
 _NUM_COUNTS = 5
 _MEASURED = "id, measured, surfaces, measured_crc"
@@ -348,12 +346,11 @@ def inside(root: str, path: str) -> str:
 def files_of_row(row: Row, header: Header, path: Path) -> ImageFiles:
     """The files of an image, from the columns ``FILE_COLUMNS``."""
     id, truth, pred, *stamps, crc = row
-    kinds_are_right = all(
+    kinds_are_right = isinstance(id, (str, bytes)) and all(
         value is None or isinstance(value, kinds)
         for value, kinds in zip(row[1:-1], _FILE_KINDS, strict=True)
     )
-    names_are_right = kinds_are_right and isinstance(id, (str, bytes))
-    if not names_are_right or checksum(id, truth, pred, *stamps) != crc:
+    if not kinds_are_right or checksum(*row[:-1]) != crc:
         raise damaged(path, f"the files of image {_shown(id)} do not match their checksum")
     return ImageFiles(
         within(header.truth, from_text(truth or "")),
@@ -398,11 +395,7 @@ class RunFile:
         path = Path(path).expanduser()
         with open_reading(path) as connection:
             header, totals = read_head(connection, path)
-            problems = (
-                *_skipped(connection, path, totals),
-                *_missing(connection, path, header, totals),
-            )
-            return cls(path, header, totals, problems)
+            return cls(path, header, totals, tuple(_problems(connection, path, header, totals)))
 
     def __len__(self) -> int:
         return self.totals.images
@@ -511,7 +504,10 @@ def _check_rows(rows: list[Row], path: Path) -> None:
         raise damaged(path, f"image {_shown(id)} does not match its checksum")
 
 
-def _skipped(connection: sqlite3.Connection, path: Path, totals: Totals) -> Iterator[Problem]:
+def _problems(
+    connection: sqlite3.Connection, path: Path, header: Header, totals: Totals
+) -> Iterator[Problem]:
+    """Pairs that were left out, and images whose files are gone."""
     query = "SELECT id, path, problem, crc FROM skipped ORDER BY path, rowid"
     rows = connection.execute(query).fetchall()
     _check_number(path, "problems", len(rows), totals.skipped)
@@ -519,11 +515,6 @@ def _skipped(connection: sqlite3.Connection, path: Path, totals: Totals) -> Iter
         if type(text) is not str or checksum(id, where, text) != crc:
             raise damaged(path, f"the problem of {_shown(where)} does not match its checksum")
         yield Problem(from_text(where or ""), text)
-
-
-def _missing(
-    connection: sqlite3.Connection, path: Path, header: Header, totals: Totals
-) -> Iterator[Problem]:
     rows = connection.execute(f"SELECT {FILE_COLUMNS} FROM missing ORDER BY id").fetchall()
     _check_number(path, "missing images", len(rows), totals.missing)
     for row in rows:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from segiou._support.text import Json, listed, plural
 from segiou.labels.class_options import ClassOptions
@@ -16,7 +17,20 @@ if TYPE_CHECKING:
     from segiou.instances.object_files import ObjectOptions
     from segiou.runs.surface_plan import SurfacePlan
 
-T = TypeVar("T")
+#: What a run may count beside classes: the options of each, by their entry in the header.
+_BESIDE = {
+    "boundary": ("segiou.boundary.boundary_options", "BoundaryOptions"),
+    "objects": ("segiou.instances.object_files", "ObjectOptions"),
+    "surfaces": ("segiou.runs.surface_plan", "SurfacePlan"),
+}
+#: Kinds of the entries of a header that is plain data.
+_KINDS: dict[str, type | tuple[type, ...]] = {
+    **dict.fromkeys(("options", "protocol", "reading", "provenance"), dict),
+    **dict.fromkeys(("name", "truth", "pred"), str),
+    **dict.fromkeys(("versions", "shards"), list),
+    **dict.fromkeys(_BESIDE, (dict, type(None))),
+    "finished": bool,
+}
 
 
 def versions() -> dict[str, str]:
@@ -162,20 +176,15 @@ class Header:
 
     def to_dict(self) -> dict[str, Json]:
         """The header as plain data."""
+        beside = {key: getattr(self, key) for key in _BESIDE}
         return {
+            **vars(self),
             "options": self.options.to_dict(),
             "protocol": asdict(self.protocol),
-            "name": self.name,
-            "truth": self.truth,
-            "pred": self.pred,
             "reading": dict(self.reading),
             "provenance": dict(self.provenance),
-            "expected": self.expected,
-            "finished": self.finished,
             "versions": [dict(v) for v in self.versions],
-            "boundary": None if self.boundary is None else self.boundary.to_dict(),
-            "objects": None if self.objects is None else self.objects.to_dict(),
-            "surfaces": None if self.surfaces is None else self.surfaces.to_dict(),
+            **{key: None if part is None else part.to_dict() for key, part in beside.items()},
             "shards": [list(shard) for shard in self.shards],
         }
 
@@ -193,23 +202,26 @@ class Header:
         KeyError, TypeError, ValueError
             If something is missing or of the wrong kind.
         """
-        options = ClassOptions.from_dict(_read(data, "options", dict))
-        return cls(
-            options,
-            Protocol(**_read(data, "protocol", dict)),
-            _read(data, "name", str),
-            _read(data, "truth", str),
-            _read(data, "pred", str),
-            _read(data, "reading", dict),
-            _read(data, "provenance", dict),
-            None if data["expected"] is None else read_count(data, "expected"),
-            _read(data, "finished", bool),
-            tuple(dict(entry) for entry in _read(data, "versions", list)),
-            _boundary(_read(data, "boundary", (dict, type(None)))),
-            _objects(_read(data, "objects", (dict, type(None)))),
-            _surfaces(_read(data, "surfaces", (dict, type(None))), options.num_classes),
-            tuple(_shard(entry) for entry in _read(data, "shards", list)),
-        )
+        for key, kind in _KINDS.items():
+            if not isinstance(data[key], kind):
+                msg = f"{key} is {data[key]!r:.60}"
+                raise TypeError(msg)
+        read = {key: data[key] for key in _KINDS}
+        read["options"] = ClassOptions.from_dict(data["options"])
+        read["protocol"] = Protocol(**data["protocol"])
+        read["expected"] = None if data["expected"] is None else read_count(data, "expected")
+        read["versions"] = tuple(dict(entry) for entry in data["versions"])
+        read["shards"] = tuple(_shard(entry) for entry in data["shards"])
+        for key, (module, kind_of_options) in _BESIDE.items():
+            if read[key] is not None:
+                options = getattr(import_module(module), kind_of_options)
+                read[key] = options.from_dict(read[key])
+        header = cls(**read)
+        members = header.surfaces.structures.values() if header.surfaces else ()
+        if any(index >= header.options.num_classes for part in members for index in part):
+            msg = f"a structure has more than the {header.options.num_classes} classes"
+            raise ValueError(msg)
+        return header
 
 
 def _missing_text(pairs: int, parts: int, held: set[int]) -> str:
@@ -217,14 +229,6 @@ def _missing_text(pairs: int, parts: int, held: set[int]) -> str:
     subject = f"part {missing[0]}" if len(missing) == 1 else f"parts {listed(missing)}"
     are = "is" if len(missing) == 1 else "are"
     return f"{subject} of {parts} {are} missing ({plural(pairs, 'pair')} in all)"
-
-
-def _read(data: Mapping[str, Any], key: str, kind: type[T] | tuple[type[T], ...]) -> T:
-    value: T = data[key]
-    if not isinstance(value, kind):
-        msg = f"{key} is {value!r:.60}"
-        raise TypeError(msg)
-    return value
 
 
 def read_count(data: Mapping[str, Any], key: str) -> int:
@@ -244,29 +248,3 @@ def _shard(entry: Sequence[Any]) -> Shard:
         msg = f"part {shard.part} of {shard.parts}"
         raise ValueError(msg)
     return shard
-
-
-def _boundary(data: Mapping[str, Any] | None) -> BoundaryOptions | None:
-    from segiou.boundary.boundary_options import BoundaryOptions
-
-    return None if data is None else BoundaryOptions.from_dict(data)
-
-
-def _objects(data: Mapping[str, Any] | None) -> ObjectOptions | None:
-    if data is None:
-        return None
-    from segiou.instances.object_files import ObjectOptions
-
-    return ObjectOptions.from_dict(data)
-
-
-def _surfaces(data: Mapping[str, Any] | None, num_classes: int) -> SurfacePlan | None:
-    if data is None:
-        return None
-    from segiou.runs.surface_plan import SurfacePlan
-
-    plan = SurfacePlan.from_dict(data)
-    if any(index >= num_classes for members in plan.structures.values() for index in members):
-        msg = f"a structure has more than the {num_classes} classes"
-        raise ValueError(msg)
-    return plan

@@ -1,17 +1,28 @@
-"""The counts of one image of a run, and of many as columns."""
+"""The counts of one image of a run, of many as columns, and as the bytes of a run file."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from itertools import chain, pairwise
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.files import Stamp
 from segiou.counting.counts import Cells, Counts, Tally, counts_of_cells
+
+if TYPE_CHECKING:
+    from segiou.boundary.boundary_sums import BoundaryCounts
+    from segiou.instances.panoptic import PanopticCounts
+    from segiou.runs.header import Header
+
+Ints = NDArray[np.int64]
+#: 63 bits take nine bytes.
+_MAX_BYTES = 9
+#: Of one image, more numbers than there can be.
+_MOST_NUMBERS = 1 << 40
 
 
 def to_text(name: str) -> str | bytes:
@@ -76,7 +87,7 @@ class ImageCount:
         What the files were when they were read.
     measured : bytes, optional
         Counts at boundaries and of objects, where there are any, packed by
-        :func:`segiou.runs.cells.pack_measured`.
+        :func:`segiou.runs.image_counts.pack_measured`.
     surfaces : str, optional
         Distances between surfaces, where they were measured, as
         :meth:`segiou.runs.surface_plan.SurfacePlan.measure` gives them.
@@ -155,10 +166,6 @@ class ImageCount:
         return (self.id, self.files) == (other.id, other.files) and self.same_counts(other)
 
 
-Ints = NDArray[np.int64]
-NO_CELLS: Ints = np.zeros(0, dtype=np.int64)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Columns:
     """Images with their sparse counts, one after the other.
@@ -201,11 +208,12 @@ class Columns:
         images : sequence of ImageCount
             The images.
         """
+        no_cells = np.zeros(0, dtype=np.int64)
         return cls(
             tuple(image.id for image in images),
             np.array([len(image.cells) for image in images], dtype=np.int64),
-            _joined([NO_CELLS, *(image.cells for image in images)]),
-            _joined([NO_CELLS, *(image.values for image in images)]),
+            _joined([no_cells, *(image.cells for image in images)]),
+            _joined([no_cells, *(image.values for image in images)]),
             np.array([image.ignored for image in images], dtype=np.int64),
             tuple(image.files for image in images),
             tuple(image.measured for image in images if image.measured is not None),
@@ -303,6 +311,21 @@ class Columns:
             tuple(self.surfaces[i] for i in indices) if self.surfaces else (),
         )
 
+    def parts(self, size: int) -> Iterator[Columns]:
+        """The images, so many at a time.
+
+        Parameters
+        ----------
+        size : int
+            Images of a part, at most.
+
+        Yields
+        ------
+        Columns
+        """
+        for start in range(0, len(self), size):
+            yield self.take(range(start, min(start + size, len(self))))
+
     def pixels(self) -> Ints:
         """Valid pixels of each image, (N,)."""
         sums = np.concatenate([[0], np.cumsum(self.values)])
@@ -329,16 +352,21 @@ class Columns:
         return counts_of_cells(self.sizes, self.cells, self.values, num_classes)
 
 
-def check_measured(columns: Columns, *, counts: bool, surfaces: bool) -> None:
+def check_measured(columns: Columns, header: Header) -> None:
     """Refuse images that lack what was measured beside their pixels."""
     for wanted, found, what, options in (
         (
-            counts,
+            header.counts_more,
             columns.measured,
             "counts of boundaries or objects",
             "boundary=True (--boundary), or objects=True (--objects)",
         ),
-        (surfaces, columns.surfaces, "distances between surfaces", "surfaces=True (--surface)"),
+        (
+            header.surfaces is not None,
+            columns.surfaces,
+            "distances between surfaces",
+            "surfaces=True (--surface)",
+        ),
     ):
         if wanted and len(found) != len(columns):
             msg = (
@@ -352,3 +380,157 @@ def _joined(parts: Sequence[Any]) -> Any:
     """Several arrays, or several tuples, as one."""
     is_array = isinstance(parts[0], np.ndarray)
     return np.concatenate(parts) if is_array else tuple(chain.from_iterable(parts))
+
+
+def encode_cells(sizes: Ints, cells: Ints, values: Ints) -> list[bytes]:
+    r"""Encode the counts of several images at once, as LEB128.
+
+    Parameters
+    ----------
+    sizes : ndarray of int64, shape (N,)
+        Filled cells of each image.
+    cells, values : ndarray of int64, shape (sum of sizes,)
+        Flat indices, ascending within each image, and their pixels.
+
+    Examples
+    --------
+    >>> encode_cells(np.array([2, 0]), np.array([0, 3]), np.array([5, 300]))
+    [b'\x01\x05\x03\xac\x02', b'']
+    """
+    numbers = np.empty(2 * len(cells), dtype=np.int64)
+    numbers[0::2] = np.diff(cells, prepend=-1)
+    firsts = (np.cumsum(sizes) - sizes)[sizes > 0]
+    numbers[2 * firsts] = cells[firsts] + 1
+    numbers[1::2] = values
+    most = max(1, -(-int(numbers.max(initial=0)).bit_length() // 7))
+    rest = numbers[:, None] >> 7 * np.arange(most)
+    used = rest > 0
+    used[:, 0] = True
+    parts = (rest & 0x7F).astype(np.uint8)
+    parts[:, :-1] |= used[:, 1:] * np.uint8(0x80)
+    data = parts[used].tobytes()
+    ends = np.append(0, np.cumsum(used.sum(1)))
+    stops = ends[np.append(0, 2 * np.cumsum(sizes))].tolist()
+    return [data[a:b] for a, b in pairwise(stops)]
+
+
+def decode_cells(blobs: list[bytes], num_cells: int) -> tuple[Ints, Ints, Ints]:
+    r"""Decode what :func:`encode_cells` gave.
+
+    Parameters
+    ----------
+    blobs : list of bytes
+        One an image.
+    num_cells : int
+        Cells of the full table, C · (C + 1).
+
+    Returns
+    -------
+    sizes, cells, values : ndarray of int64
+
+    Raises
+    ------
+    ValueError
+        If a blob is not what an image's counts look like.
+
+    Examples
+    --------
+    >>> decode_cells([b'\x01\x05\x03\xac\x02', b''], 6)
+    (array([2, 0]), array([0, 3]), array([  5, 300]))
+    """
+    data = np.frombuffer(b"".join(blobs), dtype=np.uint8)
+    last = np.flatnonzero(data < 0x80)
+    stops = np.cumsum([len(blob) for blob in blobs], dtype=np.int64)
+    _check(not (data[stops[stops > 0] - 1] >= 0x80).any(), "a number of its counts is cut off")
+    lengths = np.diff(last, prepend=-1)
+    longest = int(lengths.max(initial=0))
+    _check(longest <= _MAX_BYTES, "a number of its counts is too long")
+    numbers = np.zeros(len(last), dtype=np.int64)
+    used = np.arange(len(last))
+    for k in range(longest):
+        used = used[lengths[used] > k]
+        part = data[last[used] - lengths[used] + 1 + k] & 0x7F
+        numbers[used] |= part.astype(np.int64) << (7 * k)
+    sizes, odd = np.divmod(np.diff(np.searchsorted(last, stops), prepend=0), 2)
+    _check(not odd.any(), "a count has no cell")
+    steps, values = numbers[0::2], numbers[1::2]
+    outside = "a cell of its counts lies outside the table"
+    _check(not ((steps < 1) | (steps > num_cells)).any(), outside)
+    ends = np.cumsum(sizes)
+    cells = np.cumsum(steps)
+    cells -= np.repeat(np.append(0, cells)[ends - sizes], sizes) + 1
+    _check(not (cells[ends[sizes > 0] - 1] >= num_cells).any(), outside)
+    _check(not (values < 1).any(), "a count is not positive")
+    return sizes, cells, values
+
+
+def _check(is_right: bool, problem: str) -> None:
+    if not is_right:
+        raise ValueError(problem)
+
+
+def pack_measured(boundary: BoundaryCounts | None, objects: PanopticCounts | None) -> bytes | None:
+    """Pack the counts of one image as :func:`encode_cells` does.
+
+    First those at boundaries, then TP, FP and FN of the objects of each class,
+    then class, intersection, union and number of the matches.
+    """
+    if boundary is None and objects is None:
+        return None
+    parts = [] if boundary is None else [boundary.table]
+    parts += [] if objects is None else [objects.detections.ravel(), objects.overlaps.ravel()]
+    numbers = np.concatenate(parts)
+    cells = np.flatnonzero(numbers)
+    return encode_cells(np.array([len(cells)]), cells, numbers[cells])[0]
+
+
+def check_packed(packed: Sequence[bytes], header: Header) -> None:
+    """Refuse what is not what :func:`pack_measured` gives."""
+    if header.objects is None:
+        decode_cells([*packed], _boundary_length(header))
+        return
+    matches = unpack_objects(packed, header)[1]
+    wrong = (matches[:, 0] >= header.options.num_classes) | (matches[:, 1] > matches[:, 2])
+    problem = "a match of its objects has no class, or an intersection above its union"
+    _check(not wrong.any() and not (matches[:, 1:] < 1).any(), problem)
+
+
+def _boundary_length(header: Header) -> int:
+    """Entries of the counts at boundaries of one image."""
+    if header.boundary is None:
+        return 0
+    from segiou.boundary.boundary_sums import BoundaryCounts
+
+    return len(BoundaryCounts.zeros(header.options.num_classes, header.boundary).table)
+
+
+def unpack_objects(packed: Sequence[bytes], header: Header) -> tuple[Ints, Ints, Ints]:
+    """TP, FP and FN of images (N, C, 3); their matches (M, 4), and the image of each match."""
+    start, num_classes = _boundary_length(header), header.options.num_classes
+    sizes, cells, values = decode_cells([*packed], _MOST_NUMBERS)
+    owner = np.repeat(np.arange(len(packed)), sizes)
+    found = np.zeros((len(packed), num_classes * 3), dtype=np.int64)
+    stop = start + num_classes * 3
+    few = (cells >= start) & (cells < stop)
+    found[owner[few], cells[few] - start] = values[few]
+    rest = cells >= stop
+    cells, values, owner = cells[rest] - stop, values[rest], owner[rest]
+    # The last number of a match, how often it is there, is never 0.
+    last = cells % 4 == 3
+    _check(last[-1:].all(), "a match of its objects is cut off")
+    at = np.searchsorted(np.flatnonzero(last), np.arange(len(cells)))
+    matches = np.zeros((int(last.sum()), 4), dtype=np.int64)
+    matches[at, cells % 4] = values
+    return found.reshape(-1, num_classes, 3), matches, owner[last]
+
+
+def unpack_boundaries(packed: Sequence[bytes], header: Header) -> BoundaryCounts:
+    """Unpack the counts of images, as rows of one table (N, n)."""
+    from segiou.boundary.boundary_sums import BoundaryCounts
+
+    assert header.boundary is not None
+    table = np.zeros((len(packed), _boundary_length(header)), dtype=np.int64)
+    sizes, cells, values = decode_cells([*packed], _MOST_NUMBERS)
+    here = cells < table.shape[1]  # counts of objects follow
+    table[np.repeat(np.arange(len(packed)), sizes)[here], cells[here]] = values[here]
+    return BoundaryCounts(table, header.options.num_classes, header.boundary)

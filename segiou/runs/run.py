@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,13 @@ from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.runs.header import Header
-from segiou.runs.image_counts import Columns, ImageCount, check_measured
+from segiou.runs.image_counts import (
+    Columns,
+    ImageCount,
+    check_measured,
+    unpack_boundaries,
+    unpack_objects,
+)
 
 if TYPE_CHECKING:
     import pandas
@@ -46,6 +53,8 @@ if TYPE_CHECKING:
 
 #: Counts that are made at a time where a run is too large for all of them.
 _PART = 1 << 20
+#: Images whose counts at boundaries are unpacked at a time.
+_UNPACKED = 256
 
 
 class Run(Drawable):
@@ -169,7 +178,9 @@ class Run(Drawable):
         """Distances between surfaces, a row for each case and structure; () where none were."""
         if self.surface_plan is None:
             return ()
-        return self.surface_plan.all_rows(self._images.blocks(files=False, measured=True))
+        blocks = self._images.blocks(files=False, measured=True)
+        cases = chain.from_iterable(zip(b.surfaces, b.ids, strict=True) for b in blocks)
+        return tuple(chain.from_iterable(self.surface_plan.rows(*case) for case in cases))
 
     @cached_property
     def surface_dice(self) -> Counts | None:
@@ -213,14 +224,16 @@ class Run(Drawable):
 
     @cached_property
     def _counts(self) -> Counts:
-        num_classes = self.options.num_classes
-        arrays = np.zeros((4, len(self), num_classes), dtype=np.int64)
+        blocks = self._images.blocks(files=False)
+        return self._stacked(block.counts(self.options.num_classes) for block in blocks)
+
+    def _stacked(self, parts: Iterable[Counts]) -> Counts:
+        """Counts of all images of those of some at a time, (N, C); in memory once."""
+        arrays = np.zeros((4, len(self), self.options.num_classes), dtype=np.int64)
         start = 0
-        for block in self._images.blocks(files=False):
-            found = block.counts(num_classes)
-            stop = start + len(block)
-            for array, values in zip(arrays, (found.tp, found.fp, found.fn, found.tn), strict=True):
-                array[start:stop] = values
+        for part in parts:
+            stop = start + len(part.tp)
+            arrays[:, start:stop] = part.tp, part.fp, part.fn, part.tn
             start = stop
         return Counts(*arrays)
 
@@ -234,8 +247,8 @@ class Run(Drawable):
         num_classes = self.options.num_classes
         step = max(1, _PART // num_classes)
         for block in self._images.blocks(files=False):
-            for start in range(0, len(block), step):
-                yield block.take(range(start, min(start + step, len(block)))).counts(num_classes)
+            for part in block.parts(step):
+                yield part.counts(num_classes)
 
     @cached_property
     def _tally(self) -> CellTally:
@@ -273,9 +286,7 @@ class Run(Drawable):
         """
         if self.boundary_options is None:
             return None
-        from segiou.runs.cells import unpack_boundaries
-
-        return unpack_boundaries(self._packed(), self.options.num_classes, self.boundary_options)
+        return unpack_boundaries([*self._packed()], self._header)
 
     @cached_property
     def band_counts(self) -> Counts | None:
@@ -285,17 +296,25 @@ class Run(Drawable):
         """
         if self.boundary_options is None:
             return None
-        from segiou.runs.cells import band_counts
-
-        return band_counts(self._packed(), self.options.num_classes, self.boundary_options)
+        if not self.boundary_options.widths:
+            msg = "no width of Boundary IoU was measured; see BoundaryOptions"
+            raise ValueError(msg)
+        return self._stacked(part.band_counts()[:, 0] for part in self._boundary_parts())
 
     @cached_property
     def _boundary_total(self) -> BoundaryCounts | None:
         if self.boundary_options is None:
             return None
-        from segiou.runs.cells import sum_boundaries
+        from segiou.boundary.boundary_sums import BoundaryCounts
 
-        return sum_boundaries(self._packed(), self.options.num_classes, self.boundary_options)
+        none = BoundaryCounts.zeros(self.options.num_classes, self.boundary_options)
+        return sum((part.summed() for part in self._boundary_parts()), none)
+
+    def _boundary_parts(self) -> Iterator[BoundaryCounts]:
+        """Boundary counts of some images at a time: unpacked, a run may be larger than memory."""
+        packed = self._packed()
+        while part := [*islice(packed, _UNPACKED)]:
+            yield unpack_boundaries(part, self._header)
 
     def _packed(self) -> Iterator[bytes]:
         """What was measured of each image beside its pixels."""
@@ -336,8 +355,6 @@ class Run(Drawable):
 
     @cached_property
     def _objects(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        from segiou.runs.cells import unpack_objects
-
         return unpack_objects([*self._packed()], self._header)
 
     def worst(self, n: int = 10, *, by: str = "mean_iou") -> list[dict[str, str | float]]:
@@ -592,8 +609,13 @@ class Run(Drawable):
 
         for run in others:
             check_kind("each argument of merge", run, Run, "a Run")
+        if not others:
+            return self
         runs = (self, *others)
-        return Run(*merged(runs, [run._header for run in runs], partial=partial))
+        names = [run.name or f"run {i}" for i, run in enumerate(runs)]
+        headers = [run._header for run in runs]
+        header, images, skipped = merged(runs, headers, names, partial=partial)
+        return Run(header, Columns.of(list(images)), skipped)
 
     def save(self, path: str | Path) -> Path:
         """Write the run into a new run file, whole or not at all.
@@ -706,16 +728,14 @@ def run_of(
     for image in several:
         check_kind("each of images", image, ImageCount, "an ImageCount")
     columns = Columns.of(several).by_id()
-    measured = BoundaryOptions.of(boundary)
-    counts = measured is not None or objects is not None
-    check_measured(columns, counts=counts, surfaces=surfaces is not None)
     header = Header(
         options,
         load_protocol(protocol),
         name,
         provenance=dict(provenance or {}),
-        boundary=measured,
+        boundary=BoundaryOptions.of(boundary),
         objects=objects,
         surfaces=surfaces,
     )
+    check_measured(columns, header)
     return Run(header, columns, left_out)

@@ -8,7 +8,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from itertools import islice, repeat
 from pathlib import Path
@@ -16,7 +16,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from segiou._support.files import Problem, Stamp
-from segiou.runs.cells import encode_cells
 from segiou.runs.database import (
     FILE_COLUMNS,
     SCHEMA,
@@ -39,6 +38,7 @@ from segiou.runs.image_counts import (
     ImageCount,
     ImageFiles,
     check_measured,
+    encode_cells,
     from_text,
     id_order,
     to_text,
@@ -102,7 +102,7 @@ class RunWriter:
         # between two batches; and the write-ahead log then needs no shared memory.
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         connection.execute("PRAGMA page_size = 8192")
-        self._is_new = is_empty(connection)
+        self._is_new = is_empty(connection, self.path)
         self._totals = Totals()
         if not self._is_new:
             check_is_run(connection, self.path)
@@ -110,14 +110,20 @@ class RunWriter:
         connection.execute("PRAGMA journal_mode = WAL")
         # Nothing is lost with what is written first: the batches wait for the disk.
         connection.execute("PRAGMA synchronous = NORMAL")
-        connection.execute("BEGIN IMMEDIATE")
-        for statement in SCHEMA if self._is_new else ():
-            connection.execute(statement)
         known = _each_once((*header.versions, versions()))
         self.header: Header = replace(header, finished=False, versions=known)
-        self._write_entries(self.header.to_dict())
-        connection.execute("COMMIT")
+        with self._transaction():
+            for statement in SCHEMA if self._is_new else ():
+                connection.execute(statement)
+            self._write_entries(self.header.to_dict())
         connection.execute("PRAGMA synchronous = FULL")
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """Commit what is done within, or undo all of it."""
+        with self._connection:
+            self._connection.execute("BEGIN IMMEDIATE")
+            yield
 
     def _continued(self, header: Header) -> Header:
         found, self._totals = read_head(self._connection, self.path)
@@ -173,19 +179,17 @@ class RunWriter:
         gone: list[str] = []
         with explained(self.path):
             for table in keep:
-                for id, files in self._known(table):
+                for row in self._connection.execute(f"SELECT {FILE_COLUMNS} FROM {table}"):
+                    known, id = files_of_row(row, self.header, self.path), from_text(row[0])
+                    stamped = all(stamp is not None and stamp.known for stamp in known[2:])
                     found = files_of(id)
                     if found is not None:
-                        (keep if _unchanged(files, found) else drop)[table].append(id)
+                        (keep if stamped and known == found else drop)[table].append(id)
                     elif table == "image":
                         gone.append(id)
-            self._move(drop, gone, keep["missing"])
+            with self._transaction():
+                self._move(drop, gone, keep["missing"])
         return {*keep["image"], *keep["missing"]}
-
-    def _known(self, table: str) -> Iterator[tuple[str, ImageFiles]]:
-        for row in self._connection.execute(f"SELECT {FILE_COLUMNS} FROM {table}"):
-            files = files_of_row(row, self.header, self.path)
-            yield from_text(row[0]), files
 
     def _move(
         self, drop: Mapping[str, Sequence[str]], gone: Sequence[str], back: Sequence[str]
@@ -193,7 +197,6 @@ class RunWriter:
         def each(statement: str, ids: Sequence[str]) -> None:
             self._connection.executemany(statement, [(to_text(id),) for id in ids])
 
-        self._connection.execute("BEGIN IMMEDIATE")
         for table, ids in drop.items():
             each(f"DELETE FROM {table} WHERE id = ?", ids)
         for source, target, ids in (("image", "missing", gone), ("missing", "image", back)):
@@ -204,7 +207,6 @@ class RunWriter:
         self._totals.missing += len(gone) - len(back) - len(drop["missing"])
         self._totals.skipped = 0
         self._write_entries({}, changed=bool(back or gone or drop["image"]))
-        self._connection.execute("COMMIT")
 
     def add(self, image: ImageCount) -> None:
         """Add an image; it is committed with its batch, soon.
@@ -241,7 +243,7 @@ class RunWriter:
             The images.
         """
         self.flush()
-        self._write(columns, {})
+        self._write(columns)
 
     def flush_if_due(self) -> None:
         """Commit what is pending if the last commit is a while ago."""
@@ -258,37 +260,34 @@ class RunWriter:
             committed before is kept.
         """
         if self._pending or self._pending_skips:
-            self._write(Columns.of(self._pending), {})
+            self._write(Columns.of(self._pending))
 
     def finish(self) -> None:
         """Commit everything, and that every pair was tried."""
         self.header = replace(self.header, finished=True)
-        self._write(Columns.of(self._pending), {"finished": True})
+        self._write(Columns.of(self._pending), finished=True)
 
-    def _write(self, columns: Columns, entries: Mapping[str, Any]) -> None:
-        self._check_state()
+    def _write(self, columns: Columns, **entries: Any) -> None:
+        if self._file_state() != self._state:
+            self._broken = True
+            raise self._replaced()
+        rows = _rows(columns, self.header)
         with explained(self.path):
             try:
-                self._connection.execute("BEGIN IMMEDIATE")
-                self._insert(columns)
-                self._write_entries(entries, changed=len(columns) > 0)
-                self._connection.execute("COMMIT")
+                with self._transaction():
+                    insert = self._connection.executemany
+                    insert(f"INSERT INTO image VALUES ({', '.join('?' * 15)})", rows)
+                    insert("INSERT INTO skipped VALUES (?, ?, ?, ?)", self._pending_skips)
+                    self._totals.images += len(columns)
+                    self._totals.skipped += len(self._pending_skips)
+                    self._write_entries(entries, changed=len(columns) > 0)
             except sqlite3.Error:
                 self._broken = True
-                with suppress(sqlite3.Error):
-                    self._connection.execute("ROLLBACK")
                 raise
         self._pending.clear()
         self._pending_skips.clear()
         self._last = time.monotonic()
         self._state = self._file_state()
-
-    def _insert(self, columns: Columns) -> None:
-        insert = self._connection.executemany
-        insert(f"INSERT INTO image VALUES ({', '.join('?' * 15)})", _rows(columns, self.header))
-        insert("INSERT INTO skipped VALUES (?, ?, ?, ?)", self._pending_skips)
-        self._totals.images += len(columns)
-        self._totals.skipped += len(self._pending_skips)
 
     def _file_state(self) -> tuple[int, ...] | None:
         """What tells that the file at the path is still the one that is written here."""
@@ -297,11 +296,6 @@ class RunWriter:
         except OSError:
             return None
         return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
-
-    def _check_state(self) -> None:
-        if self._file_state() != self._state:
-            self._broken = True
-            raise self._replaced()
 
     def _replaced(self) -> RunFileError:
         problem = (
@@ -339,7 +333,7 @@ def _rows(columns: Columns, header: Header) -> list[tuple[Any, ...]]:
     blobs = encode_cells(columns.sizes, columns.cells, columns.values)
     ignored = columns.ignored.tolist()
     pixels = (columns.pixels() + columns.ignored).tolist()
-    check_measured(columns, counts=header.counts_more, surfaces=header.surfaces is not None)
+    check_measured(columns, header)
     nothing = (None,) * len(columns)
     measured = columns.measured if header.counts_more else nothing
     surfaces = columns.surfaces if header.surfaces is not None else nothing
@@ -357,11 +351,6 @@ def _rows(columns: Columns, header: Header) -> list[tuple[Any, ...]]:
         checks = [checksum(id, *part) for part in (about, counts, (packed, text))]
         rows.append((id, *about, checks[0], *counts, checks[1], packed, text, checks[2]))
     return rows
-
-
-def _unchanged(known: ImageFiles, found: ImageFiles) -> bool:
-    stamps = (known.truth_stamp, known.pred_stamp)
-    return known == found and all(stamp is not None and stamp.known for stamp in stamps)
 
 
 def write_new(
@@ -440,27 +429,18 @@ def merge_files(paths: Sequence[str | Path], output: str | Path, *, partial: boo
         files, or a part is missing.
     """
     files = [RunFile.open(path) for path in paths]
-    names = [str(file.path) for file in files]
-    header = _merged_header([file.header for file in files], names, partial=partial)
-    images = _without_duplicates(files, names)
-    skipped = dict.fromkeys(p for file in files for p in file.skipped)
+    headers, names = [file.header for file in files], [str(file.path) for file in files]
+    header, images, skipped = merged(files, headers, names, partial=partial)
     return write_new(output, header, _blocks(images), skipped)
 
 
 def merged(
-    runs: Sequence[Run], headers: Sequence[Header], *, partial: bool
-) -> tuple[Header, Columns, tuple[Problem, ...]]:
-    """Header, images and left out pairs of several runs together, in memory.
-
-    Raises
-    ------
-    ValueError
-        As :func:`merge_files`.
-    """
-    names = [run.name or f"run {i}" for i, run in enumerate(runs)]
-    header = _merged_header(headers, names, partial=partial) if len(runs) > 1 else headers[0]
-    columns = Columns.of(list(_without_duplicates(runs, names)))
-    return header, columns, tuple(dict.fromkeys(p for run in runs for p in run.skipped))
+    runs: Sequence[Run | RunFile], headers: Sequence[Header], names: Sequence[str], *, partial: bool
+) -> tuple[Header, Iterator[ImageCount], tuple[Problem, ...]]:
+    """Header, images and left out pairs of several runs together; raises as merge_files."""
+    header = _merged_header(headers, names, partial=partial)
+    skipped = tuple(dict.fromkeys(problem for run in runs for problem in run.skipped))
+    return header, _without_duplicates(runs, names), skipped
 
 
 def _merged_header(headers: Sequence[Header], names: Sequence[str], *, partial: bool) -> Header:
@@ -499,7 +479,8 @@ def _without_duplicates(
     """Images of several runs by their ids, each once; ValueError where its counts differ."""
     last: ImageCount | None = None
     origin = ""
-    for image, name in _in_order(streams, names):
+    named = (zip(s, repeat(name), strict=False) for s, name in zip(streams, names, strict=True))
+    for image, name in heapq.merge(*named, key=lambda item: id_order(item[0].id)):
         if last is not None and image.id == last.id:
             if not image.same_counts(last):
                 where = "" if origin == name else f" ({origin}, {name})"
@@ -508,13 +489,6 @@ def _without_duplicates(
             continue
         last, origin = image, name
         yield image
-
-
-def _in_order(
-    streams: Sequence[Iterable[ImageCount]], names: Sequence[str]
-) -> Iterator[tuple[ImageCount, str]]:
-    named = (zip(s, repeat(name), strict=False) for s, name in zip(streams, names, strict=True))
-    return heapq.merge(*named, key=lambda item: id_order(item[0].id))
 
 
 def _each_once(entries: Iterable[Mapping[str, str]]) -> tuple[Mapping[str, str], ...]:

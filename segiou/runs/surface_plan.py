@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
@@ -67,13 +67,13 @@ class SurfacePlan:
         options: SurfaceOptions,
         classes: ClassOptions,
         *,
-        background: bool,
-        unit: str,
+        volumes: bool,
+        in_mm: bool = False,
         spacing: Any = None,
     ) -> SurfacePlan:
         """Every class that means include, and every group of classes.
 
-        Without ``background`` a class whose only value is 0 has no surface.
+        In volumes a class whose only value is 0 has no surface.
 
         Parameters
         ----------
@@ -81,16 +81,16 @@ class SurfacePlan:
             What is measured.
         classes : ClassOptions
             The classes, and what is ignored.
-        background : bool
-            Whether a class whose only value is 0 is measured.
-        unit : str
-            Unit of the distances.
+        volumes : bool
+            Whether the cases are volumes.
+        in_mm : bool, default False
+            Whether the distances are in mm; in pixels, or units of the spacing, by default.
         spacing : array_like, optional
             Size of a pixel or voxel, in place of what files say.
         """
         check_kind("surfaces", options, SurfaceOptions, "True, a convention or SurfaceOptions")
         values = classes.labels.class_values
-        left_out = {c for c, v in enumerate(values) if v == (0,) and not background}
+        left_out = {c for c, v in enumerate(values) if v == (0,) and volumes}
         left_out.update(classes.exclude)
         chosen: dict[str, tuple[int, ...]] = {
             name: (c,) for c, name in enumerate(classes.labels.class_names) if c not in left_out
@@ -109,9 +109,10 @@ class SurfacePlan:
                 f"{', '.join(chosen)}{did_you_mean(name, chosen)}"
             )
             raise ValueError(msg)
+        unit = "mm" if in_mm else "px" if spacing is None else ""
         if spacing is not None:
             spacing = _checked_spacing(spacing)
-        elif not background:
+        elif volumes:
             spacing = usual.spacing
         return cls(replace(options, tolerances_of=own), chosen, unit, spacing)
 
@@ -168,7 +169,6 @@ class SurfacePlan:
         *,
         mask: Any = None,
         spacing: Sequence[float] | None = None,
-        pred_is_index: bool = False,
     ) -> str:
         """The rows of one case, as text; ``spacing`` is that of its file.
 
@@ -184,16 +184,14 @@ class SurfacePlan:
             True where a pixel counts; all by default.
         spacing : sequence of float, optional
             Spacing of the file.
-        pred_is_index : bool, default False
-            Whether ``pred`` holds indices of classes, not values.
 
         Returns
         -------
         str
         """
         values, ignore = classes.labels.class_values, classes.ignore
-        if classes.pred_labels != classes.labels or pred_is_index or mask is not None:
-            codes = LabelCodes(Encoding.of_classes(classes, pred_is_index=pred_is_index))
+        if classes.pred_labels != classes.labels or mask is not None:
+            codes = LabelCodes(Encoding.of_classes(classes))
             truth, pred = codes.encode(truth, pred, mask, batch=True)
             values = tuple((c,) for c in range(classes.num_classes))
             ignore = (ignored_code(truth.dtype),)
@@ -232,11 +230,18 @@ class SurfacePlan:
             If the text is not what :meth:`measure` gave.
         """
         try:
-            entries = json.loads(text)
-            return [self._row(*pair, case) for pair in zip(self.structures, entries, strict=True)]
+            rows = []
+            for label, entry in zip(self.structures, json.loads(text), strict=True):
+                self._check(entry)
+                about = {"label": label, "case": case, "tolerances": self._tolerances(label)}
+                rows.append(SurfaceRow.from_dict({**entry, **about}))
         except (AttributeError, LookupError, TypeError, RecursionError, ValueError) as error:
             msg = f"its surfaces are no rows: {type(error).__name__}: {error}"
             raise ValueError(msg) from error
+        return rows
+
+    def _tolerances(self, label: str) -> tuple[float, ...]:
+        return self.options.tolerances_of.get(label, self.options.tolerances)
 
     def _check(self, entry: Mapping[str, Any]) -> None:
         """Refuse what no row has: a run file may be forged."""
@@ -251,21 +256,6 @@ class SurfacePlan:
         if [len(part) for part in lists] != lengths or not {*map(type, numbers)} <= {int, float}:
             msg = f"{dict(entry)!r:.100} is none"
             raise ValueError(msg)
-
-    def all_rows(self, blocks: Iterable[Columns]) -> tuple[SurfaceRow, ...]:
-        """The rows of many cases, case by case.
-
-        Parameters
-        ----------
-        blocks : iterable of Columns
-            The images, in blocks.
-
-        Returns
-        -------
-        tuple of SurfaceRow
-        """
-        cases = (pair for block in blocks for pair in zip(block.ids, block.surfaces, strict=True))
-        return tuple(row for id, text in cases for row in self.rows(text, id))
 
     def dice(self, rows: Sequence[SurfaceRow]) -> Counts | None:
         """Surface Dice at the first tolerance of each case and structure, (N, R), if any.
@@ -310,26 +300,8 @@ class SurfacePlan:
             found[name] = np.select(lone, rules, values).tolist()
         return [{"iou": i, "dice": d} for i, d in zip(*found.values(), strict=True)]
 
-    def column_names(self, class_names: Sequence[str]) -> list[str]:
-        """Columns of a table with a row for each case; the IoU of classes stands there already.
-
-        Parameters
-        ----------
-        class_names : sequence of str
-            Names of the classes.
-
-        Returns
-        -------
-        list of str
-        """
-        return [
-            f"{measure}:{name}"
-            for name in self.structures
-            for measure in (*["iou"] * (name not in class_names), *self._measures(name))
-        ]
-
     def columns(self, block: Columns, class_names: Sequence[str]) -> dict[str, list[float]]:
-        """The columns :meth:`column_names` of some cases.
+        """Columns of a table of cases; the IoU of classes stands there already.
 
         Parameters
         ----------
@@ -342,7 +314,11 @@ class SurfacePlan:
         -------
         dict
         """
-        data: dict[str, list[float]] = {name: [] for name in self.column_names(class_names)}
+        data: dict[str, list[float]] = {
+            f"{measure}:{name}": []
+            for name in self.structures
+            for measure in (*["iou"] * (name not in class_names), *self._measures(name))
+        }
         for image in block:
             rows = self.rows(image.surfaces or "", image.id)
             overlaps = self.overlaps(image, len(class_names))
@@ -354,22 +330,14 @@ class SurfacePlan:
         return data
 
     def _measures(self, name: str) -> list[str]:
-        tolerances = self.options.tolerances_of.get(name, self.options.tolerances)
         return [
             "dice",
             "hausdorff",
             *(f"hausdorff_{percentile:g}" for percentile in self.options.percentiles),
             "average_surface_distance",
-            *(f"surface_dice_{limit:g}" for limit in tolerances),
+            *(f"surface_dice_{limit:g}" for limit in self._tolerances(name)),
             *(f"boundary_iou_{width:g}" for width in self.options.widths),
         ]
-
-    def _row(self, label: str, entry: Mapping[str, Any], case: str) -> SurfaceRow:
-        tolerances = self.options.tolerances_of.get(label, self.options.tolerances)
-        self._check(entry)
-        return SurfaceRow.from_dict(
-            {**entry, "label": label, "case": case, "tolerances": tolerances}
-        )
 
 
 def _checked_spacing(given: Any) -> tuple[float, ...]:
@@ -430,7 +398,7 @@ def plans_of(
         surfaces = SurfaceOptions.of(surfaces, tolerances=given)
     plan = None
     if surfaces is not None:
-        unit = "mm" if volumes or in_mm else "px" if spacing is None else ""
-        plan = SurfacePlan.of(surfaces, classes, background=not volumes, unit=unit, spacing=spacing)
+        how: Any = {"volumes": volumes, "in_mm": volumes or in_mm, "spacing": spacing}
+        plan = SurfacePlan.of(surfaces, classes, **how)
     measures = boundary is not None and bool(boundary.widths or boundary.contours)
     return boundary if measures and not volumes else None, plan

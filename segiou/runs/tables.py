@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,9 +20,8 @@ from segiou.counting.counts import Counts
 from segiou.labels.class_options import ClassOptions
 from segiou.metrics.per_image import false_positive_classes, image_influence, image_means
 from segiou.metrics.ratio import Floats
-from segiou.runs.cells import unpack_objects
 from segiou.runs.header import Header
-from segiou.runs.image_counts import Columns
+from segiou.runs.image_counts import Columns, unpack_objects
 
 if TYPE_CHECKING:
     import pandas
@@ -67,25 +67,33 @@ class RunTable:
         """Columns of some images: files, pixels, scores, and the IoU of each class."""
         options, plan = self.header.options, self.header.surfaces
         counts = block.counts(options.num_classes)
-        iou = metrics.iou(counts)
         pixels = counts.total[:, 0] + block.ignored
-        data: dict[str, list[Any]] = {
+        data: dict[str, Any] = {
             "id": [encodable(id) for id in block.ids],
             "truth": [encodable(files.truth) for files in block.files],
             "pred": [encodable(files.pred) for files in block.files],
             "pixels": pixels.tolist(),
             "ignored": block.ignored.tolist(),
-            "mean_iou": image_means(counts, include=options.include).tolist(),
-            "pixel_accuracy": metrics.pixel_accuracy(counts).tolist(),
-            "influence": image_influence(counts, self.whole, include=options.include).tolist(),
-            "false_positive_classes": false_positive_classes(counts).tolist(),
         }
+        scores = self._scores()
+        data |= {name: scores[name](counts).tolist() for name in _SCORES}
+        data["false_positive_classes"] = false_positive_classes(counts).tolist()
         if self.header.objects is not None:
             detections = unpack_objects(block.measured, self.header)[0].sum(1)
             data |= dict(zip(_OBJECTS, detections.T.tolist(), strict=True))
-        for c, name in enumerate(options.labels.class_names):
-            data[f"iou:{name}"] = iou[:, c].tolist()
+        data |= {name: scores[name](counts).tolist() for name in scores if name not in _SCORES}
         return data | (plan.columns(block, options.labels.class_names) if plan else {})
+
+    def _scores(self) -> dict[str, Callable[[Counts], Floats]]:
+        """Scores of images by their names, each (N,) of counts (N, C)."""
+        include = self.header.options.include
+        names = self.header.options.labels.class_names
+        return {
+            "mean_iou": partial(image_means, include=include),
+            "pixel_accuracy": metrics.pixel_accuracy,
+            "influence": partial(image_influence, whole=self.whole, include=include),
+            **{f"iou:{name}": partial(_class_iou, c) for c, name in enumerate(names)},
+        }
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """One row an image."""
@@ -97,11 +105,7 @@ class RunTable:
             yield dict(zip(data, values, strict=True))
 
     def _small(self) -> Iterator[Columns]:
-        for block in self.blocks:
-            for start in range(0, len(block), _BLOCK):
-                stop = min(start + _BLOCK, len(block))
-                whole = start == 0 and stop == len(block)
-                yield block if whole else block.take(range(start, stop))
+        return (part for block in self.blocks for part in block.parts(_BLOCK))
 
     def worst(self, n: int, by: str) -> list[dict[str, Any]]:
         """The rows of the n lowest scores, the lowest first; of objects the highest numbers.
@@ -123,22 +127,12 @@ class RunTable:
 
     def _score(self, by: str) -> Callable[[Columns], Floats]:
         """The score of a column, (N,) of N images; the lower the worse."""
-        options = self.header.options
-        check_score_name(by, options, self.header.objects)
+        check_score_name(by, self.header.options, self.header.objects)
         if by in _OBJECTS:
             at = _OBJECTS.index(by)
             return lambda b: -unpack_objects(b.measured, self.header)[0].sum(1)[:, at].astype(float)
-        scores: dict[str, Callable[[Counts], Floats]] = {
-            "mean_iou": lambda counts: image_means(counts, include=options.include),
-            "pixel_accuracy": metrics.pixel_accuracy,
-            "influence": lambda counts: image_influence(
-                counts, self.whole, include=options.include
-            ),
-        }
-        if by not in scores:
-            c = options.labels.index(by.removeprefix("iou:"))
-            scores[by] = lambda counts: metrics.iou(counts)[:, c]
-        return lambda block: scores[by](block.counts(options.num_classes))
+        score = self._scores()[by]
+        return lambda block: score(block.counts(self.header.options.num_classes))
 
     def to_csv(self) -> str:
         """The rows as CSV; an undefined ratio is an empty cell."""
@@ -149,10 +143,9 @@ class RunTable:
         """The rows as a :class:`pandas.DataFrame`, indexed by id."""
         pd = import_extra("pandas", "to_pandas needs pandas", "pandas")
         frames = [pd.DataFrame(self.columns(block)) for block in self._small()]
-        table: pandas.DataFrame = pd.concat(
-            frames or [pd.DataFrame(columns=self.names())], ignore_index=True
-        )
-        return table.set_index("id")
+        frames = frames or [pd.DataFrame(columns=self.names())]
+        table: pandas.DataFrame = pd.concat(frames, ignore_index=True).set_index("id")
+        return table
 
     def to_parquet(self, path: Path) -> Path:
         """The rows as a Parquet file, written whole or not at all."""
@@ -166,3 +159,7 @@ class RunTable:
             for block in self._small():
                 writer.write_table(pa.table(self.columns(block), schema=schema))
         return path
+
+
+def _class_iou(c: int, counts: Counts) -> Floats:
+    return metrics.iou(counts[:, c])

@@ -5,10 +5,10 @@ from segiou.scoring.inspection import (
     Inspection as Inspection,
     inspect_folder as inspect_folder,
 )
-from segiou.scoring.job import Job as Job
-from segiou.scoring.pair import PairScorer as PairScorer
-from segiou.scoring.pairings import (
+from segiou.scoring.job import (
     DataError as DataError,
+    Job as Job,
     ScoringStopped as ScoringStopped,
 )
+from segiou.scoring.pair import PairScorer as PairScorer
 from segiou.scoring.score_arrays import score as score

@@ -125,7 +125,10 @@ class Dispatcher:
         try:
             while True:
                 if self._stop():
-                    self._withdraw()
+                    # What is not begun yet is taken back.
+                    self._again.clear()
+                    for future in [future for future in self._running if future.cancel()]:
+                        del self._running[future]
                 else:
                     self._fill()
                 if not self._running and not self._ready and not self._again:
@@ -138,12 +141,6 @@ class Dispatcher:
         finally:
             for future in self._running:
                 future.cancel()
-
-    def _withdraw(self) -> None:
-        """Take back what is not begun yet."""
-        self._again.clear()
-        for future in [future for future in self._running if future.cancel()]:
-            del self._running[future]
 
     def _fill(self) -> None:
         while len(self._running) < 2 * self._engine.slots:
@@ -167,19 +164,15 @@ class Dispatcher:
             if self._again[0].losses >= _ALONE and self._running:
                 return None
             return self._again.popleft()
-        size = self._size()
-        pairs = self._pairs[self._next : self._next + size]
+        left = len(self._pairs) - self._next
+        # Small batches at the end, so that no worker is left with a large one; but none so
+        # small that handing it over takes longer than doing it.
+        least = int(_LEAST_SECONDS / self._seconds_a_pair)
+        fair = max(math.ceil(left / (3 * self._engine.slots)), least)
+        wanted = int(self._engine.seconds / self._seconds_a_pair)
+        pairs = self._pairs[self._next : self._next + max(1, min(wanted, fair, _MAX_BATCH))]
         self._next += len(pairs)
         return _Batch(pairs) if pairs else None
-
-    def _size(self) -> int:
-        wanted = self._engine.seconds / self._seconds_a_pair if self._seconds_a_pair else _MAX_BATCH
-        # Small batches at the end, so that no worker is left with a large one.
-        left = len(self._pairs) - self._next
-        fair = math.ceil(left / (3 * self._engine.slots))
-        # But none so small that handing it over takes longer than doing it.
-        fair = max(fair, int(_LEAST_SECONDS / self._seconds_a_pair) if self._seconds_a_pair else 1)
-        return max(1, min(int(wanted), fair, _MAX_BATCH))
 
     def _results_of(self, future: Future[Timed]) -> list[Scored]:
         batch = self._running.pop(future, None)
@@ -197,12 +190,10 @@ class Dispatcher:
         except Exception as error:  # noqa: BLE001 - whatever an executor raises for a lost task
             return self._lost(batch, f"{type(error).__name__}: {error}")
         self._breaks = 0
-        self._learn(seconds / len(batch.pairs))
+        # A clock may say that it took no time.
+        known, took = self._seconds_a_pair, max(1e-9, seconds / len(batch.pairs))
+        self._seconds_a_pair = took if known == math.inf else 0.8 * known + 0.2 * took
         return list(zip(batch.pairs, results, strict=True))
-
-    def _learn(self, seconds: float) -> None:
-        known = self._seconds_a_pair
-        self._seconds_a_pair = seconds if known == math.inf else 0.8 * known + 0.2 * seconds
 
     def _lost(self, batch: _Batch, why: str) -> list[Scored]:
         batch.losses += 1
@@ -308,25 +299,16 @@ def _processes(count: int) -> Engine:
         if context.get_start_method() == "forkserver":
             # First what it starts itself, which would unblock the signal.
             resource_tracker.ensure_running()
-            with _without_interrupts():
-                # Workers are forked from it, and inherit what is blocked.
+            # Workers are forked from it, and inherit what is blocked: they never see Ctrl-C,
+            # which a terminal sends to all processes.
+            before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+            try:
                 forkserver.ensure_running()
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
         return ProcessPoolExecutor(count, mp_context=context, initializer=_begin_worker)
 
     return Engine(make(), count, 0.1, True, make)
-
-
-@contextmanager
-def _without_interrupts() -> Iterator[None]:
-    """Start processes that never see Ctrl-C, which a terminal sends to all of them."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _begin_worker() -> None:
@@ -380,19 +362,14 @@ def _given(executor: ExecutorLike, workers: int | None) -> Engine:
 
 def task_of(scorer: PairScorer, *, remote: bool) -> Task:
     """What an engine is to do with each batch."""
-    if remote:
-        return partial(_score_packed, pickle.dumps(scorer))
-    return partial(_score_timed, scorer)
+    return partial(_score, pickle.dumps(scorer) if remote else scorer)
 
 
-def _score_timed(scorer: PairScorer, pairs: Sequence[Pair]) -> tuple[list[Result], float]:
+def _score(given: PairScorer | bytes, pairs: Sequence[Pair]) -> Timed:
     """Results in the order of the pairs, and seconds."""
+    scorer = _unpacked(given) if isinstance(given, bytes) else given
     start = time.perf_counter()
     return scorer(pairs), time.perf_counter() - start
-
-
-def _score_packed(packed: bytes, pairs: Sequence[Pair]) -> tuple[list[Result], float]:
-    return _score_timed(_unpacked(packed), pairs)
 
 
 @lru_cache(maxsize=4)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import warnings
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,29 +17,22 @@ from segiou.labels.class_options import ClassOptions, Labels, Unassigned
 from segiou.labels.label_set import labelset_names
 from segiou.masks.pairing import Pair, Pairing
 from segiou.masks.read import VOLUME_SUFFIXES, MaskError
-from segiou.masks.sources import LocalFolder, Source
+from segiou.masks.sources import LocalFolder
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.runs.header import Header, Shard
 from segiou.runs.image_counts import Columns, ImageCount, ImageFiles
 from segiou.runs.run import Run
-from segiou.scoring.engines import (
-    Dispatcher,
-    ExecutorLike,
-    Scored,
-    check_engine,
-    open_engine,
-    task_of,
-)
-from segiou.scoring.job import Job, object_options
-from segiou.scoring.pair import Geometry, PairScorer
-from segiou.scoring.pairings import (
+from segiou.scoring.engines import Dispatcher, ExecutorLike, check_engine, open_engine, task_of
+from segiou.scoring.job import (
     DataError,
+    Job,
     ScoringStopped,
     ids_of,
-    is_undeclared,
+    object_options,
     pair_sources,
     pairing_problems,
 )
+from segiou.scoring.pair import Geometry, is_undeclared
 
 if TYPE_CHECKING:
     from segiou.boundary.boundary_options import BoundaryOptions
@@ -188,6 +181,10 @@ def score_folder(
         labels, pred_labels=pred_labels, ignore=ignore, exclude=exclude, unassigned=unassigned
     )
     options.warn_of_ignored_classes(stacklevel=3)
+    if boundary is not None:
+        from segiou.boundary.boundary_options import BoundaryOptions
+
+        boundary = BoundaryOptions.of(boundary)
     job = Job(
         truth=truth,
         pred=pred,
@@ -203,7 +200,7 @@ def score_folder(
         allow_lossy=allow_lossy,
         resize_pred=resize_pred,
         geometry=geometry,
-        boundary=_boundary_options(boundary),
+        boundary=boundary,
         objects=object_options(objects, labels),
         surfaces="segiou" if surfaces is True else surfaces or None,
         spacing=spacing,
@@ -216,14 +213,6 @@ def score_folder(
         name=name,
     )
     return score_job(job, executor=executor, progress=progress, stop=stop, on_paired=on_paired)
-
-
-def _boundary_options(choice: BoundaryOptions | bool | None) -> BoundaryOptions | None:
-    if choice is None:
-        return None
-    from segiou.boundary.boundary_options import BoundaryOptions
-
-    return BoundaryOptions.of(choice)
 
 
 def score_job(
@@ -261,23 +250,6 @@ def score_job(
         check_callable("progress", progress, "a function of pairs done and total")
     if stop is not None:
         check_callable("stop", stop, "a function that says whether to stop")
-    pairing, problems = _paired(job)
-    job = _with_nodata(job, pairing)
-    pairs = _of_shard(pairing.pairs, job.shard)
-    if on_paired is not None and not problems:
-        on_paired(pairs)
-    header = _header(job, pairing, len(pairs))
-    scorer = replace(job.scorer, boundary=header.boundary, surfaces=header.surfaces)
-    work = _Work(job, scorer, pairs, executor, progress, on_problem, stop or (lambda: False))
-    left_out = _left_out(job, pairing)
-    score = _in_memory if job.run is None else _in_file
-    run = score(work, header, left_out, problems)
-    work.warn_of_labels(run)
-    return run
-
-
-def _paired(job: Job) -> tuple[Pairing, list[Problem]]:
-    """The pairs, and what is wrong with the rest."""
     pairing = pair_sources(
         job.scorer.truth_source,
         job.scorer.pred_source,
@@ -286,7 +258,97 @@ def _paired(job: Job) -> tuple[Pairing, list[Problem]]:
         key=job.key,
         ids=job.ids,
     )
-    return pairing, pairing_problems(pairing, job.missing, job.extra)
+    problems, left_out = pairing_problems(pairing, job.missing, job.extra)
+    job = _with_nodata(job, pairing)
+    pairs = _of_shard(pairing.pairs, job.shard)
+    if on_paired is not None and not problems:
+        on_paired(pairs)
+    header = _header(job, pairing, len(pairs))
+    how: Any = {"executor": executor, "progress": progress, "stop": stop, "on_problem": on_problem}
+    if job.run is None:
+        images = _InMemory()
+        skipped = _score_into(images, job, header, pairs, pairs, **how)
+        run = Run(header, images.columns(), (*skipped, *left_out))
+    else:
+        from segiou.runs.run_writing import RunWriter
+
+        with RunWriter(job.run, header) as writer:
+            known = writer.reconcile(_files_now(job, pairs))
+            for problem in left_out:
+                writer.skip(problem)
+            todo = [pair for pair in pairs if pair.id not in known]
+            skipped = _score_into(writer, job, header, pairs, todo, **how)
+            if not problems and (job.on_error == "skip" or not skipped):
+                writer.finish()
+        file = writer.opened()
+        run = Run(file.header, file, file.skipped)
+    wrong = [*problems, *(skipped if job.on_error == "stop" else ())]
+    # A shard of few pairs may be empty: then nothing is scored, and nothing is wrong.
+    if wrong or (skipped and not len(run)):
+        raise DataError(wrong or skipped, _reason(job, pairs, wrong or skipped, len(run)))
+    if better := _better_than_preset(job, pairs, run):
+        warnings.warn(better, UserWarning, stacklevel=3)
+    return run
+
+
+def _score_into(
+    images: _InMemory | RunWriter,
+    job: Job,
+    header: Header,
+    pairs: Sequence[Pair],
+    todo: Sequence[Pair],
+    *,
+    executor: ExecutorLike | None,
+    progress: Progress | None,
+    stop: Callable[[], bool] | None,
+    on_problem: Callable[[Problem], None] | None,
+) -> list[Problem]:
+    """Score what is to do of all pairs; returns what is wrong with them."""
+    scorer = replace(job.scorer, boundary=header.boundary, surfaces=header.surfaces)
+    skipped: list[Problem] = []
+    done = len(pairs) - len(todo)
+    with open_engine(job, executor) as engine:
+        task = task_of(scorer, remote=engine.remote)
+        for batch in Dispatcher(engine, task, todo, stop=stop or (lambda: False)).results():
+            for pair, result in batch:
+                if isinstance(result, ImageCount):
+                    images.add(result)
+                else:
+                    skipped += result
+                    for problem in result:
+                        images.skip(problem, pair.id)
+                        if on_problem is not None:
+                            on_problem(problem)
+                done += 1
+                if progress is not None:
+                    progress(done, len(pairs))
+            images.flush_if_due()
+    if done < len(pairs):
+        raise ScoringStopped(done, len(pairs))
+    return sorted(skipped, key=lambda problem: problem.where)
+
+
+class _InMemory:
+    """Takes what is scored as a :class:`RunWriter` does, and keeps it in memory."""
+
+    def __init__(self) -> None:
+        self._images: list[ImageCount] = []
+        self._blocks: list[Columns] = []
+
+    def add(self, image: ImageCount) -> None:
+        self._images.append(image)
+
+    def skip(self, problem: Problem, id: str) -> None:
+        """Nothing: who scores has it."""
+
+    def flush_if_due(self) -> None:
+        if len(self._images) >= _BLOCK:
+            # Columns take half as much memory as the images one by one.
+            self._blocks.append(Columns.of(self._images))
+            self._images.clear()
+
+    def columns(self) -> Columns:
+        return Columns.joined([*self._blocks, Columns.of(self._images)]).by_id()
 
 
 def _with_nodata(job: Job, pairing: Pairing) -> Job:
@@ -297,7 +359,12 @@ def _with_nodata(job: Job, pairing: Pairing) -> Job:
     from segiou.masks.tiff import nodata_of
 
     source, options = job.scorer.truth_source, job.options
-    value = nodata_of(_file_or_path(source, first))
+    try:
+        # A file of this machine is not read as a whole.
+        content = first if isinstance(source, LocalFolder) else source.read(first)[0]
+        value = nodata_of(BytesIO(content) if isinstance(content, bytes) else content)
+    except MaskError:  # said when it is scored
+        return job
     if value is None or value in options.ignore:
         return job
     named = [one.name for one in options.labels.classes if value in one.values]
@@ -312,17 +379,6 @@ def _with_nodata(job: Job, pairing: Pairing) -> Job:
     return replace(job, options=replace(options, ignore=(*options.ignore, value)))
 
 
-def _file_or_path(source: Source, path: str) -> Any:
-    """A file of this machine by its path, and any other by its content."""
-    if isinstance(source, LocalFolder):
-        return path
-    try:
-        data = source.read(path)[0]
-    except MaskError:  # said when it is scored
-        data = b""
-    return BytesIO(data if isinstance(data, bytes) else b"")
-
-
 def _of_shard(pairs: Sequence[Pair], shard: tuple[int, int] | None) -> Sequence[Pair]:
     if shard is None:
         return pairs
@@ -332,23 +388,22 @@ def _of_shard(pairs: Sequence[Pair], shard: tuple[int, int] | None) -> Sequence[
     return [pair for pair, number in zip(pairs, hashes, strict=True) if number % parts == part - 1]
 
 
-def _left_out(job: Job, pairing: Pairing) -> list[Problem]:
-    """What the options say to leave out."""
-    skips = job.missing == "skip"
-    missing, unknown = (pairing.missing, pairing.unknown) if skips else ((), ())
-    extra = pairing.extra if job.extra == "skip" else ()
-    return [
-        *(Problem(path, "has no prediction") for path in missing),
-        *(Problem(id, "is in the list of ids, but no truth file has it") for id in unknown),
-        *(Problem(path, "has no truth") for path in extra),
-    ]
-
-
 def _header(job: Job, pairing: Pairing, expected: int) -> Header:
     roots = job.scorer.truth_source.root, job.scorer.pred_source.root
     shards = () if job.shard is None else (Shard(*job.shard, len(pairing.pairs)),)
     volumes = any(pair.truth.lower().endswith(VOLUME_SUFFIXES) for pair in pairing.pairs)
-    boundary, surfaces = job.plans(volumes)
+    boundary, surfaces = job.boundary, None
+    if job.boundary is not None or job.surfaces is not None:
+        from segiou.runs.surface_plan import plans_of
+
+        boundary, surfaces = plans_of(
+            job.options,
+            job.boundary,
+            job.surfaces,
+            spacing=job.spacing,
+            volumes=volumes,
+            usual=job.protocol.name,
+        )
     header = Header(
         job.options,
         job.protocol,
@@ -372,131 +427,29 @@ def _header(job: Job, pairing: Pairing, expected: int) -> Header:
     return replace(header, truth=roots[0], pred=roots[1], reading=reading, expected=expected)
 
 
-@dataclass(frozen=True)
-class _Work:
-    """A job with its pairs, and what can be called while it is done."""
-
-    job: Job
-    scorer: PairScorer
-    pairs: Sequence[Pair]
-    executor: ExecutorLike | None
-    progress: Progress | None
-    on_problem: Callable[[Problem], None] | None
-    stop: Callable[[], bool]
-
-    def results(
-        self, pairs: Sequence[Pair], now_and_then: Callable[[], None] = lambda: None
-    ) -> Iterator[Scored]:
-        """Results of some pairs as they come; the others are done already."""
-        total = len(self.pairs)
-        done = total - len(pairs)
-        with open_engine(self.job, self.executor) as engine:
-            task = task_of(self.scorer, remote=engine.remote)
-            for batch in Dispatcher(engine, task, pairs, stop=self.stop).results():
-                for scored in batch:
-                    done += 1
-                    if self.on_problem is not None and not isinstance(scored[1], ImageCount):
-                        for problem in scored[1]:
-                            self.on_problem(problem)
-                    if self.progress is not None:
-                        self.progress(done, total)
-                    yield scored
-                now_and_then()
-        if done < total:
-            raise ScoringStopped(done, total)
-
-    def check(self, problems: Sequence[Problem], skipped: Sequence[Problem], images: int) -> None:
-        """Raise what is wrong with the files."""
-        found = [*problems, *(skipped if self.job.on_error == "stop" else ())]
-        # A shard of few pairs may be empty: then nothing is scored, and nothing is wrong.
-        if found or (skipped and not images):
-            raise DataError(found or skipped, self._reason(found or skipped, images))
-
-    def _reason(self, problems: Sequence[Problem], images: int) -> str:
-        """What explains that so many masks have values that are no class."""
-        undeclared = {problem.where for problem in problems if is_undeclared(problem)}
-        if len(undeclared) < max(images, len(problems) / 2):
-            return ""
-        from segiou.scoring.inspection import better_label_set
-
-        paths = [pair.truth for pair in self.pairs]
-        return better_label_set(
-            self.job.options.labels, self.job.scorer.truth_source, paths, certain=False
-        )
-
-    def warn_of_labels(self, run: Run) -> None:
-        """Warn where everything could be counted, but another label set fits better."""
-        labels = run.options.labels
-        if labels.name not in labelset_names():
-            return
-        if int((run._tally.counts.truth > 0).sum()) > 0.75 * labels.num_classes:
-            return
-        from segiou.scoring.inspection import better_label_set
-
-        paths = [pair.truth for pair in self.pairs]
-        text = better_label_set(labels, self.job.scorer.truth_source, paths, certain=True)
-        if text:
-            warnings.warn(text, UserWarning, stacklevel=4)
+def _reason(job: Job, pairs: Sequence[Pair], problems: Sequence[Problem], images: int) -> str:
+    """What explains that so many masks have values that are no class."""
+    undeclared = {problem.where for problem in problems if is_undeclared(problem)}
+    if len(undeclared) < max(images, len(problems) / 2):
+        return ""
+    return _better_label_set(job, pairs, certain=False)
 
 
-def _in_memory(
-    work: _Work,
-    header: Header,
-    left_out: Sequence[Problem],
-    problems: Sequence[Problem],
-) -> Run:
-    images: list[ImageCount] = []
-    blocks: list[Columns] = []
-    skipped: list[Problem] = []
-    for _, result in work.results(work.pairs):
-        if isinstance(result, ImageCount):
-            images.append(result)
-        else:
-            skipped += result
-        if len(images) == _BLOCK:
-            # Columns take half as much memory as the images one by one.
-            blocks.append(Columns.of(images))
-            images.clear()
-    skipped.sort(key=lambda problem: problem.where)
-    columns = Columns.joined([*blocks, Columns.of(images)])
-    blocks.clear()
-    work.check(problems, skipped, len(columns))
-    return Run(header, columns.by_id(), (*skipped, *left_out))
+def _better_than_preset(job: Job, pairs: Sequence[Pair], run: Run) -> str:
+    """Where everything could be counted, but another label set fits better."""
+    labels = job.options.labels
+    if labels.name not in labelset_names():
+        return ""
+    if int((run._tally.counts.truth > 0).sum()) > 0.75 * labels.num_classes:
+        return ""
+    return _better_label_set(job, pairs, certain=True)
 
 
-def _in_file(
-    work: _Work,
-    header: Header,
-    left_out: Sequence[Problem],
-    problems: Sequence[Problem],
-) -> Run:
-    """Score the pairs that the run file does not hold yet, and keep them there."""
-    from segiou.runs.run_writing import RunWriter
+def _better_label_set(job: Job, pairs: Sequence[Pair], *, certain: bool) -> str:
+    from segiou.scoring.inspection import better_label_set
 
-    assert work.job.run is not None
-    with RunWriter(work.job.run, header) as writer:
-        known = writer.reconcile(_files_now(work.job, work.pairs))
-        for problem in left_out:
-            writer.skip(problem)
-        todo = [pair for pair in work.pairs if pair.id not in known]
-        skipped = _into(writer, work.results(todo, writer.flush_if_due))
-        if not problems and (work.job.on_error == "skip" or not skipped):
-            writer.finish()
-    file = writer.opened()
-    work.check(problems, skipped, len(file))
-    return Run(file.header, file, file.skipped)
-
-
-def _into(writer: RunWriter, results: Iterable[Scored]) -> list[Problem]:
-    skipped: list[Problem] = []
-    for pair, result in results:
-        if isinstance(result, ImageCount):
-            writer.add(result)
-            continue
-        skipped += result
-        for problem in result:
-            writer.skip(problem, pair.id)
-    return sorted(skipped, key=lambda problem: problem.where)
+    paths = [pair.truth for pair in pairs]
+    return better_label_set(job.options.labels, job.scorer.truth_source, paths, certain=certain)
 
 
 def _files_now(job: Job, pairs: Sequence[Pair]) -> Callable[[str], ImageFiles | None]:

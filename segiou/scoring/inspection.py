@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,18 +22,15 @@ from segiou.masks.pairing import Pairing
 from segiou.masks.read import MaskError, RawMask, count_colors, from_bytes, open_mask
 from segiou.masks.sources import LocalFolder, Source, open_source
 from segiou.masks.windows import chunks_of, open_big, window_slices
-from segiou.scoring.pairings import (
-    DataError,
-    geometry_text,
-    pair_sources,
-    pairing_problems,
-    size_text,
-)
+from segiou.scoring.job import DataError, pair_sources, pairing_problems
+from segiou.scoring.pair import geometry_text, size_text
 
 if TYPE_CHECKING:
     from segiou.masks.volumes import Volume
 
 _MANY_VALUES = 64
+#: More in one file are suspicious.
+_MANY = {"values": _MANY_VALUES, "colors": 4 * _MANY_VALUES, "names": math.inf}
 #: So many values in a row are counted in a table.
 _FEW = 1 << 20
 #: Values that stand for pixels without a label, by custom.
@@ -312,14 +310,14 @@ def inspect_folder(
 
 def _disagreements(pairing: Pairing, files: Mapping[str, _FileContent]) -> tuple[Problem, ...]:
     """Pairs that cannot be compared pixel by pixel, and files that have no counterpart."""
-    found = pairing_problems(pairing, "error", "error")
+    found = pairing_problems(pairing)[0]
     for pair in pairing.pairs:
         if pair.truth in files and pair.pred in files:
             truth, pred = files[pair.truth], files[pair.pred]
-            if truth.volume is not None and pred.volume is not None:
+            if truth.mask.volume is not None and pred.mask.volume is not None:
                 from segiou.masks.volumes import geometry_difference
 
-                if difference := geometry_difference(truth.volume, pred.volume):
+                if difference := geometry_difference(truth.mask.volume, pred.mask.volume):
                     found.append(Problem(pair.pred, geometry_text(pair.truth, difference)))
             elif truth.shape != pred.shape:
                 found.append(Problem(pair.pred, size_text(pair.truth, (truth.shape, pred.shape))))
@@ -362,7 +360,7 @@ def better_label_set(
     read = (_read_file(truth, path) for path in paths[:: max(1, -(-len(paths) // _SAMPLE))])
     files = [file for file in read if isinstance(file, _FileContent)]
     found = _summary("", files, [], None)
-    mine = _fit(labels, Counter(found.values), Counter(found.colors))
+    mine = _fit(labels, found.values, found.colors)
     best = next(iter(found.fitting), None)
     if best is None:
         better = found.proposal if mine.quality < _GOOD and not certain else ""
@@ -380,20 +378,16 @@ def better_label_set(
 
 @dataclass(frozen=True, slots=True)
 class _FileContent:
-    """What one file holds."""
+    """What one file holds: pixels of each value, colour or name; and its mask without them."""
 
     path: str
-    mode: str
-    kind: str
-    dtype: str
-    shape: tuple[int, ...]
-    values: dict[int, int]
-    colors: dict[str, int]
-    lossy: bool
-    grey_as_color: bool
-    volume: Volume | None = None
-    """Its geometry, without the values."""
-    names: dict[str, int] = field(default_factory=dict)
+    what: Literal["values", "colors", "names"]
+    pixels: Counter[Any]
+    mask: RawMask
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.mask.values.shape)
 
 
 def _read_file(source: Source, path: str) -> _FileContent | Problem:
@@ -413,28 +407,21 @@ def _read_file(source: Source, path: str) -> _FileContent | Problem:
 
 def _content(path: str, mask: RawMask) -> _FileContent:
     """What a mask holds, counted window by window."""
-    pixels = mask.values
-    shape = pixels.shape[:2] if mask.is_color else pixels.shape
-    values: Counter[int] = Counter()
-    colors: Counter[str] = Counter()
-    for window in window_slices(shape, chunks_of(pixels), _BIG_PIXELS):
-        part = pixels[window]
-        if mask.is_color:
-            colors.update(count_colors(part))
-        else:
-            values.update(_count_values(part))
-    grey = bool(colors) and all(c[1:3] == c[3:5] == c[5:7] for c in colors)
-    volume = mask.volume
-    if volume is not None:
-        volume = replace(volume, values=np.broadcast_to(np.uint8(0), shape))
-    names: Counter[str] = Counter()
-    if mask.names:
-        for place, number in values.items():
-            names[mask.names[place] or _IN_NO_SHAPE] += number
-        values.clear()
-    counted = dict(values), dict(colors), mask.lossy, grey
-    content = (path, mask.mode, mask.kind, str(pixels.dtype), shape, *counted)
-    return _FileContent(*content, volume, dict(names))
+    shape = mask.values.shape[:2] if mask.is_color else mask.values.shape
+    pixels: Counter[Any] = Counter()
+    for window in window_slices(shape, chunks_of(mask.values), _BIG_PIXELS):
+        part = mask.values[window]
+        pixels.update(count_colors(part) if mask.is_color else _count_values(part))
+    # Nothing of this takes memory for each pixel.
+    nothing = np.broadcast_to(np.zeros((), mask.values.dtype), shape)
+    volume = None if mask.volume is None else replace(mask.volume, values=nothing)
+    about = mask._replace(values=nothing, volume=volume)
+    if not mask.names:
+        return _FileContent(path, "colors" if mask.is_color else "values", pixels, about)
+    names: Counter[Any] = Counter()
+    for place, number in pixels.items():
+        names[mask.names[place] or _IN_NO_SHAPE] += number
+    return _FileContent(path, "names", names, about)
 
 
 def _count_values(values: NDArray[Any]) -> dict[int, int]:
@@ -452,38 +439,40 @@ def _count_values(values: NDArray[Any]) -> dict[int, int]:
 def _summary(
     folder: str, files: Sequence[_FileContent], problems: Sequence[Problem], labels: LabelSet | None
 ) -> Inspection:
-    values: Counter[int] = Counter()
-    value_files: Counter[int] = Counter()
-    colors: Counter[str] = Counter()
-    names: Counter[str] = Counter()
+    pixels: dict[str, Counter[Any]] = {what: Counter() for what in ("values", "colors", "names")}
     for file in files:
-        names.update(file.names)
-        values.update(file.values)
-        value_files.update(file.values.keys())
-        colors.update(file.colors)
+        pixels[file.what].update(file.pixels)
+    masks = [file.mask for file in files]
+    volumes = [mask.volume for mask in masks if mask.volume]
     possible = {*labelset_names()}
-    if any(file.volume for file in files):
+    if volumes:
         possible &= _OF_VOLUMES
     elif not any(len(file.shape) == 1 for file in files):
         possible -= _NO_IMAGES
     candidates = [labels] if labels else [load_labels(name) for name in sorted(possible)]
-    fits = _fits(values, colors, candidates)
+    fits = [_fit(candidate, pixels["values"], pixels["colors"]) for candidate in candidates]
+    # Sets that declare everything come first, and among those the one that fits best.
+    fits = sorted(
+        (fit for fit in fits if fit.classes_seen),
+        key=lambda fit: (fit.undeclared, -fit.quality, fit.num_classes),
+    )
+    of_values = [file.pixels for file in files if file.what == "values"]
     return Inspection(
         folder=folder,
         files=len(files),
-        modes=_frequencies(file.mode for file in files),
-        kinds=_frequencies(file.kind for file in files),
-        dtypes=_frequencies(file.dtype for file in files),
+        modes=_frequencies(mask.mode for mask in masks),
+        kinds=_frequencies(mask.kind for mask in masks),
+        dtypes=_frequencies(str(mask.values.dtype) for mask in masks),
         sizes=_frequencies(_size(file.shape) for file in files),
-        values=dict(sorted(values.items())),
-        value_files=dict(sorted(value_files.items())),
-        colors=dict(colors.most_common()),
-        names=dict(names.most_common()),
-        fits=fits,
-        suspicions=tuple(_suspicions(files, values, fits)),
+        values=dict(sorted(pixels["values"].items())),
+        value_files=dict(sorted(Counter(chain.from_iterable(of_values)).items())),
+        colors=dict(pixels["colors"].most_common()),
+        names=dict(pixels["names"].most_common()),
+        fits=tuple(fits),
+        suspicions=tuple(_suspicions(files, pixels["values"], fits)),
         problems=tuple(problems),
-        spacings=_frequencies(_spacing(file.volume) for file in files if file.volume),
-        orientations=_frequencies(file.volume.orientation for file in files if file.volume),
+        spacings=_frequencies(map(_spacing, volumes)),
+        orientations=_frequencies(volume.orientation for volume in volumes),
     )
 
 
@@ -498,17 +487,7 @@ def _size(shape: tuple[int, ...]) -> str:
     return f"{shape[1]}x{shape[0]}" if len(shape) == 2 else "x".join(map(str, shape))
 
 
-def _fits(
-    values: Counter[int], colors: Counter[str], candidates: Sequence[LabelSet]
-) -> tuple[Fit, ...]:
-    fits = [_fit(labels, values, colors) for labels in candidates]
-    fits = [fit for fit in fits if fit.classes_seen]
-    # Sets that declare everything come first, and among those the one that fits best.
-    fits.sort(key=lambda f: (f.undeclared, -f.quality, f.num_classes))
-    return tuple(fits)
-
-
-def _fit(labels: LabelSet, values: Counter[int], colors: Counter[str]) -> Fit:
+def _fit(labels: LabelSet, values: Mapping[int, int], colors: Mapping[str, int]) -> Fit:
     owner: dict[int | str, str] = {v: c.name for c in labels.classes for v in c.values}
     owner |= {_hex(x): c.name for c in labels.classes for x in c.colors}
     ignored: set[int | str] = {*labels.ignore, *map(_hex, labels.ignore_colors)}
@@ -533,37 +512,39 @@ def _suspicions(
     found = []
     if set(values) == {0, 255}:
         found.append("values are 0 and 255 only: a binary mask; --labels binary reads 255 as 1")
-    lossy = [file for file in files if file.lossy]
+    lossy = [file for file in files if file.mask.lossy]
     if lossy:
         found.append(
-            f"{len(lossy)} of {len(files)} files are {lossy[0].kind}, which does not keep values "
-            f"exactly, {lossy[0].path} for one"
+            f"{len(lossy)} of {len(files)} files are {lossy[0].mask.kind}, which does not keep "
+            f"values exactly, {lossy[0].path} for one"
         )
-    many = [f for f in files if len(f.values) > _MANY_VALUES or len(f.colors) > 4 * _MANY_VALUES]
+    many = [f for f in files if len(f.pixels) > _MANY[f.what]]
     if many:
-        worst = max(many, key=lambda f: len(f.values) + len(f.colors))
-        kinds = len(worst.values) + len(worst.colors)
+        worst = max(many, key=lambda f: len(f.pixels))
         found.append(
-            f"{len(many)} of {len(files)} files have very many values ({worst.path}: {kinds}): "
-            "resized with interpolation, saved with loss, or instance ids instead of classes"
+            f"{len(many)} of {len(files)} files have very many values ({worst.path}: "
+            f"{len(worst.pixels)}): resized with interpolation, saved with loss, or instance ids "
+            "instead of classes"
         )
     if between := _in_between(values, fits):
         found.append(f"{between}: perhaps edges were interpolated")
-    if len({f.mode for f in files}) > 1:
-        found.append(
-            "files have different modes: " + ", ".join(_frequencies(f.mode for f in files))
-        )
+    modes, sizes = _frequencies(f.mask.mode for f in files), {f.shape for f in files}
+    if len(modes) > 1:
+        found.append("files have different modes: " + ", ".join(modes))
     # Scans of different patients have different sizes.
-    if len({f.shape for f in files}) > 1 and not any(f.volume for f in files):
-        found.append(f"files have {len({f.shape for f in files})} different sizes")
-    if any(f.grey_as_color for f in files):
-        count = sum(f.grey_as_color for f in files)
-        hold = "file holds" if count == 1 else "files hold"
-        found.append(f"{count} {hold} grey in three equal channels; save one of them")
-    flat = sum(len(f.values) + len(f.colors) == 1 for f in files)
+    if len(sizes) > 1 and not any(f.mask.volume for f in files):
+        found.append(f"files have {len(sizes)} different sizes")
+    if grey := sum(f.what == "colors" and all(map(_is_grey, f.pixels)) for f in files):
+        hold = "file holds" if grey == 1 else "files hold"
+        found.append(f"{grey} {hold} grey in three equal channels; save one of them")
+    flat = sum(f.what != "names" and len(f.pixels) == 1 for f in files)
     if flat and len(files) > 1:
         found.append(f"{flat} of {len(files)} files have one value throughout")
     return found
+
+
+def _is_grey(color: str) -> bool:
+    return color[1:3] == color[3:5] == color[5:7]
 
 
 def _in_between(values: Counter[int], fits: Sequence[Fit]) -> str:

@@ -1,10 +1,12 @@
-"""What a scoring job is asked for: one object, made once, checked when it is made."""
+"""What a scoring job is asked for, made and checked once; its pairs, and what is wrong there."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -14,24 +16,71 @@ from segiou._support.arguments import (
     check_flag,
     check_integer,
     check_kind,
+    read_several,
     refuse_kind,
 )
-from segiou._support.files import Problem
-from segiou._support.text import encodable
+from segiou._support.files import Problem, problem_lines, read_rows, read_text
+from segiou._support.text import encodable, plural
 from segiou.counting.encoding import Encoding
 from segiou.labels.class_options import ClassOptions
+from segiou.masks.pairing import IS_A_FILE, Pair, Pairing, listed_files, pair_folders
 from segiou.masks.sources import LocalFolder, RemoteFolder, Source, open_source
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.scoring.pair import Geometry, PairScorer
-from segiou.scoring.pairings import DataError
 
 if TYPE_CHECKING:
     from segiou.boundary.boundary_options import BoundaryOptions
     from segiou.boundary.surfaces import SurfaceOptions
     from segiou.instances.object_files import ObjectOptions
-    from segiou.runs.surface_plan import SurfacePlan
 
 Unpaired = Literal["error", "skip"]
+#: A line of two words, the second of which is a flag or a file.
+_TWO_WORDS = re.compile(r"(\S+)\s+(?:[+-]?\d+|\S+\.\w+)")
+
+
+class DataError(ValueError):
+    """Problems of a data set. The message groups files with the same problem.
+
+    Attributes
+    ----------
+    problems : tuple of Problem
+        All of them.
+    reason : str
+        What explains most of them, where that is known; the message then gives
+        it instead of them.
+    """
+
+    def __init__(self, problems: Sequence[Problem], reason: str = "") -> None:
+        self.problems: tuple[Problem, ...] = tuple(problems)
+        self.reason = reason
+        lines = [reason] if reason else problem_lines(self.problems)
+        if len(lines) < len(self.problems):
+            lines.append(
+                "all of them, one by one: --problems FILE (in Python .problems of this error)"
+            )
+        head = plural(len(self.problems), "problem")
+        super().__init__(f"{head}:\n" + "\n".join(f"  {line}" for line in lines))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (DataError, (self.problems, self.reason))
+
+
+class ScoringStopped(Exception):
+    """Scoring was asked to stop before all pairs were done.
+
+    Attributes
+    ----------
+    done, total : int
+        Pairs that are scored, and all.
+    """
+
+    def __init__(self, done: int, total: int) -> None:
+        self.done = done
+        self.total = total
+        super().__init__(f"stopped after {done} of {total} pairs")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (ScoringStopped, (self.done, self.total))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,7 +177,10 @@ class Job:
             If truth and prediction are one place.
         """
         sources = [open_source(place, self.storage_options) for place in (self.truth, self.pred)]
-        if self._same(*sources):
+        # Suffixes may tell the files of one folder apart.
+        is_file = isinstance(sources[0], LocalFolder) and Path(sources[0].root).is_file()
+        alike = is_file or self.truth_suffix == self.pred_suffix
+        if alike and _is_one_place(*sources):
             text = (
                 "truth and prediction are the same; give two different folders, or say which "
                 "files are which: truth_suffix, pred_suffix (--truth-suffix, --pred-suffix)"
@@ -147,42 +199,6 @@ class Job:
             objects=self.objects,
         )
 
-    def plans(self, volumes: bool) -> tuple[BoundaryOptions | None, SurfacePlan | None]:
-        """What is measured at boundaries and between surfaces of these pairs.
-
-        Parameters
-        ----------
-        volumes : bool
-            Whether the pairs are volumes.
-
-        Returns
-        -------
-        tuple of BoundaryOptions or None and SurfacePlan or None
-
-        Raises
-        ------
-        ValueError
-            If a tolerance is none of such pairs.
-        """
-        if self.boundary is None and self.surfaces is None:
-            return None, None
-        from segiou.runs.surface_plan import plans_of
-
-        return plans_of(
-            self.options,
-            self.boundary,
-            self.surfaces,
-            spacing=self.spacing,
-            volumes=volumes,
-            usual=self.protocol.name,
-        )
-
-    def _same(self, truth: Source, pred: Source) -> bool:
-        """Whether both are one place, and no suffixes tell their files apart."""
-        is_folder = not (isinstance(truth, LocalFolder) and Path(truth.root).is_file())
-        told_apart = is_folder and self.truth_suffix != self.pred_suffix
-        return not told_apart and (truth == pred or _same_file(truth, pred))
-
 
 def _check_shard(shard: object) -> None:
     if not isinstance(shard, (tuple, list)) or len(shard) != 2:
@@ -193,11 +209,11 @@ def _check_shard(shard: object) -> None:
         raise ValueError(msg)
 
 
-def _same_file(truth: Source, pred: Source) -> bool:
+def _is_one_place(truth: Source, pred: Source) -> bool:
     if not (isinstance(truth, LocalFolder) and isinstance(pred, LocalFolder)):
-        return False
+        return truth == pred
     paths = Path(truth.root), Path(pred.root)
-    return all(path.exists() for path in paths) and paths[0].samefile(paths[1])
+    return truth == pred or (all(p.exists() for p in paths) and paths[0].samefile(paths[1]))
 
 
 def _absolute(source: Source) -> Source:
@@ -215,3 +231,148 @@ def object_options(choice: ObjectOptions | str | bool | None, labels: Any) -> Ob
     from segiou.instances.object_files import ObjectOptions
 
     return ObjectOptions.of(choice).with_things_of(labels)
+
+
+def pair_sources(
+    truth: Source,
+    pred: Source,
+    *,
+    truth_suffix: str | None = None,
+    pred_suffix: str | None = None,
+    key: str | None = None,
+    ids: Sequence[str] | None = None,
+) -> Pairing:
+    """Pair the masks of two places; two local files are one pair.
+
+    With ``ids``, only the truth files that they name, and their predictions.
+
+    Raises
+    ------
+    DataError
+        If a place is missing, unreadable or empty, or a file stands against a
+        folder.
+    """
+    if all(isinstance(s, LocalFolder) and Path(s.root).is_file() for s in (truth, pred)):
+        pair = Pair(Path(truth.root).stem, truth.root, pred.root)
+        return Pairing((pair,), (), (), (), "two files")
+    files: list[Mapping[str, str]] = []
+    problems = []
+    for source in (truth, pred):
+        try:
+            files.append(source.find())
+        except ValueError as error:
+            text = str(error).removeprefix(f"{source.root}: ")
+            problems.append(Problem(source.root, text))
+    if problems:
+        # A file is wrong only beside a folder: another problem of a place comes alone.
+        advice = f"{IS_A_FILE}; give two folders, or two files"
+        others = [problem for problem in problems if problem.text != IS_A_FILE]
+        raise DataError(others or [Problem(p.where, advice) for p in problems])
+    if not all(isinstance(source, LocalFolder) for source in (truth, pred)):
+        from segiou.masks.segment_files import named_as_other
+
+        files = [
+            named_as_other(files[0], truth, pred, files[1]),
+            named_as_other(files[1], pred, truth, files[0]),
+        ]
+    how: dict[str, Any] = {"truth_suffix": truth_suffix, "pred_suffix": pred_suffix, "key": key}
+    if ids is None:
+        return pair_folders(files[0], files[1], **how)
+    truths, unknown = listed_files(files[0], ids, truth_suffix, key)
+    rule = f"{plural(len(ids), 'listed id')}; "
+    if not truths:
+        return Pairing((), (), (), (), f"{rule}none has a truth file", unknown=unknown)
+    found = pair_folders(truths, files[1], **how)
+    return replace(found, extra=(), rule=rule + found.rule, unknown=unknown)
+
+
+def pairing_problems(
+    pairing: Pairing, missing: Unpaired = "error", extra: Unpaired = "error"
+) -> tuple[list[Problem], list[Problem]]:
+    """What is wrong with a pairing, and what is left out because it was asked for."""
+    shared = "shares its key with others of its folder; keep one of them"
+    problems = [
+        Problem(paths[0], f"{shared} [{key!r}: {', '.join(paths[1:])}]")
+        for key, paths in pairing.duplicates
+    ]
+    left_out: list[Problem] = []
+    for names, option, choice, text, what_to_do in (
+        (
+            pairing.unknown,
+            "missing",
+            missing,
+            "is in the list of ids, but no truth file has it",
+            "correct the list, or leave out what is not there",
+        ),
+        (pairing.missing, "missing", missing, "has no prediction", "make it, or leave it out"),
+        (pairing.extra, "extra", extra, "has no truth", "remove it, or leave it out"),
+    ):
+        if choice == "skip":
+            left_out += [Problem(name, text) for name in names]
+        else:
+            advice = f"{text}; {what_to_do}: {option}='skip' (--{option} skip)"
+            problems += [Problem(name, advice) for name in names]
+    if not pairing.pairs or (problems and pairing.hint):
+        problems.insert(0, Problem("pairing", _unpaired_text(pairing)))
+    return problems, left_out
+
+
+def _unpaired_text(pairing: Pairing) -> str:
+    """How few files go together, and what would pair more."""
+    count = len(pairing.pairs)
+    found = f"only {count} go together" if count else "no file goes with any other"
+    what_to_do = pairing.hint or (
+        "say what the names differ in: truth_suffix, pred_suffix or key (--truth-suffix, "
+        "--pred-suffix, --key)"
+    )
+    return f"{found} (by {pairing.rule}); {what_to_do}"
+
+
+def ids_of(choice: str | Path | Iterable[str]) -> tuple[str, ...]:
+    """Ids as they are given, or from a list: one a line, or a column of a CSV.
+
+    Of a line with two words, as Pascal VOC's ``ImageSets`` have them, the first
+    is taken: the second is a flag, or the file of the truth. The column of a
+    CSV stands after its name: ``split.csv:image``.
+
+    Raises
+    ------
+    TypeError
+        If it is neither a path nor ids.
+    ValueError
+        If there is no such file or column, or it names nothing, or an id twice.
+    """
+    wanted = "the path of a list, or texts"
+    if isinstance(choice, (str, Path)):
+        where, ids = str(choice), _read_ids(str(choice))
+    else:
+        where, ids = "ids", read_several("ids", choice, wanted)
+    for id in ids:
+        check_kind("ids", id, str, wanted)
+    counted = Counter(ids)
+    if twice := [id for id, count in counted.items() if count > 1]:
+        msg = f"{where}: names {twice[0]} more than once; a list has each id once"
+        raise ValueError(msg)
+    if not counted:
+        msg = f"{where}: names no ids; it should have one a line"
+        raise ValueError(msg)
+    return tuple(counted)
+
+
+def _read_ids(text: str) -> list[str]:
+    name, _, column = text.rpartition(":")
+    is_csv = name.lower().endswith(".csv")
+    path = Path(name if is_csv else text).expanduser()
+    if is_csv:
+        return [row[column] for row in read_rows(path, [column]) if row[column]]
+    lines = read_text(path).splitlines()
+    if path.suffix.lower() == ".csv" and lines and "," in lines[0]:
+        msg = (
+            f"{path}: is a table, whose first line is {lines[0]:.80}; name the column of the "
+            f"ids: {text}:COLUMN"
+        )
+        raise ValueError(msg)
+    lines = [line.strip() for line in lines if not line.startswith("#")]
+    words = [_TWO_WORDS.fullmatch(line) for line in lines]
+    ids = [match[1] if match else line for match, line in zip(words, lines, strict=True)]
+    return [id for id in ids if id]

@@ -13,21 +13,15 @@ from itertools import compress
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from segiou._support.files import Problem, Stamp
-from segiou.counting.counts import Cells
-from segiou.counting.encoding import Encoding, UndeclaredValuesError
+from segiou.counting.counts import Tally
+from segiou.counting.encoding import Encoding, UndeclaredValuesError, count_windows
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
 from segiou.masks.pairing import Pair
 from segiou.masks.read import MaskError, RawMask, Scratch, from_bytes, to_labels
 from segiou.masks.sources import PIXELS_AHEAD, LocalFolder, RemoteFolder, Source, stable_stamp
 from segiou.masks.windows import BigMask, FileMask, ResizedMask, open_big
-from segiou.runs.image_counts import ImageCount, ImageFiles
-from segiou.scoring.pairings import (
-    geometry_text,
-    raster_text,
-    size_text,
-    undeclared_text,
-)
+from segiou.runs.image_counts import ImageCount, ImageFiles, pack_measured
 
 if TYPE_CHECKING:
     from segiou.boundary.boundary_options import BoundaryOptions
@@ -54,6 +48,8 @@ _MOST_BYTES = 1 << 31
 _TOO_LARGE_TO_TURN = (
     "is too large to exchange its axes; save it in the orientation of its truth, or as .nii.gz"
 )
+#: What texts about undeclared values begin with.
+_UNDECLARED = ("has very many values that are no class", "has values that are no class")
 
 
 class _Kept(threading.local):
@@ -112,10 +108,15 @@ class PairScorer:
             room = max(1, min(_AHEAD, PIXELS_AHEAD // max(1, 2 * _kept.pixels)))
             chosen = pairs[len(results) : len(results) + room]
             paths = [path for pair in chosen for path in (pair.truth, pair.pred)]
-            contents = _read_ahead(paths, is_local * len(chosen), ahead)
+            # Small files all at once; the others one by one.
+            local = zip(paths, is_local * len(chosen), strict=True)
+            at_once = [here and not _is_packed(path) for path, here in local]
+            read = iter(LocalFolder("").read_small(list(compress(paths, at_once)), ahead))
+            contents = [next(read) if is_read else None for is_read in at_once]
             for i, pair in enumerate(chosen):
                 results.append(self._score(pair, contents[2 * i : 2 * i + 2], memory))
-            _kept.pixels = max(map(_decoded_pixels, contents))
+            decoded = [c[0] for c in contents if c and isinstance(c[0], RawMask)]
+            _kept.pixels = max((mask.values.size for mask in decoded), default=0)
         return results
 
     @cached_property
@@ -131,17 +132,14 @@ class PairScorer:
         )
         with ExitStack() as stack:
             opened = [
-                self._open(stack, *side, content, scratch)
+                _or_problem(side[0], self._open, stack, *side, content, scratch)
                 for side, content, scratch in zip(sides, contents, memory, strict=True)
             ]
             truth, pred = opened
             if isinstance(truth, Problem) or isinstance(pred, Problem):
                 return [found for found in opened if isinstance(found, Problem)]
-            counted = _or_problem(pair.pred, lambda: self._count(pair, truth, pred))
-        if isinstance(counted, Problem):
-            return [counted]
-        files = ImageFiles(pair.truth, pair.pred, truth.stamp, pred.stamp)
-        return ImageCount.of(pair.id, counted[0], files, *counted[1:])
+            counted = _or_problem(pair.pred, self._count, pair, truth, pred)
+        return [counted] if isinstance(counted, Problem) else counted
 
     def _open(
         self,
@@ -151,63 +149,67 @@ class PairScorer:
         labels: LabelSet,
         content: Content | None,
         scratch: Scratch,
-    ) -> _OpenMask | Problem:
+    ) -> _OpenMask:
         """Open a mask file until the stack closes it; ``content`` was read of it already.
 
         The labels are valid until ``scratch``, their memory, is used again.
         """
+        if content is None and self.objects is None:
+            big = _open_windowed(stack, path, source, labels, self.allow_lossy)
+            if big is not None:
+                return big
+        data, stamp = source.read(path) if content is None else content
+        raw = from_bytes(data, path, scratch)
+        ids = None if self.objects is None else self.objects.read(raw, path, source.root)
+        if ids is not None:
+            return _OpenMask(ids.classes, stamp, objects=ids)
+        values = to_labels(raw, path, labels, allow_lossy=self.allow_lossy)
+        return _OpenMask(values, stamp, volume=raw.volume, raster=raw.raster)
 
-        def opened() -> _OpenMask:
-            if content is None and self.objects is None:
-                big = _open_windowed(stack, path, source, labels, self.allow_lossy)
-                if big is not None:
-                    return big
-            data, stamp = source.read(path) if content is None else content
-            raw = from_bytes(data, path, scratch)
-            ids = None if self.objects is None else self.objects.read(raw, path, source.root)
-            if ids is not None:
-                return _OpenMask(ids.classes, stamp, objects=ids)
-            values = to_labels(raw, path, labels, allow_lossy=self.allow_lossy)
-            return _OpenMask(values, stamp, volume=raw.volume, raster=raw.raster)
-
-        return _or_problem(path, opened)
-
-    def _count(
-        self, pair: Pair, truth: _OpenMask, pred: _OpenMask
-    ) -> tuple[Cells, bytes | None, str | None] | Problem:
-        aligned = self._aligned(pair, truth, pred)
-        if isinstance(aligned, Problem):
-            return aligned
-        pred = aligned
+    def _count(self, pair: Pair, truth: _OpenMask, pred: _OpenMask) -> ImageCount:
+        pred = self._aligned(pair, truth, pred)
         shapes = tuple(truth.values.shape), tuple(pred.values.shape)
         if shapes[0] != shapes[1]:
             if self.resize_pred is None or len(shapes[0]) != len(shapes[1]):
-                return Problem(pair.pred, size_text(pair.truth, shapes))
+                raise MaskError(pair.pred, size_text(pair.truth, shapes))
             pred = pred.resized(shapes[0])
         try:
-            count = self._count_pixels(truth, pred)
+            if truth.is_big or pred.is_big:
+                decoded = truth.decoded, pred.decoded
+                counted: Tally = count_windows(
+                    self._encoding, truth.values, pred.values, decoded=decoded
+                )
+            else:
+                counted = self._encoding.count(truth.values, pred.values)
         except UndeclaredValuesError as error:
             path = pair.truth if error.side == "truth" else pair.pred
             unit = "pixels" if truth.volume is None else "voxels"
-            problem = undeclared_text(error, self.options.num_classes, self.options.ignore, unit)
-            return Problem(path, problem)
-        try:
-            measured = self._measured(truth, pred), self._measure_surfaces(truth, pred)
-        except MaskError:
-            raise
-        except ValueError as error:
-            return Problem(pair.truth, str(error))
+            raise MaskError(path, undeclared_text(error, self.options, unit)) from error
+        beside: tuple[bytes | None, str | None] = None, None
+        if self.boundary or self.objects or self.surfaces:
+            spacing = None if truth.volume is None else truth.volume.spacing
+            objects = truth.objects, pred.objects
+            try:
+                beside = self.measured(truth.whole(), pred.whole(), objects, spacing=spacing)
+            except MaskError:
+                raise
+            except ValueError as error:
+                raise MaskError(pair.truth, str(error)) from error
         truth.check()
         pred.check()
-        return count, *measured
+        files = ImageFiles(pair.truth, pair.pred, truth.stamp, pred.stamp)
+        return ImageCount.of(pair.id, counted, files, *beside)
 
-    def _aligned(self, pair: Pair, truth: _OpenMask, pred: _OpenMask) -> _OpenMask | Problem:
+    def _aligned(self, pair: Pair, truth: _OpenMask, pred: _OpenMask) -> _OpenMask:
         """The prediction, if it lies in space as its truth does."""
-        if truth.raster and pred.raster and self.geometry != "ignore":
+        if self.geometry == "ignore":
+            return pred
+        if truth.raster and pred.raster:
             shapes = truth.values.shape, pred.values.shape
             if difference := truth.raster.difference(pred.raster, *shapes):
-                return Problem(pair.pred, raster_text(pair.truth, difference))
-        if truth.volume is None or pred.volume is None or self.geometry == "ignore":
+                text = geometry_text(pair.truth, difference, "warp", "pixel")
+                raise MaskError(pair.pred, text)
+        if truth.volume is None or pred.volume is None:
             return pred
         from segiou.masks.volumes import geometry_difference, reoriented
 
@@ -217,41 +219,48 @@ class PairScorer:
                 raise MaskError(pair.pred, _TOO_LARGE_TO_TURN)
             volume = reoriented(volume, truth.volume)
         if difference := geometry_difference(truth.volume, volume):
-            return Problem(pair.pred, geometry_text(pair.truth, difference))
+            raise MaskError(pair.pred, geometry_text(pair.truth, difference))
         return replace(pred, values=volume.values, volume=volume)
 
-    def _count_pixels(self, truth: _OpenMask, pred: _OpenMask) -> Cells:
-        if not (truth.is_big or pred.is_big):
-            return self._encoding.count(truth.values, pred.values).cells
-        from segiou.counting.encoding import count_windows
+    def measured(
+        self,
+        truth: Any,
+        pred: Any,
+        ids: Sequence[ObjectMask | None] = (None, None),
+        *,
+        mask: Any = None,
+        spacing: Sequence[float] | None = None,
+    ) -> tuple[bytes | None, str | None]:
+        """What is counted beside the pixels, packed, and the distances between surfaces.
 
-        decoded = truth.decoded, pred.decoded
-        return count_windows(self._encoding, truth.values, pred.values, decoded=decoded).cells
+        Parameters
+        ----------
+        truth, pred : array_like
+            Labels of either side.
+        ids : sequence of ObjectMask or None, optional
+            Ids of the objects of either side, where it has some.
+        mask : array_like, optional
+            True where a pixel counts; all by default.
+        spacing : sequence of float, optional
+            Spacing of the truth's file.
 
-    def _measured(self, truth: _OpenMask, pred: _OpenMask) -> bytes | None:
-        """Counts at boundaries and of objects."""
-        if self.boundary is None and self.objects is None:
-            return None
-        from segiou.runs.cells import pack_measured
-
-        at_boundaries = objects = None
+        Returns
+        -------
+        tuple of bytes or None and str or None
+            As :class:`segiou.runs.ImageCount` keeps them.
+        """
+        at_boundaries = objects = surfaces = None
         if self.boundary is not None:
             from segiou.boundary.image import count_labels
 
-            labels = truth.whole(), pred.whole()
-            at_boundaries = count_labels(self._codes, *labels, self.boundary)
+            at_boundaries = count_labels(self._codes, truth, pred, self.boundary, mask)
         if self.objects is not None:
-            empty = self.objects.empty(self.options)
-            sides = (side.objects or side.whole() for side in (truth, pred))
-            objects = self.objects.count(empty, *sides)
-        return pack_measured(at_boundaries, objects)
-
-    def _measure_surfaces(self, truth: _OpenMask, pred: _OpenMask) -> str | None:
-        if self.surfaces is None:
-            return None
-        spacing = None if truth.volume is None else truth.volume.spacing
-        labels = truth.whole(), pred.whole()
-        return self.surfaces.measure(self.options, *labels, spacing=spacing)
+            sides = ids[0] or truth, ids[1] or pred
+            objects = self.objects.count(self.objects.empty(self.options), *sides, mask)
+        if self.surfaces is not None:
+            how = {"mask": mask, "spacing": spacing}
+            surfaces = self.surfaces.measure(self.options, truth, pred, **how)
+        return pack_measured(at_boundaries, objects), surfaces
 
     @cached_property
     def _codes(self) -> LabelCodes:
@@ -260,10 +269,10 @@ class PairScorer:
         return LabelCodes(self._encoding)
 
 
-def _or_problem(path: str, do: Callable[[], T]) -> T | Problem:
+def _or_problem(path: str, do: Callable[..., T], *given: Any) -> T | Problem:
     """The outcome, or what is wrong with the file."""
     try:
-        return do()
+        return do(*given)
     except MaskError as error:
         return Problem(error.path, error.problem)
     except MemoryError:
@@ -347,19 +356,6 @@ def _open_windowed(
     return _OpenMask(values, stamp, big.volume, decoded, check, raster=big.raster)
 
 
-def _decoded_pixels(content: Content | None) -> int:
-    return content[0].values.size if content and isinstance(content[0], RawMask) else 0
-
-
-def _read_ahead(
-    paths: Sequence[str], is_local: Sequence[bool], scratch: Scratch
-) -> list[Content | None]:
-    """Small files all at once; None for those to be read one by one."""
-    chosen = [local and not _is_packed(path) for path, local in zip(paths, is_local, strict=True)]
-    found = iter(LocalFolder("").read_small(list(compress(paths, chosen)), scratch))
-    return [next(found) if is_chosen else None for is_chosen in chosen]
-
-
 def _may_be_big(path: str) -> bool:
     try:
         found = os.stat(path)  # noqa: PTH116 - a Path would take longer than the question
@@ -376,3 +372,60 @@ def _may_be_big(path: str) -> bool:
 
 def _is_packed(path: str) -> bool:
     return path.lower().endswith((".tif", ".tiff"))
+
+
+def size_text(truth: str, shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> str:
+    """What to do about a prediction of another size than its truth."""
+
+    def size(shape: tuple[int, ...]) -> str:
+        return f"{shape[1]} × {shape[0]}" if len(shape) == 2 else f"shape {shape}"
+
+    unit = "voxels" if len(shapes[0]) == 3 else "pixels"
+    return (
+        f"is {size(shapes[1])} {unit}, but its truth is {size(shapes[0])}; predict at the truth's "
+        "size, or resize predictions: resize_pred='nearest' (--resize-pred nearest) "
+        f"[truth: {truth}]"
+    )
+
+
+def geometry_text(truth: str, difference: str, move: str = "resample", unit: str = "voxel") -> str:
+    """What to do about a mask that does not lie in space as its truth does."""
+    fix = f"{move} it to the grid of its truth"
+    if difference.startswith("orientation"):
+        fix = "exchange its axes: geometry='reorient' (--geometry reorient)"
+    ignore = "geometry='ignore' (--geometry ignore)"
+    return f"has {difference}; {fix}, or compare {unit} by {unit}: {ignore} [truth: {truth}]"
+
+
+def undeclared_text(error: UndeclaredValuesError, options: ClassOptions, unit: str) -> str:
+    """What undeclared values in a file most likely mean, and the options that take them."""
+    values = error.values
+    ranked = sorted(values.items(), key=lambda item: -item[1])
+    more = f" and {len(ranked) - 6} more" if len(ranked) > 6 else ""
+    short = "px" if unit == "pixels" else unit
+    pixels = ", ".join(f"{value}: {count} {short}" for value, count in ranked[:6])
+    if len(values) > max(8, options.num_classes):
+        return (
+            "has very many values that are no class; so many look like a mask that was resized "
+            "with interpolation or saved with loss: make it again with nearest neighbour, as PNG "
+            f"[{pixels}{more}]"
+        )
+    shown = ", ".join(str(value) for value, _ in ranked[:6])
+    text = f"has values that are no class: {shown}{more}"
+    if set(values) == {255} and options.num_classes <= 2:
+        text += "; a 0/255 mask? labels='binary' (--labels binary) reads both"
+    if error.side == "truth":
+        ignore = " ".join(f"--ignore {value}" for value, _ in ranked[:6])
+        return f"{text}; add them to the label set, or drop their {unit}: {ignore} [{pixels}]"
+    ignored = set(values) <= set(options.ignore)
+    swapped = "the truth ignores them: are truth and prediction swapped? If not, "
+    return (
+        f"{text}, on {unit} that are not ignored; {swapped if ignored else ''}add them to the "
+        "label set, or count them as missed: unassigned='count' (--unassigned count) "
+        f"[{pixels}]"
+    )
+
+
+def is_undeclared(problem: Problem) -> bool:
+    """Whether a problem is one of :func:`undeclared_text`."""
+    return problem.text.startswith(_UNDECLARED)

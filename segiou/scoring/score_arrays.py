@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence, Sized
+from dataclasses import replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +12,6 @@ import numpy as np
 from segiou._support.arguments import check_kind, check_several
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.boundary.boundary_options import BoundaryOptions
-from segiou.boundary.codes import LabelCodes
-from segiou.boundary.image import count_labels
 from segiou.counting.arrays import to_host
 from segiou.counting.counts import Tally
 from segiou.counting.encoding import Encoding, count_windows
@@ -20,15 +19,14 @@ from segiou.counting.scores import decide
 from segiou.labels.class_options import ClassOptions, Labels
 from segiou.masks.windows import is_lazy
 from segiou.metrics.protocols import Protocol
-from segiou.runs.cells import pack_measured
-from segiou.runs.image_counts import ImageCount
+from segiou.runs.image_counts import NO_FILES, ImageCount
 from segiou.runs.run import Run, run_of
 from segiou.scoring.job import object_options
+from segiou.scoring.pair import PairScorer
 
 if TYPE_CHECKING:
     from segiou.boundary.surfaces import SurfaceOptions
     from segiou.instances.object_files import ObjectOptions
-    from segiou.runs.surface_plan import SurfacePlan
 
 _END = object()
 
@@ -105,63 +103,44 @@ def score(
     check_kind("name", name, str, "text")
     if ids is not None:
         check_several("ids", ids, "one name an image")
-    measured = BoundaryOptions.of(boundary)
-    of_objects = object_options(objects, labels)
+    chosen = BoundaryOptions.of(boundary), object_options(objects, labels)
+    scorer = PairScorer(classes, boundary=chosen[0], objects=chosen[1])
     decided: dict[str, Any] = {"argmax": argmax, "threshold": threshold}
-    is_index = not argmax is threshold is None
-    plan: SurfacePlan | None = None
-    codes = LabelCodes(Encoding.of_classes(matrix.options, pred_is_index=is_index))
-    first_values = np.array([entry.values[0] for entry in classes.pred_labels.classes])
+    first_values = {entry.name: entry.values[0] for entry in classes.pred_labels.classes}
+    values = np.array([first_values[name] for name in classes.labels.class_names])
     images = []
     for image, t, p, m in _together(*_as_images(truth, pred, mask), ids):
         try:
             if m is argmax is threshold is None and (is_lazy(t) or is_lazy(p)):
-                counted: Tally = count_windows(Encoding.of_classes(matrix.options), t, p)
+                counted: Tally = count_windows(Encoding.of_classes(classes), t, p)
             else:
                 counted = matrix.count(t, p, mask=m, **decided)
-            at_boundaries = found = text = None
-            if measured or of_objects or surfaces:
-                pixels = np.asarray(to_host(t)), _decided(p, **decided)
-            if measured is not None:
-                at_boundaries = count_labels(codes, *pixels, measured, m)
-            if of_objects is not None:
-                values = first_values[pixels[1]] if is_index else pixels[1]
-                found = of_objects.count(of_objects.empty(classes), pixels[0], values, m)
-            if surfaces:
-                plan = plan or _plan(classes, surfaces, spacing, volumes=pixels[0].ndim == 3)
-                text = plan.measure(classes, *pixels, mask=m, pred_is_index=is_index)
+            beside: tuple[bytes | None, str | None] = None, None
+            if surfaces or any(chosen):
+                pixels = np.asarray(to_host(t)), np.asarray(to_host(p))
+                if not argmax is threshold is None:
+                    pixels = pixels[0], values.take(decide(pixels[1], **decided))
+                if surfaces and scorer.surfaces is None:
+                    from segiou.boundary.surfaces import SurfaceOptions
+                    from segiou.runs.surface_plan import SurfacePlan
+
+                    how: Any = {"volumes": pixels[0].ndim == 3, "spacing": spacing}
+                    plan = SurfacePlan.of(SurfaceOptions.of(surfaces), classes, **how)
+                    scorer = replace(scorer, surfaces=plan)
+                beside = scorer.measured(*pixels, mask=m)
         except (ValueError, TypeError) as error:
             error.add_note(f"in image {image!r}")
             raise
-        packed = pack_measured(at_boundaries, found)
-        images.append(ImageCount.of(image, counted, measured=packed, surfaces=text))
+        images.append(ImageCount.of(image, counted, NO_FILES, *beside))
     return run_of(
-        matrix.options,
+        classes,
         images,
         name=name,
         protocol=protocol,
-        boundary=measured,
-        objects=of_objects,
-        surfaces=plan,
+        boundary=scorer.boundary,
+        objects=scorer.objects,
+        surfaces=scorer.surfaces,
     )
-
-
-def _plan(
-    classes: ClassOptions, surfaces: SurfaceOptions | str | bool, spacing: Any, *, volumes: bool
-) -> SurfacePlan:
-    from segiou.boundary.surfaces import SurfaceOptions
-    from segiou.runs.surface_plan import SurfacePlan
-
-    options = SurfaceOptions.of(surfaces)
-    unit = "px" if spacing is None else ""
-    return SurfacePlan.of(options, classes, background=not volumes, unit=unit, spacing=spacing)
-
-
-def _decided(pred: Any, *, argmax: Any, threshold: Any) -> Any:
-    found = np.asarray(to_host(pred))
-    if argmax is threshold is None:
-        return found
-    return decide(found, argmax=argmax, threshold=threshold)
 
 
 def _as_images(

@@ -13,7 +13,7 @@ import pytest
 from mask_files import write_mask
 
 import segiou
-from segiou.scoring.pairings import DataError
+from segiou.scoring.job import DataError
 
 SLOW = os.environ.get("SEGIOU_SLOW") == "1"
 

@@ -19,7 +19,7 @@ from segiou.cli.main import main
 from segiou.masks.read import MaskError, open_mask, read_mask
 from segiou.masks.tiff import Raster
 from segiou.masks.windows import open_big
-from segiou.scoring.pairings import DataError
+from segiou.scoring.job import DataError
 
 TRUTH = np.array([[0, 0, 1, 1], [0, 1, 1, 9]], np.uint8)
 PRED = np.array([[0, 1, 1, 1], [0, 1, 1, 0]], np.uint8)

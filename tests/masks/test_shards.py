@@ -19,7 +19,7 @@ from segiou.cli.main import main
 from segiou.masks.pairing import IS_A_PICKLE
 from segiou.masks.read import MaskError, from_bytes, read_mask
 from segiou.masks.sources import open_source
-from segiou.scoring.pairings import DataError
+from segiou.scoring.job import DataError
 
 TRUTH = {"a": np.array([[0, 0, 1, 1]], np.uint8), "b": np.array([[1, 1], [0, 0]], np.uint8)}
 PRED = {"a": np.array([[0, 1, 1, 1]], np.uint8), "b": np.array([[1, 1], [0, 0]], np.uint8)}

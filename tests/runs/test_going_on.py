@@ -14,7 +14,7 @@ import segiou
 from segiou.cli.main import main
 from segiou.runs.database import RunFileError
 from segiou.scoring import engines
-from segiou.scoring.pairings import DataError, ScoringStopped
+from segiou.scoring.job import DataError, ScoringStopped
 
 LABELS = ["void", "road", "car", "tree"]
 LONG_AGO = 1_600_000_000_000_000_000

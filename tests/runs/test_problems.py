@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 
 from segiou._support.files import Problem, problem_lines
-from segiou.scoring.pairings import DataError
+from segiou.scoring.job import DataError
 
 
 def alike(count: int) -> list[Problem]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from segiou.runs.cells import decode_cells, encode_cells
+from segiou.runs.image_counts import decode_cells, encode_cells
 
 
 def ints(*values):

@@ -18,7 +18,7 @@ import segiou
 from segiou.masks import archives
 from segiou.masks.archives import ArchiveFolder
 from segiou.masks.sources import LocalFolder, RemoteFolder, open_source
-from segiou.scoring.pairings import DataError
+from segiou.scoring.job import DataError
 
 scored = partial(segiou.score_folder, labels=4)
 

@@ -17,7 +17,7 @@ from segiou.masks import windows
 from segiou.masks.read import MaskError
 from segiou.masks.windows import ResizedMask, open_big, window_slices
 from segiou.scoring import pair
-from segiou.scoring.pairings import DataError
+from segiou.scoring.job import DataError
 
 
 @settings(max_examples=60, deadline=None)

@@ -8,7 +8,7 @@ import pytest
 from mask_files import score_pairs, write_masks, write_pairs
 
 from segiou.cli.main import main
-from segiou.scoring.pairings import DataError, ids_of
+from segiou.scoring.job import DataError, ids_of
 
 MASK = [[0, 1]]
 

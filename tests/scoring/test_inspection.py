@@ -13,7 +13,7 @@ from PIL import Image
 import segiou
 from segiou.cli.main import main
 from segiou.scoring.inspection import inspect_folder
-from segiou.scoring.pairings import DataError
+from segiou.scoring.job import DataError
 
 
 def save(path, values, kind="u1"):

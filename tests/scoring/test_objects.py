@@ -18,8 +18,8 @@ import segiou
 from segiou.instances import ObjectOptions, PanopticCounts, label_components
 from segiou.labels import load_labels
 from segiou.masks.read import read_mask
-from segiou.runs.cells import encode_cells
 from segiou.runs.database import checksum
+from segiou.runs.image_counts import encode_cells
 from segiou.scoring import DataError
 
 STREETS = Path(__file__).parents[2] / "fixtures" / "streets"

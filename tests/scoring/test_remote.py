@@ -14,7 +14,7 @@ from mask_files import png
 import segiou
 from segiou.masks.sources import RemoteFolder
 from segiou.runs.image_counts import Stamp
-from segiou.scoring.pairings import DataError
+from segiou.scoring.job import DataError
 
 scored = partial(segiou.score_folder, labels=4)
 

@@ -17,7 +17,7 @@ from segiou.masks import sources, windows
 from segiou.masks.volumes import read_volume
 from segiou.scoring import pair
 from segiou.scoring.inspection import inspect_folder
-from segiou.scoring.pairings import DataError
+from segiou.scoring.job import DataError
 
 if os.environ.get("SEGIOU_REQUIRE_EXTRAS") != "1":
     pytest.importorskip("nibabel")
