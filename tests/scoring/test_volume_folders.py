@@ -100,7 +100,7 @@ def all_big(monkeypatch):
     monkeypatch.setattr(windows, "WHOLE_PIXELS", 1)
     monkeypatch.setattr(pair, "_BIG_BYTES", 1)
     # Small files are read ahead as soon as they are a moment old.
-    monkeypatch.setattr(sources, "_read_small", sources._read_none)
+    monkeypatch.setattr(sources, "_files", None)
 
 
 def test_large_volumes_score_as_small_ones(tmp_path, all_big):
