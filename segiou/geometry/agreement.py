@@ -18,13 +18,14 @@ from segiou.metrics.per_class import iou
 
 Ties = Literal["drop", "lowest"]
 Labels = NDArray[Any]
+Masks = Sequence[ArrayLike] | Labels
 
 #: Label of a pixel that has no consensus.
 UNDECIDED = -1
 
 
 def annotator_iou(
-    masks: Sequence[ArrayLike] | Labels, num_classes: int, *, ignore: int | Iterable[int] = ()
+    masks: Masks, num_classes: int, *, ignore: int | Iterable[int] = ()
 ) -> NDArray[np.float64]:
     """IoU of every two annotators, for each class.
 
@@ -68,11 +69,7 @@ def annotator_iou(
 
 
 def consensus(
-    masks: Sequence[ArrayLike] | Labels,
-    num_classes: int,
-    *,
-    ignore: int | Iterable[int] = (),
-    ties: Ties = "drop",
+    masks: Masks, num_classes: int, *, ignore: int | Iterable[int] = (), ties: Ties = "drop"
 ) -> NDArray[np.int64]:
     """Label of each pixel by majority: the class that most annotators gave it.
 
@@ -102,11 +99,7 @@ def consensus(
 
 
 def consensus_iou(
-    masks: Sequence[ArrayLike] | Labels,
-    num_classes: int,
-    *,
-    ignore: int | Iterable[int] = (),
-    ties: Ties = "drop",
+    masks: Masks, num_classes: int, *, ignore: int | Iterable[int] = (), ties: Ties = "drop"
 ) -> NDArray[np.float64]:
     """IoU of each annotator with the consensus, for each class: who disagrees, on which class.
 
@@ -141,7 +134,7 @@ def consensus_iou(
 
 
 def disagreement(
-    masks: Sequence[ArrayLike] | Labels,
+    masks: Masks,
     num_classes: int,
     *,
     ignore: int | Iterable[int] = (),
@@ -187,7 +180,7 @@ def disagreement(
 
 
 def vote_counts(
-    masks: Sequence[ArrayLike] | Labels, num_classes: int, *, ignore: int | Iterable[int] = ()
+    masks: Masks, num_classes: int, *, ignore: int | Iterable[int] = ()
 ) -> NDArray[np.unsignedinteger[Any]]:
     """Count, for each class and pixel, the annotators who gave it that class.
 
@@ -215,9 +208,7 @@ def vote_counts(
     return _votes(_read(masks, num_classes, ignore), num_classes)
 
 
-def _read(
-    masks: Sequence[ArrayLike] | Labels, num_classes: int, ignore: int | Iterable[int]
-) -> Labels:
+def _read(masks: Masks, num_classes: int, ignore: int | Iterable[int]) -> Labels:
     """The labels of all annotators, (K, ...), UNDECIDED where they gave a pixel no class."""
     num_classes = check_integer("num_classes", num_classes, 1)
     check_several("masks", masks, "label images, one an annotator")

@@ -93,11 +93,7 @@ def box_to_mask(
 
 
 def mask_iou(
-    truth: ArrayLike,
-    pred: ArrayLike,
-    *,
-    elementwise: bool = False,
-    crowd: ArrayLike | None = None,
+    truth: ArrayLike, pred: ArrayLike, *, elementwise: bool = False, crowd: ArrayLike | None = None
 ) -> NDArray[np.float64]:
     """Intersection over union of binary masks: of all pairs, or element by element.
 

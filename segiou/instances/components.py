@@ -123,8 +123,6 @@ def dilate(mask: NDArray[np.bool_], times: int) -> NDArray[np.bool_]:
     """Grow a mask by the neighbours that share a face or an edge (in 2-D, a corner)."""
     from scipy import ndimage  # type: ignore[import-untyped]
 
-    if not times:
-        return mask
     ball = ndimage.generate_binary_structure(mask.ndim, 2)
     grown: NDArray[np.bool_] = ndimage.binary_dilation(mask, ball, iterations=times)
     return grown

@@ -18,7 +18,7 @@ from segiou.counting.id_pairs import count_id_pairs
 from segiou.instances.components import label_components
 from segiou.instances.objects import NO_OBJECT, Ints, pack_ids, unpack_ids
 from segiou.instances.panoptic import PROTOCOLS, Matches, PanopticCounts
-from segiou.instances.weighted import CITYSCAPES_INSTANCE_SIZES
+from segiou.instances.weighted import cityscapes_things
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
 from segiou.masks.read import MaskError, RawMask, open_mask
@@ -88,10 +88,8 @@ class ObjectOptions:
 
     def __post_init__(self) -> None:
         check_choice("source", self.source, _SOURCES)
-        if not self.protocol:
-            object.__setattr__(
-                self, "protocol", "semantickitti" if self.source == "kitti" else "coco"
-            )
+        usual = "semantickitti" if self.source == "kitti" else "coco"
+        object.__setattr__(self, "protocol", self.protocol or usual)
         check_choice("protocol", self.protocol, tuple(PROTOCOLS))
         check_number("min_size", self.min_size, 0)
         check_integer("merge", self.merge, 0)
@@ -166,11 +164,7 @@ class ObjectOptions:
         """
         things = self.things
         if things is None and self.source == "cityscapes":
-            things = tuple(
-                entry.name
-                for entry in classes.labels.classes
-                if CITYSCAPES_INSTANCE_SIZES.keys() & entry.values
-            )
+            things = cityscapes_things(classes.labels)
         return PanopticCounts.from_options(classes, things=things, protocol=self.protocol)
 
     def read(self, raw: RawMask, path: str, folder: str) -> ObjectMask | None:
@@ -250,11 +244,7 @@ class ObjectOptions:
     def _components(self, counts: PanopticCounts, values: Any, labels: LabelSet) -> ObjectMask:
         things = [*compress(labels.class_values, counts.things)]
         ids = label_components(
-            values,
-            things,
-            connectivity=self.connectivity,
-            min_size=self.min_size,
-            merge=self.merge,
+            values, things, connectivity=self.connectivity, min_size=self.min_size, merge=self.merge
         )
         if self.min_size:
             # What is too small is no object, and void.
@@ -293,7 +283,7 @@ def draw_objects(
         is_thing = np.append(counts.things, False)[indices]
         known = np.append(segments[is_thing], np.iinfo(np.int64).max)
         at = np.searchsorted(known, codes)
-        rows = np.stack([matches.found[k] + 2 * matches.left[k], indices, matches.areas[k]], 1)
+        rows = np.stack([matches.outcomes[k], indices, matches.areas[k]], axis=1)
         drawn.append((np.where(known[at] == codes, at + 1, 0), rows[is_thing].tolist()))
     return tuple(drawn)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,8 @@ from segiou.metrics.ratio import Floats, ratio
 
 __all__ = ["IOU_UNIT", "OBJECT_METRICS", "PROTOCOLS", "PanopticCounts", "PanopticProtocol"]
 
-Bools = NDArray[np.bool_]
+#: Classes and ids of one side.
+Layers = tuple[Any, Any]
 
 Part = Literal["all", "things", "stuff"]
 
@@ -101,8 +102,7 @@ PROTOCOLS = {
 }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Matches:
+class Matches(NamedTuple):
     """What became of the segments of one image.
 
     Attributes
@@ -111,9 +111,8 @@ class Matches:
         Class index and id of the segments of either side, packed, sorted.
     areas : pair of ndarray of int64
         Their pixels.
-    found, left : pair of ndarray of bool
-        Segments of either side that match, and those that count as missed or
-        invented; what is in neither is forgiven.
+    outcomes : pair of ndarray of int
+        Of each segment 0 (forgiven), 1 (found) or 2 (missed or invented).
     counts : ndarray of int64, shape (C, 3)
         TP, FP and FN of each class.
     overlaps : ndarray of int64, shape (M, 3)
@@ -122,8 +121,7 @@ class Matches:
 
     segments: tuple[Ints, Ints]
     areas: tuple[Ints, Ints]
-    found: tuple[Bools, Bools]
-    left: tuple[Bools, Bools]
+    outcomes: tuple[Ints, Ints]
     counts: Ints
     overlaps: Ints
 
@@ -249,12 +247,7 @@ class PanopticCounts(ObjectCounts):
         return self.add(found)
 
     def matches(
-        self,
-        truth: tuple[Any, Any],
-        pred: tuple[Any, Any],
-        crowd: Iterable[int],
-        *,
-        unknown_is_void: bool,
+        self, truth: Layers, pred: Layers, crowd: Iterable[int], *, unknown_is_void: bool
     ) -> Matches:
         """Match the segments of one image, classes and ids of either side, without counting it.
 
@@ -316,20 +309,14 @@ class PanopticCounts(ObjectCounts):
             void | is_crowd | (2 * under_void > areas[0]),
             pred_void | by_overlap[pred] | (2 * (on_void + on_crowd) > areas[1]),
         )
-        missed, invented = (
-            ~(found[side] | forgiven[side]) & (areas[side] >= protocol.least_pixels)
-            for side in (0, 1)
+        of_truth, of_pred = (
+            np.select([found[k], forgiven[k] | (areas[k] < protocol.least_pixels)], [1, 0], 2)
+            for k in (0, 1)
         )
-        columns = truth[found[0]], pred[invented], truth[missed]
+        columns = truth[of_truth == 1], pred[of_pred == 2], truth[of_truth == 2]
         counts = [np.bincount(column, minlength=self.num_classes) for column in columns]
-        return Matches(
-            (truth_codes, pred_codes),
-            areas,
-            found,
-            (missed, invented),
-            np.stack(counts, axis=1),
-            overlaps,
-        )
+        segments = truth_codes, pred_codes
+        return Matches(segments, areas, (of_truth, of_pred), np.stack(counts, axis=1), overlaps)
 
     def add(self, matches: Matches) -> Self:
         """Count an image whose segments were matched.

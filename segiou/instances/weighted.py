@@ -211,6 +211,12 @@ class InstanceCounts(ObjectCounts):
         return scores
 
 
+def cityscapes_things(labels: LabelSet) -> tuple[str, ...]:
+    """Names of the classes that Cityscapes has instances of."""
+    sizes = CITYSCAPES_INSTANCE_SIZES.keys()
+    return tuple(entry.name for entry in labels.classes if sizes & entry.values)
+
+
 def cityscapes_instances(instance_ids: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Split Cityscapes' ``instanceIds`` into truth values and objects (0 where there is none).
 
@@ -274,8 +280,7 @@ def cityscapes_iiou(images: Iterable[tuple[Any, Any]]) -> tuple[dict[str, float]
         LabelSet("cityscapes categories", tuple(LabelClass(n, tuple(v)) for n, v in sides.items()))
         for sides in (members, {**members, **_TAKEN_FOR})
     )
-    things = [name for name, own in values.items() if CITYSCAPES_INSTANCE_SIZES.keys() & own]
-    of_classes = InstanceCounts(labels, things=things, unassigned="count")
+    of_classes = InstanceCounts(labels, things=cityscapes_things(labels), unassigned="count")
     of_groups = InstanceCounts(
         truth_groups,
         pred_labels=pred_groups,

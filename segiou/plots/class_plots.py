@@ -488,10 +488,7 @@ _SHARES = {"truth": "share of truth", "pred": "share of prediction", None: "pixe
 
 
 def confusion_matrix(
-    source: Any,
-    *,
-    normalize: Literal["truth", "pred"] | None = "truth",
-    ax: Axes | None = None,
+    source: Any, *, normalize: Literal["truth", "pred"] | None = "truth", ax: Axes | None = None
 ) -> Axes:
     """Draw the confusion matrix; rows are truth.
 
