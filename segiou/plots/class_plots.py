@@ -164,25 +164,14 @@ def accuracy_against_iou(source: Any, *, limit: int = 40, ax: Axes | None = None
         If no class is in the truth.
     """
     every = _defined(report_of(source), "recall")
-    return dumbbells(
-        [(row, row.recall, row.iou) for row in every], ("accuracy", "IoU"), limit=limit, ax=ax
-    )
+    pairs = [(row, row.recall, row.iou) for row in every]
+    return _dumbbells(pairs, ("accuracy", "IoU"), limit, ax)
 
 
-def dumbbells(
-    every: list[tuple[ClassRow, float, float]],
-    labels: tuple[str, str],
-    *,
-    limit: int,
-    ax: Axes | None,
+def _dumbbells(
+    every: list[tuple[ClassRow, float, float]], labels: tuple[str, str], limit: int, ax: Axes | None
 ) -> Axes:
-    """Draw two scores of each class and the line between them, the most frequent class on top.
-
-    Raises
-    ------
-    ValueError
-        If there is no class to draw.
-    """
+    """Draw two scores of each class and the line between them, the most frequent class on top."""
     if not every:
         msg = f"no class has both {labels[0]} and {labels[1]}, so there is nothing to draw"
         raise ValueError(msg)
@@ -190,16 +179,13 @@ def dumbbells(
     shown.sort(key=lambda item: -item[0].share)
     rows, first, second = (list(column) for column in zip(*shown, strict=True))
     places = range(len(rows))
-    looks: list[dict[str, Any]] = [
-        {"facecolor": "white", "edgecolor": OTHER, "linewidth": 1.1},
-        {"color": IOU},
-    ]
+    is_open: dict[str, Any] = {"facecolor": "white", "edgecolor": OTHER, "linewidth": 1.1}
+    # At 0 and 1 half a dot lies beyond the axes.
+    dots: dict[str, Any] = {"s": 17, "clip_on": False}
     with drawing(ax, height_of(len(rows)) + 0.2) as axes:
         axes.hlines(places, second, first, color=MUTED, linewidth=1.1, zorder=1)
-        for k, scores in enumerate((first, second)):
-            # At 0 and 1 half a dot lies beyond the axes.
-            dots = {"label": labels[k], "zorder": 2 + k, "clip_on": False, **looks[k]}
-            axes.scatter(scores, places, s=17, **dots)
+        axes.scatter(first, places, label=labels[0], zorder=2, **dots, **is_open)
+        axes.scatter(second, places, label=labels[1], zorder=3, **dots, color=IOU)
         name_rows(axes, [row.name for row in rows])
         scale(axes, "score", len(rows), len(every), "widest")
         legend_above(axes, 2, handletextpad=0.2)
@@ -427,9 +413,8 @@ def distance_boxes(
     every.sort(key=lambda item: -float(np.median(item[1])))
     shown = every[:limit]
     measure = measure or next(n for n in report.surfaces[0] if n.startswith("hausdorff_"))
-    unit = (
-        "" if measure.startswith(("surface_dice", "dice", "iou")) else report.surface_plan["unit"]
-    )
+    is_share = measure.startswith(("surface_dice", "dice", "iou"))
+    unit = "" if is_share else f", {report.surface_plan['unit']}"
     with drawing(ax, height_of(len(shown))) as axes:
         _draw_boxes(axes, [values for _, values, _ in shown])
         names = [
@@ -439,7 +424,7 @@ def distance_boxes(
         name_rows(axes, names)
         axes.set_xlim(left=0)
         short = measure.replace("hausdorff_", "HD").replace("_", " ")
-        axes.set_xlabel(f"{short}{f', {unit}' if unit else ''}")
+        axes.set_xlabel(f"{short}{unit}")
     return axes
 
 
@@ -478,7 +463,7 @@ def boundary_against_iou(source: Any, *, limit: int = 40, ax: Axes | None = None
     every = [(row, row.iou, float(scores[row.name])) for row in report.classes]
     every = [item for item in every if not np.isnan(item[1:]).any()]
     labels = "IoU", f"Boundary IoU {measured[0]['tolerance']}"
-    return dumbbells(every, labels, limit=limit, ax=ax)
+    return _dumbbells(every, labels, limit, ax)
 
 
 _TEXTS = 12
@@ -561,11 +546,9 @@ def _put_texts(axes: Axes, values: Floats, normalize: str | None) -> None:
         value = float(values[t, p])
         dark = value > 0.55 if normalize else np.log1p(value) > 0.6 * np.log1p(top)
         text = f"{100 * value:.0f}" if normalize else short_count(value)
-        if text == "0":
-            continue
-        axes.text(
-            p, t, text, ha="center", va="center", fontsize=5.5, color="white" if dark else "black"
-        )
+        if text != "0":
+            color = "white" if dark else "black"
+            axes.text(p, t, text, ha="center", va="center", fontsize=5.5, color=color)
 
 
 #: What can be drawn of a report, a run or a matrix.

@@ -90,19 +90,13 @@ def model_bars(
     return axes
 
 
-#: Names of the rows, the mean first, and the scores of each model.
-Scores = tuple[list[str], dict[str, list[float]]]
+#: What is drawn in words, names of the rows, the mean first, and the scores of each model.
+Scores = tuple[str, list[str], dict[str, list[float]]]
 
 
-def _read(
-    models: Any, names: Sequence[str] | None, metric: str
-) -> tuple[str, list[str], dict[str, list[float]]]:
-    """What is drawn in words, and the scores under the names of the models."""
-    if hasattr(models, "ranking"):
-        label, (rows, found) = metric_label(models.metric), _of_comparison(models)
-    else:
-        check_metric(metric)
-        label, (rows, found) = metric_label(metric), _of_reports(models, metric)
+def _read(models: Any, names: Sequence[str] | None, metric: str) -> Scores:
+    is_comparison = hasattr(models, "ranking")
+    label, rows, found = _of_comparison(models) if is_comparison else _of_reports(models, metric)
     if names is not None:
         given = read_several("names", names, "a sequence of names, one a model")
         if not len(set(given)) == len(given) == len(found):
@@ -117,10 +111,12 @@ def _of_comparison(comparison: Comparison) -> Scores:
     for pair in comparison.pairs:
         rows = (pair.overall, *pair.classes)
         found |= {pair.a: [row.a for row in rows], pair.b: [row.b for row in rows]}
-    return [row.name for row in rows], {name: found[name] for name in comparison.names}
+    scores = {name: found[name] for name in comparison.names}
+    return metric_label(comparison.metric), [row.name for row in rows], scores
 
 
 def _of_reports(models: Any, metric: str) -> Scores:
+    check_metric(metric)
     if isinstance(models, Mapping):
         raise refuse_kind("models", models, "a sequence; give the names as names=")
     sources = read_several("models", models, "a comparison or a sequence of runs or reports")
@@ -138,7 +134,8 @@ def _of_reports(models: Any, metric: str) -> Scores:
         name = getattr(source, "name", "") or report.title or chr(ord("A") + k % 26)
         name = f"{name} ({k + 1})" if name in found else name
         found[name] = [float(metrics.mean(np.array(values), report.include)), *values]
-    return [f"mean {metric_label(metric)}", *class_names], found
+    label = metric_label(metric)
+    return label, [f"mean {label}", *class_names], found
 
 
 def comparison_forest(
@@ -179,16 +176,11 @@ def comparison_forest(
     with drawing(ax, height_of(len(rows)) + 0.1) as axes:
         axes.axvline(0, color="black", linewidth=0.7)
         for place, row in enumerate(rows):
-            sure = row.differs(comparison.level)
-            axes.hlines(place, row.low, row.high, color=IOU if sure else MUTED, linewidth=1.2)
-            axes.plot(
-                [row.delta],
-                [place],
-                "D" if place == 0 else "o",
-                markersize=4.4 if place == 0 else 3.8,
-                color=IOU if sure else "white",
-                markeredgecolor=IOU if sure else MUTED,
-            )
+            line, inside = (IOU, IOU) if row.differs(comparison.level) else (MUTED, "white")
+            mark, size = ("o", 3.8) if place else ("D", 4.4)
+            axes.hlines(place, row.low, row.high, color=line, linewidth=1.2)
+            look: dict[str, Any] = {"color": inside, "markeredgecolor": line, "markersize": size}
+            axes.plot([row.delta], [place], mark, **look)
         name_rows(axes, [row.name for row in rows])
         axes.set_xlabel(
             f"difference of {metric_label(comparison.metric)}, points\n"

@@ -60,7 +60,7 @@ require = partial(import_extra, need="plots need matplotlib", extra="plot")
 
 
 @contextmanager
-def drawing(ax: Axes | None, height: float = 2.2, width: float = COLUMN) -> Iterator[Axes]:
+def drawing(ax: Axes | None, height: float) -> Iterator[Axes]:
     """The axes to draw on: those given, in their own style, or new ones in ours."""
     matplotlib = require("matplotlib")
     if ax is not None:
@@ -68,7 +68,7 @@ def drawing(ax: Axes | None, height: float = 2.2, width: float = COLUMN) -> Iter
         return
     figure_class, axes_class = _classes()
     with matplotlib.rc_context(_STYLE):
-        figure = figure_class(figsize=(width, height), layout="constrained")
+        figure = figure_class(figsize=(COLUMN, height), layout="constrained")
         yield figure.add_subplot(axes_class=axes_class)
 
 
