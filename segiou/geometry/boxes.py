@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from segiou._support.arguments import check_choice
+from segiou._support.arguments import check_choice, check_integer
 from segiou.geometry.positions import (
     Floats,
     Numbers,
@@ -265,7 +265,7 @@ def box_blocks(
     fmt: Format = "xyxy",
     crowd: ArrayLike | None = None,
     rows: int = 256,
-) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+) -> Iterator[tuple[slice, Floats]]:
     """Iterate over the pairwise result, some rows at a time.
 
     Parameters
@@ -305,20 +305,12 @@ def box_blocks(
     if crowd is not None and measure != "iou":
         msg = f"crowd flags belong to the measure 'iou', not to {measure!r}; leave crowd out"
         raise ValueError(msg)
-    if rows < 1:
-        msg = f"rows must be at least 1, got {rows}"
-        raise ValueError(msg)
+    check_integer("rows", rows, 1)
     ours, theirs = _read_both(truth, pred, fmt, False, crowd)
     count = len(ours.area)
-
-    def compute() -> Iterator[tuple[slice, Floats]]:
-        for start in range(0, count, rows):
-            some = slice(start, min(start + rows, count))
-            block = np.empty((some.stop - start, len(theirs.area)))
-            _fill(_FORMULAS[measure], ours.part(some), theirs, block)
-            yield some, block
-
-    return compute()
+    blocks = (slice(start, min(start + rows, count)) for start in range(0, count, rows))
+    pairs = ((some, _all_pairs(measure, ours.part(some), theirs)) for some in blocks)
+    return ((some, block.astype(np.float64, copy=False)) for some, block in pairs)
 
 
 def _compare(
@@ -331,15 +323,11 @@ def _compare(
     crowd: ArrayLike | None = None,
 ) -> Result:
     """Compute a measure of all pairs or element by element."""
-    formula = _FORMULAS[measure]
     ours, theirs = _read_both(truth, pred, fmt, elementwise, crowd)
     if not elementwise:
-        shape = (len(ours.area), len(theirs.area))
-        result = np.empty(shape) if out is None else _writable(out, shape)
-        _fill(formula, ours, theirs, result)
-        return result
+        return _all_pairs(measure, ours, theirs, out)
     # With one axis more, a single box is an array as well.
-    values = formula(ours.part((..., None)), theirs.part((..., None)))[..., 0]
+    values = _FORMULAS[measure](ours.part((..., None)), theirs.part((..., None)))[..., 0]
     if out is None:
         single: Result = values[()]
         return single
@@ -347,11 +335,15 @@ def _compare(
     return out
 
 
-def _fill(formula: _Formula, truth: _Sides, pred: _Sides, result: Result) -> None:
-    """Write the result of all pairs, a cache-sized block at a time."""
+def _all_pairs(measure: Measure, truth: _Sides, pred: _Sides, out: Out = None) -> Result:
+    """The measure of all pairs, computed a cache-sized block at a time."""
+    shape = len(truth.area), len(pred.area)
+    result = np.empty(shape) if out is None else _writable(out, shape)
     step = max(1, _PAIRS // max(1, len(pred.area)))
     for row in range(0, len(result), step):
-        result[row : row + step] = formula(truth.part(np.s_[row : row + step, None]), pred)
+        rows = truth.part(np.s_[row : row + step, None])
+        result[row : row + step] = _FORMULAS[measure](rows, pred)
+    return result
 
 
 def read_boxes(values: ArrayLike, fmt: Format, kind: str) -> Numbers:
