@@ -8,18 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from segiou.cli import inputs
-from segiou.cli.console import (
-    EXIT_DATA,
-    EXIT_INTERRUPTED,
-    harmless,
-    interruptible,
-    note,
-    progress_bar,
-    stdout_width,
-    wants_color,
-    write,
-)
+from segiou.cli import console, inputs
 from segiou.runs.run import Run
 
 if TYPE_CHECKING:
@@ -27,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def score(parsed: argparse.Namespace) -> int:
-    """Check the options, score, show and write, check the thresholds."""
+    """Check the options, score, show and console.write, check the thresholds."""
     from segiou.cli.output import show_run, write_problems
     from segiou.scoring.job import DataError, ScoringStopped
 
@@ -38,7 +27,7 @@ def score(parsed: argparse.Namespace) -> int:
         inputs.check_report(
             parsed, job.options, boundary=job.boundary, surfaces=surfaces, objects=job.objects
         )
-        with interruptible(kept=bool(parsed.run)) as stop:
+        with console.interruptible(kept=bool(parsed.run)) as stop:
             run = inputs.do(job, parsed, "scoring", check=partial(_check_pairs, parsed), stop=stop)
     except DataError as error:
         if parsed.problems:
@@ -48,12 +37,12 @@ def score(parsed: argparse.Namespace) -> int:
         how = "nothing is kept: with --run FILE the same command would continue from there"
         if parsed.run:
             how = f"they are kept in {parsed.run}, and the same command continues from there"
-        note(f"{stopped}; {how}")
-        return EXIT_INTERRUPTED
+        console.note(f"{stopped}; {how}")
+        return console.EXIT_INTERRUPTED
     if parsed.problems:
         write_problems(parsed.problems, run.skipped)
     code = show_run(run, parsed)
-    return code or (EXIT_DATA if run.skipped and parsed.on_error == "skip" else 0)
+    return code or (console.EXIT_DATA if run.skipped and parsed.on_error == "skip" else 0)
 
 
 def _check_pairs(parsed: argparse.Namespace, pairs: Sequence[Pair]) -> None:
@@ -61,7 +50,7 @@ def _check_pairs(parsed: argparse.Namespace, pairs: Sequence[Pair]) -> None:
     if not pairs and not parsed.quiet:
         part, parts = parsed.shard
         what = "it is scored as empty, and segiou merge takes it like the others"
-        note(f"part {part} of {parts} holds none of the few pairs; {what}")
+        console.note(f"part {part} of {parts} holds none of the few pairs; {what}")
 
 
 def compare(parsed: argparse.Namespace) -> int:
@@ -135,9 +124,9 @@ def explore(parsed: argparse.Namespace) -> int:
     page = write_whole(path, explorer_page()).resolve()
     if is_device(path):
         return 0
-    write(harmless(f"{page}\n", color=False))
+    console.write(console.harmless(f"{page}\n"))
     if parsed.open and not webbrowser.open(page.as_uri()):
-        note("no browser could be opened; open this file in one")
+        console.note("no browser could be opened; open this file in one")
     return 0
 
 
@@ -150,14 +139,14 @@ def inspect(parsed: argparse.Namespace) -> int:
 
     inputs.check_findings(parsed)
     labels = None if parsed.labels is None else load_labels(parsed.labels)
-    with progress_bar("reading", quiet=parsed.quiet, unit="files") as (progress, _):
+    with console.progress_bar("reading", quiet=parsed.quiet, unit="files") as (progress, _):
         found = inspect_folder(
             parsed.dir, pred=parsed.pred, labels=labels, workers=parsed.workers, progress=progress
         )
     if parsed.propose:
         write_whole(parsed.propose, found.proposed_labels().to_toml())
     write_findings(found.to_dict, found.to_text, parsed)
-    return EXIT_DATA if found.problems or found.disagreements else 0
+    return console.EXIT_DATA if found.problems or found.disagreements else 0
 
 
 def labelsets(parsed: argparse.Namespace) -> int:
@@ -175,11 +164,12 @@ def labelsets(parsed: argparse.Namespace) -> int:
         msg = f"--from {from_file}: {folder if path.is_dir() else 'there is no such file'}"
         raise ValueError(msg)
     if wanted := from_file or parsed.name:
-        write(load_labels(wanted).to_toml())
+        console.write(load_labels(wanted).to_toml())
         return 0
     sets = [load_labels(name) for name in (*labelset_names(), *plugin_names("labelsets"))]
-    color = wants_color()
-    write(harmless(render_labelsets(sets, stdout_width(), color=color), color=color))
+    color = console.wants_color()
+    text = render_labelsets(sets, console.stdout_width(), color=color)
+    console.write(console.harmless(text, color=color))
     return 0
 
 
@@ -190,11 +180,11 @@ def merge(parsed: argparse.Namespace) -> int:
     merged = Run.open(merge_files(parsed.run_file, parsed.output, partial=parsed.partial))
     if not parsed.quiet:
         runs = "1 run" if len(parsed.run_file) == 1 else f"{len(parsed.run_file)} runs"
-        note(f"{len(merged)} images of {runs} are in {parsed.output}")
+        console.note(f"{len(merged)} images of {runs} are in {parsed.output}")
         if not merged.finished:
-            note("one of the runs is not finished, and so this one is not either")
+            console.note("one of the runs is not finished, and so this one is not either")
         if "partial" in merged.provenance:
-            note(f"it is not complete: {merged.provenance['partial']}")
+            console.note(f"it is not complete: {merged.provenance['partial']}")
     return 0
 
 

@@ -84,7 +84,7 @@ def _stdout_is_terminal() -> bool:
 
 def note(text: str) -> None:
     """Write a note to stderr, with nothing in it that could move the cursor."""
-    say(harmless(f"segiou: {text}\n", color=False))
+    say(harmless(f"segiou: {text}\n"))
 
 
 def _at_words(text: str) -> str:
@@ -102,14 +102,14 @@ def _at_words(text: str) -> str:
 _COLOR = re.compile(r"(\x1b\[[0-9;]*m)")
 
 
-def harmless(text: str, *, color: bool) -> str:
+def harmless(text: str, *, color: bool = False) -> str:
     """Text with escapes for whatever could move the cursor; with ``color`` colours stay."""
     from segiou._support.files import printable
 
     if not color:
         return "\n".join(map(printable, text.split("\n")))
     parts = _COLOR.split(text)
-    parts[::2] = [harmless(part, color=False) for part in parts[::2]]
+    parts[::2] = [harmless(part) for part in parts[::2]]
     return "".join(parts)
 
 

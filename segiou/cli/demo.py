@@ -26,7 +26,7 @@ def demo(parsed: argparse.Namespace) -> int:
     folders = write_demo(parsed.dir)
     truth, model_a, model_b = folders.truth, folders.model_a, folders.model_b
     labels = ("--labels", folders.labels)
-    folder = harmless(parsed.dir, color=False)
+    folder = harmless(parsed.dir)
     write(f"Drawn street scenes and two models' predictions are in {folder}/\n")
     for pred in (model_a, model_b):
         write("\n")
@@ -46,7 +46,7 @@ def demo(parsed: argparse.Namespace) -> int:
 
 
 def _show_command(*words: str | Path) -> None:
-    write(harmless(f"$ {shlex.join(['segiou', *map(str, words)])}\n", color=False))
+    write(harmless(f"$ {shlex.join(['segiou', *map(str, words)])}\n"))
 
 
 _DRIVES = ("north", "south")

@@ -275,22 +275,17 @@ def _draw_sign(place: Place, style: int) -> None:
 
 def _draw_person(place: Place, style: int) -> None:
     """Draw someone walking."""
-    coat, trousers = _clothes(style, style // 7, 55)
+    coat, trousers = (_CLOTHES[number % len(_CLOTHES)] for number in (style, style // 7))
     stride = 8 + style // 49 % 16
     place.shadow((40, 9), 68)
     for foot in (-stride, stride):
-        place.upright([(-14, 88), (14, 88), (foot + 9, 0), (foot - 9, 0)], trousers, PERSON)
+        leg = [(-14, 88), (14, 88), (foot + 9, 0), (foot - 9, 0)]
+        place.upright(leg, _shaded(trousers, 55), PERSON)
     body = [(-20, 82), (20, 82), (25, 140), (14, 152), (-14, 152), (-25, 140)]
     place.upright(body, coat, PERSON)
     place.upright(_box(-27, -19, 84, 140), _shaded(coat, 82), PERSON)
     place.ball(0, 166, (12, 14), _SKIN, PERSON)
-    place.ball(0, 173, (12, 7), _shaded(trousers, 70), PERSON)
-
-
-def _clothes(coat: int, trousers: int, percent: int) -> tuple[Color, Color]:
-    """Colours of a coat and of trousers."""
-    several = len(_CLOTHES)
-    return _CLOTHES[coat % several], _shaded(_CLOTHES[trousers % several], percent)
+    place.ball(0, 173, (12, 7), _shaded(trousers, 38), PERSON)
 
 
 _TUBES = (
@@ -312,9 +307,9 @@ def _draw_cyclist(place: Place, style: int) -> None:
         x0, x1 = way * x0, way * x1
         tube = [(x0 - 4, y0), (x0 + 4, y0 + 4), (x1 + 4, y1 + 4), (x1 - 4, y1)]
         place.upright(tube, frame, BICYCLE)
-    coat, trousers = _clothes(style // 12, style // 60, 60)
+    coat, trousers = (_CLOTHES[number % len(_CLOTHES)] for number in (style // 12, style // 60))
     for part, color in (
-        ([(-28, 94), (-6, 96), (14, 60), (4, 24), (-6, 26), (0, 60)], trousers),
+        ([(-28, 94), (-6, 96), (14, 60), (4, 24), (-6, 26), (0, 60)], _shaded(trousers, 60)),
         ([(-30, 90), (-4, 92), (26, 142), (4, 152), (-16, 140)], coat),
         ([(6, 140), (16, 144), (38, 112), (30, 106)], _shaded(coat, 84)),
     ):

@@ -30,8 +30,10 @@ if TYPE_CHECKING:
     from segiou.masks.pairing import Pair
 
 _CLASSES = ("labels", "pred_labels", "ignore", "exclude", "unassigned")
-_PAIRING = ("truth_suffix", "pred_suffix", "key", "ids", "missing", "extra")
-_READING = ("allow_lossy", "resize_pred", "geometry", "on_error")
+_PAIRS = (
+    *("truth_suffix", "pred_suffix", "key", "ids", "missing", "extra"),
+    *("allow_lossy", "resize_pred", "geometry", "on_error"),
+)
 _RUNNING = ("workers", "run", "shard", "processes", "dask")
 _SQLITE = b"SQLite format 3\0"
 
@@ -47,9 +49,7 @@ def job_of(truth: str, pred: str, parsed: argparse.Namespace) -> Job:
         raise ValueError(msg)
     options = ClassOptions.of(**{name: getattr(parsed, name) for name in _CLASSES})
     options.warn_of_ignored_classes(stacklevel=2)
-    given: dict[str, Any] = {
-        name: getattr(parsed, name, None) for name in (*_PAIRING, *_READING, *_RUNNING)
-    }
+    given: dict[str, Any] = {n: getattr(parsed, n, None) for n in (*_PAIRS, *_RUNNING)}
     if parsed.ids is not None:
         given["ids"] = ids_of(parsed.ids)
     measured = _asked_for(parsed, options) if is_score else _needed_for(parsed)
@@ -202,8 +202,7 @@ def open_run(path: str, parsed: argparse.Namespace, *, or_folders: str) -> Run:
     """Open a run file; ``or_folders`` says how the command takes folders instead."""
     run = run_at(path, f"{path} is a folder, not a run file; for folders: {or_folders}")
     default = parsed.command.get_default
-    names = (*_CLASSES, *_PAIRING, *_READING)
-    given = [name for name in names if getattr(parsed, name) != default(name)]
+    given = [n for n in (*_CLASSES, *_PAIRS) if getattr(parsed, n) != default(n)]
     if given:
         # They would have no effect, and the numbers would not be what was asked for.
         options = ", ".join(map(option_of, given))
@@ -273,12 +272,9 @@ def check_report(
     """Refuse options of a report that do not fit its classes, what is measured, or one another."""
     report_format(parsed)
     _check_needs(parsed)
-    check_thresholds(
-        read_thresholds(parsed.fail_under),
-        classes.labels.class_names,
-        {"boundary_iou": boundary, "surface_dice": surfaces, "pq": objects},
-    )
-    _check_protocol(parsed)
+    measured = {"boundary_iou": boundary, "surface_dice": surfaces, "pq": objects}
+    check_thresholds(read_thresholds(parsed.fail_under), classes.labels.class_names, measured)
+    load_protocol(parsed.protocol or "segiou")
     if parsed.worst:
         from segiou.runs.tables import check_score_name
 
@@ -292,7 +288,7 @@ def check_report(
 def check_findings(parsed: argparse.Namespace) -> None:
     """Refuse options of findings that are wrong: format, protocol, metric, names, intervals."""
     findings_format(parsed)
-    _check_protocol(parsed)
+    load_protocol(getattr(parsed, "protocol", None) or "segiou")
     if not hasattr(parsed, "metric"):
         return
     _check_needs(parsed)
@@ -342,11 +338,6 @@ def findings_format(parsed: argparse.Namespace) -> str:
         msg = f"{parsed.output}: findings are text or JSON; use .txt, .json, or give --format"
         raise ValueError(msg)
     return str(parsed.format or ("json" if ending == ".json" else "table"))
-
-
-def _check_protocol(parsed: argparse.Namespace) -> None:
-    if getattr(parsed, "protocol", None) is not None:
-        load_protocol(parsed.protocol)
 
 
 #: Options that have no effect unless one of others is given.

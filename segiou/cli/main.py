@@ -19,13 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if is_process:
         # Nothing is written yet; and an exception in the middle of an import can turn into others.
         signal.signal(signal.SIGINT, _end_at_once)
-    from segiou.cli.console import (
-        EXIT_DATA,
-        EXIT_INTERRUPTED,
-        EXIT_USAGE,
-        note,
-        noted_warnings,
-    )
+    from segiou.cli import console
     from segiou.cli.options import parse
 
     try:
@@ -40,26 +34,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
             command = getattr(commands, parsed.name_of_command)
         if is_process:
             signal.signal(signal.SIGINT, signal.default_int_handler)
-        with noted_warnings(quiet=getattr(parsed, "quiet", False)):
+        with console.noted_warnings(quiet=getattr(parsed, "quiet", False)):
             return command(parsed)
     except KeyboardInterrupt:
-        note("interrupted")
-        return EXIT_INTERRUPTED
+        console.note("interrupted")
+        return console.EXIT_INTERRUPTED
     except ImportError as error:
-        note(str(error))
-        return EXIT_USAGE
+        console.note(str(error))
+        return console.EXIT_USAGE
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        note(f"{where}{error.strerror or error}")
-        return EXIT_DATA
+        console.note(f"{where}{error.strerror or error}")
+        return console.EXIT_DATA
     except ValueError as error:
         from segiou.masks.read import MaskError
         from segiou.runs.database import RunFileError
         from segiou.scoring.job import DataError
 
-        note(str(error))
-        # Files are wrong, or the options.
-        return EXIT_DATA if isinstance(error, DataError | MaskError | RunFileError) else EXIT_USAGE
+        console.note(str(error))
+        is_about_files = isinstance(error, DataError | MaskError | RunFileError)
+        return console.EXIT_DATA if is_about_files else console.EXIT_USAGE
     finally:
         if is_process:
             # The exit code is known, and only Python itself is left to end.

@@ -4,8 +4,9 @@ The table is ``options.txt``. A line of it is an option and what its help says. 
 stands the kind of its value: ``{a,b}`` is a choice, ``[…]`` may be left out (``=`` says what that
 means), ``...`` may be repeated. Without one the option is a switch. A word without hyphens is an
 argument, not an option. Over the lines stands a heading of the help, and the commands that have
-them. The attribute that an option sets has its name, which is the name of the argument of the
-library, too. Building a parser loads nothing that the commands need.
+them. First stand the commands, with the options of their short help in brackets. The attribute that
+an option sets has its name, which is the name of the argument of the library, too. Building a
+parser loads nothing that the commands need.
 """
 
 from __future__ import annotations
@@ -22,34 +23,24 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any, NoReturn
 
-#: What a command does, and the options of its short help (none: all of them).
-COMMANDS = {
-    "score": (
-        "score a folder of predicted masks against a folder of true masks",
-        "labels ignore protocol run output html images fail-under intervals group-by",
-    ),
-    "explain": (
-        "explain the gap between pixel accuracy and mean IoU",
-        "labels ignore protocol format output",
-    ),
-    "compare": (
-        "compare models on the same images, with intervals and tests",
-        "truth names metric labels protocol group-by blocks html images output",
-    ),
-    "report": (
-        "show a run again, in any format, without the masks",
-        "protocol format output html images detail fail-under baseline intervals group-by",
-    ),
-    "merge": ("join run files into one", ""),
-    "inspect": ("show what is in the masks of a folder", ""),
-    "labelsets": ("list the label sets, or print one as TOML", ""),
-    "demo": ("draw street scenes, and score two models on them", ""),
-    "explore": ("open a page to try IoU on: drag rectangles, paint masks", ""),
-}
-
 # The module pathlib would take longer than all of the table.
 _LOADER: Any = __spec__.loader
 _TABLE: str = _LOADER.get_data(f"{__file__.removesuffix('.py')}.txt").decode()
+_LINES = _TABLE.replace("\n      ", " ").splitlines()
+
+
+def _split(line: str) -> tuple[str, str, str]:
+    """A line of the table: words, a text about them, and what stands in brackets after it."""
+    words, _, text = line.strip().partition("  ")
+    text, _, mark = text.removesuffix("]").partition(" [")
+    return words, text, mark
+
+
+#: What a command does, and the options of its short help (none: all of them).
+COMMANDS = {
+    name: (about, short)
+    for name, about, short in map(_split, _LINES[1 : _LINES.index("arguments: score")])
+}
 #: More choices than this stand in the text of the help.
 _FEW = 3
 
@@ -243,19 +234,18 @@ def _colored(text: str) -> str:
 def arguments_of(command: str) -> Iterator[tuple[str, list[str], dict[str, Any]]]:
     """The arguments of a command: heading, names of the option, what argparse is to know."""
     heading, wanted = "", False
-    for line in _TABLE.replace("\n      ", " ").splitlines():
+    for line in _LINES:
         if not line.startswith(" "):
             heading, _, commands = line.partition(":")
             wanted = command in commands.split()
         elif wanted:
-            words, _, text = line.strip().partition("  ")
+            words, text, mark = _split(line)
             names = [word.rstrip(",") for word in words.split() if word.startswith("-")]
             value = words.rpartition(" ")[2]
-            yield heading, names, _settings(names, "" if value in names else value, text)
+            yield heading, names, _settings(names, "" if value in names else value, text, mark)
 
 
-def _settings(names: list[str], value: str, text: str) -> dict[str, Any]:
-    text, _, mark = text.removesuffix("]").partition(" [")
+def _settings(names: list[str], value: str, text: str, mark: str) -> dict[str, Any]:
     settings: dict[str, Any] = {"help": f"{text} ({mark})" if mark else text}
     settings["help"] = settings["help"].replace("%", "%%")
     if not value:

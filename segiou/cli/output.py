@@ -9,16 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from segiou._support.files import Problem, problem_lines, write_whole
 from segiou._support.text import csv_text, encodable
-from segiou.cli import inputs
-from segiou.cli.console import (
-    EXIT_DATA,
-    EXIT_THRESHOLD,
-    harmless,
-    note,
-    stdout_width,
-    wants_color,
-    write,
-)
+from segiou.cli import console, inputs
 from segiou.cli.thresholds import Outcome, not_worse, outcomes, read_thresholds, to_junit
 from segiou.masks.read import RawMask
 from segiou.masks.sources import open_source
@@ -35,7 +26,7 @@ def show_run(run: Run, parsed: argparse.Namespace) -> int:
     """Write the report, the pages and the tables, check the thresholds; gives the exit code."""
     if not parsed.quiet:
         for line in problem_lines(run.skipped):
-            note(f"left out: {line}")
+            console.note(f"left out: {line}")
     inputs.note_state(run)
     intervals = None
     if inputs.wants_intervals(parsed):
@@ -63,10 +54,10 @@ def show_run(run: Run, parsed: argparse.Namespace) -> int:
         _write_text(parsed.junit, to_junit(found, run.name))
     failed = [outcome for outcome in found if not outcome.passed]
     for outcome in failed:
-        note(f"threshold failed: {outcome.text}")
+        console.note(f"threshold failed: {outcome.text}")
     if failed:
-        return EXIT_THRESHOLD
-    return 0 if run.finished else EXIT_DATA
+        return console.EXIT_THRESHOLD
+    return 0 if run.finished else console.EXIT_DATA
 
 
 def _rendered(
@@ -91,7 +82,7 @@ def _rendered(
     if kind == "markdown":
         rows = report.sorted_classes(parsed.sort, reverse=parsed.reverse)
         said = [(outcome.text, outcome.passed) for outcome in found]
-        return harmless(to_markdown(report, rows, outcomes=said, change=change), color=False)
+        return console.harmless(to_markdown(report, rows, outcomes=said, change=change))
     if kind != "table":
         return render(report, kind, **order)
     sheet = _sheet(parsed)
@@ -100,14 +91,14 @@ def _rendered(
         from segiou.report.findings_text import render_baseline
 
         content = f"{content}\n{render_baseline(change, **sheet)}"
-    return harmless(content, color=sheet["color"])
+    return console.harmless(content, color=sheet["color"])
 
 
 def _sheet(parsed: argparse.Namespace) -> dict[str, Any]:
     """How wide text is, and whether it has colours: a file is no terminal."""
     if parsed.output:
         return {"width": 100, "color": False}
-    return {"width": stdout_width(), "color": wants_color()}
+    return {"width": console.stdout_width(), "color": console.wants_color()}
 
 
 def _write_pages(
@@ -155,7 +146,7 @@ def _page_options(run: Run, parsed: argparse.Namespace) -> dict[str, Any]:
         from segiou.report.pictures import match_images
 
         for text in match_images(parsed.images, run.ids).sentences():
-            note(f"--images: {text}")
+            console.note(f"--images: {text}")
     return {"images": parsed.images, "examples": parsed.examples, "read": _read}
 
 
@@ -172,7 +163,7 @@ def write_findings(
         content = json.dumps(data(), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
     else:
         sheet = _sheet(parsed)
-        content = harmless(text(**sheet), color=sheet["color"])
+        content = console.harmless(text(**sheet), color=sheet["color"])
     _write_text(parsed.output, content)
 
 
@@ -185,6 +176,6 @@ def write_problems(path: str, problems: Iterable[Problem]) -> None:
 def _write_text(path: str | None, content: str) -> None:
     """Write to a file; to stdout where there is none, or where it is the file."""
     if path in (None, "/dev/stdout"):
-        write(content)
+        console.write(content)
     else:
         write_whole(str(path), content)
