@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -68,23 +69,35 @@ def _of_json(found: Any, path: Path) -> LabelSet:
     raise ValueError(msg)
 
 
+#: A class as files have it: its name, value, and colour if there is one.
+Row = tuple[str, int, Any]
+
+
+def _label_set(name: str, rows: Sequence[Row], source: str, ignore: int | None = None) -> LabelSet:
+    """The set of these classes; a value to ignore that is one of a class is none."""
+    classes = tuple(
+        LabelClass(name, (value,), () if color is None else (color,)) for name, value, color in rows
+    )
+    ignored = () if ignore is None or any(ignore in c.values for c in classes) else (ignore,)
+    return LabelSet(name, classes, ignore=ignored, source=source)
+
+
 def _of_coco(categories: Sequence[Any], path: Path, of_objects: bool) -> LabelSet:
     """COCO's categories; the background that annotations of objects leave out is a class."""
-    classes = []
+    rows: list[Row] = []
     for i, entry in enumerate(categories):
         id, name = (entry.get(key) if isinstance(entry, dict) else None for key in ("id", "name"))
         if type(id) is not int or not isinstance(name, str):
             msg = f"category {i} must have an 'id', an integer, and a 'name', not {entry!r:.80}"
             raise ValueError(msg)
         color = entry.get("color")
-        colors: Any = (color,) if isinstance(color, list) else ()
-        classes.append(LabelClass(name, (id,), colors))
-    free = next(v for v in (0, 255, 65535, -1) if all((v,) != c.values for c in classes))
+        rows.append((name, id, color if isinstance(color, list) else None))
+    names, values = {row[0] for row in rows}, {row[1] for row in rows}
+    free = next(value for value in (0, 255, 65535, -1) if value not in values)
     covers = any("isthing" in entry for entry in categories) or not of_objects
-    if covers or "background" in {c.name for c in classes}:
-        return LabelSet(path.stem, tuple(classes), ignore=(free,), source="COCO categories")
-    background = LabelClass("background", (free,))
-    return LabelSet(path.stem, (background, *classes), source="COCO categories")
+    if covers or "background" in names:
+        return _label_set(path.stem, rows, "COCO categories", free)
+    return _label_set(path.stem, [("background", free, None), *rows], "COCO categories")
 
 
 def _of_id2label(names: Mapping[str, Any], path: Path, ignore: Any) -> LabelSet:
@@ -92,24 +105,18 @@ def _of_id2label(names: Mapping[str, Any], path: Path, ignore: Any) -> LabelSet:
         if not re.fullmatch("[0-9]{1,9}", value) or not isinstance(name, str):
             msg = f"id2label must have names by number, not {value!r:.40}: {name!r:.40}"
             raise ValueError(msg)
-    classes = [LabelClass(name, (int(value),)) for value, name in names.items()]
-    classes.sort(key=lambda one: one.values)
-    given = (ignore,) if type(ignore) is int else ()
-    ignored = tuple(value for value in given if all((value,) != c.values for c in classes))
+    rows = sorted([(name, int(value), None) for value, name in names.items()], key=itemgetter(1))
     name = path.resolve().parent.name or path.stem
-    return LabelSet(name, tuple(classes), ignore=ignored, source="Hugging Face id2label")
+    ignored = ignore if type(ignore) is int else None
+    return _label_set(name, rows, "Hugging Face id2label", ignored)
 
 
 def _of_metainfo(names: Sequence[Any], palette: Any, path: Path) -> LabelSet:
     if palette is not None and (not isinstance(palette, list) or len(palette) != len(names)):
         msg = f"'palette' must have a colour for each of the {len(names)} classes"
         raise ValueError(msg)
-    colors: list[Any] = [(color,) for color in palette] if palette else [()] * len(names)
-    classes = tuple(
-        LabelClass(n, (i,), c) for i, (n, c) in enumerate(zip(names, colors, strict=True))
-    )
-    ignore = (_IGNORED,) if len(classes) <= _IGNORED else ()
-    return LabelSet(path.stem, classes, ignore=ignore, source="MMSegmentation METAINFO")
+    rows = list(zip(names, range(len(names)), palette or [None] * len(names), strict=True))
+    return _label_set(path.stem, rows, "MMSegmentation METAINFO", _IGNORED)
 
 
 def _of_supervisely(classes: Sequence[Any], path: Path) -> LabelSet:
@@ -118,19 +125,17 @@ def _of_supervisely(classes: Sequence[Any], path: Path) -> LabelSet:
         if not isinstance(entry, dict) or not isinstance(entry.get("title"), str):
             msg = f"class {i} must have a 'title', not {entry!r:.80}"
             raise ValueError(msg)
-    named = {entry["title"]: entry.get("color") for entry in classes}
-    every = [{"name": "background", "values": [0]}] * ("background" not in named)
-    colors = Counter(named.values())
-    for title, color in named.items():
-        known = [color] if color and colors[color] == 1 else []
-        every.append({"name": title, "values": [len(every)], "colors": known})
-    description = {"name": path.resolve().parent.name, "classes": every}
-    return LabelSet.from_dict({**description, "source": f"Supervisely, {path.name}"})
+    colors = {entry["title"]: entry.get("color") or None for entry in classes}
+    count = Counter(colors.values())
+    known = {title: color if count[color] == 1 else None for title, color in colors.items()}
+    background = {} if "background" in known else {"background": None}
+    rows = [(title, i, color) for i, (title, color) in enumerate((background | known).items())]
+    return _label_set(path.resolve().parent.name, rows, f"Supervisely, {path.name}")
 
 
 def _of_labelmap(path: Path) -> LabelSet:
     """CVAT's and Datumaro's labelmap.txt: a line is ``name:red,green,blue:parts:actions``."""
-    classes: list[LabelClass] = []
+    rows: list[Row] = []
     for number, line in enumerate(map(str.strip, read_text(path).splitlines()), 1):
         if not line or line.startswith("#"):
             continue
@@ -139,9 +144,9 @@ def _of_labelmap(path: Path) -> LabelSet:
         if parts != [""] and not (len(parts) == 3 and all(p.strip().isdecimal() for p in parts)):
             msg = f"line {number} is {line!r:.80}, and not name:red,green,blue:parts:actions"
             raise ValueError(msg)
-        colors: Any = (tuple(int(p[:9]) for p in parts),) if parts != [""] else ()
-        classes.append(LabelClass(fields[0], (len(classes),), colors))
-    return LabelSet(path.resolve().parent.name or path.stem, tuple(classes), source="labelmap.txt")
+        color = None if parts == [""] else tuple(int(part[:9]) for part in parts)
+        rows.append((fields[0], len(rows), color))
+    return _label_set(path.resolve().parent.name or path.stem, rows, "labelmap.txt")
 
 
 def _of_gdal(path: Path) -> LabelSet:
@@ -157,20 +162,18 @@ def _of_gdal(path: Path) -> LabelSet:
     root.extend([_xml_of(text) for text in texts if text])
     entries = root.iterfind(".//ColorTable/Entry")
     colors = colors or [tuple(int(entry.get(f"c{i}", 0)) for i in (1, 2, 3)) for entry in entries]
-    names = [entry.text or "" for entry in root.iterfind(".//CategoryNames/Category")]
+    names = enumerate(entry.text or "" for entry in root.iterfind(".//CategoryNames/Category"))
     # A table has 256 colours; those that nobody has set are black.
     set_values = [v for v, rgb in enumerate(colors) if v != nodata and (any(rgb) or v == 0)]
-    classes = (
+    rows = (
         list(_of_attributes(root))
-        or list(_colored(dict(enumerate(names)), colors))
-        or list(_colored({value: f"value {value}" for value in set_values}, colors))
+        or _colored([(value, name) for value, name in names if name], colors)
+        or _colored([(value, f"value {value}") for value in set_values], colors)
     )
-    if not classes:
+    if not rows:
         msg = "names no classes: it has no category names, attribute table with names or colours"
         raise ValueError(msg)
-    ignored = () if nodata is None or any(nodata in c.values for c in classes) else (nodata,)
-    name = path.name.split(".")[0]
-    return LabelSet(name, tuple(classes), ignore=ignored, source=f"GDAL, {path.name}")
+    return _label_set(path.name.split(".")[0], rows, f"GDAL, {path.name}", nodata)
 
 
 def _of_tiff(path: Path) -> tuple[str, list[Any], int | None]:
@@ -190,14 +193,11 @@ def _of_tiff(path: Path) -> tuple[str, list[Any], int | None]:
     return str(text), [tuple(rgb) for rgb in colors], known
 
 
-def _colored(names: Mapping[int, str], colors: Sequence[tuple[int, ...]]) -> Iterator[LabelClass]:
-    """Classes by value with the colours of a table, each colour once."""
-    used: set[tuple[int, ...]] = set()
-    for value, name in names.items():
-        if name:
-            own: Any = set(colors[value : value + 1]) - used
-            used |= own
-            yield LabelClass(name, (value,), tuple(own))
+def _colored(names: Sequence[tuple[int, str]], colors: Sequence[tuple[int, ...]]) -> list[Row]:
+    """Classes with the colours of a table, of which each stands for the first that has it."""
+    found = [(name, v, colors[v] if v < len(colors) else None) for v, name in names]
+    first = {color: value for _, value, color in reversed(found)}
+    return [(name, v, color if first[color] == v else None) for name, v, color in found]
 
 
 def _xml_of(text: str) -> Any:
@@ -213,25 +213,21 @@ def _xml_of(text: str) -> Any:
         raise ValueError(msg) from error
 
 
-def _of_attributes(root: Any) -> Iterator[LabelClass]:
+def _of_attributes(root: Any) -> Iterator[Row]:
     """Classes of a raster's attribute table; the row is the value where no column gives it."""
     table = root.find(".//GDALRasterAttributeTable")
-    if table is None:
-        return
-    columns = [_USES.get(field.findtext("Usage", ""), "") for field in table.iterfind("FieldDefn")]
-    if "name" not in columns:
-        return
-    for row in table.iterfind("Row"):
+    fields = [] if table is None else table.iterfind("FieldDefn")
+    columns = [_USES.get(field.findtext("Usage", ""), "") for field in fields]
+    for row in table.iterfind("Row") if "name" in columns else ():
         cells = dict(zip(columns, [cell.text or "" for cell in row.iterfind("F")], strict=False))
         value = cells.get("value") or cells.get("least") or row.get("index", "")
         try:
-            rgb: Any = [int(cells[part]) for part in ("red", "green", "blue") if cells.get(part)]
-            known = LabelClass(cells["name"], (int(float(value)),), (tuple(rgb),) if rgb else ())
+            rgb = [int(cells[part]) for part in ("red", "green", "blue") if cells.get(part)]
+            if cells["name"]:
+                yield cells["name"], int(float(value)), rgb or None
         except (ValueError, KeyError, OverflowError) as error:
             msg = f"row {row.get('index')} of its attribute table: {error}"
             raise ValueError(msg) from error
-        if known.name:
-            yield known
 
 
 def _of_nnunet(labels: Mapping[str, Any], path: Path, title: Any) -> LabelSet:
