@@ -257,15 +257,13 @@ def read_json(path: str | Path) -> Any:
     """
     try:
         size = Path(path).stat().st_size
-        if size > _MOST_JSON_BYTES:
-            msg = f"has {size} bytes; of JSON at most {_MOST_JSON_BYTES} are read: split it"
-            raise ValueError(msg)
-        return json.loads(Path(path).read_bytes())
+        if size <= _MOST_JSON_BYTES:
+            return json.loads(Path(path).read_bytes())
+        msg = f"{path}: has {size} bytes; of JSON at most {_MOST_JSON_BYTES} are read: split it"
     except OSError as error:
         msg = f"{path}: {os_problem(error)}"
     except RecursionError:
         msg = f"{path}: is no JSON: it is nested too deep"
     except ValueError as error:
-        text = str(error)
-        msg = f"{path}: {text if text.startswith('has ') else f'is no JSON: {text}'}"
+        msg = f"{path}: is no JSON: {error}"
     raise ValueError(msg)

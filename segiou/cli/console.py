@@ -99,17 +99,16 @@ def _at_words(text: str) -> str:
     return "\n".join(line if len(line) <= width else wrapped(line, width) for line in lines)
 
 
-_COLOR = re.compile(r"(\x1b\[[0-9;]*m)")
+_LINE_END = re.compile(r"(\n)")
+_LINE_END_OR_COLOR = re.compile(r"(\n|\x1b\[[0-9;]*m)")
 
 
 def harmless(text: str, *, color: bool = False) -> str:
     """Text with escapes for whatever could move the cursor; with ``color`` colours stay."""
     from segiou._support.files import printable
 
-    if not color:
-        return "\n".join(map(printable, text.split("\n")))
-    parts = _COLOR.split(text)
-    parts[::2] = [harmless(part) for part in parts[::2]]
+    parts = (_LINE_END_OR_COLOR if color else _LINE_END).split(text)
+    parts[::2] = map(printable, parts[::2])
     return "".join(parts)
 
 
@@ -135,14 +134,11 @@ def write(text: str) -> None:
     try:
         text.encode(encoding)
     except UnicodeEncodeError:
+        from segiou._support.text import encodable
+
         # Names that are no Unicode as escapes, which are right in JSON too.
-        text = text.encode("utf-8", "backslashreplace").decode("utf-8")
-        text = (
-            _INFINITE.sub("inf", text)
-            .translate(_PLAIN)
-            .encode(encoding, "replace")
-            .decode(encoding)
-        )
+        text = _INFINITE.sub("inf", encodable(text)).translate(_PLAIN)
+        text = text.encode(encoding, "replace").decode(encoding)
     try:
         sys.stdout.write(text)
         sys.stdout.flush()

@@ -29,6 +29,8 @@ Bytes = npt.NDArray[np.uint8]
 IntArray = npt.NDArray[np.int64]
 Color = tuple[int, int, int]
 Point = tuple[int, int]
+#: A class; None where only a colour changes.
+Value = int | None
 
 
 def draw_scene(rng: np.random.Generator, *, dusk: bool, crowded: bool) -> tuple[Bytes, Bytes]:
@@ -82,13 +84,13 @@ class Street:
         return column, self.horizon + self.FOCAL * (self.LENS_HEIGHT - y) // z
 
     def polygon(
-        self, corners: Sequence[tuple[int, int, int]], color: Color, value: int | None, z: int
+        self, corners: Sequence[tuple[int, int, int]], color: Color, value: Value, z: int
     ) -> None:
         """Fill a polygon, as hazy as at `z`; without a `value` only its colour changes."""
         columns, rows = np.array([self.see(*corner) for corner in corners]).T
         self.paint(_draw.polygon(rows, columns, self.labels.shape), color, value, z)
 
-    def paint(self, pixels: Any, color: Color, value: int | None, z: int) -> None:
+    def paint(self, pixels: Any, color: Color, value: Value, z: int) -> None:
         """Give pixels a colour, which fades into the haze far away, and a value."""
         veil = min(z, FAR)
         self.colors[pixels] = (np.array(color) * (14000 - veil) + self.haze * veil) // 14000
@@ -108,19 +110,17 @@ class Place:
     x: int
     z: int
 
-    def upright(self, corners: Sequence[Point], color: Color, value: int | None = None) -> None:
+    def upright(self, corners: Sequence[Point], color: Color, value: Value = None) -> None:
         """Fill a polygon that faces the camera; its corners are (across, up)."""
         solid = [(self.x + across, up, self.z) for across, up in corners]
         self.street.polygon(solid, color, value, self.z)
 
-    def sideways(self, corners: Sequence[Point], color: Color, value: int | None = None) -> None:
+    def sideways(self, corners: Sequence[Point], color: Color, value: Value = None) -> None:
         """Fill a polygon along the street; its corners are (along, up)."""
         solid = [(self.x, up, self.z + along) for along, up in corners]
         self.street.polygon(solid, color, value, min(z for *_, z in solid))
 
-    def ball(
-        self, across: int, up: int, radii: Point, color: Color, value: int | None = None
-    ) -> None:
+    def ball(self, across: int, up: int, radii: Point, color: Color, value: Value = None) -> None:
         """Fill an ellipse with radii (across, down)."""
         self.street.paint(self._disc(across, up, radii), color, value, self.z)
 
@@ -173,9 +173,7 @@ def _draw_far_end(street: Street) -> None:
 
 
 def _draw_ground(street: Street) -> None:
-    def flat(
-        left: int, right: int, near: int, far: int, color: Color, value: int | None = None
-    ) -> None:
+    def flat(left: int, right: int, near: int, far: int, color: Color, value: Value = None) -> None:
         street.polygon([(x, 0, z) for x, z in _box(left, right, near, far)], color, value, 1200)
 
     crossing = street.crossing

@@ -109,12 +109,6 @@ class ClassOptions:
             for name, members in self.labels.groups.items()
         )
 
-    @property
-    def ignored_classes(self) -> tuple[str, ...]:
-        """Names of the classes one of whose values is ignored."""
-        ignored = set(self.ignore)
-        return tuple(c.name for c in self.labels.classes if ignored.intersection(c.values))
-
     def warn_of_ignored_classes(self, *, stacklevel: int) -> None:
         """Say what it means to ignore a declared class, if one is ignored.
 
@@ -123,15 +117,15 @@ class ClassOptions:
         stacklevel : int
             As :func:`warnings.warn` takes it.
         """
-        if not self.ignored_classes:
-            return
-        names = ", ".join(repr(name) for name in self.ignored_classes)
+        ignored = set(self.ignore)
+        names = [repr(c.name) for c in self.labels.classes if ignored.intersection(c.values)]
         text = (
-            f"ignored values belong to the declared class {names}: what is predicted on its pixels "
-            "is never counted, so the IoU of the other classes tends to their recall. To keep a "
-            "class out of the mean only, use exclude instead of ignore"
+            f"ignored values belong to the declared class {', '.join(names)}: what is predicted on "
+            "its pixels is never counted, so the IoU of the other classes tends to their recall. "
+            "To keep a class out of the mean only, use exclude instead of ignore"
         )
-        warnings.warn(text, stacklevel=stacklevel)
+        if names:
+            warnings.warn(text, stacklevel=stacklevel)
 
     def check_scores(self, shape: tuple[int, ...], argmax: int | None) -> None:
         """Refuse scores that do not fit the classes.
@@ -174,15 +168,13 @@ class ClassOptions:
         """
         mine: Any = self.to_dict()
         theirs: Any = other.to_dict()
-        parts = []
-        for key, value in mine.items():
-            if value == theirs[key]:
-                continue
-            if key in ("labels", "pred_labels"):
-                parts.append(f"{key}: {_label_difference(value, theirs[key])}")
-            else:
-                parts.append(f"{key} is {value} here and {theirs[key]} there")
-        return "; ".join(parts)
+        return "; ".join(
+            f"{key}: {_label_difference(value, theirs[key])}"
+            if isinstance(value, dict)
+            else f"{key} is {value} here and {theirs[key]} there"
+            for key, value in mine.items()
+            if value != theirs[key]
+        )
 
     def to_dict(self) -> dict[str, Json]:
         """The options as plain data."""
