@@ -1,4 +1,3 @@
-from segiou.instances.components import label_components as label_components
 from segiou.instances.lesions import (
     LESION_PROTOCOLS as LESION_PROTOCOLS,
     LesionProtocol as LesionProtocol,
@@ -7,6 +6,7 @@ from segiou.instances.lesions import (
     object_scores as object_scores,
 )
 from segiou.instances.object_files import ObjectOptions as ObjectOptions
+from segiou.instances.objects import label_components as label_components
 from segiou.instances.panoptic import (
     PROTOCOLS as PROTOCOLS,
     PanopticCounts as PanopticCounts,

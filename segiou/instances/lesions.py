@@ -14,8 +14,7 @@ import numpy as np
 from segiou._support.arguments import check_choice
 from segiou.boundary.surfaces import check_spacing, surface_scores
 from segiou.counting.id_pairs import count_id_pairs
-from segiou.instances.components import dilate, label_components
-from segiou.instances.objects import Ids, label_arrays
+from segiou.instances.objects import Ids, dilate, label_arrays, label_components
 
 Box = tuple[slice, ...]
 Partners = dict[int, list[int]]

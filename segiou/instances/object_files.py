@@ -15,8 +15,7 @@ from segiou._support.arguments import check_choice, check_integer, check_number,
 from segiou._support.files import read_json
 from segiou._support.text import Json, listed
 from segiou.counting.id_pairs import count_id_pairs
-from segiou.instances.components import label_components
-from segiou.instances.objects import NO_OBJECT, Ints, pack_ids, unpack_ids
+from segiou.instances.objects import NO_OBJECT, Ints, label_components, pack_ids, unpack_ids
 from segiou.instances.panoptic import PROTOCOLS, Matches, PanopticCounts
 from segiou.instances.weighted import cityscapes_things
 from segiou.labels.class_options import ClassOptions

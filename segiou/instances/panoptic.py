@@ -362,17 +362,19 @@ class PanopticCounts(ObjectCounts):
         """Matches: class, intersection, union and how often, sorted, (M, 4)."""
         return self._rows
 
-    def _sums(self) -> tuple[Floats, Floats]:
-        """Sum of the IoU of the matches, and TP + FP / 2 + FN / 2, per class."""
+    def _qualities(self) -> dict[str, Floats]:
+        """PQ, SQ and RQ of each class."""
         overlaps = self.overlaps
-        ious = overlaps[:, 1] / overlaps[:, 2] * overlaps[:, 3]
         sums = np.zeros(self.num_classes)
-        np.add.at(sums, overlaps[:, 0], ious)
-        return sums, np.asarray(self._cells @ np.array([1.0, 0.5, 0.5]))
+        np.add.at(sums, overlaps[:, 0], overlaps[:, 1] / overlaps[:, 2] * overlaps[:, 3])
+        occurring = np.asarray(self._cells @ np.array([1.0, 0.5, 0.5]))
+        sq = np.where(occurring > 0, np.nan_to_num(ratio(sums, self.tp)), np.nan)
+        rq = ratio(self.tp, occurring)
+        return {"pq": sq * rq, "sq": sq, "rq": rq}
 
     def pq(self) -> Floats:
         """Panoptic quality per class, Σ IoU / (TP + FP / 2 + FN / 2), (C,); NaN where absent."""
-        return self.sq() * self.rq()
+        return self._qualities()["pq"]
 
     def sq(self) -> Floats:
         """Segmentation quality per class, the mean IoU of the matches, (C,); NaN where absent.
@@ -383,12 +385,11 @@ class PanopticCounts(ObjectCounts):
         -------
         float or ndarray
         """
-        sums, occurring = self._sums()
-        return np.where(occurring > 0, np.nan_to_num(ratio(sums, self._cells[:, 0])), np.nan)
+        return self._qualities()["sq"]
 
     def rq(self) -> Floats:
         """Recognition quality per class, the F1 of the segments, (C,); NaN where absent."""
-        return ratio(self._cells[:, 0], self._sums()[1])
+        return self._qualities()["rq"]
 
     def panoptic_quality(self, part: Part = "all") -> dict[str, float]:
         """Means over the classes that occur.
@@ -404,19 +405,20 @@ class PanopticCounts(ObjectCounts):
         """
         check_choice("part", part, get_args(Part))
         chosen = {"all": self.include, "things": self._things, "stuff": ~self._things}[part]
+        qualities = self._qualities()
         taken = self.include & chosen
         if not self._protocol.absent_is_zero:
-            taken &= self._sums()[1] > 0
+            taken &= ~np.isnan(qualities["rq"])
         classes = int(taken.sum())
         means = {
             name: float(np.nan_to_num(values[taken]).mean()) if classes else float("nan")
-            for name, values in (("pq", self.pq()), ("sq", self.sq()), ("rq", self.rq()))
+            for name, values in qualities.items()
         }
         return {**means, "classes": classes}
 
     def summary(self) -> dict[str, Json]:
         """All of it as plain data: a dict a class, and the means over all, things and stuff."""
-        columns: dict[str, NDArray[Any]] = {"pq": self.pq(), "sq": self.sq(), "rq": self.rq()}
+        columns: dict[str, NDArray[Any]] = {**self._qualities()}
         columns |= {"found": self.tp, "invented": self.fp, "missed": self.fn}
         classes: list[dict[str, Any]] = [
             {"name": name, "thing": bool(thing)}
