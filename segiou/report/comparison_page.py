@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from segiou.report.report_page import histogram, render_page, write_page
 from segiou.report.wording import with_short_names
 
 if TYPE_CHECKING:
-    from segiou.analysis.comparison import Comparison, Difference
+    from segiou.analysis.comparison import Comparison
     from segiou.runs.run import Run
 
 _BINS = 21
@@ -74,13 +74,14 @@ def render_comparison(
     found = comparison.pairs[pair]
     runs = (run_a, run_b)
     reports = [run.report(comparison.protocol or None) for run in runs]
+    rows = (found.overall, *found.classes)
     before, after = (image_means(run.counts, include=run.include) for run in runs)
     context = {
         "comparison": comparison,
         "found": found,
         "names": (found.a, found.b),
         "reports": reports,
-        "reach": _reach([found.overall, *found.classes]),
+        "reach": _reach(x for row in rows for x in (row.delta, row.low, row.high)),
         "spread": _spread(after - before),
     }
     return render_page(
@@ -115,12 +116,11 @@ def write_comparison_html(
     return write_page(path, partial(render_comparison, comparison, run_a, run_b, **options))
 
 
-def _reach(rows: Sequence[Difference]) -> float:
-    """How far the axis of differences goes to either side: a round number."""
-    ends = [abs(x) for row in rows for x in (row.delta, row.low, row.high) if x == x]
-    widest = max(ends, default=0.0)
-    steps = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
-    return next((step for step in steps if widest <= step), 1.0)
+def _reach(values: Iterable[float], least: float = 0.005) -> float:
+    """How far an axis of differences goes to either side: a round number."""
+    widest = max((abs(value) for value in values if value == value), default=0.0)
+    steps = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8)
+    return next((step for step in steps if step >= max(widest, least)), 1.0)
 
 
 def _spread(per_image: Floats) -> dict[str, Any] | None:
@@ -128,8 +128,7 @@ def _spread(per_image: Floats) -> dict[str, Any] | None:
     defined = per_image[~np.isnan(per_image)]
     if not defined.size:
         return None
-    widest = float(np.abs(defined).max())
-    reach = next((r for r in (0.05, 0.1, 0.2, 0.4, 0.6, 0.8) if widest <= r), 1.0)
+    reach = _reach(defined.tolist(), least=0.05)
     facts = (
         ("images where it is higher", str(int((defined > 0).sum()))),
         ("images where it is lower", str(int((defined < 0).sum()))),

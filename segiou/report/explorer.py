@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from html import escape
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -20,25 +18,13 @@ from segiou.counting.encoding import Encoding
 from segiou.labels.class_options import ClassOptions, Labels
 from segiou.labels.label_set import LabelClass, LabelSet
 from segiou.masks.read import read_mask
-from segiou.report.page import class_colors, hex_color
+from segiou.report.page import class_colors, hex_color, json_in_html, read_part
 
-STYLES = ("theme.css", "layout.css", "parts.css", "brush.css")
-
+STYLES = ("theme", "layout", "parts", "brush")
 # The order matters: each file uses names that those before it declare.
 SCRIPTS = (
-    "numbers.js",
-    "geometry.js",
-    "store.js",
-    "stage.js",
-    "gestures.js",
-    "readout.js",
-    "shrink.js",
-    "challenges.js",
-    "masks.js",
-    "rarer.js",
-    "brush.js",
-    "theme.js",
-    "main.js",
+    *("numbers", "geometry", "store", "stage", "gestures", "readout", "shrink"),
+    *("challenges", "masks", "rarer", "brush", "theme", "main"),
 )
 #: Pixels of a mask that a browser still paints smoothly.
 _MOST_PIXELS = 4_000_000
@@ -229,22 +215,13 @@ def explorer_page(masks: dict[str, Any] | None = None) -> str:
     >>> page[:15]
     '<!doctype html>'
     """
-    style = "\n".join(_read(name) for name in STYLES)
-    script = script_of(_read("script", name) for name in SCRIPTS)
+    style = "\n".join(read_part(f"explorer_files/{name}.css") for name in STYLES)
+    script = script_of(read_part(f"explorer_files/script/{name}.js") for name in SCRIPTS)
     data = ""
     if masks is not None:
-        # No "<" within, which could end the element.
-        text = json.dumps(masks, separators=(",", ":")).replace("<", "\\u003c")
-        data = f'<script type="application/json" id="masks">{text}</script>'
+        data = f'<script type="application/json" id="masks">{json_in_html(masks)}</script>'
     parts = {"policy": content_policy(style, script), "style": style, "script": script}
-    page = _read("page.html")
+    page = read_part("explorer_files/page.html")
     for name, text in {**parts, "masks": data}.items():
         page = page.replace(f"{{{{{name}}}}}", text)
     return page
-
-
-def _read(*parts: str) -> str:
-    """Read a part of the page from the package."""
-    return (
-        resources.files(__package__).joinpath("explorer_files", *parts).read_text(encoding="utf-8")
-    )

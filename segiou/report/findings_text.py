@@ -15,7 +15,7 @@ from segiou.report.terminal import Column, console_of, facts, say, show, text_of
 from segiou.report.wording import cell, difference_cells, influences, range_text, top_steps
 
 if TYPE_CHECKING:
-    from segiou.analysis.comparison import Comparison, Difference, PairComparison
+    from segiou.analysis.comparison import Comparison, PairComparison
     from segiou.analysis.imbalance import ClassBalance, Imbalance
     from segiou.analysis.steps import NextStep
     from segiou.labels.label_set import LabelSet
@@ -53,7 +53,7 @@ def _print_split(console: Console, found: Imbalance) -> None:
         rows.append(
             (name, cell(base.mean_iou), f"mean IoU; pixel accuracy {cell(base.pixel_accuracy)}")
         )
-    facts(console, rows, bold="mean IoU")
+    facts(console, rows)
 
 
 def _balance_columns(rows: Sequence[ClassBalance]) -> list[Column]:
@@ -82,9 +82,9 @@ def render_inspection(found: Inspection, width: int, *, color: bool) -> str:
     """Render the findings for ``width`` columns."""
     console = console_of(width, color=color)
     facts = _file_facts(found)
-    width = 1 + max((len(name) for name, _ in facts), default=0)
+    width = max(8, *(len(name) + 1 for name, _ in facts), 0)
     for name, text in facts:
-        say(console, text, lead=f"{name:<{max(8, width)}}")
+        say(console, text, lead=f"{name:<{width}}")
     if found.files:
         console.print()
     tables: Any = {"value": found.values, "colour": found.colors, "name": found.names}
@@ -242,7 +242,10 @@ def _ranking_columns(found: Comparison) -> list[Column]:
 def _pair_columns(found: Comparison, pair: PairComparison) -> list[Column]:
     rows = (pair.overall, *pair.classes)
     names, first, second, deltas, intervals = zip(*map(difference_cells, rows), strict=True)
-    tones = [_tone(row, found.level) for row in rows]
+    # Coloured where two models differ, whichever is ahead.
+    tones = [
+        ("green" if row.delta > 0 else "red") if row.differs(found.level) else "" for row in rows
+    ]
     return [
         Column("class", names, 9, is_text=True),
         Column(printable(pair.a), first, 6),
@@ -253,11 +256,6 @@ def _pair_columns(found: Comparison, pair: PairComparison) -> list[Column]:
         Column("p Holm", [p_text(row.p_holm) for row in rows], 3),
         Column("units", [f"{row.units}{' (few)' if row.few else ''}" for row in rows], 1),
     ]
-
-
-def _tone(row: Difference, level: float) -> str:
-    """Colour where two models differ, whichever is ahead."""
-    return ("green" if row.delta > 0 else "red") if row.differs(level) else ""
 
 
 def _image_columns(pair: PairComparison) -> list[Column]:

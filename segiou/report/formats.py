@@ -19,13 +19,7 @@ from segiou._support.files import printable
 from segiou._support.optional import compiled_parts, import_extra
 from segiou._support.text import called, csv_text, percent, plain, plural
 from segiou.metrics.ratio import ratio
-from segiou.report.wording import (
-    cell,
-    difference_cells,
-    measured_tables,
-    pairs_text,
-    score_text,
-)
+from segiou.report.wording import cell, difference_cells, measured_tables, pairs_text, score_text
 
 if TYPE_CHECKING:
     import pandas
@@ -40,13 +34,7 @@ _DENSE = 2000
 #: Classes of a comparison that Markdown shows.
 _CHANGES = 10
 #: One number for the data set.
-SCALARS = (
-    "mean_iou",
-    "mean_dice",
-    "mean_accuracy",
-    "pixel_accuracy",
-    "frequency_weighted_iou",
-)
+SCALARS = ("mean_iou", "mean_dice", "mean_accuracy", "pixel_accuracy", "frequency_weighted_iou")
 #: One number a class, under the class's name.
 PER_CLASS = ("iou", "dice", "precision", "recall")
 DEFAULT = ("mean_iou", "mean_accuracy", "pixel_accuracy", "frequency_weighted_iou", "iou")
@@ -156,10 +144,9 @@ def to_json(
 ) -> str:
     """Strict JSON, with the matrix one row a line, and other keys beside the report's."""
     data = {**to_dict(report), **also}
-    rows = data["matrix"]
-    if indent is None or not rows:
+    if indent is None or not data["matrix"]:
         return json.dumps(data, indent=indent, allow_nan=False, ensure_ascii=False)
-    del data["matrix"]
+    rows = data.pop("matrix")
     text = json.dumps(data, indent=indent, allow_nan=False, ensure_ascii=False)
     pad = " " * indent
     lines = ",\n".join(f"{pad * 2}{json.dumps(row)}" for row in rows)
@@ -226,7 +213,11 @@ def to_markdown(
         parts.append(_table(("threshold", "outcome"), passed, left=2))
     if change is not None:
         parts += [*_change_part(change), "<details><summary>All scores of the classes</summary>"]
-    parts.append(_class_table(report, rows))
+    named = [(row.name, row) for row in rows]
+    named += [(f"{row.name} (group)", row) for row in report.group_rows]
+    heads = ("class", "IoU", "Dice", "precision", "recall", "share")
+    ratios = [[name, *(cell(getattr(row, x.lower())) for x in heads[1:])] for name, row in named]
+    parts.append(_table(heads, ratios))
     for found in measured_tables(report):
         parts += [_table(found.heads, [*found.rows, *found.summary]), found.note]
     if change is not None:
@@ -256,16 +247,6 @@ def _change_part(change: Comparison) -> list[str]:
     if more := len(pair.classes) - len(rows) + 1:
         note += f" {plural(more, 'class', 'classes')} changed less, or not at all."
     return [*map(_escaped, change.pair_sentences(pair)[:2]), _table(heads, rows), note]
-
-
-def _class_table(report: Report, rows: Sequence[ClassRow]) -> str:
-    named = [(row.name, row) for row in rows]
-    named += [(f"{row.name} (group)", row) for row in report.group_rows]
-    body = [
-        (name, *map(cell, (row.iou, row.dice, row.precision, row.recall, row.share)))
-        for name, row in named
-    ]
-    return _table(("class", "IoU", "Dice", "precision", "recall", "share"), body)
 
 
 def _footer(report: Report) -> str:

@@ -16,7 +16,7 @@ from segiou._support.files import write_whole
 from segiou._support.text import plain
 from segiou.metrics.per_image import image_means
 from segiou.metrics.ratio import Floats
-from segiou.report.page import Color, count, hex_color, plural
+from segiou.report.page import Color, hex_color
 from segiou.report.pictures import ImageMatch, PictureError, Reader, fitted, read_indices
 from segiou.runs.image_counts import Columns, unpack_objects
 
@@ -89,25 +89,6 @@ class ImageTable:
         """Whether an image has more pairs than that."""
         return any(int(c.sizes.max(initial=0)) > self.kept for c in self.columns)
 
-    def notes(self, examples: Sequence[int]) -> list[str]:
-        """What the page does not hold, in sentences."""
-        notes: list[str] = [] if self.match is None else self.match.sentences()
-        listed = plural(len(self.ids), "image")
-        if self.left:
-            which = "worst" if len(self.runs) == 1 else "most different"
-            notes.append(f"The {listed} that are {which} are listed, {count(self.left)} are not.")
-        if self.cut:
-            notes.append(
-                f"Of each image the page holds the {self.kept} largest pairs of classes; smaller "
-                "ones do not lead to it."
-            )
-        if self.folder is None and len(examples) < len(self.ids):
-            notes.append(
-                f"This file holds the pictures of {len(examples)} of {listed}. A folder holds "
-                "all: --html DIR/, or write_html('DIR/', …)."
-            )
-        return notes
-
     def payload(self, colors: Sequence[Color], examples: Sequence[int]) -> dict[str, Any]:
         """What the script needs; pictures of ``examples``, or all in files beside the page."""
         within: dict[str, Any] = {}
@@ -116,7 +97,12 @@ class ImageTable:
             pictures = self._pictures(colors, examples, room, _WIDTH_WITHIN)
             within = {str(i): picture for i, picture in zip(examples, pictures, strict=True)}
         else:
-            self._write(colors, self.folder / "pictures")
+            # A script for each image: a page from disk may run scripts, and read no other file.
+            (self.folder / "pictures").mkdir(parents=True, exist_ok=True)
+            every = self._pictures(colors, range(len(self.ids)), None, _WIDTH_BESIDE)
+            for i, picture in enumerate(every):
+                call = f"segiouPicture({i}, {json.dumps(self.ids[i])}, {json.dumps(picture)});\n"
+                write_whole(self.folder / "pictures" / f"{i}.js", call)
         return {
             "models": list(self.models),
             "colors": [hex_color(color) for color in colors],
@@ -127,14 +113,6 @@ class ImageTable:
             "pictures": within,
             "folder": "" if self.folder is None else "pictures",
         }
-
-    def _write(self, colors: Sequence[Color], folder: Path) -> None:
-        """A script for each image: a page from disk may run scripts, and read no other file."""
-        folder.mkdir(parents=True, exist_ok=True)
-        every = range(len(self.ids))
-        for i, picture in enumerate(self._pictures(colors, every, None, _WIDTH_BESIDE)):
-            call = f"segiouPicture({i}, {json.dumps(self.ids[i])}, {json.dumps(picture)});\n"
-            write_whole(folder / f"{i}.js", call)
 
     def _pictures(
         self, colors: Sequence[Color], indices: Sequence[int], room: int | None, width: int

@@ -21,6 +21,7 @@ from segiou.report.wording import (
     pairs_text,
     range_text,
     score_text,
+    share_text,
     top_steps,
     with_short_names,
 )
@@ -42,24 +43,11 @@ def render_notebook(report: Report) -> str:
     title = f"<div><b>{escape(report.title)}</b></div>" if report.title else ""
     classes = plural(len(report.class_names), "class", "classes")
     steps = sentence_list(map(str, top_steps(report.next_steps)))
-    return (
-        f'<div class="segiou-report">{title}{_headline(report)}'
-        f"{section('Next steps, by the points of mean IoU at stake', steps)}"
-        f"{section(classes, _classes(report), shown=True)}"
-        f"{_images(report)}{_worst_images(report)}"
-        f"{_measured(report)}{_matrix(report)}{_footer(report)}</div>"
-    )
-
-
-def _percent(value: float) -> str:
-    return escape(cell(value))
-
-
-def _headline(report: Report) -> str:
-    majority = report.majority
+    majority, protocol = report.majority, report.protocol
     accuracy, iou = _percent(majority["pixel_accuracy"]), _percent(majority["mean_iou"])
     cautions = sentence_list(report.intervals.cautions() if report.intervals is not None else ())
     return (
+        f'<div class="segiou-report">{title}'
         f"<div><b>{escape(report.verdict)}</b></div>"
         f"<div>Pixel accuracy {_percent(report.pixel_accuracy)} · "
         f"mean accuracy {_percent(report.mean_accuracy)}</div>"
@@ -67,7 +55,17 @@ def _headline(report: Report) -> str:
         f"{escape(called(majority['class']))} everywhere: "
         f"pixel accuracy {accuracy}, mean IoU {iou}</div>"
         f"{section('How far the interval can be relied on', cautions)}"
+        f"{section('Next steps, by the points of mean IoU at stake', steps)}"
+        f"{section(classes, _classes(report), shown=True)}"
+        f"{_images(report)}{_worst_images(report)}{_measured(report)}{_matrix(report)}"
+        f'<div style="{MUTED};font-size:90%">Protocol {escape(protocol.name)}: '
+        f"{escape(protocol.description)}. {pairs_text(report)}, "
+        f"{report.pixels} {report.unit}, {report.ignored} ignored.</div></div>"
     )
+
+
+def _percent(value: float) -> str:
+    return escape(cell(value))
 
 
 def _classes(report: Report) -> str:
@@ -116,21 +114,21 @@ def _images(report: Report) -> str:
         f"{plural(number, 'image')}: mean IoU from {cell(float(defined.min()))} to "
         f"{cell(float(defined.max()))}, median {cell(float(np.median(defined)))}"
     )
-    more = f"the {len(rows)} lowest of {number} images" if len(rows) < number else ""
-    note = f'<div style="{MUTED}">{more}</div>'
-    return section(title, table(("image", "mean IoU", "pixel accuracy"), rows) + note * bool(more))
+    listed = table(("image", "mean IoU", "pixel accuracy"), rows)
+    if len(rows) < number:
+        listed += f'<div style="{MUTED}">the {len(rows)} lowest of {number} images</div>'
+    return section(title, listed)
 
 
 def _class_cells(row: ClassRow) -> tuple[str, ...]:
     note = f' <span style="{MUTED}">{escape(row.status)}</span>' if row.status else ""
-    numbers = (_percent(x) for x in (row.dice, row.precision, row.recall))
-    return (
-        f"{escape(row.name)}{note}",
-        f"<b>{_percent(row.iou)}</b>",
-        _bar(row.iou),
-        *numbers,
-        _percent(row.share),
+    filled = 0.0 if math.isnan(row.iou) else 100 * row.iou
+    bar = (
+        '<div style="width:8em;height:.7em;background:rgba(128,128,128,.2)">'
+        f'<div style="width:{filled:.1f}%;height:100%;background:rgb({_BAR})"></div></div>'
     )
+    numbers = map(_percent, (row.dice, row.precision, row.recall, row.share))
+    return f"{escape(row.name)}{note}", f"<b>{_percent(row.iou)}</b>", bar, *numbers
 
 
 def _measured(report: Report) -> str:
@@ -144,14 +142,6 @@ def _measured(report: Report) -> str:
         note = f'<div style="{MUTED}">{escape(found.note)}</div>'
         parts.append(section(found.title, table(found.heads, rows, summary) + note))
     return "".join(parts)
-
-
-def _bar(value: float) -> str:
-    filled = 0.0 if math.isnan(value) else 100 * value
-    return (
-        '<div style="width:8em;height:.7em;background:rgba(128,128,128,.2)">'
-        f'<div style="width:{filled:.1f}%;height:100%;background:rgb({_BAR})"></div></div>'
-    )
 
 
 def _matrix(report: Report) -> str:
@@ -175,18 +165,10 @@ def _matrix(report: Report) -> str:
 
 
 def _share(share: float) -> str:
-    text = "" if share == 0 else "<1" if share < 0.005 else f"{100 * share:.0f}"
+    text = share_text(share) if share else ""
     return (
         '<td style="text-align:right;padding:.1em .4em;min-width:2.2em;'
         f'background:rgba({_CELL},{0.6 * math.sqrt(share):.2f})">{escape(text)}</td>'
-    )
-
-
-def _footer(report: Report) -> str:
-    return (
-        f'<div style="{MUTED};font-size:90%">Protocol {escape(report.protocol.name)}: '
-        f"{escape(report.protocol.description)}. {pairs_text(report)}, "
-        f"{report.pixels} {report.unit}, {report.ignored} ignored.</div>"
     )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from importlib import resources
+from itertools import chain, count as count_up
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -84,27 +85,21 @@ def class_colors(labels: LabelSet) -> tuple[Color, ...]:
     used = {IGNORED_COLOR, UNASSIGNED_COLOR}
     colors = []
     for index, entry in enumerate(labels.classes):
-        own = entry.colors[0] if entry.colors else None
-        color = own if own is not None and own not in used else _invented(index, used)
+        candidates = chain(entry.colors[:1], map(_invented, count_up(index)))
+        color = next(color for color in candidates if color not in used)
         used.add(color)
         colors.append(color)
     return (*colors, IGNORED_COLOR, UNASSIGNED_COLOR)
 
 
-def _invented(index: int, used: set[Color]) -> Color:
-    step = index
-    while True:
-        hue = (0.58 + step * _GOLDEN) % 1.0
-        # Three rings of lightness, so that neighbours in hue still differ.
-        lightness = (0.48, 0.64, 0.34)[step % 3]
-        red, green, blue = colorsys.hls_to_rgb(hue, lightness, 0.52)
-        color = (round(255 * red), round(255 * green), round(255 * blue))
-        if step >= _HUES:  # there are no more such colours: any others, each of them once
-            mixed = step * _ODD % (1 << 24)
-            color = (mixed >> 16, mixed >> 8 & 255, mixed & 255)
-        if color not in used:
-            return color
-        step += 1
+def _invented(step: int) -> Color:
+    if step >= _HUES:  # there are no more such colours: any others, each of them once
+        mixed = step * _ODD % (1 << 24)
+        return (mixed >> 16, mixed >> 8 & 255, mixed & 255)
+    # Three rings of lightness, so that neighbours in hue still differ.
+    lightness = (0.48, 0.64, 0.34)[step % 3]
+    red, green, blue = colorsys.hls_to_rgb((0.58 + step * _GOLDEN) % 1.0, lightness, 0.52)
+    return (round(255 * red), round(255 * green), round(255 * blue))
 
 
 def hex_color(color: Color) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, UnidentifiedImageError
+from PIL import Image
 
 from segiou._support.text import listed
 from segiou.counting.encoding import Encoding
@@ -76,7 +77,8 @@ def _encoded(
         return found | {"depth": shape[0], "columns": _columns(shape[0]), "spacing": spacing[::-1]}
     if image is not None:
         try:
-            found["image"] = _jpeg(read_image(image, (shape[-1], shape[-2])))
+            photo = read_image(image, (shape[-1], shape[-2]))
+            found["image"] = _data_uri(photo, "jpeg", quality=_QUALITY, progressive=True)
         except PictureError as error:
             found["problem"] = str(error)
     return found
@@ -112,24 +114,18 @@ def mask_png(indices: NDArray[np.uint16], colors: Sequence[Color]) -> str:
     else:
         table = np.array(colors, dtype=np.uint8)
         image = Image.fromarray(table[indices])
-    return _png(image)
+    return _data_uri(image, "png")
 
 
 def grey_png(values: NDArray[np.uint8]) -> str:
     """Encode a grey picture as a PNG data URI."""
-    return _png(Image.fromarray(values))
+    return _data_uri(Image.fromarray(values), "png")
 
 
-def _png(image: Image.Image) -> str:
+def _data_uri(image: Image.Image, kind: str, **options: Any) -> str:
     out = io.BytesIO()
-    image.save(out, "PNG", optimize=True)
-    return f"data:image/png;base64,{base64.b64encode(out.getvalue()).decode()}"
-
-
-def _jpeg(image: Image.Image) -> str:
-    out = io.BytesIO()
-    image.save(out, "JPEG", quality=_QUALITY, optimize=True, progressive=True)
-    return f"data:image/jpeg;base64,{base64.b64encode(out.getvalue()).decode()}"
+    image.save(out, kind, optimize=True, **options)
+    return f"data:image/{kind};base64,{base64.b64encode(out.getvalue()).decode()}"
 
 
 Reader = Callable[[str], bytes | RawMask]
@@ -266,11 +262,10 @@ def resized(array: NDArray[Any], shape: Shape) -> NDArray[Any]:
     """Bring an array to a shape by the nearest pixel."""
     if array.shape == shape:
         return array
-    return array[np.ix_(*map(_nearest, array.shape, shape))]
-
-
-def _nearest(old: int, new: int) -> NDArray[np.intp]:
-    return ((2 * np.arange(new) + 1) * old) // (2 * new)
+    nearest = [
+        (2 * np.arange(m) + 1) * n // (2 * m) for n, m in zip(array.shape, shape, strict=True)
+    ]
+    return array[np.ix_(*nearest)]
 
 
 def _values(
@@ -373,15 +368,14 @@ def match_images(folder: str | Path, ids: Iterable[str]) -> ImageMatch:
         msg = f"{root} is no folder; name the folder that holds the images"
         raise FileNotFoundError(msg)
     files = sorted(p for p in root.rglob("*") if p.suffix.lower() in _IMAGE_ENDINGS)
-    by_key: dict[str, list[Path]] = {}
-    by_name: dict[str, list[Path]] = {}
-    by_beginning: dict[str, list[Path]] = {}
+    by_key: dict[str, list[Path]] = defaultdict(list)
+    by_name: dict[str, list[Path]] = defaultdict(list)
+    by_beginning: dict[str, list[Path]] = defaultdict(list)
     for path in files:
-        by_key.setdefault(path.relative_to(root).with_suffix("").as_posix(), []).append(path)
-        name = path.stem
-        by_name.setdefault(name, []).append(path)
-        for end in (i for i, letter in enumerate(name) if not letter.isalnum()):
-            by_beginning.setdefault(name[:end], []).append(path)
+        by_key[path.relative_to(root).with_suffix("").as_posix()].append(path)
+        by_name[path.stem].append(path)
+        for end in (i for i, letter in enumerate(path.stem) if not letter.isalnum()):
+            by_beginning[path.stem[:end]].append(path)
     found, missing = {}, []
     for id in ids:
         name = id.rpartition("/")[2]
@@ -408,12 +402,6 @@ def read_image(path: Path, size: tuple[int, int]) -> Image.Image:
             # JPEG decodes at an eighth, a quarter or a half for almost nothing.
             image.draft("RGB", size)
             return image.convert("RGB").resize(size, Image.Resampling.LANCZOS)
-    except (
-        UnidentifiedImageError,
-        Image.DecompressionBombError,
-        OSError,
-        SyntaxError,
-        ValueError,
-    ) as error:
+    except (Image.DecompressionBombError, OSError, SyntaxError, ValueError) as error:
         msg = f"{path} cannot be shown: {error}"
         raise PictureError(msg) from error

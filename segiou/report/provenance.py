@@ -8,10 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from segiou._support import __version__
 from segiou.labels.label_set import LabelSet, load_labels
 from segiou.report.image_table import EXAMPLES
-from segiou.report.page import bootstrap_text, count, plural
+from segiou.report.page import bootstrap_text
 from segiou.report.wording import ignored_text
 
 if TYPE_CHECKING:
@@ -26,14 +25,17 @@ def making(
     report: Report, run: Run | None, images: str | Path | None, examples: int, path: str
 ) -> dict[str, Any]:
     """How a report was made; ``toml`` is the label set, where no preset is the same."""
-    problems = () if run is None else run.skipped
+    problems, found = () if run is None else run.skipped, report.intervals
     page: dict[str, Any] = {}
     if images is not None:
         page["images"] = str(images)
     if examples != EXAMPLES:
         page["examples"] = examples
     return {
-        "facts": _facts(report, run),
+        "report": report,
+        "run": run,
+        "intervals": found and bootstrap_text(found, f"{found.method} bootstrap"),
+        "ignored": ignored_text(report),
         "skipped": list(map(str, problems[:_SKIPPED_SHOWN])),
         "skipped_more": max(0, len(problems) - _SKIPPED_SHOWN),
         "recipes": [] if run is None else _recipes(run, report, page, path),
@@ -47,44 +49,6 @@ def is_preset(labels: LabelSet) -> bool:
         return load_labels(labels.name) == labels
     except (ValueError, OSError):
         return False
-
-
-def _facts(report: Report, run: Run | None) -> list[tuple[str, str]]:
-    made_from, found = report.provenance, report.intervals
-    left_out = f", {count(report.left_out)} left out" if report.left_out else ""
-    facts = [
-        ("Protocol", f"{report.protocol.name}: {report.protocol.description}"),
-        ("Whose protocol", report.protocol.whose),
-        ("Pairs", f"{plural(report.pairs, 'pair')}{left_out}"),
-        (
-            report.unit.capitalize(),
-            f"{count(report.pixels)}, of which {count(report.ignored)} ignored",
-        ),
-        ("Ignored", ignored_text(report)),
-        ("Unassigned", plural(int(report.unassigned.sum()), report.unit.removesuffix("s"))),
-        ("Truth", made_from.get("truth")),
-        ("Predictions", made_from.get("pred")),
-        ("Paired by", made_from.get("pairing")),
-        ("Not finished", made_from.get("unfinished")),
-        ("Not complete", made_from.get("partial")),
-        ("Intervals", found and bootstrap_text(found, f"{found.method} bootstrap")),
-    ]
-    if run is not None:
-        options, labels = run.options, run.labels
-        other = options.pred_labels.name if options.pred_labels != labels else ""
-        excluded = ", ".join(run.class_names[i] for i in options.exclude)
-        facts += [
-            ("Labels", f"{labels.name}, {plural(labels.num_classes, 'class', 'classes')}"),
-            ("Labels of the predictions", other),
-            ("Ignored values", ", ".join(map(str, options.ignore)) or "none"),
-            ("Left out of means", excluded or "none"),
-            ("A prediction of no class is", _UNASSIGNED[options.unassigned]),
-        ]
-    facts.append(("Made with", f"segiou {__version__}, {report.backend} kernel"))
-    return [(name, str(text)) for name, text in facts if text]
-
-
-_UNASSIGNED = {"error": "an error", "count": "counted as missed"}
 
 
 def _recipes(run: Run, report: Report, page: Mapping[str, Any], path: str) -> list[tuple[str, str]]:
@@ -199,11 +163,12 @@ def _surface_words(run: Run) -> list[str]:
 
 def _interval_options(report: Report) -> dict[str, Any]:
     found = report.intervals
+    if found is None:
+        return {}
     usual = {"level": 0.95, "resamples": 10_000, "seed": 0, "method": "percentile"}
-    own = {name: getattr(found, name, value) for name, value in usual.items()}
+    own = {name: getattr(found, name) for name in usual}
     chosen = {name: value for name, value in own.items() if value != usual[name]}
-    blocks = None if found is None else found.block_length
-    return chosen if blocks is None else chosen | {"blocks": blocks}
+    return chosen if found.block_length is None else chosen | {"blocks": found.block_length}
 
 
 def _python(

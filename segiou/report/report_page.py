@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +28,7 @@ from segiou.report.wording import (
     ignored_text,
     measured_tables,
     share_text,
+    short_name,
     skipped_text,
     top_steps,
     verdict,
@@ -126,11 +126,9 @@ def render_report(
         imbalance = report.imbalance
     sentences = [] if imbalance is None else imbalance.sentences()
     steps = top_steps(report.next_steps)
-    # A run is named by the folder of its predictions unless it was named.
-    heading = report.title.replace("\\", "/").rstrip("/").rpartition("/")[2]
     groups = zip(report.group_rows, report.groups, strict=True)
     context = {
-        "heading": heading or "Segmentation",
+        "heading": short_name(report.title) or "Segmentation",
         "groups": [(row, [report.class_names[i] for i in members]) for row, (_, members) in groups],
         "bounds": _bounds(drawn, of_iou),
         "verdict": verdict(report, of_iou),
@@ -198,7 +196,7 @@ def render_page(
         "class_names": names,
         "colors": [hex_color(color) for color in colors],
         "table": table,
-        "notes": [] if table is None else table.notes(chosen),
+        "shown": len(chosen),
         "makings": list(zip(models, made, strict=True)),
     }
     data = {
@@ -341,32 +339,30 @@ def _confusions(report: Report) -> dict[str, Any]:
 def _distance_boxes(report: Report) -> dict[str, Any]:
     """How the distances of each structure are spread over its cases, as parts of the longest."""
     found = report.surface_values() if any(row["found"] for row in report.surfaces) else {}
-    of_cases = [(name, *of_label) for name, of_label in found.items() if of_label[0].size]
+    of_cases = {name: of_label for name, of_label in found.items() if of_label[0].size}
     if not of_cases:
         return {"boxes": []}
-    longest = max(float(values[-1]) for _, values, _ in of_cases) or 1.0
+    longest = max(float(values[-1]) for values, _ in of_cases.values()) or 1.0
     boxes = []
-    for name, values, lost in of_cases:
-        low, middle, high = np.percentile(values, [25, 50, 75]).tolist()
+    for name, (values, lost) in of_cases.items():
+        low, middle, high = np.percentile(values, [25, 50, 75])
         reach = 1.5 * (high - low)
-        inside = values[(values >= low - reach) & (values <= high + reach)]
-        ends = low, middle, high, float(inside[0]), float(inside[-1])
-        beyond = values[(values < inside[0]) | (values > inside[-1])].tolist()
+        far = (values < low - reach) | (values > high + reach)
+        ends = np.array([low, middle, high, values[~far][0], values[~far][-1]])
         boxes.append(
             {
                 "name": name,
-                "ends": [value / longest for value in ends],
-                "beyond": [value / longest for value in beyond],
+                "ends": (ends / longest).tolist(),
+                "beyond": (values[far] / longest).tolist(),
                 "text": f"{middle:.2f}",
                 "cases": f"{plural(values.size, 'case')}{f', {lost} without' if lost else ''}",
             }
         )
-    measure = next((n for n in report.surfaces[0] if n.startswith("hausdorff_")), "hausdorff")
-    percentile = measure.removeprefix("hausdorff").removeprefix("_")
+    measure = next((n for n in report.surfaces[0] if n.startswith("hausdorff_")), "hausdorff_")
     unit = report.surface_plan["unit"] if report.surface_plan else ""
     return {
         "boxes": boxes,
-        "boxes_of": f"HD{percentile}",
+        "boxes_of": measure.replace("hausdorff_", "HD"),
         "longest": f"{longest:.4g} {unit}".strip(),
     }
 
@@ -467,37 +463,10 @@ def _texts(
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class Confusion:
-    """Pixels of one class that were predicted as another.
-
-    Attributes
-    ----------
-    truth, pred : str
-    pixels : int
-    of_truth, of_pred : float
-        Their share of the truth class and of what was predicted so.
-    gain : float
-        What mean IoU gains if they are put right; NaN where it is not known.
-    """
-
-    truth: str
-    pred: str
-    pixels: int
-    of_truth: float
-    of_pred: float
-    gain: float
-
-
-def confusion_rows(tally: Tally, class_names: Sequence[str], gains: Floats) -> list[Confusion]:
+def confusion_rows(tally: Tally, class_names: Sequence[str], gains: Floats) -> list[dict[str, Any]]:
     """Confusions that are worth most, are largest in pixels, of their truth or of their prediction.
 
-    Parameters
-    ----------
-    tally : Tally
-    class_names : sequence of str
-    gains : ndarray of float, shape (C, C + 1)
-        What each gains; the rows come in this order.
+    ``gains`` is what each gains, (C, C + 1); the rows come in this order.
     """
     table = _occupied(tally)
     names = [*class_names, "no class"]
@@ -509,9 +478,10 @@ def confusion_rows(tally: Tally, class_names: Sequence[str], gains: Floats) -> l
     for measure in (np.nan_to_num(gains), table, of_truth, of_pred):
         ranked = np.argsort(-np.where(wrong, measure, -1).ravel(), kind="stable")[:_CONFUSIONS]
         chosen |= dict.fromkeys(int(i) for i in ranked if wrong.ravel()[i])
-    columns = (table, of_truth, of_pred, gains)
+    columns = {"pixels": table, "of_truth": of_truth, "of_pred": of_pred, "gain": gains}
     rows = [
-        Confusion(names[t], names[p], *(column[t, p].item() for column in columns))
+        {"truth": names[t], "pred": names[p]}
+        | {name: column[t, p].item() for name, column in columns.items()}
         for t, p in (divmod(i, table.shape[1]) for i in chosen)
     ]
-    return sorted(rows, key=lambda row: (-np.nan_to_num(row.gain), -row.pixels))
+    return sorted(rows, key=lambda row: (-np.nan_to_num(row["gain"]), -row["pixels"]))

@@ -88,17 +88,16 @@ def _tied(text: str) -> str:
     return text.replace(" %", f"{_TIE}%")
 
 
-def facts(console: Console, rows: Iterable[Fact], *, bold: str = "") -> None:
+def facts(console: Console, rows: Iterable[Fact]) -> None:
     """Print facts, what each means beside it, or below where the terminal is narrow."""
     grid = Table.grid(padding=(0, 2))
     grid.add_column(no_wrap=True)
     grid.add_column(justify="right", no_wrap=True)
     grid.add_column()
     for name, value, about in rows:
-        style = "bold" if name == bold else ""
+        style = "bold" if name == "mean IoU" else ""
         if console.width >= _BESIDE_FROM:
-            texts = Text(name, style), Text(value, style), Text(_tied(about), "dim")
-            grid.add_row(*texts)
+            grid.add_row(Text(name, style), Text(value, style), Text(_tied(about), "dim"))
             continue
         if name:
             say(console, f"{name} {value}", style)
@@ -195,7 +194,7 @@ def render_text(
     # The interval stands beside the mean.
     say(console, verdict(report, None))
     console.print()
-    facts(console, _headline(report, detail=detail), bold="mean IoU")
+    facts(console, _headline(report, detail=detail))
     console.print()
     absent = [row for row in rows if row.status == "absent"]
     note = ""
@@ -252,23 +251,15 @@ def _means_over_images(report: Report) -> Iterator[Fact]:
     found = report.fine_grained
     if found is None or found.images < 2:
         return
-    worst = f"worst {_WORST} % of images"
-    yield (
-        "mean over images",
-        cell(found.image),
-        "I: mean IoU of each image over the classes in its truth, then the mean over images",
-    )
-    yield f"  {worst}", cell(found.worst_image[_WORST]), "the same over the images that score least"
-    yield (
-        "mean over images per class",
-        cell(found.class_mean),
-        "C: mean IoU of each class over the images that have it, then the mean over classes",
-    )
-    yield (
-        f"  {worst}",
-        cell(found.worst_class[_WORST]),
-        "the same over the images on which each class scores least",
-    )
+    per_image = "I: mean IoU of each image over the classes in its truth, then the mean over images"
+    per_class = "C: mean IoU of each class over the images that have it, then the mean over classes"
+    worst = f"  worst {_WORST} % of images"
+    lowest = "the same over the images that score least"
+    yield "mean over images", cell(found.image), per_image
+    yield worst, cell(found.worst_image[_WORST]), lowest
+    yield "mean over images per class", cell(found.class_mean), per_class
+    lowest = "the same over the images on which each class scores least"
+    yield worst, cell(found.worst_class[_WORST]), lowest
 
 
 def _class_columns(report: Report, rows: Sequence[ClassRow], heading: str) -> Iterator[Column]:

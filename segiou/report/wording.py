@@ -12,12 +12,7 @@ from segiou._support.text import called, listed, percent, plural, points, signed
 
 if TYPE_CHECKING:
     from segiou.analysis.bootstrapping import Intervals
-    from segiou.analysis.comparison import (
-        Comparison,
-        Difference,
-        InfluentialImage,
-        PairComparison,
-    )
+    from segiou.analysis.comparison import Comparison, Difference, InfluentialImage, PairComparison
     from segiou.analysis.steps import NextStep
     from segiou.boundary.surfaces import State, SurfaceOptions
     from segiou.report.report import Report
@@ -65,7 +60,8 @@ def range_text(limits: tuple[float, float] | None) -> str:
 
 def difference_cells(row: Difference) -> tuple[str, str, str, str, str]:
     """The score of two models, with its name, their difference in points, and its interval."""
-    interval = signed_range(row.low, row.high)
+    low, high = signed_points(row.low), signed_points(row.high)
+    interval = "–" if math.isnan(row.low) else f"{low} to {high}"
     return printable(row.name), cell(row.a), cell(row.b), signed_points(row.delta), interval
 
 
@@ -73,11 +69,6 @@ def influences(pair: PairComparison) -> list[tuple[InfluentialImage, str]]:
     """Images that move the difference, and to which of the two models."""
     for_b = [(image, pair.b) for image in pair.for_b]
     return for_b + [(image, pair.a) for image in pair.for_a]
-
-
-def signed_range(low: float, high: float) -> str:
-    """Two limits of a difference, in points."""
-    return "–" if math.isnan(low) else f"{signed_points(low)} to {signed_points(high)}"
 
 
 def interval_text(found: Intervals) -> str:
@@ -146,9 +137,9 @@ def _held_back(steps: Sequence[NextStep], unit: str) -> str:
 def pairs_text(report: Report) -> str:
     """How many pairs were counted, and what is missing of them."""
     left_out = f" ({report.left_out} left out)" if report.left_out else ""
-    names = {"unfinished": "not finished", "partial": "not complete"}
-    found = {name: report.provenance.get(name) for name in names}
-    rest = "".join(f", {names[name]}: {text}" for name, text in found.items() if text)
+    lacks = (("unfinished", "not finished"), ("partial", "not complete"))
+    found = [(said, report.provenance.get(name)) for name, said in lacks]
+    rest = "".join(f", {said}: {text}" for said, text in found if text)
     return f"{plural(report.pairs, 'pair')}{left_out}{rest}"
 
 
@@ -234,6 +225,7 @@ def _object_table(report: Report, objects: Mapping[str, Any]) -> MeasuredTable:
 
 
 def _boundary_table(report: Report) -> MeasuredTable:
+    options: Mapping[str, Any] = report.boundary_options or {}
     # Boundary IoU at every width; of the other measures the first tolerance and contour.
     rows = [row for row in report.boundary if row["measure"] == "boundary_iou"]
     for measure in ("boundary_f1", "surface_dice", "hausdorff_95"):
@@ -247,7 +239,7 @@ def _boundary_table(report: Report) -> MeasuredTable:
         "boundaries",
         "Boundaries",
         about,
-        ("class", *(_head(report, row) for row in rows)),
+        ("class", *(_head(options, row) for row in rows)),
         [
             (printable(name), *(_value(row, row["classes"][name]) for row in rows))
             for name in report.class_names
@@ -256,15 +248,14 @@ def _boundary_table(report: Report) -> MeasuredTable:
             ("mean", *(_value(row, row["mean"]) for row in rows)),
             ("classes", *(str(row["mean_classes"]) for row in rows)),
         ],
-        _boundary_note(report),
+        _boundary_note(report, options),
     )
 
 
-def _head(report: Report, row: Mapping[str, Any]) -> str:
+def _head(options: Mapping[str, Any], row: Mapping[str, Any]) -> str:
     if row["tolerance"] is None:
         return _TITLES[row["measure"]]
-    spacing = (report.boundary_options or {})["spacing"]
-    of_pixels = row["contour"] is None or tuple(spacing) == (1.0, 1.0)
+    of_pixels = row["contour"] is None or tuple(options["spacing"]) == (1.0, 1.0)
     unit = " px" if of_pixels and not row["tolerance"].endswith("%") else ""
     return f"{_TITLES[row['measure']]} {row['tolerance']}{unit}"
 
@@ -273,9 +264,8 @@ def _value(row: Mapping[str, Any], value: float) -> str:
     return _distance(value, 1) if row["measure"] == "hausdorff_95" else cell(value)
 
 
-def _boundary_note(report: Report) -> str:
+def _boundary_note(report: Report, options: Mapping[str, Any]) -> str:
     """What was measured at boundaries, in a line."""
-    options: Mapping[str, Any] = report.boundary_options or {}
     parts = [f"boundaries: widths {_distances(options['widths'])}"]
     if options["contours"]:
         parts += [
@@ -399,26 +389,28 @@ def _distances(values: list[Mapping[str, Any]]) -> str:
 
 
 def with_short_names(comparison: Comparison) -> Comparison:
-    """Give the models short names: a run is named by a folder unless it was named."""
-    names = dict(zip(comparison.names, _short_names(comparison.names), strict=True))
+    """Give the models short names, where they differ."""
+    short = [short_name(name) for name in comparison.names]
+    if len({*short}) < len(short) or not all(short):
+        return comparison
+    names = dict(zip(comparison.names, short, strict=True))
     return replace(
         comparison,
-        names=tuple(names.values()),
+        names=tuple(short),
         ranking=tuple(replace(r, name=names[r.name]) for r in comparison.ranking),
         pairs=tuple(replace(p, a=names[p.a], b=names[p.b]) for p in comparison.pairs),
     )
 
 
-def _short_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Shorten names that are paths to their last part, where they still differ then.
+def short_name(name: str) -> str:
+    """A path's last part: a run is named by the folder of its predictions unless it was named.
 
     Examples
     --------
-    >>> _short_names(["out/small", "out/base"]), _short_names(["a/pred", "b/pred"])
-    (('small', 'base'), ('a/pred', 'b/pred'))
+    >>> short_name("out/small"), short_name("base")
+    ('small', 'base')
     """
-    last = [name.replace("\\", "/").rstrip("/").rpartition("/")[2] for name in names]
-    return tuple(last) if len(set(last)) == len(last) and all(last) else tuple(names)
+    return name.replace("\\", "/").rstrip("/").rpartition("/")[2]
 
 
 def top_steps(steps: Sequence[NextStep], number: int = 3) -> list[NextStep]:

@@ -251,14 +251,14 @@ def test_what_is_rare_is_still_seen():
 def test_confusions_by_worth_by_pixels_and_by_share():
     every = (TALLY, segiou.metrics.load_protocol("segiou"), np.ones(3, bool))
     rows = confusion_rows(TALLY, ["a", "b", "c"], confusion_gains(*every))
-    found = {(c.truth, c.pred): c for c in rows}
+    found = {(c["truth"], c["pred"]): c for c in rows}
     assert set(found) == {("a", "b"), ("a", "c"), ("b", "c"), ("b", "no class")}
-    assert found["b", "no class"].pixels == 100
-    assert found["b", "c"].of_truth == 0.25
-    assert found["b", "c"].of_pred == pytest.approx(50 / 55)
+    assert found["b", "no class"]["pixels"] == 100
+    assert found["b", "c"]["of_truth"] == 0.25
+    assert found["b", "c"]["of_pred"] == pytest.approx(50 / 55)
     # IoU of b is 50 / 215 and becomes 150 / 215; that of c is 0.
-    assert found["b", "no class"].gain == pytest.approx(100 / 215 / 3)
-    assert [row.gain for row in rows] == sorted((row.gain for row in rows), reverse=True)
+    assert found["b", "no class"]["gain"] == pytest.approx(100 / 215 / 3)
+    assert [row["gain"] for row in rows] == sorted((row["gain"] for row in rows), reverse=True)
 
 
 def test_way_from_accuracy_to_iou_adds_up():
