@@ -15,7 +15,13 @@ from segiou._support.arguments import check_choice, check_integer, check_number
 from segiou._support.html import sentence_list, table
 from segiou._support.text import Json
 from segiou.analysis.dependence import BlockLength, Blocks, Dependence, design_of, independent_draw
-from segiou.analysis.statistics import Aggregate, Statistic, image_scores, scored_images, statistic
+from segiou.analysis.statistics import (
+    Aggregate,
+    ScoredImages,
+    Statistic,
+    image_scores,
+    scored_images,
+)
 from segiou.analysis.units import (
     FEW_UNITS,
     CountParts,
@@ -26,7 +32,7 @@ from segiou.analysis.units import (
     weighted,
 )
 from segiou.counting.counts import Counts
-from segiou.metrics.protocols import Protocol
+from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.metrics.ratio import Floats
 
 #: What stays in the cache is a quarter faster.
@@ -85,8 +91,42 @@ class Interval:
         return self.units < FEW_UNITS
 
 
+class OverUnits:
+    """What intervals and comparisons over units that were drawn have in common."""
+
+    __slots__ = ()
+    unit: str
+    units: int
+    method: Method
+    dependence: Dependence | None
+
+    @property
+    def unsafe(self) -> bool:
+        """Whether the images were taken for independent although they may not be."""
+        return self.unit == "image" and self.dependence is not None and self.dependence.noteworthy
+
+    def _doubts(self, few: str, *, p: bool = False, covers: bool = False) -> list[str]:
+        """Say what makes intervals unsafe, and p where there is one, if anything does."""
+        units = text.plural(self.units, self.unit)
+        if self.unit == "group" and self.units < FEW_UNITS:
+            return [
+                f"{units} are too few for an interval over groups; from {FEW_UNITS} groups on "
+                "there is one. To resample stretches of neighbouring images within these groups: "
+                '--blocks auto (in Python blocks="auto"); that says nothing about other groups.'
+            ]
+        said = self.dependence.sentences(p=p) if self.unsafe and self.dependence else []
+        coverage = MEASURED_COVERAGE[self.unit, self.method]
+        measured = [share for least, share in coverage if least <= self.units]
+        if not covers and measured and measured[-1] < _LEAST_COVERAGE:
+            said.append(
+                f"With {units}, intervals are too narrow: in simulations, 95 % intervals held the "
+                f"true value in {text.roughly(measured[-1])} of cases."
+            )
+        return [*said, f"{units} are few: {few}"] if self.units < FEW_UNITS else said
+
+
 @dataclass(frozen=True, slots=True)
-class Intervals:
+class Intervals(OverUnits):
     """Bootstrap intervals of a score and of its classes.
 
     Attributes
@@ -137,11 +177,6 @@ class Intervals:
         return f"{units} of {self.block_length:.1f} images on average"
 
     @property
-    def unsafe(self) -> bool:
-        """Whether the images were taken for independent although they may not be."""
-        return self.unit == "image" and self.dependence is not None and self.dependence.noteworthy
-
-    @property
     def few(self) -> tuple[str, ...]:
         """Classes in the truth of at least one and fewer than :data:`FEW_UNITS` units."""
         return tuple(c.name for c in self.classes if c.few and c.units)
@@ -170,19 +205,11 @@ class Intervals:
 
     def cautions(self) -> list[str]:
         """Say what makes the intervals unsafe, if anything does."""
-        said = []
+        few = "the interval is only a hint and more likely too narrow than too wide."
+        said = self._doubts(few, covers=not self.overall.low < self.overall.high)
         if self.unit == "group" and self.units < FEW_UNITS:
-            return [few_groups_sentence(self.units)]
-        if self.unsafe and self.dependence is not None:
-            said.extend(self.dependence.sentences())
-        if self.overall.low < self.overall.high:
-            said += coverage_sentences(self.unit, self.method, self.units)
-        if self.units < FEW_UNITS:
-            said.append(
-                f"{text.plural(self.units, self.unit)} are few: the interval is only a hint "
-                "and more likely too narrow than too wide."
-            )
-        elif self.few:
+            return said
+        if self.few and self.units >= FEW_UNITS:
             said.append(
                 f"Seen in fewer than {FEW_UNITS} {self.unit}s, so do not rely on the intervals "
                 f"of: {text.classes(self.few)}."
@@ -416,42 +443,14 @@ def bca_limits(values: Floats, value: float, left_out: Floats, level: float) -> 
     bias = _NORMAL.inv_cdf(below)
     spread = float((deviations**2).sum()) ** 1.5
     skew = float((deviations**3).sum()) / (6 * spread) if spread > 0 else 0.0
-    low, high = (_adjusted(share, bias, skew) for share in ((1 - level) / 2, (1 + level) / 2))
-    return _quantiles(defined, low, high)
+    reached = (bias + _NORMAL.inv_cdf(share) for share in ((1 - level) / 2, (1 + level) / 2))
+    return _quantiles(defined, *(_NORMAL.cdf(bias + z / (1 - skew * z)) for z in reached))
 
 
-def _adjusted(share: float, bias: float, skew: float) -> float:
-    reached = bias + _NORMAL.inv_cdf(share)
-    return _NORMAL.cdf(bias + reached / (1 - skew * reached))
-
-
-def _quantiles(values: Floats, low: float, high: float) -> tuple[float, float]:
+def _quantiles(values: Floats, *shares: float) -> tuple[float, float]:
     defined = values[~np.isnan(values)]
-    if not defined.size:
-        return _UNDEFINED
-    ends = np.quantile(defined, [low, high])
-    return float(ends[0]), float(ends[1])
-
-
-def coverage_sentences(unit: str, method: str, units: int) -> list[str]:
-    """Say how often intervals over so few units hold the truth, where that is too seldom."""
-    measured = [share for least, share in MEASURED_COVERAGE[unit, method] if least <= units]
-    if not measured or measured[-1] >= _LEAST_COVERAGE:
-        return []
-    return [
-        f"With {text.plural(units, unit)}, intervals are too narrow: in simulations, 95 % "
-        f"intervals held the true value in {text.roughly(measured[-1])} of cases."
-    ]
-
-
-def few_groups_sentence(groups: int) -> str:
-    """Say why there is no interval over a handful of groups, and what there is instead."""
-    return (
-        f"{text.plural(groups, 'group')} are too few for an interval over groups; from "
-        f"{FEW_UNITS} groups on there is one. To resample stretches of neighbouring images within "
-        'these groups: --blocks auto (in Python blocks="auto"); that says nothing about other '
-        "groups."
-    )
+    low, high = np.quantile(defined, shares).tolist() if defined.size else _UNDEFINED
+    return low, high
 
 
 def _cells(found: Interval) -> tuple[str, ...]:
@@ -598,16 +597,9 @@ def influence(
     >>> found.values, found.left_out[:, 0], found.strongest(1)
     (array([0.5, 0.5]), array([0.1, 0.9]), ([0], [1]))
     """
-    parts = CountParts.of(counts)
-    prepared = statistic(
-        parts,
-        metric,
-        units=units_of(parts.num_images, groups, ids),
-        class_names=class_names,
-        include=include,
-        protocol=protocol,
-        aggregate=aggregate,
-    )
+    protocol, parts = load_protocol(protocol), CountParts.of(counts)
+    images = ScoredImages(parts, metric, None, class_names, include, protocol)
+    prepared = images.over(units_of(parts.num_images, groups, ids), aggregate)
     return Influence(
         prepared.metric,
         prepared.units.kind,

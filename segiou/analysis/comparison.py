@@ -6,22 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from segiou._support import text
 from segiou._support.arguments import check_integer
 from segiou._support.optional import Drawable
-from segiou._support.text import (
-    Json,
-    called,
-    classes,
-    listed,
-    p_text,
-    percent,
-    plain,
-    plural,
-    points,
-    roughly,
-    signed_points,
-)
-from segiou.analysis.bootstrapping import coverage_sentences, few_groups_sentence
+from segiou._support.text import Json
+from segiou.analysis.bootstrapping import Method, OverUnits
 from segiou.analysis.dependence import Dependence
 from segiou.analysis.imbalance import ImbalanceDifference
 from segiou.analysis.significance import Power
@@ -186,7 +175,7 @@ class Ranked:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison(Drawable):
+class Comparison(OverUnits, Drawable):
     """Models compared on the same images.
 
     Attributes
@@ -225,18 +214,13 @@ class Comparison(Drawable):
     unit: str
     units: int
     level: float
-    method: str
+    method: Method
     resamples: int
     seed: int
     ranking: tuple[Ranked, ...]
     pairs: tuple[PairComparison, ...]
     dependence: Dependence | None = None
     block_length: float | None = None
-
-    @property
-    def unsafe(self) -> bool:
-        """Whether the images were taken for independent although they may not be."""
-        return self.unit == "image" and self.dependence is not None and self.dependence.noteworthy
 
     def sentences(self) -> list[str]:
         """Say it in words, rounded to a hundredth of a point."""
@@ -248,15 +232,15 @@ class Comparison(Drawable):
         if len(self.names) == 2:
             return []
         order = f"In order of {self.pairs[0].overall.name}"
-        scores = [f"{r.name} {percent(r.value)}" for r in self.ranking]
+        scores = [f"{r.name} {text.percent(r.value)}" for r in self.ranking]
         if math.isnan(self.ranking[0].best):
-            return [f"{order}: {listed(scores, 10)}."]
+            return [f"{order}: {text.listed(scores, 10)}."]
         words = {0.0: "none", 1.0: "all"}
-        best = [words.get(r.best, percent(r.best)) for r in self.ranking]
+        best = [words.get(r.best, text.percent(r.best)) for r in self.ranking]
         places = [f"{score} ({share})" for score, share in zip(scores, best, strict=True)]
         return [
             f"{order}, with the share of {self.resamples} resamples of the {self.unit}s in which "
-            f"each is best: {listed(places, 10)}."
+            f"each is best: {text.listed(places, 10)}."
         ]
 
     def pair_sentences(self, pair: PairComparison) -> list[str]:
@@ -282,25 +266,15 @@ class Comparison(Drawable):
             said += pair.imbalance.sentences()
         if pair.one_sided:
             said.append(
-                f"{classes(pair.one_sided)}: only one of the two has a value, so the means cover "
-                "different classes."
+                f"{text.classes(pair.one_sided)}: only one of the two has a value, so the means "
+                "cover different classes."
             )
         return said
 
     def closing_sentences(self) -> list[str]:
         """Say how far all of it can be relied on."""
-        said = []
-        if self.unsafe and self.dependence is not None:
-            said.extend(self.dependence.sentences(p=True))
-        if self.unit == "group" and self.units < FEW_UNITS:
-            return [*said, few_groups_sentence(self.units), _limits_sentence(self)]
-        said += coverage_sentences(self.unit, self.method, self.units)
-        if self.units < FEW_UNITS:
-            said.append(
-                f"{plural(self.units, self.unit)} are few: take intervals and p for hints, and "
-                "more likely too sure than too cautious."
-            )
-        return [*said, _limits_sentence(self)]
+        few = "take intervals and p for hints, and more likely too sure than too cautious."
+        return [*self._doubts(few, p=True), _limits_sentence(self)]
 
     def to_text(self, width: int = 100, *, color: bool = False) -> str:
         """Write sentences and tables for a terminal.
@@ -322,7 +296,7 @@ class Comparison(Drawable):
 
     def to_dict(self) -> dict[str, Json]:
         """Plain values, unrounded; None where undefined."""
-        found: dict[str, Any] = plain(self)
+        found: dict[str, Any] = text.plain(self)
         for pair in found["pairs"]:
             for row in (pair["overall"], *pair["classes"]):
                 row["vanished"] = row.pop("undefined_share")
@@ -345,22 +319,22 @@ def _ahead(pair: PairComparison) -> tuple[str, str]:
 
 def _lead_sentence(found: Comparison, pair: PairComparison) -> str:
     score = pair.overall
-    first, second = _ahead(pair)
-    values = (score.b, score.a) if score.delta > 0 else (score.a, score.b)
     if score.delta == 0:
-        return f"{pair.a} and {pair.b} have the same {score.name}, {percent(score.a)}."
+        return f"{pair.a} and {pair.b} have the same {score.name}, {text.percent(score.a)}."
+    first, second = _ahead(pair)
+    higher, lower = (text.percent(x) for x in sorted((score.a, score.b), reverse=True))
     low, high = (score.low, score.high) if score.delta > 0 else (-score.high, -score.low)
-    ends = f"{points(low)} to {points(high)} points"
+    ends = f"{text.points(low)} to {text.points(high)} points"
     interval = f"{100 * found.level:g} % interval of the lead {ends}, "
     if math.isnan(low):
         interval = "no interval, "
-    adjusted = f", {p_text(score.p_holm)} after Holm" if len(found.pairs) > 1 else ""
+    p = f"p = {text.p_text(score.p)}"
+    if len(found.pairs) > 1:
+        p = f"{p}, {text.p_text(score.p_holm)} after Holm"
     swaps = f"all {pair.permutations}" if pair.exact else f"{pair.permutations}"
     return (
-        f"{first} is {points(abs(score.delta))} points of {score.name} ahead of {second} "
-        f"({percent(values[0])} against {percent(values[1])}); {interval}p = {p_text(score.p)}"
-        f"{adjusted} "
-        f"({swaps} swaps of the two on {found.unit}s)."
+        f"{first} is {text.points(abs(score.delta))} points of {score.name} ahead of {second} "
+        f"({higher} against {lower}); {interval}{p} ({swaps} swaps of the two on {found.unit}s)."
     )
 
 
@@ -372,10 +346,10 @@ def _verdict_sentence(found: Comparison, pair: PairComparison) -> str:
     unlikely = score.p_holm < 1 - found.level
     if score.delta == 0:
         return f"On {others} either could be ahead."
-    if 2.0 ** (1 - found.units) >= 1 - found.level:
+    if (least := 2.0 ** (1 - found.units)) >= 1 - found.level:
         return (
-            f"With {plural(found.units, found.unit)} no p below {2.0 ** (1 - found.units):.2f} is "
-            f"possible, so nothing can be said about other {found.unit}s."
+            f"With {text.plural(found.units, found.unit)} no p below {least:.2f} is possible, so "
+            f"nothing can be said about other {found.unit}s."
         )
     if outside and unlikely and found.unsafe:
         return (
@@ -403,35 +377,37 @@ def _others(found: Comparison) -> str:
     if found.unsafe and found.dependence is not None:
         few = found.dependence.few_sequences
         return "images of other sequences" if few else "other images"
-    return f"another {plural(found.units, found.unit)} of this kind"
+    return f"another {text.plural(found.units, found.unit)} of this kind"
 
 
 def _power_sentence(found: Comparison, pair: PairComparison) -> str:
     power = pair.power
     if math.isnan(power.now):
         return "How many images a difference of this size needs cannot be said from this run."
-    chance = f"with {power.units}, as here, {roughly(power.now)}"
+    chance = f"with {power.units}, as here, {text.roughly(power.now)}"
     if power.needed is None:
         return (
             f"No number of {power.unit}s tried, up to {power.grid[-1][0]}, shows a difference of "
             f"this size four times in five; {chance} of such comparisons would."
         )
+    needed = text.plural(power.needed, power.unit)
     few = " or fewer" if power.needed == power.grid[0][0] else ""
     if_independent = ", if they are independent" if found.unsafe else ""
     return (
-        f"To see a difference of this size four times in five takes about "
-        f"{plural(power.needed, power.unit)}{few}{if_independent}; {chance} of such comparisons "
-        "would."
+        f"To see a difference of this size four times in five takes about {needed}{few}"
+        f"{if_independent}; {chance} of such comparisons would."
     )
 
 
 def _classes_sentence(found: Comparison, pair: PairComparison) -> str:
-    shown = [f"{called(c.name)} {signed_points(c.delta)}" for c in pair.different(found.level)]
-    head = "The class that differs" if len(shown) == 1 else "Classes that differ"
-    if not shown:
+    differing = pair.different(found.level)
+    if not differing:
         return f"No single class differs between {pair.a} and {pair.b} after Holm's correction."
+    shown = [f"{text.called(c.name)} {text.signed_points(c.delta)}" for c in differing]
+    head = "The class that differs" if len(shown) == 1 else "Classes that differ"
     return (
-        f"{head} after Holm's correction, in points, {pair.b} minus {pair.a}: {listed(shown, 8)}."
+        f"{head} after Holm's correction, in points, {pair.b} minus {pair.a}: "
+        f"{text.listed(shown, 8)}."
     )
 
 
