@@ -183,7 +183,9 @@ def sequences_in_names(ids: tuple[str, ...]) -> Sequences | None:
     Tries the last number in the names as the place in a sequence, then the last two, and so
     on, until a sequence has two images on average.
     """
-    ending = _common_ending(ids)
+    # The text that all names end with, from its first character that is no digit.
+    same = commonprefix([id[::-1] for id in ids])  # noqa: RUF071  (texts, no paths)
+    ending = same[::-1].lstrip("0123456789")
     start = "(?s)^(.*?)" if any("\n" in id for id in ids) else "^(.*?)"
     for numbers in (1, 2, 3):
         place = r"\d+" + r"\D+\d+" * (numbers - 1)
@@ -202,23 +204,14 @@ def sequences_of(ids: Sequence[str], names: Sequence[Any], pattern: str = "") ->
     members: dict[Any, list[int]] = {}
     for i, name in enumerate(names):
         members.setdefault(name, []).append(i)
-    ordered = (
-        np.array(sorted(own, key=lambda i: _number_order(ids[i])), dtype=np.intp)
-        for own in members.values()
-    )
+
+    def order(i: int) -> list[tuple[int, str]]:
+        """What ids are sorted by: texts as they are, numbers by value."""
+        parts = re.split(r"(\d+)", ids[i])
+        return [(int(part), "") if k % 2 else (-1, part) for k, part in enumerate(parts)]
+
+    ordered = (np.array(sorted(own, key=order), dtype=np.intp) for own in members.values())
     return Sequences(tuple(map(str, members)), tuple(ordered), pattern)
-
-
-def _number_order(id: str) -> list[tuple[int, str]]:
-    """What ids are sorted by: texts as they are, numbers by value."""
-    parts = re.split(r"(\d+)", id)
-    return [(int(part), "") if i % 2 else (-1, part) for i, part in enumerate(parts)]
-
-
-def _common_ending(ids: Sequence[str]) -> str:
-    """The text that all names end with, from its first character that is no digit."""
-    same = commonprefix([id[::-1] for id in ids])  # noqa: RUF071  (texts, no paths)
-    return same[::-1].lstrip("0123456789")
 
 
 def _plainest(ids: Sequence[str], names: Sequence[str]) -> Sequences | None:
@@ -233,27 +226,27 @@ def _plainest(ids: Sequence[str], names: Sequence[str]) -> Sequences | None:
 
 def dependence_of(values: Floats, sequences: Sequences) -> Dependence:
     """How alike neighbours score, by a score of each image, (N,); it may be undefined for some."""
-    defined = int((~np.isnan(values)).sum())
-    pairs = max(sequences.images - len(sequences.members), 1)
-    whole = _autocovariances(
-        values, sequences.members, float(np.nanmean(values)) if defined else 0.0
-    )
-    within = _autocovariances(values, sequences.members, None)
-    correlations = _correlations(whole)
+    defined, number = int((~np.isnan(values)).sum()), sequences.images
+    centre = float(np.nanmean(values)) if defined else 0.0
+    correlations = _autocorrelations(values, sequences.members, centre)
+    pairs = max(number - len(sequences.members), 1)
     return Dependence(
         sequences={
             name: len(own) for name, own in zip(sequences.names, sequences.members, strict=True)
         },
         pattern=sequences.pattern,
         correlations=tuple(correlations[:_LAGS].tolist()),
-        design_effect=max(0.0, 1 + 2 * float(_windowed(whole, sequences.images).sum())),
-        block_length=_block_length(within, sequences.images),
+        design_effect=max(0.0, 1 + 2 * float(_windowed(correlations, number).sum())),
+        block_length=_block_length(_autocorrelations(values, sequences.members), number),
         correlated=defined >= FEW_UNITS and bool(correlations[0] > _SURE / math.sqrt(pairs)),
     )
 
 
-def _autocovariances(values: Floats, members: Members, centre: float | None) -> Floats:
-    """Autocovariances along sequences, about a centre or about the mean of each sequence."""
+def _autocorrelations(values: Floats, members: Members, centre: float | None = None) -> Floats:
+    """Correlations ρ_1, ρ_2, … along sequences, about a centre or about the mean of each sequence.
+
+    They are 0 where nothing varies but for rounding.
+    """
     number = sum(map(len, members))
     total = np.zeros(math.ceil(math.sqrt(number)) + _negligible(number) + 1)
     for own in members:
@@ -263,7 +256,8 @@ def _autocovariances(values: Floats, members: Members, centre: float | None) -> 
         deviations = np.nan_to_num(series - (np.nanmean(series) if centre is None else centre))
         for lag in range(min(len(total), len(own))):
             total[lag] += deviations[lag:] @ deviations[: len(own) - lag]
-    return total / number
+    variance, *covariances = total / number
+    return np.array(covariances) / variance if variance >= _ROUNDING else 0 * total[1:]
 
 
 def _negligible(number: int) -> int:
@@ -271,16 +265,8 @@ def _negligible(number: int) -> int:
     return max(5, int(math.log10(number)))
 
 
-def _correlations(covariances: Floats) -> Floats:
-    """Correlations ρ_1, ρ_2, …; 0 where nothing varies but for rounding."""
-    if covariances[0] < _ROUNDING:
-        return np.zeros(len(covariances) - 1)
-    return np.asarray(covariances[1:] / covariances[0])
-
-
-def _windowed(covariances: Floats, number: int) -> Floats:
+def _windowed(correlations: Floats, number: int) -> Floats:
     """Correlations ρ_1, ρ_2, … under the flat-top window of Politis and White; 0 from where on."""
-    correlations = _correlations(covariances)
     run, most = _negligible(number), len(correlations)
     small = np.abs(correlations) < 2 * math.sqrt(math.log10(number) / number)
     starts = (k for k in range(most - run) if small[k : k + run].all())
@@ -289,13 +275,13 @@ def _windowed(covariances: Floats, number: int) -> Floats:
     return np.asarray(window * correlations)
 
 
-def _block_length(covariances: Floats, number: int) -> float:
+def _block_length(correlations: Floats, number: int) -> float:
     """Block length of D. N. Politis and H. White, Econometric Reviews 23 (2004), 53-70.
 
     As corrected by A. Patton, D. Politis and H. White, Econometric Reviews 28 (2009), 372-375.
     Of images whose scores do not go together, or only in opposite directions, it is 1.
     """
-    windowed = _windowed(covariances, number)
+    windowed = _windowed(correlations, number)
     effect = 1 + 2 * float(windowed.sum())
     if effect <= 1:
         return 1.0
@@ -426,10 +412,10 @@ def check_blocks(groups: Groups | None, blocks: BlockLength | None) -> None:
     """Refuse blocks that are no length, or blocks of images that are said to be independent."""
     if blocks is None:
         return
-    if isinstance(blocks, str) and blocks != "auto":
-        msg = f"blocks must be 'auto' or a number of images, got {blocks!r}"
-        raise ValueError(msg)
-    if not isinstance(blocks, str):
+    if blocks != "auto":
+        if isinstance(blocks, str):
+            msg = f"blocks must be 'auto' or a number of images, got {blocks!r}"
+            raise ValueError(msg)
         check_number("blocks", blocks, 1)
     if isinstance(groups, str) and groups == INDEPENDENT:
         msg = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, get_args
+from typing import Any, Generic, Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from segiou.analysis.units import (
     CountParts,
     Metric,
     Scored,
+    Table,
     Units,
     is_large,
     row_parts,
@@ -32,9 +33,6 @@ from segiou.metrics.per_class import METRICS
 from segiou.metrics.per_image import image_means
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.metrics.ratio import Floats, included, ratio
-
-if TYPE_CHECKING:
-    from segiou.analysis.units import Table
 
 Aggregate = Literal["D", "I", "C"]
 
@@ -94,7 +92,7 @@ class Statistic:
     protocol: str
     names: tuple[str, ...]
     units: Units
-    sums: Table
+    sums: Any
     evaluate: Callable[[NDArray[Any]], Floats]
     seen: NDArray[np.int64]
 
@@ -127,14 +125,15 @@ class Statistic:
         ValueError
             If a resample could pass 2^63.
         """
-        if self.sums.dtype.kind == "f":
-            return self.sums
+        table: Table = self.sums
+        if table.dtype.kind == "f":
+            return table
         numbers = self.sums if isinstance(self.sums, np.ndarray) else self.sums.data
         most = int(np.abs(numbers).max(initial=0)) * len(self.units)
         if most >= 2**63:
             msg = f"a resample of {len(self.units)} units could count {most} pixels, past 2^63"
             raise ValueError(msg)
-        return self.sums.astype(np.float64) if most < _EXACT else self.sums
+        return self.sums.astype(np.float64) if most < _EXACT else table
 
 
 def statistic(

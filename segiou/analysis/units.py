@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Protocol as Structure, TypeAlias, TypeVar
+from typing import Any, Protocol as Structure, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +15,6 @@ from segiou._support.arguments import check_kind, read_several
 from segiou.counting.counts import Counts, check_counts
 from segiou.metrics.protocols import Protocol
 from segiou.metrics.ratio import Floats
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array  # type: ignore[import-untyped, unused-ignore]
-
-    #: Rows of numbers; sparse where there are very many.
-    Table: TypeAlias = NDArray[np.int64] | NDArray[np.float64] | csr_array
 
 T = TypeVar("T")
 
@@ -236,6 +230,24 @@ _PART = 1 << 20
 _DENSE = 1 << 23
 
 
+class Table(Structure):
+    """Rows of numbers, (U, F): an array, or a sparse one where there are very many."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the numbers."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many rows and columns there are."""
+
+    def sum(self, axis: int) -> NDArray[Any]:
+        """Sum along an axis."""
+
+    def __sub__(self, other: Any, /) -> Any:
+        """Subtract a table of the same shape."""
+
+
 class Scored(Structure):
     """What has counts of known classes: a run, a report, a confusion matrix."""
 
@@ -296,7 +308,7 @@ def is_large(rows: int, columns: int) -> bool:
     return rows * columns > _DENSE
 
 
-def unit_sums(units: Units, parts: Iterable[NDArray[Any]]) -> Table:
+def unit_sums(units: Units, parts: Iterable[NDArray[Any]]) -> Any:
     """Sum rows of images, (n, F) at a time, to those of units: an array or a sparse one, (U, F)."""
     rest = iter(parts)
     first = next(rest)
@@ -307,14 +319,14 @@ def unit_sums(units: Units, parts: Iterable[NDArray[Any]]) -> Table:
 
     # One after the other, for all of them dense may not fit into memory.
     rows = [sparse.csr_array(part) for part in chain([first], rest)]
-    table: Table = sparse.vstack(rows, format="csr")
+    table = sparse.vstack(rows, format="csr")
     if units.kind == "image":
         return table
     members = np.ones(number, dtype=table.dtype), (units.index, np.arange(number))
     return sparse.csr_array(members, shape=(len(units), number)) @ table
 
 
-def weighted(weights: NDArray[Any], table: Table) -> NDArray[Any]:
+def weighted(weights: NDArray[Any], table: Any) -> NDArray[Any]:
     """Sums over resamples: weights (B, U) times a table (U, F), in the type of the table."""
     weights = weights.astype(table.dtype)
     if isinstance(table, np.ndarray):
@@ -322,7 +334,7 @@ def weighted(weights: NDArray[Any], table: Table) -> NDArray[Any]:
     return np.ascontiguousarray((table.T @ np.ascontiguousarray(weights.T)).T)
 
 
-def row_parts(table: Table) -> Iterator[NDArray[Any]]:
+def row_parts(table: Any) -> Iterator[NDArray[Any]]:
     """The rows of a table, some at a time, dense."""
     step = max(1, _PART // max(table.shape[1], 1))
     for start in range(0, table.shape[0], step):
