@@ -19,8 +19,8 @@ from functools import cache
 import numpy as np
 
 from segiou.analysis.bootstrapping import limits_of, resampled
+from segiou.analysis.comparing import permutation_p
 from segiou.analysis.dependence import Blocks, Sequences, dependence_of
-from segiou.analysis.significance import permutation_p
 from segiou.analysis.statistics import image_scores, statistic
 from segiou.analysis.units import units_of
 from segiou.counting.counts import Counts

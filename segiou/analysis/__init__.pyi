@@ -19,12 +19,16 @@ from segiou.analysis.bootstrapping import (
 from segiou.analysis.comparing import (
     DifferentImagesError as DifferentImagesError,
     compare as compare,
+    holm as holm,
+    permutation_p as permutation_p,
+    power as power,
 )
 from segiou.analysis.comparison import (
     Comparison as Comparison,
     Difference as Difference,
     InfluentialImage as InfluentialImage,
     PairComparison as PairComparison,
+    Power as Power,
     Ranked as Ranked,
 )
 from segiou.analysis.dependence import Dependence as Dependence
@@ -34,12 +38,6 @@ from segiou.analysis.imbalance import (
     ImbalanceDifference as ImbalanceDifference,
     explain as explain,
     explain_difference as explain_difference,
-)
-from segiou.analysis.significance import (
-    Power as Power,
-    holm as holm,
-    permutation_p as permutation_p,
-    power as power,
 )
 from segiou.analysis.statistics import (
     OVERALL_METRICS as OVERALL_METRICS,

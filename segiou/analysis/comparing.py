@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, pairwise
+from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from segiou._support.arguments import check_integer, read_several
 from segiou.analysis.bootstrapping import (
     Influence,
     Method,
+    batches,
     check_method,
     intervals_of,
     percentile_limits,
@@ -25,11 +27,11 @@ from segiou.analysis.comparison import (
     Difference,
     InfluentialImage,
     PairComparison,
+    Power,
     Ranked,
 )
 from segiou.analysis.dependence import BlockLength, design_of
 from segiou.analysis.imbalance import explain_difference
-from segiou.analysis.significance import holm, permutation_p, power
 from segiou.analysis.statistics import (
     MEASURED,
     Aggregate,
@@ -38,10 +40,17 @@ from segiou.analysis.statistics import (
     image_scores,
     measured,
 )
-from segiou.analysis.units import Groups, Metric, ScoredRun, some_of
+from segiou.analysis.units import Groups, Metric, ScoredRun, some_of, weighted
 from segiou.counting.counts import Counts
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.metrics.ratio import Floats, ratio
+
+# Scores are near 1 at most, so two differences closer than this are equal but for rounding.
+_TIE = 1e-12
+_NORMAL = NormalDist()
+#: Numbers of units whose power is found: these times a first guess, at least and at most.
+_STEPS = (0.25, 0.5, 0.71, 1.0, 1.41, 2.0, 4.0)
+_LEAST, _MOST = 5, 1_000_000
 
 
 class DifferentImagesError(ValueError):
@@ -179,9 +188,9 @@ def compare(
     if design.units is not design.images:
         alone = [one.over(design.images, aggregate) for one in images]
     values = resampled(alone if design.blocks else scores, resamples, seed, design.blocks)
-    models = [_Model(*m) for m in zip(called, pixels, scores, alone, values, strict=True)]
-    test = _Test(images[0].include, level, method, permutations, seed, influential)
-    pairs = [test.pair(a, b) for a, b in combinations(models, 2)]
+    of_models = called, pixels, scores, alone, values, images[0].include
+    compared = _Compared(*of_models, level, method, permutations, seed, influential)
+    pairs = [compared.pair(i, j) for i, j in combinations(range(len(runs)), 2)]
     adjusted = holm(np.array([pair.overall.p for pair in pairs])).tolist()
     return Comparison(
         metric=scores[0].metric,
@@ -195,7 +204,7 @@ def compare(
         method=method,
         resamples=resamples,
         seed=seed,
-        ranking=_ranking(models, level),
+        ranking=compared.ranking(),
         pairs=tuple(
             replace(pair, overall=replace(pair.overall, p_holm=p))
             for pair, p in zip(pairs, adjusted, strict=True)
@@ -205,34 +214,16 @@ def compare(
     )
 
 
-class _Model(NamedTuple):
-    """A run's pixels, its score over the units and over single images, and resampled (B, 1 + C)."""
+class _Compared(NamedTuple):
+    """Models on the same images, and how every two of them are compared."""
 
-    name: str
-    pixels: ScoredImages[Counts]
-    score: Statistic
-    alone: Statistic
-    values: Floats
-
-
-def _ranking(models: Sequence[_Model], level: float) -> tuple[Ranked, ...]:
-    """Models by score, with the share of resamples in which each is best."""
-    resamples = np.stack([model.values[:, 0] for model in models])
-    resamples = resamples[:, ~np.isnan(resamples).any(0)]
-    top = resamples == resamples.max(0, initial=-np.inf)
-    best = ratio((top / np.maximum(top.sum(0), 1)).sum(1), resamples.shape[1])
-    found = []
-    for model, share in zip(models, best.tolist(), strict=True):
-        ends = *percentile_limits(model.values[:, 0], level), share
-        if model.score.units.few_groups:
-            ends = (float("nan"),) * 3
-        found.append(Ranked(model.name, float(model.score.values[0]), *ends))
-    return tuple(sorted(found, key=lambda r: (np.isnan(r.value), -r.value)))
-
-
-class _Test(NamedTuple):
-    """How every pair is compared."""
-
+    names: tuple[str, ...]
+    pixels: list[ScoredImages[Counts]]
+    scores: list[Statistic]
+    alone: list[Statistic]
+    """The scores over single images."""
+    values: list[Floats]
+    """The scores of resamples, (B, 1 + C)."""
     include: NDArray[np.bool_]
     level: float
     method: Method
@@ -240,15 +231,31 @@ class _Test(NamedTuple):
     seed: int
     influential: int
 
-    def pair(self, model_a: _Model, model_b: _Model) -> PairComparison:
+    def ranking(self) -> tuple[Ranked, ...]:
+        """Models by score, with the share of resamples in which each is best."""
+        resamples = np.stack([values[:, 0] for values in self.values])
+        resamples = resamples[:, ~np.isnan(resamples).any(0)]
+        top = resamples == resamples.max(0, initial=-np.inf)
+        best = ratio((top / np.maximum(top.sum(0), 1)).sum(1), resamples.shape[1])
+        found = []
+        for name, score, values, share in zip(
+            self.names, self.scores, self.values, best.tolist(), strict=True
+        ):
+            ends = *percentile_limits(values[:, 0], self.level), share
+            if score.units.few_groups:
+                ends = (float("nan"),) * 3
+            found.append(Ranked(name, float(score.values[0]), *ends))
+        return tuple(sorted(found, key=lambda r: (np.isnan(r.value), -r.value)))
+
+    def pair(self, i: int, j: int) -> PairComparison:
         """Compare two models; the p of the score is not yet adjusted over the pairs."""
-        a, b, names = model_a.score, model_b.score, (model_a.name, model_b.name)
+        a, b, names = self.scores[i], self.scores[j], (self.names[i], self.names[j])
         permuted = permutation_p(a, b, self.permutations, self.seed)
-        overall, *classes = self.differences(model_a, model_b, permuted.p)
-        for_b, for_a = self.influential_images(model_a.alone, model_b.alone)
+        overall, *classes = self.differences(i, j, permuted.p)
+        for_b, for_a = self.influential_images(self.alone[i], self.alone[j])
         undefined = np.isnan([a.values[1:], b.values[1:]])
         one_sided = (undefined[0] != undefined[1]) & self.include[: undefined.shape[1]]
-        pixels = model_a.pixels
+        pixels = self.pixels[i]
         return PairComparison(
             *names,
             overall=overall,
@@ -261,7 +268,7 @@ class _Test(NamedTuple):
             one_sided=tuple(a.names[1 + c] for c in np.flatnonzero(one_sided).tolist()),
             imbalance=explain_difference(
                 pixels.counts,
-                model_b.pixels.counts,
+                self.pixels[j].counts,
                 pixels.class_names or (),
                 names=names,
                 include=pixels.include,
@@ -269,12 +276,12 @@ class _Test(NamedTuple):
             ),
         )
 
-    def differences(self, model_a: _Model, model_b: _Model, p: Floats) -> Iterator[Difference]:
+    def differences(self, i: int, j: int, p: Floats) -> Iterator[Difference]:
         """The score and every class."""
-        a, b = model_a.score, model_b.score
+        a, b = self.scores[i], self.scores[j]
         intervals = intervals_of(
             a,
-            model_b.values - model_a.values,
+            self.values[j] - self.values[i],
             b.values - a.values,
             lambda: b.left_out - a.left_out,
             self.level,
@@ -412,3 +419,190 @@ def _same_order(
         )
         raise ValueError(msg)
     return found
+
+
+class Permuted(NamedTuple):
+    """p-values and how they were found."""
+
+    p: Floats
+    """(1 + C,): of the score, then of the classes; NaN where there is no difference to test."""
+    permutations: int
+    """Swaps looked at."""
+    exact: bool
+    """Whether these were all there are."""
+
+
+def permutation_p(a: Statistic, b: Statistic, permutations: int, seed: int) -> Permuted:
+    """Two-sided paired permutation test of a difference of scores.
+
+    If the two models were interchangeable, swapping their counts on any unit
+    would change nothing: a swap s gives Δ_s, the difference of the scores of
+    the swapped sums. ``p = (1 + #{|Δ_s| ≥ |Δ|}) / (B + 1)`` for B random swaps.
+    Where there are no more than B swaps in all, 2^U, all of them are looked at
+    and ``p = #{|Δ_s| ≥ |Δ|} / 2^U``. Swaps that leave a class without a value are
+    not counted.
+
+    Parameters
+    ----------
+    a, b : Statistic
+        The same score over the same units.
+    permutations, seed : int
+        Number of permutations; seed of the random numbers.
+
+    Returns
+    -------
+    Permuted
+
+    References
+    ----------
+    The test: E. J. G. Pitman, Suppl. J. R. Stat. Soc. 4 (1937); one added
+    above and below: B. Phipson and G. K. Smyth, Stat. Appl. Genet. Mol. Biol.
+    9:39 (2010).
+    """
+    units = len(a.units)
+    exact = 2**units <= permutations
+    sums_a, sums_b = a.products, b.products
+    first_a, step = sums_a.sum(0), sums_b - sums_a
+    whole = first_a + sums_b.sum(0)
+    observed = np.abs(b.values - a.values)
+    reached, defined = np.zeros(len(observed)), np.zeros(len(observed))
+
+    def swaps() -> Iterator[NDArray[np.int64]]:
+        """Rows of 0 and 1 per unit, 1 where the two models are swapped."""
+        if exact:
+            yield (np.arange(2**units)[:, None] >> np.arange(units)) & 1
+            return
+        # Apart from the stream of the bootstrap, which starts from the bare seed.
+        rng = np.random.default_rng([seed, 1])
+        for size in batches(permutations, units, 2 * sums_a.shape[1]):
+            yield rng.integers(0, 2, (size, units))
+
+    for swapped in swaps():
+        first = first_a + weighted(swapped, step)
+        delta = np.abs(b.evaluate(whole - first) - a.evaluate(first))
+        reached += (delta >= observed - _TIE).sum(0)
+        defined += (~np.isnan(delta)).sum(0)
+    added = 0 if exact else 1
+    p = (reached + added) / np.maximum(defined + added, 1)
+    p[np.isnan(observed)] = np.nan
+    return Permuted(p, 2**units if exact else permutations, exact)
+
+
+def holm(p: Floats) -> Floats:
+    """Holm's adjustment of p-values for looking at several at once.
+
+    In ascending order, p̃₍ᵢ₎ = max_{j ≤ i} min(1, (m − j + 1) p₍ⱼ₎): a class with
+    p̃ below α is different with at most the chance α of one false alarm in all.
+
+    Parameters
+    ----------
+    p : ndarray of float, shape (m,)
+        NaN are left out and stay NaN.
+
+    Returns
+    -------
+    ndarray of float64, shape (m,)
+
+    References
+    ----------
+    S. Holm, Scand. J. Statist. 6 (1979), 65-70.
+
+    Examples
+    --------
+    >>> holm(np.array([0.01, 0.04, np.nan, 0.03]))
+    array([0.03, 0.06,  nan, 0.06])
+    """
+    found = np.full(len(p), np.nan)
+    order = np.argsort(p, kind="stable")
+    order = order[~np.isnan(p[order])]
+    factors = np.arange(len(order), 0, -1)
+    found[order] = np.maximum.accumulate(np.minimum(1.0, factors * p[order]))
+    return found
+
+
+def power(
+    a: Statistic,
+    b: Statistic,
+    *,
+    level: float = 0.95,
+    target: float = 0.8,
+    simulations: int = 1000,
+    seed: int = 0,
+) -> Power:
+    """Simulate the same comparison with fewer and with more units.
+
+    An experiment with n units draws n of the run's units with replacement and
+    takes the difference Δ* of the scores of their sums. It has seen the
+    difference where Δ* has the sign of the observed Δ and its interval
+    Δ* ± t s*/√n excludes 0; s* is the standard deviation of the drawn units'
+    jackknife values u_i = (U − 1)(Δ − Δ₍ᵢ₎) and t the quantile of Student's
+    distribution with n − 1 degrees of freedom. Power is the share of the
+    experiments that have; between the simulated n it is interpolated in log n.
+
+    Parameters
+    ----------
+    a, b : Statistic
+        The same score over the same units.
+    level, target : float
+        Level of the intervals, such as 0.95; power that is wanted, such as 0.8.
+    simulations, seed : int
+        Number of simulated comparisons; seed of the random numbers.
+
+    Returns
+    -------
+    Power
+
+    Notes
+    -----
+    The run stands for all images there are, and its difference for the true
+    one. Both are guesses, and the answer is an order of magnitude: a difference
+    that was seen because chance made it large needs more than is said here.
+    """
+    units = len(a.units)
+    difference = float(b.values[0] - a.values[0])
+    effects = (units - 1) * (difference - (b.left_out[:, 0] - a.left_out[:, 0]))
+    rng = np.random.default_rng([seed, 2])
+
+    def seen(number: int) -> float:
+        """Share of experiments with ``number`` units that see the difference."""
+        # Inside, because it loads in tens of milliseconds.
+        from scipy.special import stdtrit  # type: ignore[import-untyped, unused-ignore]
+
+        weights = rng.multinomial(number, np.full(units, 1 / units), simulations)
+        of_a, of_b = (
+            one.evaluate(weighted(weights, one.sums.astype(np.float64)))[:, 0] for one in (a, b)
+        )
+        drawn = weights @ effects / number
+        spread = np.maximum(weights @ effects**2 / number - drawn**2, 0.0)
+        freedom = max(number - 1, 1)
+        reach = float(stdtrit(freedom, (1 + level) / 2)) * np.sqrt(spread / freedom)
+        return float(((of_b - of_a) * np.sign(difference) > reach).mean())
+
+    grid: tuple[tuple[int, float], ...] = ()
+    if difference != 0 and np.isfinite([difference, *effects]).all():
+        # Around where the normal approximation has 80 % power.
+        quantiles = _NORMAL.inv_cdf((1 + level) / 2) + _NORMAL.inv_cdf(0.8)
+        guess = (quantiles * float(effects.std()) / difference) ** 2
+        numbers = {units, *(round(min(max(guess * step, _LEAST), _MOST)) for step in _STEPS)}
+        grid = tuple((number, seen(number)) for number in sorted(numbers))
+    return Power(
+        unit=a.units.kind,
+        difference=difference,
+        level=level,
+        target=target,
+        units=units,
+        now=dict(grid).get(units, float("nan")),
+        needed=_reached(grid, target),
+        grid=grid,
+        simulations=simulations,
+    )
+
+
+def _reached(grid: tuple[tuple[int, float], ...], target: float) -> int | None:
+    """First number of units with the target power, between grid points in log n."""
+    if grid and grid[0][1] >= target:
+        return grid[0][0]
+    for (n0, p0), (n1, p1) in pairwise(grid):
+        if p1 >= target:
+            return int(np.ceil(n0 * (n1 / n0) ** ((target - p0) / (p1 - p0))))
+    return None

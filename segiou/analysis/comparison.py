@@ -13,7 +13,6 @@ from segiou._support.text import Json
 from segiou.analysis.bootstrapping import Method, OverUnits
 from segiou.analysis.dependence import Dependence
 from segiou.analysis.imbalance import ImbalanceDifference
-from segiou.analysis.significance import Power
 from segiou.analysis.units import FEW_UNITS
 
 
@@ -95,6 +94,47 @@ class InfluentialImage:
     effect: float
     a: float
     b: float
+
+
+@dataclass(frozen=True, slots=True)
+class Power:
+    """Chance to see the observed difference with other numbers of units.
+
+    Attributes
+    ----------
+    unit : {"image", "group"}
+    difference : float
+        The difference taken for true: the observed one.
+    level : float
+        Level of the intervals that must exclude 0.
+    target : float
+        Power to be reached.
+    units : int
+        Units of the run.
+    now : float
+        Power with as many.
+    needed : int or None
+        Units for the target power; None where a million would not do, or the
+        difference is 0 or undefined. 5 stands for 5 or fewer.
+    grid : tuple of (int, float)
+        Numbers of units and the power found with each.
+    simulations : int
+        Simulated experiments for each.
+    """
+
+    unit: str
+    difference: float
+    level: float
+    target: float
+    units: int
+    now: float
+    needed: int | None
+    grid: tuple[tuple[int, float], ...]
+    simulations: int
+
+    def to_dict(self) -> dict[str, Json]:
+        """Plain values, unrounded; None where undefined."""
+        return dict(text.plain(self))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import pytest
 
 from segiou import compare, score
 from segiou.analysis.bootstrapping import bootstrap
+from segiou.analysis.comparing import permutation_p
 from segiou.analysis.dependence import (
     Blocks,
     Dependence,
@@ -15,7 +16,6 @@ from segiou.analysis.dependence import (
     design_of,
     sequences_in_names,
 )
-from segiou.analysis.significance import permutation_p
 from segiou.analysis.statistics import image_scores, statistic
 from segiou.analysis.units import units_of
 from segiou.counting.counts import Counts, Tally

@@ -3,7 +3,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from segiou.analysis.significance import permutation_p, power
+from segiou.analysis.comparing import permutation_p, power
 from segiou.analysis.statistics import statistic
 from segiou.analysis.units import units_of
 from segiou.counting.counts import Counts

@@ -6,7 +6,7 @@ import pytest
 from segiou import compare, score
 from segiou.analysis import units
 from segiou.analysis.bootstrapping import bootstrap, influence
-from segiou.analysis.significance import permutation_p, power
+from segiou.analysis.comparing import permutation_p, power
 from segiou.analysis.statistics import image_scores, statistic
 from segiou.analysis.units import CountParts, units_of, weighted
 from segiou.counting.counts import Counts
