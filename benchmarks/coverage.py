@@ -91,8 +91,8 @@ def intervals(counts: Counts, how: str, seed: int) -> list[tuple[float, float]]:
         blocks = Blocks(in_order(number), length)
         score = statistic(counts, units=blocks.units(drawn.units.names))
     (values,) = resampled((drawn,), RESAMPLES, seed, blocks)
-    columns = values[:, :1], score.values[:1], lambda: score.left_out[:, :1], 0.95
-    return [limits_of(*columns, method)[0] for method in METHODS]
+    without = {"percentile": None, "bca": score.left_out[:, 0]}
+    return [limits_of(values[:, 0], 0.95, score.values[0], without[method]) for method in METHODS]
 
 
 @cache

@@ -460,13 +460,7 @@ class ChannelCounts(PixelAccumulator):
 
     @not_compiled
     def update(
-        self,
-        truth: Any,
-        pred: Any,
-        *,
-        axis: int,
-        mask: Any = None,
-        threshold: float | None = None,
+        self, truth: Any, pred: Any, *, axis: int, mask: Any = None, threshold: float | None = None
     ) -> Self:
         """Count one pair, or one batch, of channels; returns itself.
 

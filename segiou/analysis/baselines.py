@@ -276,11 +276,7 @@ class PrevalenceCurve:
 
 
 def at_prevalence(
-    tally: Tally,
-    shares: Any,
-    *,
-    include: Any = None,
-    class_names: Sequence[str] | None = None,
+    tally: Tally, shares: Any, *, include: Any = None, class_names: Sequence[str] | None = None
 ) -> Prevalence:
     """Score the same model on a truth with other class shares.
 

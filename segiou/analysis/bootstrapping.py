@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from statistics import NormalDist
@@ -19,18 +19,9 @@ from segiou.analysis.statistics import (
     Aggregate,
     ScoredImages,
     Statistic,
-    image_scores,
     scored_images,
 )
-from segiou.analysis.units import (
-    FEW_UNITS,
-    CountParts,
-    Groups,
-    Metric,
-    Scored,
-    units_of,
-    weighted,
-)
+from segiou.analysis.units import FEW_UNITS, CountParts, Groups, Metric, Scored, units_of, weighted
 from segiou.counting.counts import Counts
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.metrics.ratio import Floats
@@ -38,7 +29,6 @@ from segiou.metrics.ratio import Floats
 #: What stays in the cache is a quarter faster.
 _BATCH_BYTES = 1 << 23
 _NORMAL = NormalDist()
-_UNDEFINED = float("nan"), float("nan")
 
 Method = Literal["percentile", "bca"]
 
@@ -321,23 +311,15 @@ def bootstrap(
     images = scored_images(counts, metric, protocol, ids)
     images = replace(
         images,
-        counts=CountParts.of(images.counts),
         class_names=images.class_names if class_names is None else class_names,
         include=images.include if include is None else include,
     )
-    design = design_of(
-        images.counts.num_images,
-        images.ids,
-        groups,
-        blocks,
-        lambda: [image_scores(images.counts, images.metric, images.include)],
-    )
+    design = design_of([images], groups, blocks)
     prepared = images.over(design.units, aggregate)
     drawn = images.over(design.images, aggregate) if design.blocks else prepared
     (values,) = resampled([drawn], resamples, seed, design.blocks)
-    overall, *classes = intervals_of(
-        prepared, values, prepared.values, lambda: prepared.left_out, level, method
-    )
+    without = prepared.left_out if method == "bca" else None
+    overall, *classes = intervals_of(prepared, values, prepared.values, without, level)
     return Intervals(
         metric=prepared.metric,
         aggregate=prepared.aggregate,
@@ -387,70 +369,64 @@ def batches(resamples: int, units: int, features: int) -> Iterator[int]:
 
 
 def intervals_of(
-    prepared: Statistic,
-    values: Floats,
-    points: Floats,
-    left_out: Callable[[], Floats],
-    level: float,
-    method: Method,
-) -> list[Interval]:
+    prepared: Statistic, values: Floats, points: Floats, left_out: Floats | None, level: float
+) -> Iterator[Interval]:
     """Intervals from resampled ``values`` (B, K) around ``points`` (K,), named as a statistic.
 
-    ``left_out`` gives the values without each unit, (U, K); it is called for BCa only.
+    With ``left_out``, the values without each unit, (U, K), they are made by BCa.
     """
-    # A handful of groups is no sample of groups: what their resamples say is no interval.
-    few = prepared.units.few_groups
-    limits = limits_of(values, points, left_out, level, method)
-    found = []
-    for k, (name, value) in enumerate(zip(prepared.names, points.tolist(), strict=True)):
-        defined = values[~np.isnan(values[:, k]), k]
-        error = float(defined.std(ddof=1)) if defined.size > 1 and not few else float("nan")
-        low, high = _UNDEFINED if np.isnan(value) or few else limits[k]
-        undefined = float(np.isnan(values[:, k]).mean())
-        found.append(Interval(name, value, low, high, error, int(prepared.seen[k]), undefined))
-    return found
+    without = [None] * len(points) if left_out is None else left_out.T
+    columns = prepared.names, values.T, points.tolist(), without, prepared.seen.tolist()
+    for name, column, value, left, units in zip(*columns, strict=True):
+        undefined = np.isnan(column)
+        low = high = error = float("nan")
+        # A handful of groups is no sample of groups: what their resamples say is no interval.
+        if not prepared.units.few_groups:
+            if not np.isnan(value):
+                low, high = limits_of(column, level, value, left)
+            if (~undefined).sum() > 1:
+                error = float(column[~undefined].std(ddof=1))
+        yield Interval(name, value, low, high, error, units, float(undefined.mean()))
 
 
 def limits_of(
-    values: Floats, points: Floats, left_out: Callable[[], Floats], level: float, method: Method
-) -> list[tuple[float, float]]:
-    """Ends of the interval of every column; arguments as of :func:`intervals_of`."""
-    if method == "percentile":
-        return [percentile_limits(column, level) for column in values.T]
-    columns = zip(values.T, points.tolist(), left_out().T, strict=True)
-    return [bca_limits(column, value, without, level) for column, value, without in columns]
+    values: Floats, level: float, value: float = 0.0, left_out: Floats | None = None
+) -> tuple[float, float]:
+    """Ends of an interval: the (1 ∓ level)/2 quantiles of the defined resamples.
+
+    With the values without each unit, they are corrected for bias and skew (BCa) around the
+    value, and undefined where that is.
+    """
+    defined = values[~np.isnan(values)]
+    shares: Sequence[float] = ((1 - level) / 2, (1 + level) / 2)
+    if left_out is not None:
+        shares = _corrected(shares, defined, value, left_out)
+    if not shares or not defined.size:
+        return float("nan"), float("nan")
+    low, high = np.quantile(defined, shares).tolist()
+    return low, high
 
 
-def percentile_limits(values: Floats, level: float) -> tuple[float, float]:
-    """Ends of the percentile interval: the (1 ∓ level)/2 quantiles of the defined resamples."""
-    return _quantiles(values, (1 - level) / 2, (1 + level) / 2)
-
-
-def bca_limits(values: Floats, value: float, left_out: Floats, level: float) -> tuple[float, float]:
-    """Ends of the bias-corrected and accelerated (BCa) interval; undefined where they are NaN."""
+def _corrected(
+    shares: Sequence[float], defined: Floats, value: float, left_out: Floats
+) -> Sequence[float]:
+    """The quantiles of the resamples that BCa takes; none where it is undefined."""
     # B. Efron, J. Amer. Statist. Assoc. 82 (1987), 171-185: quantiles at
     # Φ(z₀ + (z₀ + z_α) / (1 − a (z₀ + z_α))) for the two z_α. z₀ = Φ⁻¹ of the share of
     # resamples below the value, ties counted half; a = Σ d³ / (6 (Σ d²)^1.5) of the deviations
     # d of the leave-one-out values, 0 where nothing varies. Undefined where a value without a
     # unit is (a class in one unit), or where all resamples lie on one side of the value.
-    defined = values[~np.isnan(values)]
     deviations = left_out.mean() - left_out
     if not defined.size or np.isnan(deviations).any():
-        return _UNDEFINED
+        return ()
     below = float((defined < value).mean() + (defined <= value).mean()) / 2
     if not 0 < below < 1:
-        return _UNDEFINED
+        return ()
     bias = _NORMAL.inv_cdf(below)
     spread = float((deviations**2).sum()) ** 1.5
     skew = float((deviations**3).sum()) / (6 * spread) if spread > 0 else 0.0
-    reached = (bias + _NORMAL.inv_cdf(share) for share in ((1 - level) / 2, (1 + level) / 2))
-    return _quantiles(defined, *(_NORMAL.cdf(bias + z / (1 - skew * z)) for z in reached))
-
-
-def _quantiles(values: Floats, *shares: float) -> tuple[float, float]:
-    defined = values[~np.isnan(values)]
-    low, high = np.quantile(defined, shares).tolist() if defined.size else _UNDEFINED
-    return low, high
+    reached = (bias + _NORMAL.inv_cdf(share) for share in shares)
+    return [_NORMAL.cdf(bias + z / (1 - skew * z)) for z in reached]
 
 
 def _cells(found: Interval) -> tuple[str, ...]:

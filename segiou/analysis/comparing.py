@@ -19,7 +19,7 @@ from segiou.analysis.bootstrapping import (
     batches,
     check_method,
     intervals_of,
-    percentile_limits,
+    limits_of,
     resampled,
 )
 from segiou.analysis.comparison import (
@@ -37,7 +37,6 @@ from segiou.analysis.statistics import (
     Aggregate,
     ScoredImages,
     Statistic,
-    image_scores,
     measured,
 )
 from segiou.analysis.units import Groups, Metric, ScoredRun, some_of, weighted
@@ -176,13 +175,7 @@ def compare(
         images = [measured(*each) for each in zip(pixels, runs, called, strict=True)]
         _check_measured(runs, called, str(metric))
         images = _same_order(runs, called, images)
-    ids = pixels[0].ids or ()
-
-    def differences() -> list[Floats]:
-        scores = [image_scores(one.counts, one.metric, one.include) for one in images]
-        return [b - a for a, b in combinations(scores, 2)]
-
-    design = design_of(len(ids), ids, groups, blocks, differences)
+    design = design_of(images, groups, blocks)
     scores = [one.over(design.units, aggregate) for one in images]
     alone = scores
     if design.units is not design.images:
@@ -197,7 +190,7 @@ def compare(
         aggregate=scores[0].aggregate,
         protocol=scores[0].protocol,
         names=called,
-        images=len(ids),
+        images=len(design.images),
         unit=design.units.kind,
         units=len(design.units),
         level=level,
@@ -241,7 +234,7 @@ class _Compared(NamedTuple):
         for name, score, values, share in zip(
             self.names, self.scores, self.values, best.tolist(), strict=True
         ):
-            ends = *percentile_limits(values[:, 0], self.level), share
+            ends = *limits_of(values[:, 0], self.level), share
             if score.units.few_groups:
                 ends = (float("nan"),) * 3
             found.append(Ranked(name, float(score.values[0]), *ends))
@@ -279,14 +272,9 @@ class _Compared(NamedTuple):
     def differences(self, i: int, j: int, p: Floats) -> Iterator[Difference]:
         """The score and every class."""
         a, b = self.scores[i], self.scores[j]
-        intervals = intervals_of(
-            a,
-            self.values[j] - self.values[i],
-            b.values - a.values,
-            lambda: b.left_out - a.left_out,
-            self.level,
-            self.method,
-        )
+        resampled, points = self.values[j] - self.values[i], b.values - a.values
+        without = b.left_out - a.left_out if self.method == "bca" else None
+        intervals = intervals_of(a, resampled, points, without, self.level)
         adjusted = np.concatenate([p[:1], holm(p[1:])])
         columns = (column.tolist() for column in (a.values, b.values, p, adjusted))
         for found, own_a, own_b, own_p, p_holm in zip(intervals, *columns, strict=True):

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import combinations
 from os.path import commonprefix
 from typing import Any, Literal
 
@@ -18,9 +19,11 @@ from numpy.typing import NDArray
 from segiou._support.arguments import check_number, refuse_kind
 from segiou._support.files import printable
 from segiou._support.text import Json, listed, plain, roughly
+from segiou.analysis.statistics import ScoredImages, image_scores
 from segiou.analysis.units import (
     FEW_UNITS,
     INDEPENDENT,
+    CountParts,
     Groups,
     Units,
     group_by_pattern,
@@ -376,13 +379,13 @@ class Design:
 
 
 def design_of(
-    num_images: int,
-    ids: Sequence[str] | None,
-    groups: Groups | None,
-    blocks: BlockLength | None,
-    scores: Callable[[], Sequence[Floats]],
+    scored: Sequence[ScoredImages[Any]], groups: Groups | None, blocks: BlockLength | None
 ) -> Design:
-    """Find what is drawn, and how far it is from independent by the scores of images, (N,) each."""
+    """Find what is drawn, and how far it is from independent by the scores of one or more models.
+
+    Of several, it is their differences on each image that matter.
+    """
+    ids, num_images = scored[0].ids, CountParts.of(scored[0].counts).num_images
     check_blocks(groups, blocks)
     independent = isinstance(groups, str) and groups == INDEPENDENT
     if isinstance(groups, str) and ids is None and not independent:
@@ -399,7 +402,9 @@ def design_of(
     if blocks is None and sequences is None:
         return Design(images, images)
     sequences = sequences or Sequences(("",), (np.arange(num_images),))
-    each = [dependence_of(values, sequences) for values in scores()]
+    scores = [image_scores(one.counts, one.metric, one.include) for one in scored]
+    differences = [b - a for a, b in combinations(scores, 2)]
+    each = [dependence_of(values, sequences) for values in differences or scores]
     strongest = max(each, key=lambda found: found.design_effect)
     if blocks is None:
         return Design(images, images, None, strongest)

@@ -252,10 +252,7 @@ def explain(
 
 
 def _explain_scored(
-    scored: Scored,
-    class_names: Sequence[str] | None,
-    include: Any,
-    protocol: Protocol | str | None,
+    scored: Scored, class_names: Sequence[str] | None, include: Any, protocol: Protocol | str | None
 ) -> Imbalance:
     if not all(hasattr(scored, name) for name in ("counts", "class_names", "include")):
         raise refuse_kind("counts", scored, "segiou.Counts, a run, a confusion matrix or a report")

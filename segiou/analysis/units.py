@@ -80,9 +80,7 @@ class Units:
 
 
 def units_of(
-    num_images: int,
-    groups: Sequence[Hashable] | None = None,
-    ids: Sequence[str] | None = None,
+    num_images: int, groups: Sequence[Hashable] | None = None, ids: Sequence[str] | None = None
 ) -> Units:
     """Find the units of ``num_images`` images.
 

@@ -175,11 +175,7 @@ def image_means(per_image: Counts, metric: Metric = iou, *, include: Any = None)
 
 
 def class_means(
-    per_image: Counts,
-    metric: Metric = iou,
-    *,
-    include: Any = None,
-    weights: Any = None,
+    per_image: Counts, metric: Metric = iou, *, include: Any = None, weights: Any = None
 ) -> Floats:
     """Each class's mean over the images with it in their truth, (C,).
 
@@ -266,11 +262,7 @@ def _only_predicted(per_image: Counts) -> NDArray[np.bool_]:
 
 
 def image_influence(
-    per_image: Counts,
-    whole: Counts | None = None,
-    metric: Metric = iou,
-    *,
-    include: Any = None,
+    per_image: Counts, whole: Counts | None = None, metric: Metric = iou, *, include: Any = None
 ) -> Floats:
     """How much each image adds to the mean of the data set, (N,).
 

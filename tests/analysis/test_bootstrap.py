@@ -9,9 +9,9 @@ from segiou import score
 from segiou.analysis import bootstrapping
 from segiou.analysis.bootstrapping import (
     batches,
-    bca_limits,
     bootstrap,
     independent_draw,
+    limits_of,
     resampled,
 )
 from segiou.analysis.statistics import statistic
@@ -135,8 +135,8 @@ def test_bca_of_a_class_seen_once_is_undefined():
 
 
 def test_bca_without_spread_is_the_point():
-    assert bca_limits(np.full(9, 0.5), 0.5, np.full(4, 0.5), 0.95) == (0.5, 0.5)
-    assert np.isnan(bca_limits(np.full(9, 0.4), 0.5, np.full(4, 0.5), 0.95)).all()
+    assert limits_of(np.full(9, 0.5), 0.95, 0.5, np.full(4, 0.5)) == (0.5, 0.5)
+    assert np.isnan(limits_of(np.full(9, 0.4), 0.95, 0.5, np.full(4, 0.5))).all()
 
 
 def test_absent_class_has_no_interval():

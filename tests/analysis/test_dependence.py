@@ -16,7 +16,7 @@ from segiou.analysis.dependence import (
     design_of,
     sequences_in_names,
 )
-from segiou.analysis.statistics import image_scores, statistic
+from segiou.analysis.statistics import image_scores, scored_images, statistic
 from segiou.analysis.units import units_of
 from segiou.counting.counts import Counts, Tally
 
@@ -365,12 +365,10 @@ def test_camvid_frames_are_of_two_drives(camvid_tables):
 
 
 def test_design_of_bare_counts_knows_nothing_of_names():
-    found = design_of(12, None, None, None, list)
+    found = design_of([scored_images(frames(12), "iou", None)], None, None)
     assert (found.units.kind, found.blocks, found.dependence) == ("image", None, None)
-    assert isinstance(
-        design_of(12, named(6, "a", "b"), None, None, lambda: [np.arange(12.0)]).dependence,
-        Dependence,
-    )
+    images = scored_images(frames(12), "iou", None, named(6, "a", "b"))
+    assert isinstance(design_of([images], None, None).dependence, Dependence)
 
 
 def test_few_images_say_nothing_of_dependence():

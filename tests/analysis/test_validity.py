@@ -79,8 +79,8 @@ def coverage(counts, number, *, groups=None, resample_groups=False, method="perc
         units = units_of(len(index), of if resample_groups else None)
         sample = statistic(counts[index], units=units, **options)
         (values,) = resampled((sample,), RESAMPLES, repeat)
-        columns = values[:, :1], sample.values[:1]
-        ((low, high),) = limits_of(*columns, lambda s=sample: s.left_out[:, :1], 0.95, method)
+        without = sample.left_out[:, 0] if method == "bca" else None
+        low, high = limits_of(values[:, 0], 0.95, sample.values[0], without)
         inside += low <= truth <= high
     return inside / REPEATS
 
