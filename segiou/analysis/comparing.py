@@ -182,9 +182,10 @@ def compare(
         alone = [one.over(design.images, aggregate) for one in images]
     values = resampled(alone if design.blocks else scores, resamples, seed, design.blocks)
     of_models = called, pixels, scores, alone, values, images[0].include
-    compared = _Compared(*of_models, level, method, permutations, seed, influential)
-    pairs = [compared.pair(i, j) for i, j in combinations(range(len(runs)), 2)]
-    adjusted = holm(np.array([pair.overall.p for pair in pairs])).tolist()
+    compared = _Compared(*of_models, level, method, seed, influential)
+    pairs = list(combinations(range(len(runs)), 2))
+    permuted = [permutation_p(scores[i], scores[j], permutations, seed) for i, j in pairs]
+    adjusted = holm(np.array([found.p[0] for found in permuted]))
     return Comparison(
         metric=scores[0].metric,
         aggregate=scores[0].aggregate,
@@ -198,10 +199,7 @@ def compare(
         resamples=resamples,
         seed=seed,
         ranking=compared.ranking(),
-        pairs=tuple(
-            replace(pair, overall=replace(pair.overall, p_holm=p))
-            for pair, p in zip(pairs, adjusted, strict=True)
-        ),
+        pairs=tuple(map(compared.pair, pairs, permuted, adjusted)),
         dependence=design.dependence,
         block_length=design.block_length,
     )
@@ -220,7 +218,6 @@ class _Compared(NamedTuple):
     include: NDArray[np.bool_]
     level: float
     method: Method
-    permutations: int
     seed: int
     influential: int
 
@@ -240,11 +237,12 @@ class _Compared(NamedTuple):
             found.append(Ranked(name, float(score.values[0]), *ends))
         return tuple(sorted(found, key=lambda r: (np.isnan(r.value), -r.value)))
 
-    def pair(self, i: int, j: int) -> PairComparison:
-        """Compare two models; the p of the score is not yet adjusted over the pairs."""
+    def pair(self, pair: tuple[int, int], permuted: Permuted, p_holm: float) -> PairComparison:
+        """Compare two models, where Holm's adjustment over the pairs is known."""
+        i, j = pair
         a, b, names = self.scores[i], self.scores[j], (self.names[i], self.names[j])
-        permuted = permutation_p(a, b, self.permutations, self.seed)
-        overall, *classes = self.differences(i, j, permuted.p)
+        adjusted = np.concatenate([[p_holm], holm(permuted.p[1:])])
+        overall, *classes = self.differences(i, j, permuted.p, adjusted)
         for_b, for_a = self.influential_images(self.alone[i], self.alone[j])
         undefined = np.isnan([a.values[1:], b.values[1:]])
         one_sided = (undefined[0] != undefined[1]) & self.include[: undefined.shape[1]]
@@ -269,13 +267,12 @@ class _Compared(NamedTuple):
             ),
         )
 
-    def differences(self, i: int, j: int, p: Floats) -> Iterator[Difference]:
+    def differences(self, i: int, j: int, p: Floats, adjusted: Floats) -> Iterator[Difference]:
         """The score and every class."""
         a, b = self.scores[i], self.scores[j]
         resampled, points = self.values[j] - self.values[i], b.values - a.values
         without = b.left_out - a.left_out if self.method == "bca" else None
         intervals = intervals_of(a, resampled, points, without, self.level)
-        adjusted = np.concatenate([p[:1], holm(p[1:])])
         columns = (column.tolist() for column in (a.values, b.values, p, adjusted))
         for found, own_a, own_b, own_p, p_holm in zip(intervals, *columns, strict=True):
             delta = found.value, found.low, found.high, found.standard_error

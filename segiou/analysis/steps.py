@@ -142,12 +142,15 @@ def next_steps(
     counts, truth, pred = tally.counts, moves.truth, moves.pred
     missed = np.flatnonzero((counts.pred == 0) & (counts.fn > 0)).tolist()
     false = np.flatnonzero((counts.truth == 0) & (counts.fp > 0)).tolist()
+    images = np.zeros(0) if per_image is None else (per_image.truth > 0).sum(0)
+    several = per_image is not None and len(per_image.tp) >= _MANY_IMAGES
+    few = np.flatnonzero((images > 0) & (images <= _FEW_IMAGES) & several).tolist()
     drafts: list[tuple[Kind, int | None, int | None, Sequence[int] | Ints]] = [
         *(("confusion", int(truth[i]), int(pred[i]), [i]) for i in moves.candidates().tolist()),
         *(("missed_class", c, None, moves.row(c)) for c in missed),
         *(("false_class", None, c, np.flatnonzero(pred == c)) for c in false),
         *(("swapped_classes", a, b, both) for a, b, both in moves.swapped()),
-        *(("few_images", c, None, moves.row(c)) for c in _in_few_images(per_image)),
+        *(("few_images", c, None, moves.row(c)) for c in few),
     ]
     names, now = [*class_names, None], math.nan if protocol.needs_images else moves.mean
     steps = []
@@ -172,14 +175,6 @@ def confusion_gains(
     gains = np.full((len(include), len(include) + 1), np.nan)
     gains[moves.truth[chosen], moves.pred[chosen]] = moves.gains(chosen[:, None])
     return gains
-
-
-def _in_few_images(per_image: Counts | None) -> list[int]:
-    if per_image is None or len(per_image.tp) < _MANY_IMAGES:
-        return []
-    images = (per_image.truth > 0).sum(0)
-    few: list[int] = np.flatnonzero((images > 0) & (images <= _FEW_IMAGES)).tolist()
-    return few
 
 
 class _Moves:
