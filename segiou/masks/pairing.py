@@ -226,7 +226,12 @@ def pair_folders(
     unmet = [
         f"no {side} file ends in {suffix!r}" for side, suffix, keys in sides if suffix and not keys
     ]
-    return replace(found, hint="; ".join([*unmet, *_proposed(truth, pred, len(found.pairs))]))
+    plain_truth, plain_pred, rule = _keyed(truth, pred)
+    if (alone := len(plain_truth.keys() & plain_pred.keys())) > len(found.pairs):
+        unmet.append(f"{alone} go together without these options, by {rule}")
+    elif proposals := _proposals(truth, pred, len(found.pairs)):
+        unmet.append("; or ".join(proposals))
+    return replace(found, hint="; ".join(unmet))
 
 
 def listed_files(
@@ -286,49 +291,35 @@ def _left(found: Pairing) -> int:
     return len(found.missing) + len(found.extra) + sum(len(paths) for _, paths in found.duplicates)
 
 
-def _proposed(truth: Mapping[str, str], pred: Mapping[str, str], pairs: int) -> list[str]:
-    """What would pair more files: no options, or others."""
-    truth_keys, pred_keys, rule = _keyed(truth, pred, None, None, None)
-    alone = len(truth_keys.keys() & pred_keys.keys())
-    if alone > pairs:
-        return [f"{alone} go together without these options, by {rule}"]
-    return ["; or ".join(found)] if (found := _proposals(truth, pred, pairs)) else []
-
-
 def _keyed(
     truth: Mapping[str, str],
     pred: Mapping[str, str],
-    truth_suffix: str | None,
-    pred_suffix: str | None,
-    key: str | None,
+    truth_suffix: str | None = None,
+    pred_suffix: str | None = None,
+    key: str | None = None,
 ) -> tuple[_Keys, _Keys, str]:
     """The files by key, and in words what made the keys."""
     if key is not None:
         find = _searched(key)
         return _by_key(truth, find), _by_key(pred, find), f"key {key!r} searched in the path"
+
+    def rules() -> Iterator[tuple[_Rule, _Rule]]:
+        if truth_suffix is pred_suffix is None:
+            # Before suffixes are looked for, which is seldom needed.
+            yield (_Rule(False, "", "", False),) * 2
+        sides = _suffixes(truth, truth_suffix), _suffixes(pred, pred_suffix)
+        for flat, of_truth, of_pred in product((False, True), *sides):
+            yield _Rule(flat, *of_truth), _Rule(flat, *of_pred)
+
     best = -1
     # The plainest first: of rules that pair as many files, it is the one that counts.
-    for rules in _rules(truth, pred, truth_suffix, pred_suffix):
-        keys = _by_key(truth, rules[0].key_of), _by_key(pred, rules[1].key_of)
+    for pair in rules():
+        keys = _by_key(truth, pair[0].key_of), _by_key(pred, pair[1].key_of)
         if (count := len(keys[0].keys() & keys[1].keys())) > best:
-            best, chosen = count, (*keys, _rule_text(*rules))
+            best, chosen = count, (*keys, _rule_text(*pair))
         if best == min(len(truth), len(pred)):  # no other can pair more
             break
     return chosen
-
-
-def _rules(
-    truth: Mapping[str, str],
-    pred: Mapping[str, str],
-    truth_suffix: str | None,
-    pred_suffix: str | None,
-) -> Iterator[tuple[_Rule, _Rule]]:
-    if truth_suffix is pred_suffix is None:
-        # Before suffixes are looked for, which is seldom needed.
-        yield (_Rule(False, "", "", False),) * 2
-    sides = _suffixes(truth, truth_suffix), _suffixes(pred, pred_suffix)
-    for flat, of_truth, of_pred in product((False, True), *sides):
-        yield _Rule(flat, *of_truth), _Rule(flat, *of_pred)
 
 
 def _pairing(truth: _Keys, pred: _Keys, rule: str) -> Pairing:
@@ -417,8 +408,7 @@ def _suffixes(files: Mapping[str, str], given: str | None) -> list[tuple[str, st
         ending = next((e for e in MASK_SUFFIXES if given.lower().endswith(e)), "")
         return [(given[: len(given) - len(ending)], ending, True)]
     backwards = [_stem(name)[::-1] for name in files]
-    first, last = min(backwards), max(backwards)
-    common = first[: _shared(first, last)][::-1]
+    common = _common(min(backwards), max(backwards))[::-1]
     # Every cut at a separator is a candidate: "_gtFine_labelIds", then "_labelIds".
     cuts = [common[m.start() :] for m in _SEPARATED.finditer(common)]
     return [(suffix, "", False) for suffix in ("", *cuts)]
@@ -460,46 +450,35 @@ def _proposals(truth: Mapping[str, str], pred: Mapping[str, str], pairs: int) ->
     least = max(pairs + 1, -(-min(len(truth), len(pred)) // 2))
     paths = [[split_ending(path)[0] for path in side] for side in (truth, pred)]
     names = [[_stem(path) for path in side] for side in (truth, pred)]
-    for count, choices in (_by_suffix(*paths), _by_suffix(*names), _by_prefix(*names)):
+    backwards = [[name[::-1] for name in side] for side in names]
+    for sides, options in ((paths, _suffixed), (names, _suffixed), (backwards, _prefixed)):
+        count, best = _best_differences(*sides)
         if count >= least:
-            return [_words(count, options) for options in choices[:_CHOICES]]
+            return [_words(count, options(ends)) for ends in best[:_CHOICES]]
     count, number = max((_same_number(truth, pred, key), key) for key in _NUMBERS)
     return [_words(count, {"key": number})] if count >= max(least, 2) else []
 
 
-def _words(count: int, options: Mapping[str, str]) -> str:
-    python = ", ".join(f"{name}={_literal(text)}" for name, text in options.items())
-    command = " ".join(_option(name, text) for name, text in options.items())
-    return f"{count} would go together with {python} ({command})"
-
-
-def _literal(text: str) -> str:
-    return f"r'{text}'" if "\\" in text and "'" not in text else repr(text)
-
-
-def _option(name: str, text: str) -> str:
-    # A value that begins with a hyphen would be taken for an option itself.
-    joint = "=" if text.startswith("-") else " "
-    return f"--{name.replace('_', '-')}{joint}{shlex.quote(text)}"
-
-
-def _by_suffix(truth: Sequence[str], pred: Sequence[str]) -> tuple[int, list[Options]]:
-    count, best = _best_differences(truth, pred)
+def _suffixed(ends: Difference) -> Options:
     sides = ("truth_suffix", "pred_suffix")
-    return count, [
-        {side: end for side, end in zip(sides, ends, strict=True) if end} for ends in best
-    ]
+    return {side: end for side, end in zip(sides, ends, strict=True) if end}
 
 
-def _by_prefix(truth: Sequence[str], pred: Sequence[str]) -> tuple[int, list[Options]]:
-    backwards = [name[::-1] for name in truth], [name[::-1] for name in pred]
-    count, best = _best_differences(*backwards)
-    return count, [{"key": _key_without([end[::-1] for end in ends if end])} for ends in best]
-
-
-def _key_without(prefixes: Sequence[str]) -> str:
+def _prefixed(ends: Difference) -> Options:
+    prefixes = [re.escape(end[::-1]) for end in ends if end]
     optional = "?" if len(prefixes) < 2 else ""
-    return rf"(?:^|/)(?:{'|'.join(map(re.escape, prefixes))}){optional}([^/]+)\.[^.]+$"
+    return {"key": rf"(?:^|/)(?:{'|'.join(prefixes)}){optional}([^/]+)\.[^.]+$"}
+
+
+def _words(count: int, options: Options) -> str:
+    python, command = [], []
+    for name, text in options.items():
+        literal = f"r'{text}'" if "\\" in text and "'" not in text else repr(text)
+        python.append(f"{name}={literal}")
+        # A value that begins with a hyphen would be taken for an option itself.
+        joint = "=" if text.startswith("-") else " "
+        command.append(f"--{name.replace('_', '-')}{joint}{shlex.quote(text)}")
+    return f"{count} would go together with {', '.join(python)} ({' '.join(command)})"
 
 
 def _best_differences(truth: Sequence[str], pred: Sequence[str]) -> tuple[int, list[Difference]]:
@@ -512,7 +491,9 @@ def _best_differences(truth: Sequence[str], pred: Sequence[str]) -> tuple[int, l
     most = max(counted.values(), default=0)
     found: list[Difference] = []
     for ends in sorted((e for e in tried if counted[e] == most), key=_plainness):
-        if not any(_same_cut(ends, other) for other in found):
+        # "_gt" and "t" cut the same names.
+        cuts = (zip(ends, other, strict=True) for other in found)
+        if not any(all(a.endswith(b) or b.endswith(a) for a, b in pairs) for pairs in cuts):
             found.append(ends)
     return most, found
 
@@ -523,10 +504,6 @@ def _plainness(ends: Difference) -> tuple[int, int, Difference]:
     return broken, -len("".join(ends)), ends
 
 
-def _same_cut(ends: Difference, other: Difference) -> bool:
-    return all(a.endswith(b) or b.endswith(a) for a, b in zip(ends, other, strict=True))
-
-
 def _differences(truth: Sequence[str], pred: Sequence[str]) -> Counter[Difference]:
     """What is left of names after what they share with names of the other folder."""
     others = sorted(pred)
@@ -534,26 +511,23 @@ def _differences(truth: Sequence[str], pred: Sequence[str]) -> Counter[Differenc
     for name in truth[:: max(1, len(truth) // _SAMPLE)]:
         place = bisect(others, name)
         for other in others[max(0, place - _NEIGHBOURS) : place + _NEIGHBOURS]:
-            length = _shared(name, other)
+            common = _common(name, other)
             # Also where a word begins: else "_gt" and "_good" would differ in "t" and "ood".
-            cuts = {length, *(m.start() for m in _WORDS.finditer(name[:length]))}
+            cuts = {len(common), *(m.start() for m in _WORDS.finditer(common))} - {0}
             for cut in sorted(cuts)[-2:]:
                 ends = name[cut:], other[cut:]
-                if ends[0] != ends[1] and name[:cut] and not _cuts_number(name[:cut], ends):
+                within = name[cut - 1].isdigit() and any(end[:1].isdigit() for end in ends)
+                # Where numbers differ, the files are rather different ones.
+                are_others = within or any(re.fullmatch(r"[\W_]*\d[\d\W_]*", end) for end in ends)
+                if ends[0] != ends[1] and not are_others:
                     found[ends] += 1
     return found
 
 
-def _shared(a: str, b: str) -> int:
-    """How many characters two names begin with alike."""
+def _common(a: str, b: str) -> str:
+    """What two names begin with alike."""
     pairs = enumerate(zip(a, b, strict=False))
-    return next((i for i, (x, y) in pairs if x != y), min(len(a), len(b)))
-
-
-def _cuts_number(shared: str, ends: Difference) -> bool:
-    """Whether the files are rather different ones: their numbers differ."""
-    within = shared[-1].isdigit() and any(end[:1].isdigit() for end in ends)
-    return within or any(re.fullmatch(r"[\W_]*\d[\d\W_]*", end) for end in ends)
+    return a[: next((i for i, (x, y) in pairs if x != y), min(len(a), len(b)))]
 
 
 def _equal_without(truth: Sequence[str], pred: Sequence[str], ends: Difference) -> int:
