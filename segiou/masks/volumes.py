@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import io
 import math
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +31,8 @@ _MOST_VOXELS = 1 << 33
 _TOLERANCE = 1e-3
 #: Values that are converted at once.
 _PIECE = 1 << 15
-_MILLIMETRES = {"meter": 1000.0, "mm": 1.0, "micron": 0.001, "unknown": 1.0}
+#: Of NIfTI's codes of units: unknown, metre, millimetre, micrometre.
+_MILLIMETRES = {0: 1.0, 1: 1000.0, 2: 1.0, 3: 0.001}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,8 +92,12 @@ def read_volume(path: str | Path) -> Volume:
     check_path("path", path)
     path = Path(path).expanduser()
     try:
-        if (header := _unpacked_nifti(path)) is None:
-            return volume_from_bytes(path.read_bytes(), path)
+        with path.open("rb") as file:
+            head = file.read(_HEAD)
+            if _nifti_kind(head) is None:
+                return volume_from_bytes(head + file.read(), path)
+            header = _NiftiHeader.of(head, path)
+            header.check_size(file.seek(0, os.SEEK_END))
     except OSError as error:
         raise MaskError(path, os_problem(error)) from error
     return header.volume(np.memmap(path, header.dtype, "r", header.offset, header.shape, order="F"))
@@ -130,17 +136,6 @@ def _from_nifti(data: bytes, path: str | Path) -> Volume:
     return header.volume(values.reshape(header.shape, order="F"))
 
 
-def _unpacked_nifti(path: str | Path) -> _NiftiHeader | None:
-    """The header of a NIfTI file that is not packed; None of another file."""
-    with Path(path).open("rb") as file:
-        head = file.read(_HEAD)
-    if _nifti_kind(head) is None:
-        return None
-    header = _NiftiHeader.of(head, path)
-    header.check_size(Path(path).stat().st_size)
-    return header
-
-
 def open_nifti(path: str | Path, bound: int) -> RawMask | None:
     """An unpacked NIfTI file of at least so many voxels, to be read window by window, or None.
 
@@ -149,8 +144,13 @@ def open_nifti(path: str | Path, bound: int) -> RawMask | None:
     MaskError, ImportError
         As :func:`read_volume`.
     """
-    header = _unpacked_nifti(path)
-    if header is None or math.prod(header.shape) < bound:
+    with Path(path).open("rb") as file:
+        head = file.read(_HEAD)
+        if _nifti_kind(head) is None:
+            return None
+        header = _NiftiHeader.of(head, path)
+        header.check_size(file.seek(0, os.SEEK_END))
+    if math.prod(header.shape) < bound:
         return None
     # The geometry is checked with one value in the place of all.
     geometry = header.volume(np.zeros([1] * len(header.shape), np.uint8))
@@ -160,8 +160,7 @@ def open_nifti(path: str | Path, bound: int) -> RawMask | None:
     return RawMask(values, "volume", "volume", volume=replace(geometry, values=values))
 
 
-@dataclass(frozen=True)
-class _NiftiHeader:
+class _NiftiHeader(NamedTuple):
     """What the header of a NIfTI file says of its values and of where they are."""
 
     path: str | Path
@@ -182,19 +181,12 @@ class _NiftiHeader:
         if kind is None:
             raise MaskError(path, f"is no volume: it begins with {head[:12]!r}")
         with damage(path, "has a damaged NIfTI header", ImportError):
-            header = _library_header(kind, head)
-        shape = _checked_shape([int(n) for n in header.get_data_shape()], path)
-        # A header alone may say offset 0; the data never begin within the header.
-        offset = max(int(header.get_data_offset()), 352 if header.sizeof_hdr == 348 else 544)
-        slope, intercept = header.get_slope_inter()
-        try:
-            unit, _ = header.get_xyzt_units()
-        except KeyError as error:
-            raise MaskError(path, f"names a unit that NIfTI does not know: {error}") from error
-        millimetres = _MILLIMETRES[unit]
-        affine = np.diag([millimetres] * 3 + [1.0]) @ header.get_best_affine()
-        scale = (1, 0) if slope is None else (slope, intercept or 0)
-        return cls(path, shape, header.get_data_dtype(), offset, scale, affine, unit)
+            shape, dtype, offset, scale, affine, unit = _library_header(kind, head)
+        if unit not in _MILLIMETRES:
+            raise MaskError(path, f"names a unit that NIfTI does not know: {unit}")
+        affine = np.diag([_MILLIMETRES[unit]] * 3 + [1.0]) @ affine
+        named = "mm" if unit else "unknown"
+        return cls(path, _checked_shape(shape, path), dtype, offset, scale, affine, named)
 
     @property
     def size(self) -> int:
@@ -215,8 +207,7 @@ class _NiftiHeader:
 
     def volume(self, values: NDArray[Any]) -> Volume:
         """The volume of these stored values."""
-        unit = "unknown" if self.unit == "unknown" else "mm"
-        return _volume(self.labels(values), self.affine, self.path, unit)
+        return _volume(self.labels(values), self.affine, self.path, self.unit)
 
 
 def _nifti_kind(head: bytes) -> str | None:
@@ -229,21 +220,28 @@ def _nifti_kind(head: bytes) -> str | None:
 
 
 @lru_cache(maxsize=16)
-def _library_header(kind: str, head: bytes) -> Any:
-    """The header as nibabel checks it, which takes longer than to unpack a small file."""
-    return getattr(_needed("nibabel"), kind).from_fileobj(io.BytesIO(head))
+def _library_header(kind: str, head: bytes) -> tuple[Any, ...]:
+    """What nibabel reads in a header, which takes longer than to unpack a small file."""
+    header = getattr(_needed("nibabel"), kind).from_fileobj(io.BytesIO(head))
+    shape = tuple(int(n) for n in header.get_data_shape())
+    # A header alone may say offset 0; the data never begin within the header.
+    offset = max(int(header.get_data_offset()), 352 if kind == "Nifti1Header" else 544)
+    slope, intercept = header.get_slope_inter()
+    scale = (1, 0) if slope is None else (slope, intercept or 0)
+    unit = int(header["xyzt_units"]) % 8
+    return shape, header.get_data_dtype(), offset, scale, header.get_best_affine(), unit
 
 
-def _checked_shape(shape: list[int], path: str | Path) -> tuple[int, ...]:
+def _checked_shape(shape: tuple[int, ...], path: str | Path) -> tuple[int, ...]:
     """Axes of a label volume: two or three; further ones may have one element only."""
     while len(shape) > 3 and shape[-1] == 1:
         shape = shape[:-1]
     if not 2 <= len(shape) <= 3:
-        problem = f"has shape {tuple(shape)}; a label volume has two or three axes"
+        problem = f"has shape {shape}; a label volume has two or three axes"
         raise MaskError(path, problem)
     if min(shape) < 1 or math.prod(shape) > _MOST_VOXELS:
-        raise MaskError(path, f"declares a size that no label volume has: {tuple(shape)}")
-    return tuple(shape)
+        raise MaskError(path, f"declares a size that no label volume has: {shape}")
+    return shape
 
 
 def _unpacked(data: bytes, size: int, path: str | Path, wbits: int = 31) -> bytes:
@@ -366,7 +364,7 @@ def _itk_header(data: bytes, image_io: str, path: str | Path) -> Iterator[_Heade
         affine[:used, 3] = np.array(reader.GetOrigin())[:used]
         # ITK counts to the left and to the back.
         affine = np.asarray(np.diag([-1.0, -1.0, 1.0, 1.0]) @ affine)
-        yield reader, _checked_shape([int(n) for n in reader.GetSize()], path), dtype, affine
+        yield reader, _checked_shape(tuple(map(int, reader.GetSize())), path), dtype, affine
 
 
 # Geometry ---------------------------------------------------------------------------------
@@ -413,12 +411,13 @@ def _cast(values: NDArray[Any], kind: type) -> NDArray[Any] | None:
     order: Any = "F" if values.flags.f_contiguous else "C"
     flat = values.ravel(order)
     found: NDArray[Any] = np.empty(values.size, kind)
-    for start in range(0, values.size, _PIECE):
-        piece, cast = (x[start : start + _PIECE] for x in (flat, found))
-        with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore"):
+        for start in range(0, values.size, _PIECE):
+            piece, cast = (x[start : start + _PIECE] for x in (flat, found))
             np.copyto(cast, piece, casting="unsafe")
-        if not np.array_equal(cast, piece):
-            return None
+            # NumPy compares values of one type much faster than those of two.
+            if (cast.astype(values.dtype) != piece).any():
+                return None
     return found.reshape(values.shape, order=order)
 
 
