@@ -92,10 +92,11 @@ def read_volume(path: str | Path) -> Volume:
     check_path("path", path)
     path = Path(path).expanduser()
     try:
-        with path.open("rb") as file:
+        with path.open("rb", buffering=0) as file:
             head = file.read(_HEAD)
             if _nifti_kind(head) is None:
-                return volume_from_bytes(head + file.read(), path)
+                file.seek(0)
+                return volume_from_bytes(file.readall(), path)
             header = _NiftiHeader.of(head, path)
             header.check_size(file.seek(0, os.SEEK_END))
     except OSError as error:
@@ -184,7 +185,8 @@ class _NiftiHeader(NamedTuple):
             shape, dtype, offset, scale, affine, unit = _library_header(kind, head)
         if unit not in _MILLIMETRES:
             raise MaskError(path, f"names a unit that NIfTI does not know: {unit}")
-        affine = np.diag([_MILLIMETRES[unit]] * 3 + [1.0]) @ affine
+        affine = affine.copy()
+        affine[:3] *= _MILLIMETRES[unit]
         named = "mm" if unit else "unknown"
         return cls(path, _checked_shape(shape, path), dtype, offset, scale, affine, named)
 
@@ -374,19 +376,22 @@ def _volume(
     values: NDArray[Any], affine: NDArray[np.float64], path: str | Path, unit: str = "mm"
 ) -> Volume:
     """A volume with a geometry that makes sense."""
-    codes = _axis_codes(affine.tobytes()) if np.isfinite(affine).all() else None
+    codes, spacing = _axes(affine.tobytes())
     # An axis without a direction has no code.
-    if codes is None or None in codes:
+    if None in codes:
         raise MaskError(path, f"has an impossible affine: {affine.tolist()}")
     axes = values.ndim
-    spacing = tuple(float(x) for x in np.sqrt((affine[:3, :3] ** 2).sum(0))[:axes])
-    return Volume(values, spacing, affine, "".join(codes)[:axes], unit)
+    return Volume(values, spacing[:axes], affine, "".join(codes)[:axes], unit)
 
 
 @lru_cache(maxsize=16)
-def _axis_codes(affine: bytes) -> Any:
+def _axes(affine: bytes) -> tuple[tuple[Any, ...], tuple[float, ...]]:
+    """Where the axes of an affine lead to, None where nowhere, and the size of a voxel."""
     found = np.frombuffer(affine).reshape(4, 4)
-    return _needed("nibabel").orientations.aff2axcodes(found)
+    codes = (None,)
+    if np.isfinite(found).all():
+        codes = _needed("nibabel").orientations.aff2axcodes(found)
+    return codes, tuple(float(x) for x in np.sqrt((found[:3, :3] ** 2).sum(0)))
 
 
 def _whole_numbers(values: NDArray[Any], path: str | Path) -> NDArray[Any]:
