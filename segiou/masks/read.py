@@ -258,7 +258,7 @@ def _from_plugin(data: bytes, path: str | Path, ending: str) -> RawMask | None:
         values = np.asarray(read(data, str(path)))
     is_color = values.ndim == 3 and values.shape[2] == 3 and values.dtype == np.uint8
     if not is_color and (values.ndim != 2 or values.dtype.kind not in "biu"):
-        found = f"{values.dtype} of shape {values.shape}"
+        found = f"{values.dtype.name} of shape {values.shape}"
         raise MaskError(path, f"is read as {found}; labels are integers (H, W), or colours")
     return RawMask(values, "RGB" if is_color else ending[1:], ending[1:].upper())
 

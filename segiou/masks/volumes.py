@@ -398,7 +398,7 @@ def _whole_numbers(values: NDArray[Any], path: str | Path) -> NDArray[Any]:
     if values.dtype.kind in "biu":
         return values
     if values.dtype.kind != "f":
-        raise MaskError(path, f"holds {values.dtype}; labels are integers: save them as such")
+        raise MaskError(path, f"holds {values.dtype.name}; labels are integers: save them as such")
     for kind in (np.uint8, np.int32, np.int64):
         if (found := _cast(values, kind)) is not None:
             return found

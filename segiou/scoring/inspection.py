@@ -462,7 +462,7 @@ def _summary(
         files=len(files),
         modes=_frequencies(mask.mode for mask in masks),
         kinds=_frequencies(mask.kind for mask in masks),
-        dtypes=_frequencies(str(mask.values.dtype) for mask in masks),
+        dtypes=_frequencies(mask.values.dtype.name for mask in masks),
         sizes=_frequencies(_size(file.shape) for file in files),
         values=dict(sorted(pixels["values"].items())),
         value_files=dict(sorted(Counter(chain.from_iterable(of_values)).items())),
