@@ -47,67 +47,65 @@ static int read_kind(Scores *scores, const char *name, Py_ssize_t size)
     return -1;
 }
 
-/* Axes from `first` on are those of the pixels, and of the labels. */
-static int read_axes(Scores *scores, const Py_buffer *view, int first, const Py_buffer *labels)
-{
-    int ndim = view->ndim - first;
-    int fits = ndim >= 0 && ndim == labels->ndim && labels->itemsize == 1;
-    for (int axis = 0; fits && axis < ndim; axis++)
-        fits = view->shape[first + axis] == labels->shape[axis];
-    if (!fits || ndim > MAX_AXES) {
-        PyErr_SetString(PyExc_ValueError, "labels must be bytes, one for each pixel of the scores");
-        return -1;
-    }
-    scores->data = view->buf;
-    scores->axes.ndim = ndim;
-    scores->axes.arrays = 1;
-    for (int axis = 0; axis < ndim; axis++) {
-        scores->axes.shape[axis] = view->shape[first + axis];
-        scores->axes.strides[0][axis] = view->strides[first + axis];
-    }
-    return 0;
-}
-
-static int read_classes(Scores *scores, const Py_buffer *view)
+/* The classes are along the first axis; the others are those of the pixels, and of the labels. */
+static int read_axes(Scores *scores, const Py_buffer *view, const Py_buffer *labels)
 {
     if (view->ndim < 1 || view->shape[0] < 1 || view->shape[0] > MAX_CLASSES) {
         PyErr_Format(PyExc_ValueError, "scores must have 1 to %d classes along the first axis",
                      MAX_CLASSES);
         return -1;
     }
+    int ndim = view->ndim - 1, fits = ndim == labels->ndim && labels->itemsize == 1;
+    for (int axis = 0; fits && axis < ndim; axis++)
+        fits = view->shape[1 + axis] == labels->shape[axis];
+    if (!fits || ndim > MAX_AXES) {
+        PyErr_SetString(PyExc_ValueError, "labels must be bytes, one for each pixel of the scores");
+        return -1;
+    }
+    scores->data = view->buf;
     scores->classes = (size_t)view->shape[0];
     scores->class_stride = view->strides[0];
-    return 0;
-}
-
-static int read_threshold(Scores *scores, PyObject *bits)
-{
-    scores->classes = 1;
-    scores->threshold = PyLong_AsUnsignedLongLong(bits);
-    if (PyErr_Occurred())
-        return -1;
-    if (!scores->key.is_float) {
-        PyErr_SetString(PyExc_TypeError, "only floats are compared with a threshold");
-        return -1;
+    scores->axes.ndim = ndim;
+    scores->axes.arrays = 1;
+    for (int axis = 0; axis < ndim; axis++) {
+        scores->axes.shape[axis] = view->shape[1 + axis];
+        scores->axes.strides[0][axis] = view->strides[1 + axis];
     }
     return 0;
 }
 
-/* `bits` is NULL where the largest score decides. */
-static PyObject *decide(PyObject *given_scores, const char *kind, PyObject *bits,
-                        PyObject *given_labels, int is_portable)
+/* The bits of a threshold, or None where the largest score decides. */
+static int read_threshold(Scores *scores, PyObject *bits)
 {
+    scores->has_threshold = bits != Py_None;
+    if (!scores->has_threshold)
+        return 0;
+    if (!scores->key.is_float || scores->classes != 1) {
+        PyErr_SetString(PyExc_TypeError, "only floats of one class are compared with a threshold");
+        return -1;
+    }
+    scores->threshold = PyLong_AsUnsignedLongLong(bits);
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+static PyObject *decide_into(PyObject *self, PyObject *args)
+{
+    (void)self;
+    PyObject *given_scores, *bits, *given_labels;
+    const char *kind;
+    int is_portable = 0, has_nan = -1;
+    if (!PyArg_ParseTuple(args, "OsOO|p:decide_into", &given_scores, &kind, &bits, &given_labels,
+                          &is_portable))
+        return NULL;
     const ScoreLoops *loops = find_score_loops(is_portable);
     Py_buffer view = {0}, labels = {0};
     Scores scores = {0};
-    int has_nan = -1;
     if (PyObject_GetBuffer(given_scores, &view, PyBUF_STRIDES) == 0 &&
         PyObject_GetBuffer(given_labels, &labels, PyBUF_WRITABLE | PyBUF_C_CONTIGUOUS) == 0 &&
-        read_kind(&scores, kind, view.itemsize) == 0 &&
-        (bits ? read_threshold(&scores, bits) : read_classes(&scores, &view)) == 0 &&
-        read_axes(&scores, &view, bits == NULL, &labels) == 0) {
+        read_kind(&scores, kind, view.itemsize) == 0 && read_axes(&scores, &view, &labels) == 0 &&
+        read_threshold(&scores, bits) == 0) {
         Py_BEGIN_ALLOW_THREADS
-        has_nan = (bits ? above_all : argmax_all)(loops, &scores, labels.buf);
+        has_nan = decide_all(loops, &scores, labels.buf);
         Py_END_ALLOW_THREADS
         if (has_nan < 0)
             PyErr_NoMemory();
@@ -117,38 +115,12 @@ static PyObject *decide(PyObject *given_scores, const char *kind, PyObject *bits
     return has_nan < 0 ? NULL : PyBool_FromLong(!has_nan);
 }
 
-static PyObject *argmax_into(PyObject *self, PyObject *args)
-{
-    (void)self;
-    PyObject *scores, *labels;
-    const char *kind;
-    int is_portable = 0;
-    if (!PyArg_ParseTuple(args, "OsO|p:argmax_into", &scores, &kind, &labels, &is_portable))
-        return NULL;
-    return decide(scores, kind, NULL, labels, is_portable);
-}
-
-static PyObject *above_into(PyObject *self, PyObject *args)
-{
-    (void)self;
-    PyObject *scores, *bits, *labels;
-    const char *kind;
-    int is_portable = 0;
-    if (!PyArg_ParseTuple(args, "OsO!O|p:above_into", &scores, &kind, &PyLong_Type, &bits, &labels,
-                          &is_portable))
-        return NULL;
-    return decide(scores, kind, bits, labels, is_portable);
-}
-
 static PyMethodDef methods[] = {
-    {"argmax_into", argmax_into, METH_VARARGS,
-     "argmax_into(scores, kind, labels, portable=False, /) -> bool\n--\n\n"
-     "Write the position of the first largest score along the first axis of scores. False, and\n"
-     "labels of no meaning, if a score is NaN."},
-    {"above_into", above_into, METH_VARARGS,
-     "above_into(scores, kind, threshold_bits, labels, portable=False, /) -> bool\n--\n\n"
-     "Write whether each score is above the threshold. False, and labels of no meaning, if a\n"
-     "score is NaN."},
+    {"decide_into", decide_into, METH_VARARGS,
+     "decide_into(scores, kind, threshold_bits, labels, portable=False, /) -> bool\n--\n\n"
+     "Write the position of the first largest score along the first axis of scores, or, where\n"
+     "threshold_bits are not None, whether the only one is above. False, and labels of no\n"
+     "meaning, if a score is NaN."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -39,21 +39,21 @@ typedef struct {
 /* The first largest of the scores of n <= BLOCK pixels, which are contiguous in each plane; or
  * whose classes are contiguous, and as many as FEWEST_BYTES_OF_ROW. The stride is from plane to
  * plane, or from pixel to pixel. Returns whether a score is NaN; then the labels mean nothing. */
-typedef int (*Argmax)(const char *first, ptrdiff_t stride, size_t classes, size_t n,
-                      uint64_t constant, uint8_t *labels);
+typedef int (*Argmax)(const char *first, ptrdiff_t stride, size_t classes, size_t n, Key key,
+                      uint8_t *labels);
 #define FEWEST_BYTES_OF_ROW 192
 
 /* Whether each score is above a threshold, given as its bits. */
 typedef int (*Above)(const char *scores, size_t n, uint64_t infinity, uint64_t threshold,
                      uint8_t *labels);
 
-/* Scores of n pixels, contiguous in each pixel, into planes of `room` pixels. */
-typedef void (*Transpose)(const char *scores, ptrdiff_t pixel_stride, size_t classes, size_t n,
-                     char *planes, size_t room);
+/* Scores of n pixels into planes of `room` pixels. */
+typedef void (*Transpose)(const char *scores, ptrdiff_t pixel_stride, ptrdiff_t class_stride,
+                          size_t classes, size_t n, char *planes, size_t room);
 
 /* One set of inner loops, each by the width of the scores: portable, or for an instruction set. */
 typedef struct {
-    Argmax argmax[2][WIDTHS], argmax_rows[2][WIDTHS]; /* by whether they are floats */
+    Argmax argmax[WIDTHS], argmax_rows[WIDTHS]; /* of rows: NULL where planes are as fast */
     Above above[WIDTHS];
     Transpose transpose[WIDTHS];
 } ScoreLoops;
@@ -72,12 +72,12 @@ typedef struct {
     Axes axes; /* of the pixels */
     size_t classes;
     ptrdiff_t class_stride;
+    int has_threshold;
     uint64_t threshold;
 } Scores;
 
 /* Labels of all pixels, contiguous in the order of the axes; the axes may be merged. Returns
  * whether a score is NaN, and then stops early, or -1 where memory ran out. */
-int argmax_all(const ScoreLoops *loops, Scores *scores, uint8_t *labels);
-int above_all(const ScoreLoops *loops, Scores *scores, uint8_t *labels);
+int decide_all(const ScoreLoops *loops, Scores *scores, uint8_t *labels);
 
 #endif

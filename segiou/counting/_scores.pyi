@@ -2,13 +2,10 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-def argmax_into(
-    scores: NDArray[Any], kind: str, labels: NDArray[Any], portable: bool = False, /
-) -> bool: ...
-def above_into(
+def decide_into(
     scores: NDArray[Any],
     kind: str,
-    threshold_bits: int,
+    threshold_bits: int | None,
     labels: NDArray[Any],
     portable: bool = False,
     /,

@@ -1,7 +1,7 @@
-/* The loops over scores of one width; included by _scores_widths.h, with
+/* The loops over scores of one width; included by _scores_loops.c, with
  *
  *   TARGET   the attribute of its functions
- *   NAME(x)  x with its suffix
+ *   SUFFIX   what their names end with
  *   WIDTH    bits of a score: 8, 16, 32 or 64
  */
 #define INT PASTE(int, WIDTH, _t)
@@ -71,9 +71,9 @@ TARGET static inline void NAME(take_planes)(const char *four, ptrdiff_t stride, 
     }
 }
 
-TARGET static inline int NAME(argmax)(const char *first, ptrdiff_t stride, size_t classes,
-                                      size_t n, int is_float, UINT constant,
-                                      uint8_t *restrict labels)
+TARGET static inline int NAME(argmax_of_keys)(const char *first, ptrdiff_t stride,
+                                              size_t classes, size_t n, int is_float,
+                                              UINT constant, uint8_t *restrict labels)
 {
     INT best[BLOCK], worst = 0, infinity = NAME(key)((INT)constant, is_float, constant);
     UINT wide[BLOCK];
@@ -96,33 +96,16 @@ TARGET static inline int NAME(argmax)(const char *first, ptrdiff_t stride, size_
     return is_float && worst;
 }
 
-#include "_scores_rows.h"
-
-TARGET static int NAME(argmax_integers)(const char *first, ptrdiff_t stride, size_t classes,
-                                        size_t n, uint64_t flip, uint8_t *labels)
+/* Compiled once for floats and once for integers. */
+TARGET static int NAME(argmax)(const char *first, ptrdiff_t stride, size_t classes, size_t n,
+                               Key key, uint8_t *labels)
 {
-    return NAME(argmax)(first, stride, classes, n, 0, (UINT)flip, labels);
-}
-
-TARGET static int NAME(argmax_rows_integers)(const char *first, ptrdiff_t stride, size_t classes,
-                                             size_t n, uint64_t flip, uint8_t *labels)
-{
-    return NAME(argmax_rows)(first, stride, classes, n, 0, (UINT)flip, labels);
+    UINT constant = (UINT)key.constant;
+    return key.is_float ? NAME(argmax_of_keys)(first, stride, classes, n, 1, constant, labels)
+                        : NAME(argmax_of_keys)(first, stride, classes, n, 0, constant, labels);
 }
 
 #if WIDTH > 8
-TARGET static int NAME(argmax_floats)(const char *first, ptrdiff_t stride, size_t classes,
-                                      size_t n, uint64_t infinity, uint8_t *labels)
-{
-    return NAME(argmax)(first, stride, classes, n, 1, (UINT)infinity, labels);
-}
-
-TARGET static int NAME(argmax_rows_floats)(const char *first, ptrdiff_t stride, size_t classes,
-                                           size_t n, uint64_t infinity, uint8_t *labels)
-{
-    return NAME(argmax_rows)(first, stride, classes, n, 1, (UINT)infinity, labels);
-}
-
 TARGET static int NAME(above)(const char *scores, size_t n, uint64_t infinity, uint64_t threshold,
                               uint8_t *restrict labels)
 {
@@ -138,6 +121,169 @@ TARGET static int NAME(above)(const char *scores, size_t n, uint64_t infinity, u
 }
 #endif
 
+/* Scores whose classes lie side by side. Few classes are transposed into planes, squares of a
+ * vector's width at a time. Many are compared pixel by pixel, since so many planes would not stay
+ * in cache. */
+
+#ifdef HAS_SHUFFLES
+#define LANES (128 / WIDTH)
+typedef UINT NAME(Vector) __attribute__((vector_size(16)));
+#if WIDTH == 8
+#define ZIP_LOW(a, b) \
+    __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
+#define ZIP_HIGH(a, b) \
+    __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
+#elif WIDTH == 16
+#define ZIP_LOW(a, b) __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
+#define ZIP_HIGH(a, b) __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
+#elif WIDTH == 32
+#define ZIP_LOW(a, b) __builtin_shufflevector(a, b, 0, 4, 1, 5)
+#define ZIP_HIGH(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
+#else
+#define ZIP_LOW(a, b) __builtin_shufflevector(a, b, 0, 2)
+#define ZIP_HIGH(a, b) __builtin_shufflevector(a, b, 1, 3)
+#endif
+
+/* Each round of zipping moves one bit of the column's number into the row's. */
+TARGET static inline void NAME(transpose_square)(const char *from, ptrdiff_t from_stride, char *to,
+                                            size_t to_stride)
+{
+    NAME(Vector) rows[LANES], zipped[LANES];
+    for (int i = 0; i < LANES; i++)
+        memcpy(&rows[i], from + i * from_stride, sizeof rows[i]);
+    for (int round = 1; round < LANES; round *= 2) {
+        for (int i = 0; i < LANES / 2; i++) {
+            zipped[2 * i] = ZIP_LOW(rows[i], rows[i + LANES / 2]);
+            zipped[2 * i + 1] = ZIP_HIGH(rows[i], rows[i + LANES / 2]);
+        }
+        memcpy(rows, zipped, sizeof rows);
+    }
+    for (int i = 0; i < LANES; i++)
+        memcpy(to + (size_t)i * to_stride, &rows[i], sizeof rows[i]);
+}
+
+/* Returns how many pixels were transposed: as many as make whole squares. */
+TARGET static inline size_t NAME(transpose_squares)(const char *scores, ptrdiff_t pixel_stride,
+                                               size_t classes, size_t n, char *planes, size_t room)
+{
+    size_t i = 0, size = sizeof(UINT);
+    for (; classes >= LANES && i + LANES <= n; i += LANES)
+        for (size_t k = 0; k < classes; k += LANES) {
+            /* The last square goes back to where a whole one fits. */
+            size_t at = k + LANES <= classes ? k : classes - LANES;
+            NAME(transpose_square)(scores + (ptrdiff_t)i * pixel_stride + at * size, pixel_stride,
+                              planes + (at * room + i) * size, room * size);
+        }
+    return i;
+}
+#undef ZIP_LOW
+#undef ZIP_HIGH
+#undef LANES
+#endif
+
+/* Strides and `classes` are constants wherever that lets compilers see a pattern. */
+TARGET static inline void NAME(gather)(const char *scores, ptrdiff_t pixel_stride,
+                                       ptrdiff_t class_stride, size_t classes, size_t n,
+                                       char *planes, size_t room)
+{
+    for (size_t k = 0; k < classes; k++)
+        for (size_t i = 0; i < n; i++)
+            memcpy(planes + (k * room + i) * sizeof(UINT),
+                   scores + (ptrdiff_t)i * pixel_stride + (ptrdiff_t)k * class_stride,
+                   sizeof(UINT));
+}
+
+TARGET static void NAME(transpose)(const char *scores, ptrdiff_t pixel_stride,
+                                   ptrdiff_t class_stride, size_t classes, size_t n, char *planes,
+                                   size_t room)
+{
+    ptrdiff_t size = sizeof(UINT);
+    size_t done = 0;
+    if (classes == 2 && class_stride == size && pixel_stride == 2 * size) {
+        NAME(gather)(scores, 2 * size, size, 2, n, planes, room);
+        return;
+    }
+#ifdef HAS_SHUFFLES
+    if (class_stride == size)
+        done = NAME(transpose_squares)(scores, pixel_stride, classes, n, planes, room);
+#endif
+    NAME(gather)(scores + (ptrdiff_t)done * pixel_stride, pixel_stride, class_stride, classes,
+                 n - done, planes + (ptrdiff_t)done * size, room);
+}
+
+#ifdef HAS_SHUFFLES
+#define ROW (256 / WIDTH) /* scores that are compared at once */
+typedef INT NAME(Row) __attribute__((vector_size(32)));
+typedef UINT NAME(BitsOfRow) __attribute__((vector_size(32)));
+
+/* As the key of one score, but without a branch, which vectors do not have. */
+TARGET static inline void NAME(load_keys)(const char *scores, int is_float, UINT constant,
+                                          NAME(Row) *keys)
+{
+    NAME(BitsOfRow) bits;
+    memcpy(&bits, scores, sizeof bits);
+    if (is_float) {
+        NAME(BitsOfRow) sign = (NAME(BitsOfRow))((NAME(Row))bits >> (WIDTH - 1));
+        *keys = (NAME(Row))((bits ^ sign) + (sign & (UINT)(TOP + 1)) - (UINT)(TOP - constant));
+    } else {
+        *keys = (NAME(Row))(bits ^ constant);
+    }
+}
+
+/* The first of the largest; afterwards that is best[0]. */
+TARGET static inline UINT NAME(first_of_row)(INT *best, UINT *at)
+{
+    for (int half = ROW / 2; half > 0; half /= 2)
+        for (int i = 0; i < half; i++) {
+            INT a = best[i], b = best[i + half];
+            UINT j = at[i], k = at[i + half];
+            int is_b = (b > a) | ((b == a) & (k < j));
+            best[i] = is_b ? b : a;
+            at[i] = is_b ? k : j;
+        }
+    return at[0];
+}
+
+TARGET static inline int NAME(rows_of_keys)(const char *scores, ptrdiff_t pixel_stride,
+                                            size_t classes, size_t n, int is_float, UINT constant,
+                                            uint8_t *restrict labels)
+{
+    INT worst = 0, infinity = NAME(key)((INT)constant, is_float, constant), bests[ROW];
+    UINT ats[ROW];
+    NAME(BitsOfRow) numbers;
+    for (int i = 0; i < ROW; i++)
+        numbers[i] = (UINT)i;
+    for (size_t i = 0; i < n; i++, scores += pixel_stride) {
+        NAME(Row) best, row;
+        NAME(BitsOfRow) at = numbers;
+        NAME(load_keys)(scores, is_float, constant, &best);
+        for (size_t k = ROW; k < classes; k += ROW) {
+            size_t from = k + ROW <= classes ? k : classes - ROW;
+            NAME(load_keys)(scores + from * sizeof(INT), is_float, constant, &row);
+            NAME(Row) is_more = row > best;
+            best = (row & is_more) | (best & ~is_more);
+            at = ((numbers + (UINT)from) & (NAME(BitsOfRow))is_more) |
+                 (at & (NAME(BitsOfRow))~is_more);
+        }
+        memcpy(bests, &best, sizeof bests);
+        memcpy(ats, &at, sizeof ats);
+        labels[i] = (uint8_t)NAME(first_of_row)(bests, ats);
+        worst |= bests[0] > infinity;
+    }
+    return is_float && worst;
+}
+#undef ROW
+
+TARGET static int NAME(argmax_rows)(const char *first, ptrdiff_t stride, size_t classes, size_t n,
+                                    Key key, uint8_t *labels)
+{
+    UINT constant = (UINT)key.constant;
+    return key.is_float ? NAME(rows_of_keys)(first, stride, classes, n, 1, constant, labels)
+                        : NAME(rows_of_keys)(first, stride, classes, n, 0, constant, labels);
+}
+#endif
+
 #undef TOP
 #undef UINT
 #undef INT
+#undef WIDTH

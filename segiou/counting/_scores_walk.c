@@ -12,15 +12,17 @@
 #define BUFFER 8192 /* bytes, for as long as that makes at least so many pixels: */
 #define FEWEST_PIXELS 64
 
-typedef struct Work Work;
-struct Work {
+/* How the scores of a block come to the loops. */
+typedef enum { PLANES, ROWS, BUFFERED } Layout;
+
+typedef struct {
     const ScoreLoops *loops;
     const Scores *scores;
-    int (*decide)(const Work *work, const char *from, size_t n, uint8_t *labels);
+    Layout layout;
     size_t pixels; /* that are decided at once */
     char *planes;  /* the buffer, and from plane to plane in it: */
     size_t room;
-};
+} Work;
 
 static ptrdiff_t size_of(const Scores *scores) { return (ptrdiff_t)1 << scores->width; }
 
@@ -34,71 +36,24 @@ static int is_aligned(const Scores *scores)
     return all % (uintptr_t)size_of(scores) == 0;
 }
 
-static int argmax_planes(const Work *work, const char *first, size_t n, uint8_t *labels)
+static int decide_block(const Work *work, const char *from, size_t n, uint8_t *labels)
 {
     const Scores *scores = work->scores;
-    Argmax argmax = work->loops->argmax[scores->key.is_float][scores->width];
-    return argmax(first, scores->class_stride, scores->classes, n, scores->key.constant, labels);
-}
-
-static int argmax_rows(const Work *work, const char *from, size_t n, uint8_t *labels)
-{
-    const Scores *scores = work->scores;
-    Argmax argmax = work->loops->argmax_rows[scores->key.is_float][scores->width];
-    return argmax(from, pixel_stride(scores), scores->classes, n, scores->key.constant, labels);
-}
-
-static int argmax_buffer(const Work *work, size_t n, uint8_t *labels)
-{
-    const Scores *scores = work->scores;
-    Argmax argmax = work->loops->argmax[scores->key.is_float][scores->width];
-    return argmax(work->planes, (ptrdiff_t)work->room * size_of(scores), scores->classes, n,
-                  scores->key.constant, labels);
-}
-
-static int argmax_transposed(const Work *work, const char *from, size_t n, uint8_t *labels)
-{
-    const Scores *scores = work->scores;
-    work->loops->transpose[scores->width](from, pixel_stride(scores), scores->classes, n, work->planes,
-                                     work->room);
-    return argmax_buffer(work, n, labels);
-}
-
-/* Scores of n pixels, one by one, into the buffer. */
-static void gather(const Work *work, const char *from, size_t n)
-{
-    const Scores *scores = work->scores;
-    ptrdiff_t stride = pixel_stride(scores);
-    for (size_t k = 0; k < scores->classes; k++, from += scores->class_stride)
-        for (size_t i = 0; i < n; i++) {
-            char *to = work->planes + ((k * work->room + i) << scores->width);
-            const char *at = from + (ptrdiff_t)i * stride;
-            switch (scores->width) {
-            case 0: memcpy(to, at, 1); break;
-            case 1: memcpy(to, at, 2); break;
-            case 2: memcpy(to, at, 4); break;
-            default: memcpy(to, at, 8);
-            }
-        }
-}
-
-static int argmax_gathered(const Work *work, const char *from, size_t n, uint8_t *labels)
-{
-    gather(work, from, n);
-    return argmax_buffer(work, n, labels);
-}
-
-static int above_row(const Work *work, const char *from, size_t n, uint8_t *labels)
-{
-    const Scores *scores = work->scores;
-    Above above = work->loops->above[scores->width];
-    return above(from, n, scores->key.constant, scores->threshold, labels);
-}
-
-static int above_gathered(const Work *work, const char *from, size_t n, uint8_t *labels)
-{
-    gather(work, from, n);
-    return above_row(work, work->planes, n, labels);
+    const ScoreLoops *loops = work->loops;
+    int width = scores->width;
+    ptrdiff_t stride = scores->class_stride;
+    if (work->layout == ROWS)
+        return loops->argmax_rows[width](from, pixel_stride(scores), scores->classes, n,
+                                         scores->key, labels);
+    if (work->layout == BUFFERED) {
+        loops->transpose[width](from, pixel_stride(scores), stride, scores->classes, n,
+                                work->planes, work->room);
+        from = work->planes;
+        stride = (ptrdiff_t)work->room * size_of(scores);
+    }
+    if (scores->has_threshold)
+        return loops->above[width](from, n, scores->key.constant, scores->threshold, labels);
+    return loops->argmax[width](from, stride, scores->classes, n, scores->key, labels);
 }
 
 static int decide_rows(const Work *work, uint8_t *labels)
@@ -110,7 +65,7 @@ static int decide_rows(const Work *work, uint8_t *labels)
     do {
         for (size_t done = 0; done < length;) {
             size_t n = length - done < work->pixels ? length - done : work->pixels;
-            if (work->decide(work, row + (ptrdiff_t)done * stride, n, labels))
+            if (decide_block(work, row + (ptrdiff_t)done * stride, n, labels))
                 return 1;
             labels += n;
             done += n;
@@ -135,40 +90,19 @@ static int decide_buffered(Work *work, uint8_t *labels)
     return has_nan;
 }
 
-/* Merges the axes; a single pixel is a row without gaps. */
-static void simplify(Scores *scores)
+int decide_all(const ScoreLoops *loops, Scores *scores, uint8_t *labels)
 {
+    if (is_empty(&scores->axes))
+        return 0;
     merge_axes(&scores->axes);
-    if (row_length(&scores->axes) == 1)
+    if (row_length(&scores->axes) == 1) /* a single pixel is a row without gaps */
         scores->axes.strides[0][0] = size_of(scores);
-}
-
-int argmax_all(const ScoreLoops *loops, Scores *scores, uint8_t *labels)
-{
-    if (is_empty(&scores->axes))
-        return 0;
-    simplify(scores);
-    Work work = {.loops = loops, .scores = scores, .decide = argmax_gathered, .pixels = BLOCK};
-    int is_row = scores->class_stride == size_of(scores);
+    Work work = {.loops = loops, .scores = scores, .layout = BUFFERED, .pixels = BLOCK};
+    int is_row = !scores->has_threshold && scores->class_stride == size_of(scores);
+    int is_long = scores->classes << scores->width >= FEWEST_BYTES_OF_ROW;
     if (is_aligned(scores) && pixel_stride(scores) == size_of(scores))
-        work.decide = argmax_planes;
-    else if (is_row && scores->classes << scores->width >= FEWEST_BYTES_OF_ROW)
-        work.decide = argmax_rows;
-    else if (is_row)
-        work.decide = argmax_transposed;
-    int is_in_place = work.decide == argmax_planes || work.decide == argmax_rows;
-    return is_in_place ? decide_rows(&work, labels) : decide_buffered(&work, labels);
-}
-
-int above_all(const ScoreLoops *loops, Scores *scores, uint8_t *labels)
-{
-    if (is_empty(&scores->axes))
-        return 0;
-    simplify(scores);
-    Work work = {.loops = loops, .scores = scores, .decide = above_gathered, .pixels = BLOCK};
-    if (is_aligned(scores) && pixel_stride(scores) == size_of(scores)) {
-        work.decide = above_row;
-        return decide_rows(&work, labels);
-    }
-    return decide_buffered(&work, labels);
+        work.layout = PLANES;
+    else if (is_row && is_long && loops->argmax_rows[scores->width])
+        work.layout = ROWS;
+    return work.layout == BUFFERED ? decide_buffered(&work, labels) : decide_rows(&work, labels);
 }

@@ -178,25 +178,17 @@ def _planes(bits: NDArray[np.uint8]) -> NDArray[np.int64]:
 _BLOCK_PIXELS = 1 << 15
 
 
-def argmax_into(planes: NDArray[Any], labels: NDArray[np.integer[Any]]) -> int:
-    """Write the first largest score along the first axis as labels; how many pixels have NaN."""
+def decide_into(planes: NDArray[Any], limit: np.generic | None, labels: NDArray[Any]) -> int:
+    """Write the first largest score along the first axis, or whether the only one is above a limit.
+
+    Gives the number of pixels with a NaN score, whose labels mean nothing.
+    """
     # np.argmax over a leading axis first makes a transposed copy of all scores;
     # class plane by class plane, block by block, needs only one block.
     if labels.ndim == 0:
-        return _argmax_block(planes[:, None], labels[None])
-    return sum(_argmax_block(planes[:, *block], labels[block]) for block in _blocks(labels.shape))
-
-
-def above_into(scores: NDArray[Any], threshold: np.generic, labels: NDArray[np.bool_]) -> int:
-    """Write whether each score is above the threshold; gives the number of NaN scores."""
-    if labels.ndim == 0:
-        return above_into(scores[None], threshold, labels[None])
-    nan = 0
-    for block in _blocks(labels.shape):
-        wide = _widened(scores[block])
-        np.greater(wide, threshold, out=labels[block])
-        nan += _nan_in(wide)
-    return nan
+        return decide_into(planes[:, None], limit, labels[None])
+    blocks = _blocks(labels.shape)
+    return sum(_decide_block(planes[:, *block], limit, labels[block]) for block in blocks)
 
 
 def _blocks(shape: tuple[int, ...]) -> Iterator[tuple[int | slice, ...]]:
@@ -213,7 +205,11 @@ def _blocks(shape: tuple[int, ...]) -> Iterator[tuple[int | slice, ...]]:
         yield (slice(start, start + rows),)
 
 
-def _argmax_block(planes: NDArray[Any], labels: NDArray[np.integer[Any]]) -> int:
+def _decide_block(planes: NDArray[Any], limit: np.generic | None, labels: NDArray[Any]) -> int:
+    if limit is not None:
+        scores = _widened(planes[0])
+        np.greater(scores, limit, out=labels)
+        return _nan_in(scores)
     best = np.array(_widened(planes[0]))
     labels[...] = 0
     for k in range(1, len(planes)):

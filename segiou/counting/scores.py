@@ -76,12 +76,8 @@ def decide(
         raise TypeError(msg)
     if _compiled is None:
         warn_missing("segiou.counting._scores")
-    labels: NDArray[np.integer[Any] | np.bool_]
-    if argmax is not None:
-        labels, nan = _argmax(np.moveaxis(array, argmax, 0))
-    else:
-        assert threshold is not None
-        labels, nan = _above(array, threshold)
+    planes = array[None] if argmax is None else np.moveaxis(array, argmax, 0)
+    labels, nan = _decided(planes, threshold)
     if nan and not allow_nan:
         raise NanScoresError(nan)
     return labels
@@ -108,29 +104,22 @@ def nan_text(pixels: int) -> str:
     )
 
 
-def _argmax(planes: NDArray[Any]) -> tuple[NDArray[np.integer[Any]], int]:
+def _decided(planes: NDArray[Any], threshold: float | None) -> tuple[NDArray[Any], int]:
     """The labels, and how many pixels have a NaN score."""
-    is_small = len(planes) <= 256
-    walked, labels, found = _laid_out(planes, np.uint8 if is_small else np.intp)
     kind = _kind(planes.dtype)
-    fast = _compiled.argmax_into if _compiled is not None and kind and is_small else None
-    if fast is not None and fast(_bits(walked), kind, labels):
-        return found, 0
-    return found, reference.argmax_into(walked, labels)
-
-
-def _above(scores: NDArray[Any], threshold: float) -> tuple[NDArray[np.bool_], int]:
-    """The labels, and how many pixels have a NaN score."""
-    limit = _rounded(threshold, scores.dtype)
-    planes, labels, found = _laid_out(scores[None], np.bool_)
-    walked = planes[0, ...]
-    kind = _kind(scores.dtype)
-    if _compiled is not None and kind is not None and kind not in ("int", "uint"):
+    limit = bits = None
+    if threshold is not None:
+        limit = _rounded(threshold, planes.dtype)
         bits = int(limit.view(f"u{limit.itemsize}")) >> (16 if kind == "bfloat16" else 0)
-        if _compiled.above_into(_bits(walked), kind, bits, labels):
+    dtype = np.bool_ if limit is not None else np.uint8 if len(planes) <= 256 else np.intp
+    walked, labels, found = _laid_out(planes, dtype)
+    is_known = kind is not None and (limit is None or kind not in ("int", "uint"))
+    if _compiled is not None and is_known and labels.itemsize == 1:
+        unsigned = walked.view(f"u{walked.itemsize}")
+        if _compiled.decide_into(unsigned, kind, bits, labels):
             return found, 0
     # Either it cannot be done otherwise, or there is NaN to be counted.
-    return found, reference.above_into(walked, limit, labels)
+    return found, reference.decide_into(walked, limit, labels)
 
 
 def _laid_out(planes: NDArray[Any], dtype: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
@@ -156,10 +145,6 @@ def _kind(dtype: np.dtype[Any]) -> str | None:
     if dtype.kind == "f":
         return {2: "float16", 4: "float32", 8: "float64"}.get(dtype.itemsize)
     return "int" if dtype.kind == "i" else "uint"
-
-
-def _bits(scores: NDArray[Any]) -> NDArray[np.unsignedinteger[Any]]:
-    return scores.view(f"u{scores.dtype.itemsize}")
 
 
 def _rounded(threshold: float, dtype: np.dtype[Any]) -> Any:

@@ -27,10 +27,7 @@ SPECIAL = (0.0, -0.0, np.inf, -np.inf, 6e-8, -6e-8, 1.0, -1.0, 65504.0, -65504.0
 
 def with_loops(portable):
     """The compiled routines with the loops for any processor, or the best for this one."""
-    return SimpleNamespace(
-        argmax_into=lambda *given: COMPILED.argmax_into(*given, portable),
-        above_into=lambda *given: COMPILED.above_into(*given, portable),
-    )
+    return SimpleNamespace(decide_into=lambda *given: COMPILED.decide_into(*given, portable))
 
 
 BACKENDS = {"numpy": None}
@@ -276,12 +273,12 @@ REFUSED = [
 @pytest.mark.parametrize(("given_scores", "kind", "labels", "error", "message"), REFUSED)
 def test_the_compiled_routine_refuses_what_does_not_fit(given_scores, kind, labels, error, message):
     with pytest.raises(error, match=message):
-        COMPILED.argmax_into(given_scores, kind, labels)
+        COMPILED.decide_into(given_scores, kind, None, labels)
 
 
 @pytest.mark.skipif(COMPILED is None, reason="the compiled routines were not built")
 def test_the_compiled_routine_refuses_odd_thresholds():
-    above = partial(COMPILED.above_into, np.zeros(3, np.uint16))
+    above = partial(COMPILED.decide_into, np.zeros((1, 3), np.uint16))
     with pytest.raises(TypeError, match="only floats"):
         above("uint", 3, np.zeros(3, bool))
     with pytest.raises(TypeError, match="int"):
