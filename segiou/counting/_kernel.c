@@ -8,14 +8,13 @@
 
 #include "_kernel.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* One label array as the caller gave it. */
 typedef struct {
     const char *name;
     Py_buffer view;
-    int is_signed;
-    Meaning meaning;
     Source source;
 } Labels;
 
@@ -56,7 +55,7 @@ static int open_labels(Labels *labels, PyObject *object)
                      view->ndim, MAX_AXES);
         return -1;
     }
-    labels->is_signed = strchr("bhilqn", format.type) != NULL;
+    labels->source.is_signed = strchr("bhilqn", format.type) != NULL;
     labels->source.data = view->buf;
     labels->source.itemsize = (int)view->itemsize;
     labels->source.is_swapped = format.is_swapped;
@@ -68,7 +67,7 @@ static int open_labels(Labels *labels, PyObject *object)
 static int copy_codes(Labels *labels, PyObject *object, Py_ssize_t states)
 {
     Py_buffer view;
-    Meaning *meaning = &labels->meaning;
+    Source *source = &labels->source;
     if (PyObject_GetBuffer(object, &view, PyBUF_FORMAT | PyBUF_C_CONTIGUOUS) < 0)
         return -1;
     Format format = read_format(&view);
@@ -77,20 +76,19 @@ static int copy_codes(Labels *labels, PyObject *object, Py_ssize_t states)
         PyBuffer_Release(&view);
         return -1;
     }
-    meaning->length = (uint64_t)view.shape[0];
-    meaning->memory = PyMem_Malloc(meaning->length * sizeof(uint16_t) + 1);
-    if (meaning->memory != NULL)
-        memcpy(meaning->memory, view.buf, meaning->length * sizeof(uint16_t));
+    source->length = (uint64_t)view.shape[0];
+    source->codes = source->memory = malloc(source->length * sizeof(uint16_t) + 1);
+    if (source->memory != NULL)
+        memcpy(source->memory, view.buf, source->length * sizeof(uint16_t));
     PyBuffer_Release(&view);
-    if (meaning->memory == NULL) {
+    if (source->memory == NULL) {
         PyErr_NoMemory();
         return -1;
     }
-    meaning->codes = meaning->memory;
-    meaning->states = (uint32_t)states;
+    source->states = (uint32_t)states;
     uint16_t highest = 0;
-    for (uint64_t i = 0; i < meaning->length; i++)
-        highest = meaning->codes[i] > highest ? meaning->codes[i] : highest;
+    for (uint64_t i = 0; i < source->length; i++)
+        highest = source->codes[i] > highest ? source->codes[i] : highest;
     if (highest >= states) {
         PyErr_Format(PyExc_ValueError, "%s code %d is outside of the table, which has %zd",
                      labels->name, (int)highest, states);
@@ -99,51 +97,22 @@ static int copy_codes(Labels *labels, PyObject *object, Py_ssize_t states)
     return 0;
 }
 
-/* lowest - low, or the largest number where that is too large. -1 on error. */
-static int distance_below(PyObject *low, int64_t lowest, uint64_t *distance)
+/* Reads what the first code stands for, any integer of 64 bits. Codes for values that the dtype
+ * cannot hold are cut off here; from then on arithmetic is modulo its width. */
+static int read_low(Source *source, PyObject *low)
 {
-    PyObject *bound = PyLong_FromLongLong(lowest);
-    PyObject *missing = bound ? PyNumber_Subtract(bound, low) : NULL;
-    Py_XDECREF(bound);
-    if (missing == NULL)
+    int bits = 8 * source->itemsize, is_large = 0;
+    uint64_t highest = UINT64_MAX >> (64 - bits) >> source->is_signed, missing = 0;
+    int64_t lowest = source->is_signed ? -(int64_t)highest - 1 : 0;
+    int64_t start = PyLong_AsLongLongAndOverflow(low, &is_large);
+    source->first = is_large ? PyLong_AsUnsignedLongLong(low) : (uint64_t)start;
+    if (PyErr_Occurred())
         return -1;
-    int overflow = 0;
-    long long value = PyLong_AsLongLongAndOverflow(missing, &overflow);
-    *distance = overflow ? UINT64_MAX : (uint64_t)value;
-    Py_DECREF(missing);
-    return PyErr_Occurred() ? -1 : 0;
-}
-
-/* Reads what the first code stands for. It may be any Python integer, since codes for values
- * that the dtype cannot hold are cut off here; from then on arithmetic is modulo its width. */
-static int read_low(Labels *labels, PyObject *low)
-{
-    int bits = 8 * labels->source.itemsize, overflow = 0;
-    uint64_t highest = UINT64_MAX >> (64 - bits) >> labels->is_signed;
-    int64_t lowest = labels->is_signed ? -(int64_t)highest - 1 : 0;
-    uint64_t missing = 0;
-    int64_t start = PyLong_AsLongLongAndOverflow(low, &overflow);
-    if (start == -1 && !overflow && PyErr_Occurred())
-        return -1;
-    uint64_t first = (uint64_t)start;
-    if (overflow > 0) {
-        first = PyLong_AsUnsignedLongLong(low);
-        if (PyErr_Occurred()) {
-            if (!PyErr_ExceptionMatches(PyExc_OverflowError))
-                return -1;
-            PyErr_Clear();
-            missing = UINT64_MAX;
-        }
-    } else if (overflow < 0) {
-        if (distance_below(low, lowest, &missing) < 0)
-            return -1;
-    } else if (start < lowest) {
-        missing = (uint64_t)lowest - first;
-    }
-    int is_above = overflow > 0 || (overflow == 0 && start > 0);
-    if (is_above && first > highest)
+    if ((is_large || start > 0) && source->first > highest)
         missing = UINT64_MAX;
-    cut_range(&labels->meaning, first, missing, (uint64_t)lowest, highest);
+    else if (!is_large && start < lowest)
+        missing = (uint64_t)lowest - source->first;
+    cut_range(source, missing, (uint64_t)lowest, highest);
     return 0;
 }
 
@@ -180,8 +149,7 @@ static int check_shapes(const Py_buffer *truth, const Py_buffer *pred)
 /* As count_all. */
 static int count_labels(const Loops *loops, Labels *truth, Labels *pred, const Py_buffer *table)
 {
-    int counted =
-        prepare_sources(&truth->source, &truth->meaning, &pred->source, &pred->meaning);
+    int counted = prepare_sources(&truth->source, &pred->source);
     if (counted == 0) {
         Axes axes = {.ndim = truth->view.ndim, .arrays = 2};
         for (int axis = 0; axis < axes.ndim; axis++) {
@@ -203,14 +171,10 @@ static const Loops *read_backend(PyObject *object)
 {
     if (object == NULL)
         return find_loops(NULL);
-    PyObject *encoded = PyUnicode_AsUTF8String(object);
-    if (encoded == NULL)
-        return NULL;
-    const char *name = PyBytes_AsString(encoded);
+    const char *name = PyUnicode_AsUTF8AndSize(object, NULL);
     const Loops *loops = name ? find_loops(name) : NULL;
     if (name && loops == NULL)
         PyErr_Format(PyExc_ValueError, "this processor cannot run the backend '%s'", name);
-    Py_DECREF(encoded);
     return loops;
 }
 
@@ -235,12 +199,10 @@ static PyObject *count_coded(PyObject *module, PyObject *const *args, Py_ssize_t
                  check_shapes(&truth.view, &pred.view) < 0 || open_table(&table, args[6]) < 0 ||
                  copy_codes(&truth, args[3], table.shape[0]) < 0 ||
                  copy_codes(&pred, args[5], table.shape[1]) < 0 ||
-                 read_low(&truth, args[2]) < 0 || read_low(&pred, args[4]) < 0 ||
+                 read_low(&truth.source, args[2]) < 0 || read_low(&pred.source, args[4]) < 0 ||
                  (any_last = count_labels(loops, &truth, &pred, &table)) < 0;
     free_source(&truth.source);
     free_source(&pred.source);
-    PyMem_Free(truth.meaning.memory);
-    PyMem_Free(pred.meaning.memory);
     PyBuffer_Release(&truth.view);
     PyBuffer_Release(&pred.view);
     PyBuffer_Release(&table);

@@ -22,15 +22,6 @@
 #define MAX_CODES 65536  /* codes are 16 bits wide */
 #define MAX_BACKENDS 4
 
-/* What the values of an array mean, as the caller says it. */
-typedef struct {
-    uint16_t *memory;      /* the copied codes; whoever allocated them frees them */
-    const uint16_t *codes; /* of the values first, first + 1, ...; each below states */
-    uint64_t length;
-    uint64_t first;  /* the low bits of the dtype; higher ones do not matter */
-    uint32_t states; /* rows or columns of the table; states - 1 is the code of all other values */
-} Meaning;
-
 /* How the values of one array become symbols. From SYMBOL_IS_SHIFT16 on they have 16 bits, and
  * those of the other array then have, too. */
 typedef enum {
@@ -45,17 +36,20 @@ typedef enum {
 typedef struct {
     const char *data;
     int itemsize; /* 1, 2, 4 or 8 */
-    int is_swapped, is_bool;
+    int is_swapped, is_bool, is_signed;
+    uint16_t *memory;      /* the copied codes */
+    const uint16_t *codes; /* of the values first, first + 1, ...; each below states */
+    uint64_t length;       /* how many values from `first` on have a code */
+    uint64_t first;  /* the low bits of the dtype; higher ones do not matter */
+    uint32_t states; /* rows or columns of the table; states - 1 is the code of all other values */
     SymbolKind kind;
-    uint64_t first;    /* the smallest value with a code, as the low bits of the dtype */
-    uint64_t length;   /* how many values from `first` on have a code */
     uint8_t outside;   /* SYMBOL_IS_SHIFT: the symbol of every other value */
-    void *codes;       /* SYMBOL_IS_CODE*: length + 1 codes, the last for every other value */
+    void *looked_up;   /* SYMBOL_IS_CODE*: length + 1 codes, the last for every other value */
     uint32_t *offsets; /* symbol -> what it adds to the index of a counter in the table */
     uint32_t few_offsets[256]; /* what offsets points to where there are no more symbols */
 } Source;
 
-/* Small counters for blocks without runs; see _kernel_blocks.c. */
+/* Small counters for blocks without runs; see _kernel_walk.c. */
 typedef struct {
     uint32_t *few; /* two per cell of the table */
     uint8_t *many; /* one per pair of 8-bit symbols */
@@ -109,6 +103,11 @@ typedef void (*WideShift)(const char *values, size_t n, uint64_t first, uint64_t
         }                                                                                     \
     }
 
+#define DEFINE_WIDE_SHIFTS(TARGET)                                                            \
+    DEFINE_WIDE_SHIFT(TARGET, wide16, 16)                                                     \
+    DEFINE_WIDE_SHIFT(TARGET, wide32, 32)                                                     \
+    DEFINE_WIDE_SHIFT(TARGET, wide64, 64)
+
 /* Counts pixels into noise->few. */
 typedef void (*CountFew)(const uint8_t *truth, const uint8_t *pred, size_t n,
                          const Counters *counters);
@@ -119,12 +118,8 @@ typedef struct {
     int (*is_runnable)(void); /* NULL: everywhere */
     Scan scan8;
     Scan scan16;
-    Shift shift16;
-    Shift shift32;
-    Shift shift64;
-    WideShift wide16;
-    WideShift wide32;
-    WideShift wide64;
+    Shift shift[3]; /* of 2, 4 and 8 bytes */
+    WideShift wide[3];
     CountFew count_few;
 } Loops;
 
@@ -158,22 +153,14 @@ int list_loops(const char **names);
 
 /* Cuts the codes down to those of values that the dtype can hold. `missing` of them come before
  * `lowest`, which then is the first. */
-void cut_range(Meaning *meaning, uint64_t first, uint64_t missing, uint64_t lowest,
-               uint64_t highest);
+void cut_range(Source *source, uint64_t missing, uint64_t lowest, uint64_t highest);
 /* Returns -1 where memory ran out. */
-int prepare_sources(Source *truth, const Meaning *truth_meaning, Source *pred,
-                    const Meaning *pred_meaning);
+int prepare_sources(Source *truth, Source *pred);
 void free_source(Source *source);
 
 /* `into` has room for n symbols. Returns it, or the values themselves where those serve. */
 const void *as_symbols(const Source *source, const Loops *loops, const char *values,
                        ptrdiff_t stride, size_t n, char *native, void *into);
-
-/* n may be 0. positions has room for BLOCK + OVERRUN. */
-void count_block(const Loops *loops, int is_wide, const void *truth, const void *pred, size_t n,
-                 const Counters *counters, uint16_t *positions);
-/* Brings what the small counters hold into the table. */
-void finish_noise(const Counters *counters);
 
 /* Adds the counts of all pixels to the table; the axes may be reordered and merged. Returns
  * whether its last row or column holds anything now; -1 where memory ran out, with nothing

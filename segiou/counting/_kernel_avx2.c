@@ -88,7 +88,7 @@ AVX2 ALIGNED_CODE static size_t scan8_avx2(const void *truth_symbols, const void
                 all = _mm256_or_si256(all, _mm256_slli_epi##BITS(index, 8 * j));              \
             }                                                                                 \
             if (!_mm256_testz_si256(any, above)) {                                            \
-                portable_loops.shift##BITS(values + i * LANES, 32, first, outside,            \
+                portable_loops.shift[BITS / 64 + 1](values + i * LANES, 32, first, outside,            \
                                            symbols + i);                                      \
                 continue;                                                                     \
             }                                                                                 \
@@ -99,7 +99,7 @@ AVX2 ALIGNED_CODE static size_t scan8_avx2(const void *truth_symbols, const void
             _mm_storeu_si128((__m128i *)(symbols + i + 16),                                   \
                              _mm_unpackhi_epi##UNIT_BITS(low, high));                         \
         }                                                                                     \
-        portable_loops.shift##BITS(values + i * LANES, n - i, first, outside, symbols + i);   \
+        portable_loops.shift[BITS / 64 + 1](values + i * LANES, n - i, first, outside, symbols + i);   \
     }
 
 #define _mm256_set1_epi32_v _mm256_set1_epi32
@@ -108,21 +108,15 @@ DEFINE_SHIFT(AVX2, shift16, 16)
 DEFINE_SHIFT256(32, 32)
 DEFINE_SHIFT256(64, 16)
 
-DEFINE_WIDE_SHIFT(AVX2, wide16, 16)
-DEFINE_WIDE_SHIFT(AVX2, wide32, 32)
-DEFINE_WIDE_SHIFT(AVX2, wide64, 64)
+DEFINE_WIDE_SHIFTS(AVX2)
 
 const Loops avx2_loops = {
     .name = "c-avx2",
     .is_runnable = has_avx2,
     .scan8 = scan8_avx2,
     .scan16 = scan16_portable,
-    .shift16 = shift16,
-    .shift32 = shift32_avx2,
-    .shift64 = shift64_avx2,
-    .wide16 = wide16,
-    .wide32 = wide32,
-    .wide64 = wide64,
+    .shift = {shift16, shift32_avx2, shift64_avx2},
+    .wide = {wide16, wide32, wide64},
     .count_few = count_few_portable,
 };
 

@@ -105,9 +105,7 @@ AVX512 static size_t scan16_avx512(const void *truth_symbols, const void *pred_s
 
 DEFINE_SHIFT(AVX512, shift16, 16)
 DEFINE_SHIFT(AVX512, shift32, 32)
-DEFINE_WIDE_SHIFT(AVX512, wide16, 16)
-DEFINE_WIDE_SHIFT(AVX512, wide32, 32)
-DEFINE_WIDE_SHIFT(AVX512, wide64, 64)
+DEFINE_WIDE_SHIFTS(AVX512)
 
 /* Looks 64 symbols up in a table of 256. */
 AVX512 static inline __m512i look_up(const __m512i *table, __m512i symbols)
@@ -172,12 +170,8 @@ const Loops avx512_loops = {
     .is_runnable = has_avx512,
     .scan8 = scan8_avx512,
     .scan16 = scan16_avx512,
-    .shift16 = shift16,
-    .shift32 = shift32,
-    .shift64 = shift64_avx2,
-    .wide16 = wide16,
-    .wide32 = wide32,
-    .wide64 = wide64,
+    .shift = {shift16, shift32, shift64_avx2},
+    .wide = {wide16, wide32, wide64},
     .count_few = count_few_avx512,
 };
 

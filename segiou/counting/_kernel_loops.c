@@ -109,9 +109,7 @@ DEFINE_SHIFT(, shift16, 16)
 DEFINE_SHIFT(, shift32, 32)
 DEFINE_SHIFT(, shift64, 64)
 
-DEFINE_WIDE_SHIFT(, wide16, 16)
-DEFINE_WIDE_SHIFT(, wide32, 32)
-DEFINE_WIDE_SHIFT(, wide64, 64)
+DEFINE_WIDE_SHIFTS()
 
 void count_few_portable(const uint8_t *truth, const uint8_t *pred, size_t n,
                         const Counters *counters)
@@ -131,12 +129,8 @@ const Loops portable_loops = {
     .name = "c",
     .scan8 = scan8,
     .scan16 = scan16_portable,
-    .shift16 = shift16,
-    .shift32 = shift32,
-    .shift64 = shift64,
-    .wide16 = wide16,
-    .wide32 = wide32,
-    .wide64 = wide64,
+    .shift = {shift16, shift32, shift64},
+    .wide = {wide16, wide32, wide64},
     .count_few = count_few_portable,
 };
 

@@ -94,10 +94,10 @@ def calls(draw):
         low = draw(
             st.one_of(
                 st.integers(-3, 3),
-                st.integers(-(2**63) - 300, -(2**63) + 3),
+                st.integers(-(2**63), -(2**63) + 300),
                 st.integers(2**63 - 300, 2**63 + 3),
-                st.integers(2**64 - 300, 2**64 + 3),
-                st.integers(-(2**80), 2**80),
+                st.integers(2**64 - 300, 2**64 - 1),
+                st.integers(-(2**63), 2**64 - 1),
             )
         )
         arguments += [low, codes]

@@ -53,9 +53,12 @@ def test_kernel_names_a_backend_that_it_cannot_run():
         kernel.count_coded(ONES, ONES, 0, SIMPLE, 0, SIMPLE, TABLE, "abacus")
 
 
-def test_kernel_refuses_a_low_that_is_no_integer():
-    with pytest.raises(TypeError):
-        kernel.count_coded(ONES, ONES, 0.5, SIMPLE, 0, SIMPLE, TABLE)
+@pytest.mark.parametrize(
+    ("low", "error"), [(0.5, TypeError), (2**64, OverflowError), (-(2**63) - 1, OverflowError)]
+)
+def test_kernel_refuses_a_low_that_is_no_integer_of_64_bits(low, error):
+    with pytest.raises(error):
+        kernel.count_coded(ONES, ONES, low, SIMPLE, 0, SIMPLE, TABLE)
 
 
 def test_kernel_refuses_too_few_arguments():
