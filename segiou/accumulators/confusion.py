@@ -133,12 +133,12 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
         return super()._cells
 
     def _of_tally(self, tally: Tally) -> NDArray[np.int64]:
-        cells = self._empty()
-        if tally.table.shape != cells[:-2].shape:
-            msg = f"a table of shape {tally.table.shape} does not fit {cells[:-2].shape}"
+        shape = self.num_classes, self.num_classes + 1
+        if tally.table.shape != shape:
+            msg = f"a table of shape {tally.table.shape} does not fit {shape}"
             raise ValueError(msg)
-        cells[:-2], cells[-2, 0] = tally.table, tally.ignored
-        return cells
+        check_memory(self.num_classes, _TABLES)
+        return self._encoding.table_of(tally)
 
     def _named(self) -> dict[str, NDArray[np.int64]]:
         cells = self._cells

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.optional import fallback, load_part
+from segiou.counting import reference
 from segiou.counting.arrays import as_array, check_mask, check_same_shape
 from segiou.counting.counts import Counts
 
@@ -19,17 +20,14 @@ from segiou.counting.counts import Counts
 _BLOCK_VALUES = 1 << 20
 
 
-def _choose() -> tuple[str, Callable[..., bool]]:
-    compiled = load_part("segiou.counting._channels")
-    if compiled is None:
-        from segiou.counting import reference
-
-        return "numpy", fallback("segiou.counting._channels", reference.count_bytes)
-    return "c", compiled.count_bytes
-
-
+_compiled = load_part("segiou.counting._channels")
 #: "c" where the compiled routine was built, else "numpy"; both give the same counts.
-CHANNELS_BACKEND, _count_bytes = _choose()
+CHANNELS_BACKEND = "c" if _compiled else "numpy"
+_count_bytes: Callable[..., bool] = (
+    _compiled.count_bytes
+    if _compiled
+    else fallback("segiou.counting._channels", reference.count_bytes)
+)
 
 
 def count_channels(
@@ -80,14 +78,17 @@ def count_channels(
     Counts(tp=[1], fp=[0], fn=[0], tn=[1])
     """
     pair = _Pair.of(truth, pred, axis, mask, threshold)
-    totals = np.zeros((3, pair.channels), dtype=np.int64)
-    valid = np.zeros(pair.channels, dtype=np.int64)
-    for t, p, valid_values in pair.blocks():
-        outer, inner = math.prod(t.shape[: pair.axis]), math.prod(t.shape[pair.axis + 1 :])
-        if not _count_bytes(t, p, outer, pair.channels, inner, totals):
+    shape, axis = pair.truth.shape, pair.axis
+    totals = np.zeros((3, shape[axis]), dtype=np.int64)
+    for t, p in pair.blocks():
+        outer, inner = math.prod(t.shape[:axis]), math.prod(t.shape[axis + 1 :])
+        if not _count_bytes(t, p, outer, shape[axis], inner, totals):
             pair.refuse()
-        valid += valid_values
     both, in_truth, predicted = totals
+    valid: Any = math.prod(shape) // shape[axis]
+    if pair.mask is not None:
+        others = tuple(a for a in range(len(shape)) if a != axis)
+        valid = np.count_nonzero(pair.mask, axis=others)
     return Counts(both, predicted - both, in_truth - both, valid - in_truth - predicted + both)
 
 
@@ -122,36 +123,27 @@ class _Pair:
             valid = valid.transpose(order)
         return cls(t.transpose(order), p.transpose(order), order.index(axis), valid, threshold)
 
-    @property
-    def channels(self) -> int:
-        return int(self.truth.shape[self.axis])
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether memory can be counted as it lies."""
+    def blocks(self) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+        """Contiguous bytes of truth and prediction."""
         arrays = (self.truth, self.pred)
         as_bytes = all(x.dtype.itemsize == 1 and x.flags.c_contiguous for x in arrays)
-        return as_bytes and self.mask is None and self.threshold is None
-
-    def blocks(self) -> Iterator[tuple[NDArray[Any], NDArray[Any], Any]]:
-        """Contiguous bytes of truth and prediction, and the valid values of each channel."""
-        if self.is_plain:
-            yield self.truth, self.pred, self.truth.size // self.channels
+        if as_bytes and self.mask is None and self.threshold is None:
+            yield arrays  # memory can be counted as it lies
             return
         for block in self._slices():
             t, p = self.truth[block], self.pred[block]
-            valid = None if self.mask is None else self.mask[block]
-            t_bits, t_wrong = _declared(t)
+            t_bits, wrong = _declared(t)
             if self.threshold is None:
                 p_bits, p_wrong = _declared(p)
             else:
                 p_bits, p_wrong = p > self.threshold, p != p
-            wrong = t_wrong | p_wrong
-            if valid is not None:
+            wrong |= p_wrong
+            if self.mask is not None:
+                valid = self.mask[block]
                 t_bits, p_bits, wrong = t_bits & valid, p_bits & valid, wrong & valid
             if wrong.any():
                 self.refuse()
-            yield *map(np.ascontiguousarray, (t_bits, p_bits)), self._valid_values(valid, t.shape)
+            yield np.ascontiguousarray(t_bits), np.ascontiguousarray(p_bits)
 
     def _slices(self) -> Iterator[tuple[slice, ...]]:
         """Cut along the longest axis that is not the channel axis."""
@@ -167,19 +159,17 @@ class _Pair:
             block[longest] = slice(start, start + step)
             yield tuple(block)
 
-    def _valid_values(self, valid: NDArray[np.bool_] | None, shape: tuple[int, ...]) -> Any:
-        if valid is None:
-            return math.prod(shape) // self.channels
-        others = tuple(a for a in range(len(shape)) if a != self.axis)
-        return np.count_nonzero(valid, axis=others)
-
     def refuse(self) -> NoReturn:
         """Say which values are wrong, of the truth first."""
         _refuse_values("truth", self._values(self.truth))
         if self.threshold is None:
             _refuse_values("pred", self._values(self.pred))
-        else:
-            _refuse_nan(self._values(self.pred))
+        elif missing := sum(n for value, n in self._values(self.pred).items() if value != value):
+            msg = (
+                f"pred has {missing} NaN scores, which are neither above the threshold nor below; "
+                "fix the model, or mask them out"
+            )
+            raise ValueError(msg)
         msg = "truth or pred changed while they were counted; count copies of them"
         raise ValueError(msg)
 
@@ -199,15 +189,6 @@ def _declared(values: NDArray[Any]) -> tuple[NDArray[np.bool_], NDArray[np.bool_
     if values.dtype == np.bool_:
         values = values.view(np.uint8)
     return values != 0, (values != 0) & (values != 1)
-
-
-def _refuse_nan(found: Counter[Any]) -> None:
-    if missing := sum(n for value, n in found.items() if value != value):
-        msg = (
-            f"pred has {missing} NaN scores, which are neither above the threshold nor below; "
-            "fix the model, or mask them out"
-        )
-        raise ValueError(msg)
 
 
 def _refuse_values(name: str, found: Counter[Any]) -> None:

@@ -430,15 +430,6 @@ def count_on_device(
         return tables[ops.place].count(truth, pred, **how)
 
 
-def sums_of_table(count: Tally) -> NDArray[np.int64]:
-    """The sums that counting the same pair on a device would give."""
-    classes = len(count.table)
-    table = np.zeros((classes + 2, classes + 1), dtype=np.int64)
-    table[:classes] = count.table
-    table[classes, 0] = count.ignored
-    return np.append(table.ravel(), 0)
-
-
 def read(encoding: Encoding, count: DeviceCount) -> Tally:
     """Transfer counts to the host, once, and check them; raises as :func:`read_counts`."""
     with count.operations.here():

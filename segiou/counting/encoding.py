@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice, check_integer
 from segiou._support.optional import fallback, load_part
+from segiou.counting import reference
 from segiou.counting.arrays import as_label_array, as_valid_mask, check_same_shape
 from segiou.counting.counts import Cells, CellTally, Tally
 from segiou.labels.class_options import ClassOptions, Unassigned
@@ -20,18 +21,12 @@ if TYPE_CHECKING:
     from segiou.masks.windows import BigMask
 
 
-def _choose() -> tuple[str, Callable[..., bool]]:
-    kernel = load_part("segiou.counting._kernel")
-    if kernel is None:
-        from segiou.counting import reference
-
-        return "numpy", fallback("segiou.counting._kernel", reference.count_coded)
-    return kernel.BACKENDS[0], kernel.count_coded
-
-
-BACKEND: str
-count_coded: Callable[..., bool]
-BACKEND, count_coded = _choose()
+_kernel = load_part("segiou.counting._kernel")
+#: The loops that this processor runs, or "numpy" where the kernel was not built.
+BACKEND: str = _kernel.BACKENDS[0] if _kernel else "numpy"
+count_coded: Callable[..., bool] = (
+    _kernel.count_coded if _kernel else fallback("segiou.counting._kernel", reference.count_coded)
+)
 
 
 #: A look-up table of 2^24 entries takes 32 MiB; wider spreads are a mistake more often than a map.
@@ -67,35 +62,18 @@ class ValueCodes:
     far: tuple[int, ...] = ()
 
     @classmethod
-    def of_truth(
-        cls, class_values: Sequence[Sequence[int]], ignore: Iterable[int] = ()
+    def of(
+        cls, class_values: Sequence[Sequence[int]], ignore: Iterable[int] | None = None
     ) -> ValueCodes:
-        """Codes of truth values; an ignored value is ignored even if it is also a class's.
+        """Codes of the values of each class; an ignored value is ignored even if it is a class's.
 
         Parameters
         ----------
         class_values : sequence of sequence of int
             The values of each class.
         ignore : iterable of int, optional
-            Truth values whose pixels are dropped.
+            Truth values whose pixels are dropped; None for the prediction, which has none.
         """
-        return cls._of(class_values, ignore, undeclared=len(class_values) + 1)
-
-    @classmethod
-    def of_pred(cls, class_values: Sequence[Sequence[int]]) -> ValueCodes:
-        """Codes of predicted values.
-
-        Parameters
-        ----------
-        class_values : sequence of sequence of int
-            The values of each class.
-        """
-        return cls._of(class_values, (), undeclared=len(class_values))
-
-    @classmethod
-    def _of(
-        cls, class_values: Sequence[Sequence[int]], ignore: Iterable[int], undeclared: int
-    ) -> ValueCodes:
         num_classes = len(class_values)
         if num_classes > _MAX_CLASSES:
             msg = f"at most {_MAX_CLASSES} classes can be counted, got {num_classes}"
@@ -108,8 +86,8 @@ class ValueCodes:
                 "renumber the masks, or map packed colours to labels first"
             )
             raise ValueError(msg)
-        far = []
-        for value in sorted(ignore, key=lambda v: max(low - v, v - high)):
+        far, undeclared = [], num_classes + (ignore is not None)
+        for value in sorted(ignore or (), key=lambda v: max(low - v, v - high)):
             if max(high, value) - min(low, value) >= _MAX_SPREAD:
                 far.append(value)
             else:
@@ -119,22 +97,6 @@ class ValueCodes:
         codes[np.array(list(table)) - low] = list(table.values())
         codes.setflags(write=False)
         return cls(low, codes, undeclared, tuple(far))
-
-    def holds(self, value: int) -> bool:
-        """Whether a value is declared: a class or, in the truth, ignored.
-
-        Parameters
-        ----------
-        value : int
-            A value of pixels.
-
-        Returns
-        -------
-        bool
-        """
-        offset = value - self.low
-        inside = 0 <= offset < len(self.codes) and int(self.codes[offset]) != self.undeclared
-        return inside or value in self.far
 
     def codes_of(self, labels: NDArray[Any]) -> NDArray[np.uint16]:
         """The code of every label.
@@ -268,8 +230,8 @@ class Encoding:
         check_choice("unassigned", unassigned, ("error", "count"))
         return cls(
             len(truth_values),
-            ValueCodes.of_truth(truth_values, ignore),
-            ValueCodes.of_pred(truth_values if pred_values is None else pred_values),
+            ValueCodes.of(truth_values, ignore),
+            ValueCodes.of(truth_values if pred_values is None else pred_values),
             unassigned,
         )
 
@@ -398,6 +360,18 @@ class Encoding:
         """Rows: classes, ignored, undeclared; columns: classes, unassigned."""
         return np.zeros((self.num_classes + 2, self.num_classes + 1), dtype=np.int64)
 
+    def table_of(self, tally: Tally) -> NDArray[np.int64]:
+        """The table that counts as :meth:`tally` says.
+
+        Parameters
+        ----------
+        tally : Tally
+            Counts of the same number of classes.
+        """
+        table = self.empty_table()
+        table[:-2], table[-2, 0] = tally.table, tally.ignored
+        return table
+
     def count_into(
         self, table: NDArray[np.int64], truth: Any, pred: Any, *, mask: Any = None
     ) -> None:
@@ -463,16 +437,15 @@ class Encoding:
         valid: NDArray[np.bool_] | None,
         side: str,
     ) -> None:
+        codes = self.truth if side == "truth" else self.pred
         found: Counter[int] = Counter()
         everywhere = np.broadcast_to(np.True_, truth.shape)
         for t, p in _valid_blocks(truth, pred, everywhere if valid is None else valid):
-            is_class = self.truth.codes_of(t) < self.num_classes
-            values, counts = np.unique(t if side == "truth" else p[is_class], return_counts=True)
-            found.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
-        codes = self.truth if side == "truth" else self.pred
-        raise UndeclaredValuesError(
-            side, {int(v): n for v, n in found.items() if not codes.holds(int(v))}
-        )
+            labels = t if side == "truth" else p[self.truth.codes_of(t) < self.num_classes]
+            values, counts = np.unique(labels, return_counts=True)
+            wrong = codes.codes_of(values) == codes.undeclared
+            found.update(dict(zip(map(int, values[wrong]), counts[wrong].tolist(), strict=True)))
+        raise UndeclaredValuesError(side, found)
 
 
 def _valid_blocks(

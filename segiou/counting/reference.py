@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from segiou.counting.arrays import is_bfloat16
 
 _BLOCK = 1 << 16
-_MAX_CODES = 1 << 16
 
 
 def count_coded(
@@ -24,9 +23,13 @@ def count_coded(
     table: NDArray[np.int64],
 ) -> bool:
     """Add the counts of all label pairs to `table`; see `segiou.counting.encoding`."""
-    _check_arrays(truth, pred, table)
-    _check_codes("truth", truth_codes, table.shape[0])
-    _check_codes("pred", pred_codes, table.shape[1])
+    for name, array in (("truth", truth), ("pred", pred)):
+        if array.dtype.kind not in "bui":
+            msg = f"{name} must hold integers or bool, not {array.dtype}"
+            raise TypeError(msg)
+    if truth.shape != pred.shape:
+        msg = f"truth and pred differ in shape: {truth.shape} and {pred.shape}"
+        raise ValueError(msg)
     meanings = (
         _Meaning(truth.dtype, truth_low, truth_codes, table.shape[0] - 1),
         _Meaning(pred.dtype, pred_low, pred_codes, table.shape[1] - 1),
@@ -87,51 +90,17 @@ def _count_block(
 ) -> None:
     changes = truth[1:] != truth[:-1]
     changes |= pred[1:] != pred[:-1]
-    if np.count_nonzero(changes) > len(truth) // 4:
-        _add(truth, pred, 1, meanings, table)
-    else:
+    are_runs = np.count_nonzero(changes) <= len(truth) // 4
+    lengths: NDArray[np.intp] | int = 1
+    if are_runs:
         starts = np.concatenate([[0], np.flatnonzero(changes) + 1])
         lengths = np.diff(starts, append=len(truth))
-        _add(truth[starts], pred[starts], lengths, meanings, table)
-
-
-def _add(
-    truth: NDArray[Any],
-    pred: NDArray[Any],
-    weights: NDArray[np.int64] | int,
-    meanings: tuple[_Meaning, _Meaning],
-    table: NDArray[np.int64],
-) -> None:
+        truth, pred = truth[starts], pred[starts]
     index = meanings[0].codes_of(truth) * table.shape[1] + meanings[1].codes_of(pred)
-    if isinstance(weights, int) and table.size <= len(index):
+    if not are_runs and table.size <= len(index):
         table += np.bincount(index, minlength=table.size).reshape(table.shape)
     else:
-        np.add.at(table.reshape(-1), index, weights)
-
-
-def _check_arrays(truth: NDArray[Any], pred: NDArray[Any], table: NDArray[np.int64]) -> None:
-    for name, array in (("truth", truth), ("pred", pred)):
-        if array.dtype.kind not in "bui":
-            msg = f"{name} must hold integers or bool, not {array.dtype}"
-            raise TypeError(msg)
-    if truth.shape != pred.shape:
-        msg = f"truth and pred differ in shape: {truth.shape} and {pred.shape}"
-        raise ValueError(msg)
-    if table.dtype != np.int64 or table.ndim != 2 or not table.flags.carray:
-        msg = "table must be a native int64 array of two axes, contiguous and writable"
-        raise TypeError(msg)
-    if not all(1 <= length <= _MAX_CODES for length in table.shape):
-        msg = f"table must be of 1 to {_MAX_CODES} rows and columns, not {table.shape}"
-        raise ValueError(msg)
-
-
-def _check_codes(name: str, codes: NDArray[np.uint16], states: int) -> None:
-    if codes.dtype != np.uint16 or codes.ndim != 1:
-        msg = f"{name} codes must be one row of native uint16"
-        raise TypeError(msg)
-    if codes.size and int(codes.max()) >= states:
-        msg = f"{name} code {codes.max()} is outside of the table, which has {states}"
-        raise ValueError(msg)
+        np.add.at(table.reshape(-1), index, lengths)
 
 
 #: So many bytes of 0 or 1 add up in a byte.

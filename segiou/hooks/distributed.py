@@ -14,7 +14,7 @@ import numpy as np
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.arrays import is_on_device, to_host
 from segiou.counting.counts import CellTally
-from segiou.counting.device_counts import NONE_MET, count_on_device, read_counts, sums_of_table
+from segiou.counting.device_counts import NONE_MET, count_on_device, read_counts
 from segiou.counting.encoding import Encoding
 from segiou.hooks._scoring import Scoring, missing
 from segiou.hooks.images import ImageCounts
@@ -166,8 +166,8 @@ class TorchCounter:
             tables = self._tables
             counted = count_on_device(self._encoding, truth, pred, tables=tables, **decision)
             return counted.sums, counted.maxima
-        sums = sums_of_table(self._counting.count(truth, pred, **decision))
-        return torch.from_numpy(sums), self.empty()[1]
+        table = self._encoding.table_of(self._counting.count(truth, pred, **decision))
+        return torch.from_numpy(np.append(table.ravel(), 0)), self.empty()[1]
 
     def read(self, sums: torch.Tensor, maxima: torch.Tensor, pairs: int) -> ConfusionMatrix:
         """The confusion matrix; raises if a device met undeclared values."""
