@@ -57,9 +57,8 @@ class Counts:
         def __init__(self, tp: ArrayLike, fp: ArrayLike, fn: ArrayLike, tn: ArrayLike) -> None: ...
 
     def __post_init__(self) -> None:
-        for name in ("tp", "fp", "fn", "tn"):
-            object.__setattr__(self, name, counts_array(getattr(self, name), name))
-        shapes = {name: getattr(self, name).shape for name in ("tp", "fp", "fn", "tn")}
+        self.__dict__.update({name: counts_array(data, name) for name, data in vars(self).items()})
+        shapes = {name: array.shape for name, array in vars(self).items()}
         if len(set(shapes.values())) != 1:
             msg = f"the counts must have one shape, got {shapes}"
             raise ValueError(msg)
@@ -76,8 +75,7 @@ class Counts:
             TP, FP, FN and TN, each of shape (..., C).
         """
         counts = object.__new__(cls)
-        for name, array in zip(("tp", "fp", "fn", "tn"), arrays, strict=True):
-            object.__setattr__(counts, name, array)
+        counts.__dict__.update(zip(("tp", "fp", "fn", "tn"), arrays, strict=True))
         return counts
 
     def __repr__(self) -> str:
@@ -292,8 +290,7 @@ class Tally:
             raise ValueError(msg)
         ignored = np.broadcast_to(counts_array(self.ignored, "ignored"), table.shape[:-2]).copy()
         add_exactly(sum_exactly(table, (-2, -1), "pixels"), ignored, "pixels")
-        object.__setattr__(self, "table", table)
-        object.__setattr__(self, "ignored", ignored)
+        self.__dict__.update({"table": table, "ignored": ignored})
 
     @classmethod
     def of_matrix(
@@ -331,8 +328,7 @@ class Tally:
             Number of ignored pixels.
         """
         tally = object.__new__(cls)
-        object.__setattr__(tally, "table", table)
-        object.__setattr__(tally, "ignored", np.asarray(ignored, dtype=np.int64))
+        tally.__dict__.update({"table": table, "ignored": np.asarray(ignored, dtype=np.int64)})
         return tally
 
     @property

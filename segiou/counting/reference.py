@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou.counting.arrays import is_bfloat16
+from segiou.counting.arrays import check_labels, check_same_shape, is_bfloat16
 
 _BLOCK = 1 << 16
 
@@ -23,13 +23,9 @@ def count_coded(
     table: NDArray[np.int64],
 ) -> bool:
     """Add the counts of all label pairs to `table`; see `segiou.counting.encoding`."""
-    for name, array in (("truth", truth), ("pred", pred)):
-        if array.dtype.kind not in "bui":
-            msg = f"{name} must hold integers or bool, not {array.dtype}"
-            raise TypeError(msg)
-    if truth.shape != pred.shape:
-        msg = f"truth and pred differ in shape: {truth.shape} and {pred.shape}"
-        raise ValueError(msg)
+    check_labels(truth, "truth")
+    check_labels(pred, "pred")
+    check_same_shape(truth, pred)
     meanings = (
         _Meaning(truth.dtype, truth_low, truth_codes, table.shape[0] - 1),
         _Meaning(pred.dtype, pred_low, pred_codes, table.shape[1] - 1),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable
+from functools import partialmethod
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -123,8 +124,9 @@ class SegmentationScores(Callback):
         #: Counts of the last epoch by dataloader; all processes together once it has ended.
         self.counted: dict[int, ConfusionMatrix | ImageCounts] = {}
 
-    def _start(self, trainer: Any, stage: str, loaders: Any) -> None:
+    def _start(self, trainer: Any, _module: Any, stage: str) -> None:
         self.counted = {}
+        loaders = getattr(trainer, f"{stage}_dataloaders")
         if self.ids is None and trainer.is_global_zero and not trainer.sanity_checking:
             several = loaders if isinstance(loaders, (list, tuple)) else [loaders]
             for i, loader in enumerate(several):
@@ -147,10 +149,11 @@ class SegmentationScores(Callback):
             decision["ids"] = self.ids(outputs, batch)
         self.counted.setdefault(loader, self._empty()).update(truth, pred, **decision)
 
-    def _end(self, trainer: Any, module: Any, stage: str, loaders: int) -> None:
+    def _end(self, trainer: Any, module: Any, stage: str) -> None:
         # Only here, so that a missing Lightning is named before a missing torch.
         from segiou.hooks.distributed import all_reduce
 
+        loaders = len(getattr(trainer, f"num_{stage}_batches"))
         for loader in range(0 if trainer.sanity_checking else loaders):
             reduced: Any = all_reduce(self.counted.get(loader, self._empty()))  # type: ignore[type-var]
             total = reduced.total() if isinstance(reduced, ImageCounts) else reduced
@@ -172,20 +175,8 @@ class SegmentationScores(Callback):
         path.parent.mkdir(parents=True, exist_ok=True)
         report.save(path.with_stem(path.stem + suffix))
 
-    def on_validation_epoch_start(self, trainer: Any, pl_module: Any) -> None:
-        """Forget the counts of the epoch before."""
-        self._start(trainer, "val", trainer.val_dataloaders)
-
-    def on_test_epoch_start(self, trainer: Any, pl_module: Any) -> None:
-        """Forget the counts of the epoch before."""
-        self._start(trainer, "test", trainer.test_dataloaders)
-
-    def on_validation_epoch_end(self, trainer: Any, pl_module: Any) -> None:
-        """Log the scores of the validation set."""
-        self._end(trainer, pl_module, "val", len(trainer.num_val_batches))
-
-    def on_test_epoch_end(self, trainer: Any, pl_module: Any) -> None:
-        """Log the scores of the test set."""
-        self._end(trainer, pl_module, "test", len(trainer.num_test_batches))
-
+    on_validation_epoch_start = partialmethod(_start, stage="val")
+    on_test_epoch_start = partialmethod(_start, stage="test")
+    on_validation_epoch_end = partialmethod(_end, stage="val")
+    on_test_epoch_end = partialmethod(_end, stage="test")
     on_validation_batch_end = on_test_batch_end = _count
