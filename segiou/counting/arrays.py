@@ -7,12 +7,15 @@ in :data:`sys.modules`.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, wraps
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from segiou._support.text import plural
 
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
@@ -267,3 +270,10 @@ def is_bfloat16(dtype: np.dtype[Any]) -> bool:
     """Tell whether these are the 16 bits of a bfloat16, which NumPy knows by name only."""
     # The name that ml_dtypes (JAX, TensorFlow) gives it, and to_host for torch.
     return dtype.itemsize == 2 and "bfloat16" in str(dtype)
+
+
+def values_text(found: Mapping[Any, int], unit: str) -> str:
+    """Write values and how often each was found, the eight most frequent ones."""
+    ranked = Counter(found).most_common()
+    shown = ", ".join(f"{value} ({plural(number, unit)})" for value, number in ranked[:8])
+    return f"{shown} and {len(ranked) - 8} more values" if len(ranked) > 8 else shown

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from segiou._support.optional import fallback, load_part
 from segiou.counting import reference
-from segiou.counting.arrays import as_array, check_mask, check_same_shape
+from segiou.counting.arrays import as_array, check_mask, check_same_shape, values_text
 from segiou.counting.counts import Counts
 
 #: Values that need converting or masking are converted this many at a time.
@@ -195,12 +195,9 @@ def _refuse_values(name: str, found: Counter[Any]) -> None:
     wrong = {value: n for value, n in found.items() if value not in (0, 1)}
     if not wrong:
         return
-    ranked = sorted(wrong.items(), key=lambda item: -item[1])
-    shown = ", ".join(f"{v} ({n} {'time' if n == 1 else 'times'})" for v, n in ranked[:8])
-    more = f" and {len(ranked) - 8} more values" if len(ranked) > 8 else ""
     msg = (
-        f"{name} must be bool or hold 0 and 1 only, found {shown}{more}; say {name} != 0 if every "
-        "other value means yes, or mask= what is not to be counted"
+        f"{name} must be bool or hold 0 and 1 only, found {values_text(wrong, 'time')}; say "
+        f"{name} != 0 if every other value means yes, or mask= what is not to be counted"
     )
     raise ValueError(msg)
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from segiou._support.arguments import check_choice, check_integer
 from segiou._support.optional import fallback, load_part
 from segiou.counting import reference
-from segiou.counting.arrays import as_label_array, as_valid_mask, check_same_shape
+from segiou.counting.arrays import as_label_array, as_valid_mask, check_same_shape, values_text
 from segiou.counting.counts import Cells, CellTally, Tally
 from segiou.labels.class_options import ClassOptions, Unassigned
 
@@ -160,24 +160,19 @@ class UndeclaredValuesError(ValueError):
     def __init__(self, side: str, values: Mapping[int, int]) -> None:
         self.side = side
         self.values: dict[int, int] = dict(values)
-        super().__init__(_undeclared_text(side, self.values))
+        shown = values_text(self.values, "pixel")
+        if side == "truth":
+            most = tuple(value for value, _ in Counter(self.values).most_common(8))
+            ignored = most[0] if len(self.values) == 1 else most
+            fix = f"declare a class for them, or drop their pixels: ignore={ignored}"
+            msg = f"truth has values that are neither a class nor ignored: {shown}; {fix}"
+        else:
+            fix = "declare a class for them, or count their pixels as missed: unassigned='count'"
+            msg = f"pred has values that are no class, on valid pixels: {shown}; {fix}"
+        super().__init__(msg)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (UndeclaredValuesError, (self.side, self.values))
-
-
-def _undeclared_text(side: str, values: Mapping[int, int]) -> str:
-    ranked = sorted(values.items(), key=lambda item: -item[1])
-    shown = ", ".join(f"{v} ({n} {'pixel' if n == 1 else 'pixels'})" for v, n in ranked[:8])
-    more = f" and {len(ranked) - 8} more values" if len(ranked) > 8 else ""
-    if side == "truth":
-        values_text = (
-            str(ranked[0][0]) if len(ranked) == 1 else str(tuple(v for v, _ in ranked[:8]))
-        )
-        fix = f"declare a class for them, or drop their pixels: ignore={values_text}"
-        return f"truth has values that are neither a class nor ignored: {shown}{more}; {fix}"
-    fix = "declare a class for them, or count their pixels as missed: unassigned='count'"
-    return f"pred has values that are no class, on valid pixels: {shown}{more}; {fix}"
 
 
 @dataclass(frozen=True, eq=False)
