@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from itertools import chain, compress
 from pathlib import Path
@@ -314,19 +314,19 @@ def _of_coco(raw: RawMask, path: str, folder: str) -> ObjectMask:
     present, _, pixels = count_id_pairs(ids, np.zeros(ids.shape, np.uint8))
     areas = dict(zip(present.tolist(), pixels.tolist(), strict=True))
     areas.pop(0, None)
-    segments = _checked(path, image.parts, areas)
+    segments = _checked(path, image, areas)
     values = [segments[i]["category_id"] if i else contents.free for i in present.tolist()]
     crowd = tuple(number for number, part in segments.items() if part.get("iscrowd"))
     return ObjectMask(np.array(values, np.int64)[np.searchsorted(present, ids)], ids, crowd)
 
 
 def _checked(
-    path: str, parts: Sequence[Mapping[str, Any]], areas: Mapping[int, int]
+    path: str, image: ImageSegments, areas: Mapping[int, int]
 ) -> dict[int, Mapping[str, Any]]:
     """The segments of an annotation by their ids, which have these pixels in the file."""
     segments: dict[int, Mapping[str, Any]] = {}
-    for part in parts:
-        number, category = part["id"], part["category_id"]
+    for category, part in image.segments:
+        number = part["id"]
         if (known := segments.get(number, part)["category_id"]) != category:
             raise MaskError(path, f"segment {number} has two classes, {known} and {category}")
         segments[number] = part

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.files import Stamp, read_json
-from segiou.masks.annotation_files import DrawnImage, drawn_images
-from segiou.masks.painting import Painting, check_size
+from segiou.masks.annotation_files import DrawnImage, Painting, check_size, drawn_images
 from segiou.masks.read import MaskError, RawMask, open_mask
 from segiou.masks.sources import stamp_of
 
@@ -74,15 +73,13 @@ class SegmentFile:
         MaskError
             If its segments cannot be drawn.
         """
-        stamp = self.stamp(path)
+        stamp, contents = self.stamp(path), self._contents()
+        if (image := contents.images.get(path[len(self.root) + 1 :])) is None:
+            raise MaskError(path, "is not in its file any more")
         try:
-            contents = self._contents()
-            image = contents.images[path[len(self.root) + 1 :]]
             if isinstance(image, DrawnImage):
                 return image.draw(), stamp
-            mask = _drawn(image, contents, Path(self.root))
-        except KeyError:
-            raise MaskError(path, "is not in its file any more") from None
+            mask = (_of_png if image.png else _drawn)(image, contents, Path(self.root))
         except MaskError:
             raise
         except ValueError as error:
@@ -101,10 +98,9 @@ class ImageSegments:
     size: tuple[int, int] | None = None
     #: Category and segmentation, from the lowest to the highest.
     segments: list[tuple[int, Any]] = field(default_factory=list)
-    #: Of panoptic annotations: the PNG of ids, whose segments are categories and their ids, and
-    #: the segments as they stand in the file.
+    #: Of panoptic annotations: the PNG of ids; what stands in the file of a segment is then its
+    #: segmentation.
     png: str = ""
-    parts: Sequence[Mapping[str, Any]] = ()
 
 
 @dataclass
@@ -191,7 +187,9 @@ def _of_results(data: Sequence[Any]) -> _Contents:
         order.sort(key=scores.__getitem__)
     for i in order:
         name = _of(data[i], "file_name", (str,), i) if by_name else _of(data[i], "image_id", _ID, i)
-        images.setdefault(str(name), ImageSegments()).segments.append(_segment(data[i], i))
+        segmentation = _of(data[i], "segmentation", (dict, list), i)
+        segment = _category(data[i], i), segmentation
+        images.setdefault(str(name), ImageSegments()).segments.append(segment)
     for image in images.values():
         image.size = next((s.get("size") for _, s in image.segments if isinstance(s, dict)), None)
     if by_name:
@@ -203,22 +201,19 @@ def _of_annotations(data: Mapping[str, Any]) -> _Contents:
     """COCO's annotations: segments of objects, or a PNG of ids an image."""
     images: dict[int | str, ImageSegments] = {}
     by_name: dict[str, ImageSegments] = {}
-    names: dict[str, str] = {}
     marked = [isinstance(entry, dict) and "segments_info" in entry for entry in data["annotations"]]
     # Panoptic predictions may name no images, but only their PNGs.
-    for i, entry in enumerate(
-        _of(data, "images", (list,), "the file", [] if any(marked) else None)
-    ):
+    none: list[Any] | None = [] if any(marked) else None
+    for i, entry in enumerate(_of(data, "images", (list,), "the file", none)):
         id = _of(entry, "id", _ID, f"image {i}")
         name = _of(entry, "file_name", (str,), f"image {i}", str(id))
         if id in images or name in by_name:
             msg = f"image {i}: {name!r} or its id {id} stands twice in 'images'; keep one of them"
             raise ValueError(msg)
-        names[str(id)] = name
         size = entry.get("height"), entry.get("width")
-        images[id] = by_name[name] = ImageSegments(
-            None if size == (None, None) else check_size(size)
-        )
+        known = None if size == (None, None) else check_size(size)
+        images[id] = by_name[name] = ImageSegments(known)
+    names = dict(zip(map(str, images), by_name, strict=True))
     for i, (entry, is_panoptic) in enumerate(zip(data["annotations"], marked, strict=True)):
         id = _of(entry, "image_id", _ID, i)
         png = _of(entry, "file_name", (str,), i) if is_panoptic else ""
@@ -227,23 +222,19 @@ def _of_annotations(data: Mapping[str, Any]) -> _Contents:
         if id not in images:
             msg = f"annotation {i}: there is no image with the id {id}"
             raise ValueError(msg)
-        image = images[id]
-        if is_panoptic:
-            image.png, image.parts = png, _of(entry, "segments_info", (list,), i)
-            image.segments += [
-                (_category(part, i), _of(part, "id", _ID, i)) for part in image.parts
-            ]
-        else:
-            image.segments.append(_segment(entry, i))
+        if not is_panoptic:
+            segmentation = _of(entry, "segmentation", (dict, list), i)
+            images[id].segments.append((_category(entry, i), segmentation))
+            continue
+        images[id].png = png
+        for part in _of(entry, "segments_info", (list,), i):
+            _of(part, "id", _ID, i)
+            images[id].segments.append((_category(part, i), part))
     categories = [_of(c, "id", (int,), "a category") for c in data.get("categories") or ()]
     if any(marked):
         # An image without an annotation has no mask; that of objects is one without objects.
         by_name = {name: image for name, image in by_name.items() if image.png}
     return _Contents(by_name, categories, names=names)
-
-
-def _segment(entry: Any, i: int) -> tuple[int, Any]:
-    return _category(entry, i), _of(entry, "segmentation", (dict, list), i)
 
 
 def _without_common_folder(images: dict[str, ImageSegments]) -> dict[str, ImageSegments]:
@@ -274,9 +265,7 @@ def _category(entry: Any, i: int) -> int:
     return category
 
 
-def _drawn(image: ImageSegments, contents: _Contents, file: Path) -> NDArray[Any]:
-    if image.png:
-        return _of_png(image, contents, file)
+def _drawn(image: ImageSegments, contents: _Contents, _file: Path) -> NDArray[Any]:
     if image.size is None:
         msg = "its size is not known; give it 'height' and 'width' in 'images', or run lengths"
         raise ValueError(msg)
@@ -302,7 +291,7 @@ def _of_png(image: ImageSegments, contents: _Contents, file: Path) -> NDArray[An
     ids = raw.values.astype(np.int64)
     if raw.is_color:
         ids = ids @ np.array([1, 256, 65536])
-    categories = {id: category for category, id in image.segments} | {0: contents.free}
+    categories = {part["id"]: category for category, part in image.segments} | {0: contents.free}
     found, inverse = np.unique(ids, return_inverse=True)
     if unknown := [id for id in found.tolist() if id not in categories]:
         msg = f"{path.name} has ids that its segments_info does not list: {str(unknown[:6])[1:-1]}"

@@ -11,7 +11,7 @@ from PIL import Image
 
 import segiou
 from segiou.cli.main import main
-from segiou.masks.painting import MOST_PIXELS, Painting, run_lengths
+from segiou.masks.annotation_files import MOST_PIXELS, Painting, run_lengths
 from segiou.masks.read import MaskError, from_bytes
 from segiou.masks.sources import open_source
 
