@@ -14,7 +14,7 @@ import pytest
 
 from segiou.boundary.accumulator import BoundaryAccumulator
 from segiou.boundary.boundary_options import BoundaryOptions
-from segiou.boundary.kernels import BACKEND
+from segiou.boundary.image import BACKEND
 from segiou.boundary.measures import boundary_iou
 
 CAMVID = Path(__file__).resolve().parents[2] / "shared" / "data" / "camvid"

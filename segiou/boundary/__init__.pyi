@@ -13,13 +13,13 @@ from segiou.boundary.contours import (
     kind_lengths as kind_lengths,
 )
 from segiou.boundary.image import (
+    BACKEND as BACKEND,
     ImageBoundaries as ImageBoundaries,
     boundary_counts as boundary_counts,
     count_labels as count_labels,
     measure_boundaries as measure_boundaries,
     measure_codes as measure_codes,
 )
-from segiou.boundary.kernels import BACKEND as BACKEND
 from segiou.boundary.measures import (
     BAND_MEASURES as BAND_MEASURES,
     CONTOUR_MEASURES as CONTOUR_MEASURES,

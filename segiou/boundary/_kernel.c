@@ -71,46 +71,6 @@ static PyObject *py_count_bands(PyObject *module, PyObject *args)
     return finish(views, MAX_BUFFERS, status);
 }
 
-static int are_points(const Py_buffer *points, const Py_buffer *starts)
-{
-    const int64_t *start = starts->buf;
-    const int32_t *coordinate = points->buf;
-    Py_ssize_t classes = starts->len / (Py_ssize_t)sizeof(int64_t) - 1;
-    if (classes < 0 || starts->len % (Py_ssize_t)sizeof(int64_t) || start[0] != 0)
-        return 0;
-    for (Py_ssize_t c = 0; c < classes; c++)
-        if (start[c + 1] < start[c])
-            return 0;
-    if (!has_size(points, 2 * start[classes], sizeof(int32_t)))
-        return 0;
-    for (int64_t i = 0; i < 2 * start[classes]; i++)
-        if (coordinate[i] < 0)
-            return 0;
-    return 1;
-}
-
-/* nearest(query, query_starts, target, target_starts, row_step, column_step, squared) */
-static PyObject *py_nearest(PyObject *module, PyObject *args)
-{
-    Py_buffer views[MAX_BUFFERS];
-    double row_step, column_step;
-    (void)module;
-    if (!PyArg_ParseTuple(args, "y*y*y*y*ddw*", &views[0], &views[1], &views[2], &views[3],
-                          &row_step, &column_step, &views[4]))
-        return NULL;
-    if (views[1].len != views[3].len || !are_points(&views[0], &views[1]) ||
-        !are_points(&views[2], &views[3]) ||
-        !has_size(&views[4], views[0].len / 8, sizeof(double)))
-        return refuse(views, MAX_BUFFERS, "points must not be negative, and starts must fit them");
-    Points query = {views[0].buf, views[1].buf}, target = {views[2].buf, views[3].buf};
-    size_t num_classes = (size_t)views[1].len / sizeof(int64_t) - 1;
-    int status;
-    Py_BEGIN_ALLOW_THREADS;
-    status = find_nearest(&query, &target, num_classes, row_step, column_step, views[4].buf);
-    Py_END_ALLOW_THREADS;
-    return finish(views, MAX_BUFFERS, status);
-}
-
 /* encode(truth, pred, ignored, num_classes, truth_codes, pred_codes) -> (truth, pred): whether a
  * label of either side is no class. ignored = -1: no value is */
 static PyObject *py_encode(PyObject *module, PyObject *args)
@@ -151,7 +111,6 @@ static PyMethodDef methods[] = {
     {"encode", py_encode, METH_VARARGS, NULL},
     {"count_valid", py_count_valid, METH_VARARGS, NULL},
     {"count_bands", py_count_bands, METH_VARARGS, NULL},
-    {"nearest", py_nearest, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

@@ -23,12 +23,6 @@ typedef struct {
     int trimap_border; /* -1: no trimaps */
 } Band;
 
-/* Boundary points class by class. */
-typedef struct {
-    const int32_t *points; /* row, column */
-    const int64_t *starts; /* num_classes + 1 */
-} Points;
-
 /* Pixels marked in the truth, in the prediction, and in both as one class. */
 typedef struct {
     int64_t counts[256][3];
@@ -44,12 +38,12 @@ typedef struct {
 
 /* Loops over rows of bytes, for the instruction set at hand; `words` are 64 bytes each. */
 typedef struct {
+    const char *name;
     size_t few_classes; /* up to so many are best counted class by class */
     /* Rows are two halves of maxima, of codes and of their complements, ignored ones as 0 in both:
-     * `rows` takes n codes in; `into` is `after` with n codes taken in. */
-    void (*extend)(uint8_t *rows, const uint8_t *codes, size_t half, size_t n);
-    void (*precede)(uint8_t *into, const uint8_t *after, const uint8_t *codes, size_t half,
-                    size_t n);
+     * `into` is `rows` with n codes taken in. */
+    void (*extend)(uint8_t *into, const uint8_t *rows, const uint8_t *codes, size_t half,
+                   size_t n);
     /* Of two such rows together: the largest codes, and the smallest, 255 where there are none. */
     void (*join)(uint8_t *restrict rows, const uint8_t *restrict a, const uint8_t *restrict b,
                  size_t half);
@@ -134,9 +128,5 @@ static inline unsigned trailing_zeros(uint64_t word)
 int count_bands(const Loops *loops, const Pair *pair, const Band *band, int64_t *inner,
                 int64_t *trimap, int64_t *outer);
 int count_outer(const Loops *loops, const Pair *pair, size_t reach, int64_t *outer);
-
-/* Writes the squared distance of each query point. Returns -1 where memory ran out. */
-int find_nearest(const Points *query, const Points *target, size_t num_classes, double row_step,
-                 double column_step, double *squared);
 
 #endif

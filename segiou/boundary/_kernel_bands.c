@@ -22,7 +22,8 @@ typedef struct {
     const uint8_t *codes;
     size_t reach, row_reach, words, half;
     uint8_t *suffixes;            /* a row for each row of a window */
-    uint8_t *prefix, *row, *both; /* both: largest and smallest codes, not complements */
+    uint8_t *prefix, *next, *row;
+    uint8_t *both; /* largest and smallest codes, not complements */
     uint64_t *mixed, *edges, *filled;
     uint64_t *none, *inside, *frame; /* frame: within reach of the left or right border */
     BitRows block;
@@ -42,15 +43,16 @@ static void place_rows(Workspace *work, uint64_t *bits, uint8_t *bytes)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         *rows[i] = bits + i * (work->words + 1);
     work->prefix = bytes;
-    work->row = bytes + single;
-    work->both = bytes + 2 * single;
-    work->suffixes = bytes + 3 * single;
+    work->next = bytes + single;
+    work->row = bytes + 2 * single;
+    work->both = bytes + 3 * single;
+    work->suffixes = bytes + 4 * single;
 }
 
 static void *open_workspace(Workspace *work, const Loops *loops, const Pair *pair, size_t reach)
 {
     size_t row_reach = less(reach, pair->height), words = count_words(pair->width);
-    size_t bits = 6 * (words + 1), rows = 2 * row_reach + 4; /* twice a half each, and a vector */
+    size_t bits = 6 * (words + 1), rows = 2 * row_reach + 5; /* twice a half each, and a vector */
     size_t needed = bits * sizeof(uint64_t) + rows * (2 * 64 * words + VECTOR);
     uint8_t *memory = calloc(needed + VECTOR, 1);
     *work = (Workspace){.loops = loops, .pair = pair, .reach = reach, .row_reach = row_reach,
@@ -83,7 +85,7 @@ static void fill_suffixes(Workspace *work, size_t i)
         uint8_t *suffix = work->suffixes + 2 * k * work->half;
         const uint8_t *codes = codes_at(work, i + k);
         if (codes)
-            work->loops->precede(suffix, after, codes, work->half, work->pair->width);
+            work->loops->extend(suffix, after, codes, work->half, work->pair->width);
         else
             memcpy(suffix, after, 2 * work->half);
         after = suffix;
@@ -100,8 +102,12 @@ static void fill_columns(Workspace *work, size_t y)
     const uint8_t *codes = codes_at(work, y + 2 * work->row_reach);
     if (k == 0)
         fill_suffixes(work, y);
-    else if (codes)
-        work->loops->extend(work->prefix, codes, work->half, work->pair->width);
+    else if (codes) {
+        uint8_t *prefix = work->prefix;
+        work->prefix = work->next;
+        work->next = prefix;
+        work->loops->extend(work->prefix, prefix, codes, work->half, work->pair->width);
+    }
     work->loops->join(work->both, work->suffixes + 2 * k * work->half, work->prefix, work->half);
 }
 

@@ -53,10 +53,12 @@ static inline int64_t count_ones_portable(uint64_t word)
 }
 
 #define TARGET
+#define LOOPS "portable"
 #define FEW_CLASSES 0
 #define NAME(x) x##_portable
 #include "_kernel_loops.h"
 #undef TARGET
+#undef LOOPS
 #undef FEW_CLASSES
 #undef NAME
 
@@ -64,6 +66,7 @@ static inline int64_t count_ones_portable(uint64_t word)
 #include <immintrin.h>
 
 #define TARGET __attribute__((target("avx2,bmi,popcnt")))
+#define LOOPS "avx2"
 #define FEW_CLASSES 16
 #define NAME(x) x##_avx2
 
@@ -97,6 +100,7 @@ TARGET static inline int64_t count_ones_avx2(uint64_t word)
 
 #include "_kernel_loops.h"
 #undef TARGET
+#undef LOOPS
 #undef FEW_CLASSES
 #undef NAME
 
@@ -108,6 +112,7 @@ TARGET static inline int64_t count_ones_avx2(uint64_t word)
 #endif
 #define TARGET                                                                                \
     __attribute__((target("avx512f,avx512bw,avx512vl,avx2,bmi,popcnt" WIDEST_VECTORS)))
+#define LOOPS "avx512"
 #define FEW_CLASSES 32
 #define NAME(x) x##_avx512
 
@@ -128,48 +133,24 @@ TARGET static inline int64_t count_ones_avx512(uint64_t word)
 
 #include "_kernel_loops.h"
 
-static const Loops *find_avx512(void)
-{
-    __builtin_cpu_init();
-    int is_there = __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-                   __builtin_cpu_supports("bmi") && __builtin_cpu_supports("popcnt");
-    return is_there ? &loops_avx512 : NULL;
-}
-
-static const Loops *find_avx2(void)
-{
-    __builtin_cpu_init();
-    int is_there = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
-                   __builtin_cpu_supports("popcnt");
-    return is_there ? &loops_avx2 : NULL;
-}
-#else
-static const Loops *find_avx512(void)
-{
-    return NULL;
-}
-
-static const Loops *find_avx2(void)
-{
-    return NULL;
-}
 #endif
-
-static const Loops *find_portable(void)
-{
-    return &loops_portable;
-}
 
 const Loops *find_loops(const char *name)
 {
-    static const struct {
-        const char *name;
-        const Loops *(*find)(void);
-    } all[] = {{"avx512", find_avx512}, {"avx2", find_avx2}, {"portable", find_portable}};
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        const Loops *found = all[i].find();
-        if (found && (name == NULL || strcmp(name, all[i].name) == 0))
-            return found;
-    }
+    const Loops *all[3];
+    size_t n = 0;
+#if defined(__x86_64__) && defined(__GNUC__)
+    __builtin_cpu_init();
+    int has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
+                   __builtin_cpu_supports("popcnt");
+    if (has_avx2 && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
+        all[n++] = &loops_avx512;
+    if (has_avx2)
+        all[n++] = &loops_avx2;
+#endif
+    all[n++] = &loops_portable;
+    for (size_t i = 0; i < n; i++)
+        if (name == NULL || strcmp(name, all[i]->name) == 0)
+            return all[i];
     return NULL;
 }

@@ -1,41 +1,27 @@
 /* Loops over rows of bytes: included once for each instruction set, with
  *
  *   TARGET          the attribute of its functions
+ *   LOOPS           the name of the set
  *   FEW_CLASSES     up to so many are counted class by class
  *   NAME(x)         x with its suffix
  *   differ64(a, b)  whether each of 64 bytes differs, as bits
  *   differ64_from(a, value)
  *   count_ones(word)
  */
-TARGET static inline void NAME(extend_half)(uint8_t *restrict half, const uint8_t *restrict codes,
-                                            uint8_t flip, size_t n)
+TARGET static inline void NAME(extend_half)(uint8_t *restrict into, const uint8_t *restrict rows,
+                                            const uint8_t *restrict codes, uint8_t flip, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         uint8_t code = codes[i] == IGNORED ? 0 : codes[i] ^ flip;
-        half[i] = half[i] > code ? half[i] : code;
+        into[i] = rows[i] > code ? rows[i] : code;
     }
 }
 
-TARGET static void NAME(extend)(uint8_t *rows, const uint8_t *codes, size_t half, size_t n)
+TARGET static void NAME(extend)(uint8_t *into, const uint8_t *rows, const uint8_t *codes,
+                                size_t half, size_t n)
 {
-    NAME(extend_half)(rows, codes, 0, n);
-    NAME(extend_half)(rows + half, codes, 255, n);
-}
-
-TARGET static inline void NAME(precede_half)(uint8_t *restrict into, const uint8_t *restrict after,
-                                             const uint8_t *restrict codes, uint8_t flip, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        uint8_t code = codes[i] == IGNORED ? 0 : codes[i] ^ flip;
-        into[i] = after[i] > code ? after[i] : code;
-    }
-}
-
-TARGET static void NAME(precede)(uint8_t *into, const uint8_t *after, const uint8_t *codes,
-                                 size_t half, size_t n)
-{
-    NAME(precede_half)(into, after, codes, 0, n);
-    NAME(precede_half)(into + half, after + half, codes, 255, n);
+    NAME(extend_half)(into, rows, codes, 0, n);
+    NAME(extend_half)(into + half, rows + half, codes, 255, n);
 }
 
 TARGET static void NAME(join)(uint8_t *restrict rows, const uint8_t *restrict a,
@@ -220,9 +206,9 @@ TARGET static void NAME(encode)(uint8_t *restrict truth_codes, uint8_t *restrict
 }
 
 static const Loops NAME(loops) = {
+    .name = LOOPS,
     .few_classes = FEW_CLASSES,
     .extend = NAME(extend),
-    .precede = NAME(precede),
     .join = NAME(join),
     .differ = NAME(differ),
     .differ_from = NAME(differ_from),

@@ -5,7 +5,6 @@
 
 #include "_surfaces.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 /* The points of each label that has any, as bytes; None where there are too many. */
@@ -66,14 +65,14 @@ static PyObject *py_find(PyObject *module, PyObject *args)
     return answer;
 }
 
-/* Whether there are points, each after the one before it. */
-static int read_points(const Py_buffer *view, Points *points)
+/* Whether there are points; targets each after the one before it, so that none is there twice. */
+static int read_points(const Py_buffer *view, Points *points, int is_target)
 {
     points->at = view->buf;
     points->count = (size_t)view->len / sizeof(uint64_t);
     if (!points->count || view->len % (Py_ssize_t)sizeof(uint64_t) || points->count > UINT32_MAX)
         return 0;
-    for (size_t i = 1; i < points->count; i++)
+    for (size_t i = 1; is_target && i < points->count; i++)
         if (points->at[i] << (64 - CODE_BITS) <= points->at[i - 1] << (64 - CODE_BITS))
             return 0;
     return 1;
@@ -106,12 +105,7 @@ static int read_table(Table *table, const Py_buffer *rows, const Py_buffer *rank
     return is_good;
 }
 
-static PyObject *as_bytes(const void *from, size_t count)
-{
-    return PyBytes_FromStringAndSize(from, (Py_ssize_t)(count * 8));
-}
-
-static PyObject *py_distances(PyObject *module, PyObject *args)
+static PyObject *py_nearest(PyObject *module, PyObject *args)
 {
     Py_buffer views[5]; /* query, target, rows, ranks, areas */
     Points query, target;
@@ -119,36 +113,32 @@ static PyObject *py_distances(PyObject *module, PyObject *args)
     double steps[3];
     int is_reversed;
     (void)module;
-    if (!PyArg_ParseTuple(args, "y*y*y*y*idddpy*:distances", &views[0], &views[1], &views[2],
+    if (!PyArg_ParseTuple(args, "y*y*y*y*idddpy*:nearest", &views[0], &views[1], &views[2],
                           &views[3], &table.certain, &steps[0], &steps[1], &steps[2], &is_reversed,
                           &views[4]))
         return NULL;
-    PyObject *answer = NULL;
-    Distances *found = calloc(1, sizeof *found);
-    if (!found)
-        PyErr_NoMemory();
-    else if (!read_points(&views[0], &query) || !read_points(&views[1], &target))
-        PyErr_SetString(PyExc_ValueError, "there must be points, one after the other");
+    PyObject *answer = NULL, *ranks = NULL;
+    if (!read_points(&views[0], &query, 0) || !read_points(&views[1], &target, 1))
+        PyErr_SetString(PyExc_ValueError, "there must be points, targets one after the other");
     else if (!read_table(&table, &views[2], &views[3], steps, is_reversed) ||
              views[4].len != LABELS * (Py_ssize_t)sizeof(double))
         PyErr_SetString(PyExc_ValueError, "the table does not suit the search");
-    else {
-        int is_done;
+    else
+        ranks = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(query.count * sizeof(uint16_t)));
+    if (ranks) {
+        Distances found = {.areas = views[4].buf, .ranks = (uint16_t *)PyBytes_AsString(ranks)};
         Py_BEGIN_ALLOW_THREADS;
-        is_done = find_distances(&table, query, target, views[4].buf, found);
+        find_nearest(&table, query, target, &found);
         Py_END_ALLOW_THREADS;
-        size_t ranks = (size_t)table.certain + 1, far = found->far_count;
-        for (size_t i = 0; is_done && i < far; i++)
-            found->far[i] = sqrt(found->far[i]);
-        answer = is_done ? Py_BuildValue("NNNN", as_bytes(found->points, ranks),
-                                         as_bytes(found->areas, ranks), as_bytes(found->far, far),
-                                         PyBytes_FromStringAndSize((const char *)found->far_codes,
-                                                                   (Py_ssize_t)far))
-                         : PyErr_NoMemory();
-        free(found->far);
-        free(found->far_codes);
+        answer = found.squares
+                     ? Py_BuildValue("Oy#y#", ranks, (const char *)found.tally,
+                                     (Py_ssize_t)((size_t)(table.certain + 1) * sizeof(double)),
+                                     (const char *)found.squares,
+                                     (Py_ssize_t)(found.far * sizeof(double)))
+                     : PyErr_NoMemory();
+        free(found.squares);
+        Py_DECREF(ranks);
     }
-    free(found);
     for (int i = 0; i < 5; i++)
         PyBuffer_Release(&views[i]);
     return answer;
@@ -158,10 +148,10 @@ static PyMethodDef methods[] = {
     {"find", py_find, METH_VARARGS,
      "find(labels, depth, height, width, is_flat, wanted, ignored, elements, limit) -> dict\n--\n\n"
      "The points of the surface of each wanted label, as bytes; None if they pass the limit."},
-    {"distances", py_distances, METH_VARARGS,
-     "distances(query, target, rows, ranks, certain, *steps, is_reversed, areas) -> bytes\n--\n\n"
-     "From queries to targets: the number of points and the area at each certain distance; then\n"
-     "all larger distances, and the codes of their points."},
+    {"nearest", py_nearest, METH_VARARGS,
+     "nearest(query, target, rows, ranks, certain, *steps, is_reversed, areas) -> bytes\n--\n\n"
+     "From each query to its nearest target: the rank of the distance, one past `certain` where it\n"
+     "is larger; the area of each rank; the squares of the larger ones."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -41,8 +41,9 @@ typedef struct {
     int low[3], high[3]; /* in the order of the axes; both belong to it */
 } Box;
 
-/* The box of all points of both. */
-Box box_of(const Axes *axes, Points points, Points others);
+/* A box that holds nothing, and one that holds these points as well. */
+#define NO_BOX ((Box){{LONGEST_AXIS, LONGEST_AXIS, LONGEST_AXIS}, {0, 0, 0}})
+Box widened(Box box, const Axes *axes, Points points);
 
 /* The points of each label, until there are more than the limit. */
 typedef struct {
@@ -77,19 +78,16 @@ typedef struct {
     const uint16_t *rank; /* by row and distance along it */
 } Table;
 
-/* How many points have a distance of each rank, and their areas; the squares of larger ones, and
- * the codes of the points that have them. */
+/* From each query to its nearest target. */
 typedef struct {
-    int64_t points[RANKS];
-    double areas[RANKS];
-    double *far;
-    uint8_t *far_codes;
-    size_t far_count;
+    const double *areas;     /* of points, by code */
+    uint16_t *ranks;         /* of the distances; one past `certain` where they are larger */
+    double tally[RANKS + 1]; /* area of the points of each rank */
+    double *squares;         /* of the larger ones, to be freed; NULL where memory did not suffice */
+    size_t far;              /* how many those are */
 } Distances;
 
-/* From each query to the nearest target; areas by code. False where memory does not suffice. */
-int find_distances(const Table *table, Points query, Points target, const double *areas,
-                   Distances *found);
+void find_nearest(const Table *table, Points query, Points target, Distances *found);
 
 /* Squares of the distances to the nearest target. */
 int search_cells(const Axes *axes, Points query, Points target, double *squared);

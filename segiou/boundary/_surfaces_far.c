@@ -71,8 +71,7 @@ typedef struct {
 
 static Raster raster_of(const Axes *axes, Points points)
 {
-    const Points none = {NULL, 0};
-    Box box = box_of(axes, points, none);
+    Box box = widened(NO_BOX, axes, points);
     Raster raster = {.axes = axes, .cells = CELL * CELL * CELL};
     double least = axes->step[0];
     for (int k = 1; k < 3; k++)
@@ -216,8 +215,7 @@ static float bound_above(const From *from, const Boxes *boxes, size_t first, siz
  * than another from any. */
 static Points crop(const Axes *axes, Points query, Points target, uint64_t *kept)
 {
-    const Points none = {NULL, 0};
-    Box box = box_of(axes, query, none);
+    Box box = widened(NO_BOX, axes, query);
     float at[3], limit = NOTHING_YET, bound;
     Boxes point = {1, {&at[0], &at[1], &at[2]}, {&at[0], &at[1], &at[2]}, NULL};
     From from;

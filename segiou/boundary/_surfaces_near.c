@@ -10,13 +10,11 @@
 #define MARGIN 32 /* bits before and after each row */
 #define MIDDLE (HALF - 1)
 
-Box box_of(const Axes *axes, Points points, Points others)
+Box widened(Box box, const Axes *axes, Points points)
 {
-    Box box = {{LONGEST_AXIS, LONGEST_AXIS, LONGEST_AXIS}, {0, 0, 0}};
-    for (size_t i = 0; i < points.count + others.count; i++)
+    for (size_t i = 0; i < points.count; i++)
         for (int k = 0; k < 3; k++) {
-            uint64_t point = i < points.count ? points.at[i] : others.at[i - points.count];
-            int at = coordinate(point, axes->bits[k]);
+            int at = coordinate(points.at[i], axes->bits[k]);
             box.low[k] = at < box.low[k] ? at : box.low[k];
             box.high[k] = at > box.high[k] ? at : box.high[k];
         }
@@ -39,7 +37,7 @@ static inline int64_t bit_of(const Bits *bits, uint64_t point)
 static int set_bits(Bits *bits, Points query, Points target)
 {
     const Axes axes = {{Z_BITS, Y_BITS, X_BITS}, {1, 1, 1}};
-    Box box = box_of(&axes, query, target);
+    Box box = widened(widened(NO_BOX, &axes, query), &axes, target);
     int64_t size[3];
     for (int k = 0; k < 3; k++) {
         box.low[k] -= k == 2 ? MARGIN : ROW_REACH;
@@ -82,9 +80,9 @@ static inline int search_rows(const Table *table, const Bits *bits, const int64_
     return best;
 }
 
-/* Count the queries whose distance is certain; how many others are moved to far. */
-static size_t count_near(const Table *table, Points query, const Bits *bits, const double *areas,
-                         Distances *found, uint64_t *far)
+/* Rank the queries; those with a larger distance than is certain are moved to far. */
+static void rank_near(const Table *table, Points query, const Bits *bits, Distances *found,
+                      uint64_t *far)
 {
     int64_t offset[ROWS];
     size_t count = 0;
@@ -94,31 +92,27 @@ static size_t count_near(const Table *table, Points query, const Bits *bits, con
         int rank = search_rows(table, bits, offset, bit_of(bits, query.at[i]));
         far[count] = query.at[i];
         count += rank > table->certain;
-        if (rank > table->certain)
-            continue;
-        found->points[rank]++;
-        found->areas[rank] += areas[query.at[i] >> CODE_BITS & 0xFF];
+        rank = rank > table->certain ? table->certain + 1 : rank;
+        found->ranks[i] = (uint16_t)rank;
+        found->tally[rank] += found->areas[query.at[i] >> CODE_BITS & 0xFF];
     }
-    return count;
+    found->far = count;
 }
 
-int find_distances(const Table *table, Points query, Points target, const double *areas,
-                   Distances *found)
+void find_nearest(const Table *table, Points query, Points target, Distances *found)
 {
-    Bits bits = {0};
+    Bits bits;
     uint64_t *far = malloc((query.count + 1) * sizeof *far);
-    int is_done = far && set_bits(&bits, query, target);
-    if (is_done) {
-        Points rest = {far, count_near(table, query, &bits, areas, found, far)};
+    if (far && set_bits(&bits, query, target)) {
+        rank_near(table, query, &bits, found, far);
         free(bits.bytes);
-        found->far_count = rest.count;
-        found->far = malloc((rest.count + 1) * sizeof(double));
-        is_done = found->far &&
-                  (!rest.count || search_cells(&table->axes, rest, target, found->far));
-        found->far_codes = (uint8_t *)far; /* each is written before what lies there is read */
-        for (size_t i = 0; i < rest.count; i++)
-            found->far_codes[i] = (uint8_t)(far[i] >> CODE_BITS);
-    } else
-        free(far);
-    return is_done;
+        found->squares = malloc((found->far + 1) * sizeof *found->squares);
+        Points rest = {far, found->far};
+        if (found->squares && found->far &&
+            !search_cells(&table->axes, rest, target, found->squares)) {
+            free(found->squares);
+            found->squares = NULL;
+        }
+    }
+    free(far);
 }

@@ -17,7 +17,15 @@ from segiou._support.optional import load_part
 from segiou.counting.arrays import as_label_array, as_valid_mask
 from segiou.counting.encoding import Encoding, ValueCodes
 
-__all__ = ["Codes", "LabelCodes", "as_bytes", "code_dtype", "ignored_code", "unassigned_code"]
+__all__ = [
+    "BYTE_CLASSES",
+    "Codes",
+    "LabelCodes",
+    "as_bytes",
+    "code_dtype",
+    "ignored_code",
+    "unassigned_code",
+]
 
 
 Codes = NDArray[np.uint8] | NDArray[np.uint16]
@@ -26,12 +34,12 @@ Codes = NDArray[np.uint8] | NDArray[np.uint16]
 _kernel = load_part("segiou.boundary._kernel")
 
 #: Classes that fit beside the three markers in a byte.
-_BYTE_CLASSES = 253
+BYTE_CLASSES = 253
 
 
 def code_dtype(num_classes: int) -> np.dtype[Any]:
     """The smallest dtype that holds the classes and the markers."""
-    return np.dtype(np.uint8 if num_classes <= _BYTE_CLASSES else np.uint16)
+    return np.dtype(np.uint8 if num_classes <= BYTE_CLASSES else np.uint16)
 
 
 def ignored_code(dtype: np.dtype[Any]) -> int:

@@ -5,6 +5,7 @@ Points are pixels, or surface elements between them. Distances are exact, and co
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -21,8 +22,14 @@ from segiou.boundary.boundary_options import (
     bin_distances,
     fixed_point,
 )
-from segiou.boundary.codes import Codes, ignored_code, unassigned_code
-from segiou.boundary.kernels import nearest
+from segiou.boundary.codes import Codes
+from segiou.boundary.surface_points import (
+    Kind,
+    find_nearest,
+    find_points,
+    places_and_codes,
+    point_shape,
+)
 from segiou.metrics.ratio import Floats, ratio
 
 __all__ = [
@@ -34,12 +41,14 @@ __all__ = [
 ]
 
 
-#: Kind of the surface element at a corner by which of its four pixels are in the
-#: class (bits: upper left 8, upper right 4, lower left 2, lower right 1):
+#: Kind of the surface element at a corner by which of its four pixels are in the class (bits:
+#: upper left 1, upper right 2, lower left 4, lower right 8; none of a pixel's own point):
 #: 0 lies along a row, 1 along a column, 2 is half a diagonal.
 _KINDS = np.array([0, 2, 2, 0, 2, 1, 2, 2, 2, 2, 1, 2, 0, 2, 2, 0], dtype=np.uint8)
 #: Two pixels that touch at the corner only are cut off by half a diagonal each.
-_MULTIPLES = np.array([0, 1, 1, 1, 1, 1, 2, 1, 1, 2, 1, 1, 1, 1, 1, 0], dtype=np.uint8)
+_MULTIPLES = np.array([1, 1, 1, 1, 1, 1, 2, 1, 1, 2, 1, 1, 1, 1, 1, 0], dtype=np.uint8)
+#: The first of the pixels that is in the class.
+_FIRST = np.array([0, 0, 1, 0, 2, 0, 1, 0, 3, 0, 1, 0, 2, 0, 1, 0], dtype=np.uint8)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,82 +124,28 @@ def find_contour(codes: Codes, num_classes: int, contour: Contour, border: bool)
     -------
     ContourPoints
     """
-    outside = unassigned_code(codes.dtype) if border else ignored_code(codes.dtype)
-    padded: Codes = np.pad(codes, 1, constant_values=outside)  # type: ignore[assignment]
-    find = _find_pixels if contour == "pixels" else _find_elements
-    return find(padded, num_classes)
-
-
-def _find_pixels(padded: Codes, num_classes: int) -> ContourPoints:
-    ignored = ignored_code(padded.dtype)
-    valid = padded != ignored
-    on_edge = np.zeros(padded.shape, dtype=np.bool_)
-    for axis in (0, 1):
-        before, after = _slices(axis, slice(None, -1)), _slices(axis, slice(1, None))
-        edge = padded[before] != padded[after]
-        edge &= valid[before]
-        edge &= valid[after]
-        on_edge[before] |= edge
-        on_edge[after] |= edge
-    places = np.flatnonzero(on_edge[1:-1, 1:-1])
-    labels = padded[1:-1, 1:-1].reshape(-1)[places]
-    ones = np.ones(len(places), dtype=np.uint8)
-    return _sorted_points(places, labels, ones - ones, ones, padded.shape[1] - 2, num_classes)
-
-
-def _slices(axis: int, cut: slice) -> tuple[slice, slice]:
-    return (cut, slice(None)) if axis == 0 else (slice(None), cut)
-
-
-def _find_elements(padded: Codes, num_classes: int) -> ContourPoints:
-    ignored = ignored_code(padded.dtype)
-    quarters = (padded[:-1, :-1], padded[:-1, 1:], padded[1:, :-1], padded[1:, 1:])
-    differ = np.zeros(quarters[0].shape, dtype=np.bool_)
-    for quarter in quarters[1:]:
-        differ |= quarter != quarters[0]
-    places = np.flatnonzero(differ)
-    around = np.stack([q.reshape(-1)[places] for q in quarters])
-    kept = (around != ignored).all(0)
-    places, around = places[kept], around[:, kept]
-    return _sorted_elements(places, around, padded.shape[1] - 1, num_classes)
-
-
-def _sorted_elements(
-    places: NDArray[np.intp], around: Any, row_length: int, num_classes: int
-) -> ContourPoints:
-    found, labels, shapes = [], [], []
-    for k in range(4):
-        first = ~(around[:k] == around[k]).any(0)
-        bits = sum((around[j] == around[k]).astype(np.uint8) << (3 - j) for j in range(4))
-        found.append(places[first])
-        labels.append(around[k][first])
-        shapes.append(np.asarray(bits)[first])
-    shape = np.concatenate(shapes)
-    return _sorted_points(
-        np.concatenate(found),
-        np.concatenate(labels),
-        _KINDS[shape],
-        _MULTIPLES[shape],
-        row_length,
-        num_classes,
+    # Codes move up, and the last go on from 0, which is outside, too: with a border that is what
+    # is no class, and 1 is ignored; without one it is ignored.
+    first = 1 + border
+    labels = codes + codes.dtype.type(first)
+    kind: Kind = "voxels" if contour == "pixels" else "elements"
+    found = find_points(labels, range(first, first + num_classes), kind, ignored=int(border)) or {}
+    sizes = np.zeros(num_classes, np.int64)
+    sizes[[label - first for label in found]] = [len(part) for part in found.values()]
+    points = np.concatenate([np.empty(0, np.uint64), *found.values()])
+    places, corners = places_and_codes(points)
+    corners &= 15
+    # Of a class, corners whose first pixel is in it stand before the others.
+    order = np.lexsort((_FIRST[corners], np.repeat(np.arange(num_classes), sizes)))
+    places, corners = places[order], corners[order]
+    rows = places // point_shape(codes.shape)[-1]
+    columns = places - rows * point_shape(codes.shape)[-1]
+    return ContourPoints(
+        np.stack([rows, columns], axis=-1).astype(np.int32),
+        np.concatenate([[0], np.cumsum(sizes)]),
+        _KINDS[corners],
+        _MULTIPLES[corners],
     )
-
-
-def _sorted_points(
-    places: NDArray[np.intp],
-    labels: Codes,
-    kinds: NDArray[np.uint8],
-    multiples: NDArray[np.uint8],
-    row_length: int,
-    num_classes: int,
-) -> ContourPoints:
-    # A stable sort of 8 or 16 bits is a radix sort.
-    order = np.argsort(labels, kind="stable")
-    sizes = np.bincount(labels, minlength=num_classes)[:num_classes]
-    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    order = order[: starts[-1]]
-    points = np.stack(np.divmod(places[order], row_length), axis=-1).astype(np.int32)
-    return ContourPoints(points, starts, kinds[order], multiples[order])
 
 
 Method = Literal["inverted_cdf", "linear"]
@@ -242,10 +197,7 @@ class ContourDistances:
         spacing : tuple of float
             Size of a pixel or voxel along each axis.
         """
-        sides = (truth.points, truth.starts), (pred.points, pred.starts)
-        there, back = (
-            np.sqrt(nearest(*query, *target, spacing)) for query, target in (sides, sides[::-1])
-        )
+        there, back = (_apart(*pair, spacing) for pair in ((truth, pred), (pred, truth)))
         return cls(truth, pred, there, back, contour, spacing)
 
     @property
@@ -256,8 +208,18 @@ class ContourDistances:
     def _directions(self) -> tuple[tuple[ContourPoints, Floats], ...]:
         return (self.truth, self.truth_to_pred), (self.pred, self.pred_to_truth)
 
-    def _lengths(self, points: ContourPoints) -> Floats:
-        return kind_lengths(self.contour, self.spacing)[points.kinds] * points.multiples
+    def _lengths_and_sums(self) -> Floats:
+        """Length of each class, and the sum of its distances, by direction: (2, 2, C)."""
+        found = []
+        for points, distances in self._directions():
+            lengths = kind_lengths(self.contour, self.spacing)[points.kinds] * points.multiples
+            found.append(
+                [
+                    np.bincount(points.classes, weights, self.num_classes)
+                    for weights in (lengths, lengths * distances)
+                ]
+            )
+        return np.swapaxes(found, 0, 1)
 
     def average(self) -> Floats:
         """Average distance of either direction, weighted by length, per class.
@@ -268,22 +230,13 @@ class ContourDistances:
             Truth → prediction and prediction → truth; NaN where both sides
             have no boundary of the class, infinite where one has none.
         """
-        out = np.full((2, self.num_classes), np.nan)
-        for d, (points, distances) in enumerate(self._directions()):
-            lengths = self._lengths(points)
-            sizes = np.bincount(points.classes, lengths, self.num_classes)
-            sums = np.bincount(points.classes, lengths * distances, self.num_classes)
-            out[d] = ratio(sums, sizes)
-        return _infinite_where_lone(out)
+        lengths, sums = self._lengths_and_sums()
+        return _infinite_where_lone(ratio(sums, lengths))
 
     def symmetric_average(self) -> Floats:
         """Average over both boundaries together, weighted by length, per class, shape (C,)."""
-        sizes, sums = np.zeros(self.num_classes), np.zeros(self.num_classes)
-        for points, distances in self._directions():
-            lengths = self._lengths(points)
-            sizes += np.bincount(points.classes, lengths, self.num_classes)
-            sums += np.bincount(points.classes, lengths * distances, self.num_classes)
-        return ratio(sums, sizes)
+        lengths, sums = self._lengths_and_sums()
+        return ratio(sums.sum(0), lengths.sum(0))
 
     def hausdorff(self, percentile: float = 100.0, method: Method = "inverted_cdf") -> Floats:
         """Hausdorff distance per class: the larger of both directions' percentiles.
@@ -353,43 +306,42 @@ class ContourDistances:
         -------
         dict
         """
-        sides = [self._side_counts(p, d, options, tolerances) for p, d in self._directions()]
-        names = ("total", "matched", "distance", "histogram")
-        axis = {"matched": 1}
-        return {
-            f"{self.contour}.{name}": np.stack([s[name] for s in sides], axis.get(name, 0))
-            for name in names
-        }
+        shape = 2, self.num_classes, len(kind_lengths(self.contour, self.spacing))
+        sides = self.truth, self.pred
+        classes = np.concatenate([side.classes + d * shape[1] for d, side in enumerate(sides)])
+        cell = classes * shape[2] + np.concatenate([side.kinds for side in sides])
+        many = np.concatenate([side.multiples for side in sides])
+        distances = np.concatenate([self.truth_to_pred, self.pred_to_truth])
 
-    def _side_counts(
-        self,
-        points: ContourPoints,
-        distances: Floats,
-        options: BoundaryOptions,
-        tolerances: list[float],
-    ) -> dict[str, NDArray[np.int64]]:
-        kinds = len(kind_lengths(self.contour, self.spacing))
-        shape = (self.num_classes, kinds)
-        cell = points.classes * kinds + points.kinds
-        size, many = shape[0] * shape[1], points.multiples
-
-        def summed(
-            where: NDArray[np.intp], weights: NDArray[Any], n: int = size
-        ) -> NDArray[np.int64]:
+        def summed(where: Any, weights: Any, *bins: int) -> NDArray[np.int64]:
             # Sums of whole numbers below 2^53 are exact in float64.
-            return np.bincount(where, weights, n).astype(np.int64)
+            sums = np.bincount(where, weights, math.prod(shape + bins))
+            return sums.astype(np.int64).reshape(shape + bins)
 
-        within = [distances <= t for t in tolerances]
-        bins = cell * BINS + bin_distances(distances, options.resolution)
-        steps = fixed_point(distances, options.resolution)
-        return {
-            "total": summed(cell, many).reshape(shape),
-            "matched": np.array(
-                [summed(cell[w], many[w]).reshape(shape) for w in within], dtype=np.int64
-            ).reshape(-1, *shape),
-            "distance": summed(cell, steps * many).reshape(shape),
-            "histogram": summed(bins, many, size * BINS).reshape(*shape, BINS),
+        within = [distances <= limit for limit in tolerances]
+        bins = bin_distances(distances, options.resolution)
+        parts = {
+            "total": summed(cell, many),
+            "matched": np.array([summed(cell[w], many[w]) for w in within]).reshape(-1, *shape),
+            "distance": summed(cell, fixed_point(distances, options.resolution) * many),
+            "histogram": summed(cell * BINS + bins, many, BINS),
         }
+        return {f"{self.contour}.{name}": part for name, part in parts.items()}
+
+
+def _apart(query: ContourPoints, target: ContourPoints, spacing: tuple[float, float]) -> Floats:
+    """From each point to the nearest of its class on the other side."""
+    longest = max(int(side.points.max(initial=0)) for side in (query, target)) + 1
+    shape = longest, longest
+    asked, known = (
+        np.asarray(side.points @ [point_shape(shape)[-1], 1]).astype(np.uint64)
+        for side in (query, target)
+    )
+    distances = np.full(len(asked), np.inf)
+    for c in np.flatnonzero((np.diff(query.starts) > 0) & (np.diff(target.starts) > 0)).tolist():
+        here, there = (slice(*side.starts[c : c + 2]) for side in (query, target))
+        distances[here] = find_nearest(asked[here], np.sort(known[there]), shape, spacing).each
+    return distances
 
 
 def _infinite_where_lone(directions: Floats) -> Floats:

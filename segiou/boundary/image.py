@@ -10,20 +10,33 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou._support.optional import load_part, warn_missing
 from segiou.boundary.boundary_options import BoundaryOptions, Contour
 from segiou.boundary.boundary_sums import BoundaryCounts, empty_parts
-from segiou.boundary.codes import Codes, LabelCodes, code_dtype, ignored_code
+from segiou.boundary.codes import (
+    BYTE_CLASSES,
+    Codes,
+    LabelCodes,
+    code_dtype,
+    ignored_code,
+    unassigned_code,
+)
 from segiou.boundary.contours import ContourDistances, find_contour
-from segiou.boundary.kernels import count_bands, count_valid
 from segiou.counting.encoding import Encoding
 
 __all__ = [
+    "BACKEND",
     "ImageBoundaries",
     "boundary_counts",
     "count_labels",
     "measure_boundaries",
     "measure_codes",
 ]
+
+_kernel = load_part("segiou.boundary._kernel")
+BACKEND = "numpy" if _kernel is None else "c"
+
+Bands = tuple[NDArray[np.int64], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,44 +92,29 @@ def measure_checked(
     if 0 in truth.shape:
         msg = f"an image without pixels has no boundaries, got shape {truth.shape}"
         raise ValueError(msg)
+    sides: list[Any] = [np.ascontiguousarray(side) for side in (truth, pred)]
+    truth, pred = sides
+    shape = truth.shape[0], truth.shape[1]
     table, parts = empty_parts(num_classes, options)
     parts["images"][...] = 1
     parts["pixels"][...] = count_valid(truth)
-    _count_bands(parts, truth, pred, num_classes, options)
+    borders = options.band_border, options.trimap_border if options.trimaps else None
+    for k, width in enumerate(options.widths):
+        bands = count_bands(truth, pred, num_classes, width.width(shape), *borders)
+        # Without trimaps there is no part for the others.
+        for name, band in zip(("band", "trimap", "outer"), bands, strict=True):
+            if name in parts:
+                parts[name][k] = band
     distances: dict[Contour, ContourDistances] = {}
     for contour in options.contours:
-        distances[contour] = _measure_contour(truth, pred, num_classes, options, contour)
-        tolerances = [t.distance(truth.shape[-2:], options.spacing) for t in options.tolerances]
+        there, back = (
+            find_contour(side, num_classes, contour, options.contour_border) for side in sides
+        )
+        distances[contour] = ContourDistances.of(there, back, contour, options.spacing)
+        tolerances = [t.distance(shape, options.spacing) for t in options.tolerances]
         for name, values in distances[contour].counts(options, tolerances).items():
             parts[name][...] = values
     return ImageBoundaries(BoundaryCounts.trusted(table, num_classes, options), distances)
-
-
-def _measure_contour(
-    truth: Codes, pred: Codes, num_classes: int, options: BoundaryOptions, contour: Contour
-) -> ContourDistances:
-    truth_contour, pred_contour = (
-        find_contour(x, num_classes, contour, options.contour_border) for x in (truth, pred)
-    )
-    return ContourDistances.of(truth_contour, pred_contour, contour, options.spacing)
-
-
-def _count_bands(
-    parts: dict[str, NDArray[np.int64]],
-    truth: Codes,
-    pred: Codes,
-    num_classes: int,
-    options: BoundaryOptions,
-) -> None:
-    trimap_border = options.trimap_border if options.trimaps else None
-    for k, width in enumerate(options.widths):
-        pixels = width.width((truth.shape[0], truth.shape[1]))
-        band, trimap, outer = count_bands(
-            truth, pred, num_classes, pixels, options.band_border, trimap_border
-        )
-        parts["band"][k] = band
-        if options.trimaps:
-            parts["trimap"][k], parts["outer"][k] = trimap, outer
 
 
 def _check_codes(truth: Any, pred: Any, num_classes: int) -> None:
@@ -244,3 +242,121 @@ def count_labels(
     """
     encoded = codes.encode(truth, pred, mask)
     return measure_checked(*encoded, codes.encoding.num_classes, options).counts
+
+
+def count_bands(
+    truth: Codes,
+    pred: Codes,
+    num_classes: int,
+    width: int,
+    band_border: bool,
+    trimap_border: bool | None,
+) -> Bands:
+    """Count the pixels within ``width`` of a boundary, by the larger of row and column distance.
+
+    Returns
+    -------
+    band, trimap, outer : ndarray of int64, (C, 3), (C, 3) and (C, 2)
+        Pixels of each class in its own inner band in the truth, in the
+        prediction, in both at once; truth, prediction and agreement in the
+        band of all truth boundaries; pixels outside the class but within
+        ``width`` of it: those predicted as it, and all.
+    """
+    borders = band_border, trimap_border
+    if _kernel is None:
+        warn_missing("segiou.boundary._kernel")
+        return reference_bands(truth, pred, num_classes, width, *borders)
+    bands = tuple(np.zeros((num_classes, n), dtype=np.int64) for n in (3, 3, 2))
+    if truth.dtype == np.uint8:
+        trimap = -1 if trimap_border is None else trimap_border
+        _kernel.count_bands(
+            truth, pred, *truth.shape, num_classes, width, band_border, trimap, *bands
+        )
+        return bands
+    # The kernel counts bytes: number the few classes of this image anew.
+    present = np.union1d(truth, pred)
+    present = present[present < num_classes]
+    if len(present) > BYTE_CLASSES:
+        return reference_bands(truth, pred, num_classes, width, *borders)
+    table = np.full(1 << 16, unassigned_code(np.dtype(np.uint8)), dtype=np.uint8)
+    table[present] = np.arange(len(present))
+    table[ignored_code(truth.dtype)] = ignored_code(table.dtype)
+    few = count_bands(table[truth], table[pred], len(present) or 1, width, *borders)
+    for band, part in zip(bands, few, strict=True):
+        band[present] = part[: len(present)]
+    return bands
+
+
+def count_valid(codes: Codes) -> int:
+    """Count the pixels that are not ignored."""
+    if _kernel is None or codes.dtype != np.uint8:
+        return int(np.count_nonzero(codes != ignored_code(codes.dtype)))
+    return int(_kernel.count_valid(codes))
+
+
+def reference_bands(
+    truth: Codes,
+    pred: Codes,
+    num_classes: int,
+    width: int,
+    band_border: bool,
+    trimap_border: bool | None,
+) -> Bands:
+    """:func:`count_bands` in NumPy: what the compiled kernel must equal."""
+    inner_truth, inner_pred = _inner_band(truth, width), _inner_band(pred, width)
+    frame = truth != ignored_code(truth.dtype)
+    frame[width:-width, width:-width] = False
+    in_truth, in_pred = (inner | (frame & band_border) for inner in (inner_truth, inner_pred))
+    agreed = truth == pred
+    band = _by_class(
+        num_classes, truth[in_truth], pred[in_pred], truth[in_truth & in_pred & agreed]
+    )
+    if trimap_border is None:
+        return band, np.zeros_like(band), np.zeros((num_classes, 2), dtype=np.int64)
+    near = inner_truth | (frame & trimap_border)
+    trimap = _by_class(num_classes, truth[near], pred[near], truth[near & agreed])
+    return band, trimap, _outer_counts(truth, pred, num_classes, width)
+
+
+def _by_class(num_classes: int, *selected: Any) -> NDArray[np.int64]:
+    counts = [np.bincount(codes, minlength=num_classes)[:num_classes] for codes in selected]
+    return np.stack(counts, axis=-1).astype(np.int64)
+
+
+def _inner_band(codes: Codes, width: int) -> NDArray[np.bool_]:
+    """Mark valid pixels with a valid pixel of another code in their window."""
+    ignored = codes.dtype.type(ignored_code(codes.dtype))
+    padded = np.zeros((2, codes.shape[0] + 2 * width, codes.shape[1] + 2 * width), codes.dtype)
+    inner = padded[:, width:-width, width:-width]
+    # The maximum of the complement is the complement of the minimum.
+    inner[0] = np.where(codes == ignored, 0, codes)
+    inner[1] = ~codes
+    high, low = _window_max(padded, 2 * width + 1)
+    return np.asarray((high != ~low) & (codes != ignored))
+
+
+def _window_max(padded: NDArray[Any], size: int) -> NDArray[Any]:
+    """Maximum over square windows that lie wholly inside the last two axes."""
+    for axis in (-2, -1):
+        values = np.moveaxis(padded, axis, 0)
+        reach = 1
+        while reach < size:
+            step = min(reach, size - reach)
+            values = np.maximum(values[:-step], values[step:])
+            reach += step
+        padded = np.moveaxis(values, 0, axis)
+    return padded
+
+
+def _outer_counts(truth: Codes, pred: Codes, num_classes: int, width: int) -> NDArray[np.int64]:
+    ignored = ignored_code(truth.dtype)
+    counts = np.zeros((num_classes, 2), dtype=np.int64)
+    for c in np.unique(truth[truth < num_classes]).tolist():
+        rows, cols = (
+            slice(max(0, int(at.min()) - width), int(at.max()) + width + 1)
+            for at in np.nonzero(truth == c)
+        )
+        t, p = truth[rows, cols], pred[rows, cols]
+        near = _window_max(np.pad(t == c, width), 2 * width + 1) & (t != c) & (t != ignored)
+        counts[c] = np.count_nonzero(near & (p == c)), np.count_nonzero(near)
+    return counts

@@ -5,19 +5,20 @@ from __future__ import annotations
 import itertools
 import math
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.optional import load_part, warn_missing
 from segiou.boundary.codes import as_bytes
+from segiou.counting.encoding import can_hold
 
-__all__ = ["Both", "Distances", "Kind", "SurfacePair"]
+__all__ = ["Both", "Distances", "Kind", "Nearest", "SurfacePair", "find_nearest", "find_points"]
 
 _MODULE = "segiou.boundary._surfaces"
 _kernel = load_part(_MODULE)
@@ -32,280 +33,185 @@ _FEWEST_POINTS = 1 << 18
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Kind = Literal["voxels", "elements"]
+Label = int | str
+Outcome = TypeVar("Outcome")
+
+#: A point is a number: its place in an array of the shape of :func:`point_shape`, and in the
+#: bits from this one on, of a corner, which of the eight voxels around it are of the label.
+#: An image has the same four twice.
+Points = NDArray[np.uint64]
+_CODE_BITS = np.uint64(48)
+#: Where all points weigh the same.
+_ONES = np.ones(256)
+
+
+def point_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The three axes along which places are numbered in an array of two or three axes."""
+    if max(shape) <= _LONGEST:
+        return (_LONGEST + 1,) * 3
+    return (1,) * (3 - len(shape)) + tuple(n + 1 for n in shape)
+
+
+def places_and_codes(points: Points) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """Of each point its place, and which voxels around it are of the label."""
+    places = points & np.uint64((1 << 48) - 1)
+    return places.astype(np.int64), (points >> _CODE_BITS).astype(np.uint8)
+
+
+def find_points(
+    labels: NDArray[Any],
+    wanted: Iterable[int],
+    kind: Kind,
+    ignored: int = -1,
+    limit: int = sys.maxsize,
+) -> dict[int, Points] | None:
+    """The points of the surface of each wanted label that has any, in their order.
+
+    Label 0 lies outside, too, and has none. None where there may be more points than the limit.
+    """
+    if _kernel is None:
+        warn_missing(_MODULE)
+    is_odd = labels.size == 0 or max(labels.shape) > _LONGEST or labels.dtype != np.uint8
+    if _kernel is None or is_odd:
+        return _find_by_numpy(labels, wanted, kind, ignored)
+    is_wanted = np.zeros(256, np.uint8)
+    is_wanted[[*wanted]] = 1
+    is_flat = labels.ndim == 2
+    shape = (1, *labels.shape) if is_flat else labels.shape
+    labels = np.ascontiguousarray(labels)
+    found = _kernel.find(labels, *shape, is_flat, is_wanted, ignored, kind == "elements", limit)
+    if found is None:
+        return None
+    return {label: np.frombuffer(points, np.uint64) for label, points in found.items()}
+
+
+def _find_by_numpy(
+    labels: NDArray[Any], wanted: Iterable[int], kind: Kind, ignored: int
+) -> dict[int, Points]:
+    """:func:`find_points` in NumPy: what the kernel must equal."""
+    search = _find_voxels if kind == "voxels" else _find_corners
+    at, found, codes = search(np.pad(labels, 1), ignored)
+    at = (np.zeros_like(found, dtype=np.int64),) * (3 - labels.ndim) + at
+    places = np.ravel_multi_index(at, point_shape(labels.shape)).astype(np.uint64)
+    order = np.lexsort((places, found))
+    points = (places | codes.astype(np.uint64) << _CODE_BITS)[order]
+    values, starts = np.unique(found[order], return_index=True)
+    parts = zip(values.tolist(), np.split(points, starts)[1:], strict=True)
+    chosen = {*wanted}
+    return {label: part for label, part in parts if label in chosen}
+
+
+def _find_voxels(padded: NDArray[Any], ignored: int) -> tuple[Any, NDArray[Any], NDArray[Any]]:
+    """Where voxels have a face to another label, their labels, and codes, which they lack."""
+    valid, on_edge = padded != ignored, np.zeros(padded.shape, np.bool_)
+    for axis in range(padded.ndim):
+        side, seen, found = (np.moveaxis(x, axis, 0) for x in (padded, valid, on_edge))
+        edge = (side[1:] != side[:-1]) & seen[1:] & seen[:-1]
+        found[1:] |= edge
+        found[:-1] |= edge
+    inner = (slice(1, -1),) * padded.ndim
+    at = np.nonzero(on_edge[inner])
+    labels = padded[inner][at]
+    return at, labels, np.zeros_like(labels)
+
+
+def _find_corners(padded: NDArray[Any], ignored: int) -> tuple[Any, NDArray[Any], NDArray[Any]]:
+    """Corners between voxels that differ, once for each of their labels."""
+    shifts = list(itertools.product((0, 1), repeat=padded.ndim)) * (4 - padded.ndim)
+    sides = [padded[tuple(slice(i, i - 1 or None) for i in shift)] for shift in shifts]
+    differ = np.zeros(sides[0].shape, np.bool_)
+    for side in sides[1:]:
+        differ |= side != sides[0]
+    places = np.nonzero(differ)
+    around = np.stack([side[places] for side in sides])
+    kept = (around != ignored).all(0)
+    found = []
+    for i, labels in enumerate(around):
+        is_same = around == labels
+        first = np.flatnonzero(kept & ~is_same[:i].any(0))
+        codes = np.packbits(is_same[:, first], axis=0, bitorder="little")[0]
+        found.append((*(axis[first] for axis in places), labels[first], codes))
+    *at, labels, codes = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return tuple(at), labels, codes
 
 
 @dataclass(frozen=True, eq=False)
-class Distances:
-    """From the points of one surface to the nearest of the other, in ascending order.
+class Nearest:
+    """How far each of some points lies from the nearest of others.
 
     Attributes
     ----------
-    values : ndarray of float64, shape (n,)
-        Distances; none where the other surface has no points.
-    weights : ndarray of int64 or float64, shape (n,)
-        How many points are so far away, or their area.
-    size : float
-        Number, or area, of all points of the surface.
-    each : bool
-        Whether every point has an entry of its own.
+    values : ndarray of float64
+        Distances that many points have, ascending.
+    areas : ndarray of float64
+        Area of the points that have each.
+    ranks : ndarray of uint16, shape (n,)
+        Which of them each point has; their number where it has a larger one.
+    far : ndarray of float64
+        The larger ones, in the order of the points.
     """
 
     values: Floats
-    weights: NDArray[np.int64] | Floats
-    size: float
-    each: bool
+    areas: Floats
+    ranks: NDArray[np.uint16]
+    far: Floats
 
-    @classmethod
-    def to_nothing(cls, size: float = 0.0) -> Distances:
-        """Of a surface of this size, where there is no other."""
-        return cls(np.empty(0), np.empty(0), size, True)
-
-
-Both = tuple[Distances, Distances]
-Label = int | str
+    @property
+    def each(self) -> Floats:
+        """The distance of each point."""
+        found: Floats = np.append(self.values, 0.0)[self.ranks]
+        found[self.ranks == len(self.values)] = self.far
+        return found
 
 
-@dataclass(frozen=True, eq=False)
-class SurfacePair:
-    """The surfaces of a pair of label arrays, and the distances between them.
+def find_nearest(
+    query: Points,
+    target: Points,
+    shape: tuple[int, ...],
+    spacing: tuple[float, ...],
+    areas: Floats = _ONES,
+    is_reversed: bool = False,
+) -> Nearest:
+    """How far each query lies from the nearest target, of which there are some, in their order.
 
-    Attributes
-    ----------
-    truth, pred : ndarray of int or bool, equal shapes of two or three axes
-    spacing : tuple of float
-    kind : {"voxels", "elements"}
-    ignore : frozenset of int
-        Truth values whose voxels are left out.
-    threads : int
-        How many labels, or directions, are measured at once.
+    ``shape`` is that of the array, and areas are those of points, by code. ``is_reversed`` says
+    that squares along the axes are added up from the last to the first.
     """
-
-    truth: NDArray[Any]
-    pred: NDArray[Any]
-    spacing: tuple[float, ...]
-    kind: Kind
-    ignore: frozenset[int] = frozenset()
-    threads: int = 1
-
-    def distances(
-        self, structures: Mapping[Label, tuple[int, ...]] | None
-    ) -> Iterator[tuple[Label, Both]]:
-        """Each structure, by default each label but 0, and both directions; in no order."""
-        if _kernel is None:
-            warn_missing(_MODULE)
-        is_odd = (
-            self.truth.size == 0
-            or max(self.truth.shape) > _LONGEST
-            or not (_STEPS[0] < min(self.spacing) and max(self.spacing) < _STEPS[1])
-        )
-        if _kernel is None or is_odd:
-            if structures is None:
-                structures = {v: (v,) for v in self._occurring}
-            yield from ((label, self.reference(v)) for label, v in structures.items())
-            return
-        for layer in self._layers(structures):
-            yield from self._measured(layer)
-
-    def reference(self, values: tuple[int, ...]) -> Both:
-        """Both directions of one structure by SciPy: what the kernel must equal."""
-        ignored = np.isin(self.truth, [*self.ignore]) if self.ignore else None
-        masks = (np.isin(side, values) for side in (self.truth, self.pred))
-        truth, pred = (mask if ignored is None else mask & ~ignored for mask in masks)
-        return reference_distances(truth, pred, ignored, self.spacing, self.kind)
-
-    def bands(
-        self, values: tuple[int, ...], widths: tuple[float, ...]
-    ) -> tuple[tuple[int, int, int], ...]:
-        """Voxels within each width inside truth, prediction and both, beside none of the others."""
-        from scipy.ndimage import distance_transform_edt  # type: ignore[import-untyped]
-
-        ignored = np.isin(self.truth, [*self.ignore])
-        # What is ignored ends nothing.
-        given = [np.isin(side, values) | ignored for side in (self.truth, self.pred)]
-        *solid, ignored = _cropped([*given, ignored])
-        truth, pred = (distance_transform_edt(mask, sampling=self.spacing) for mask in solid)
-        truth[~solid[0] | ignored] = pred[~solid[1] | ignored] = np.inf
-        counted = []
-        for width in widths:
-            bands = truth <= width, pred <= width
-            counted.append([*map(np.count_nonzero, (*bands, bands[0] & bands[1]))])
-        return tuple((int(a), int(b), int(c)) for a, b, c in counted)
-
-    @cached_property
-    def _occurring(self) -> list[int]:
-        found = {*np.unique(self.truth).tolist(), *np.unique(self.pred).tolist()}
-        return sorted({int(value) for value in found} - {0} - self.ignore)
-
-    @cached_property
-    def _is_reversed(self) -> bool:
-        """Whether the arrays are read from the last axis to the first, as they lie."""
-        flags = self.truth.flags, self.pred.flags
-        return all(f.f_contiguous for f in flags) and not all(f.c_contiguous for f in flags)
-
-    @cached_property
-    def _sides(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Both arrays in C order, as bytes where their values are."""
-        truth, pred = (as_bytes(x.T if self._is_reversed else x) for x in (self.truth, self.pred))
-        return np.ascontiguousarray(truth), np.ascontiguousarray(pred)
-
-    @cached_property
-    def _steps(self) -> tuple[float, ...]:
-        steps = self.spacing[::-1] if self._is_reversed else self.spacing
-        # Nothing lies before or behind an image: so far away that no row there is searched.
-        return steps if len(steps) == 3 else (1000 * max(steps), *steps)
-
-    @cached_property
-    def _areas(self) -> Floats:
-        """Area by code of the kernel, of whose eight bits an image has the same four twice."""
-        if self.kind == "voxels":
-            return np.ones(256)
-        if len(self.spacing) == 3:
-            return element_areas(self._steps)
-        areas = np.zeros(256)
-        areas[::17] = element_areas(self._steps[1:])
-        return areas
-
-    def _layers(self, structures: Mapping[Label, tuple[int, ...]] | None) -> Iterator[_Layer]:
-        """Structures that do not overlap, under one code each."""
-        are_bytes = not self.ignore and all(side.dtype == np.uint8 for side in self._sides)
-        if structures is None:
-            labels = range(1, 256) if are_bytes else self._occurring
-            structures = {value: (value,) for value in labels}
-        for names in _disjoint(structures, _IGNORED - bool(self.ignore)):
-            values = [structures[name] for name in names]
-            if are_bytes and all(len(v) == 1 and 0 < v[0] < 256 for v in values):
-                codes = [value for (value,) in values]
-                sides, ignored = self._sides, -1
-            else:
-                codes = list(range(1, len(names) + 1))
-                sides = self._coded(codes, values)
-                ignored = _IGNORED if self.ignore else -1
-            yield _Layer(dict(zip(codes, names, strict=True)), *sides, ignored)
-
-    def _coded(self, codes: list[int], values: list[tuple[int, ...]]) -> tuple[Any, Any]:
-        """Both sides with a code for each structure, and one for what is ignored."""
-        table = {v: code for code, of_name in zip(codes, values, strict=True) for v in of_name}
-        truth = _recoded(self._sides[0], table | dict.fromkeys(self.ignore, _IGNORED))
-        pred = _recoded(self._sides[1], table)
-        if self.ignore:
-            pred[truth == _IGNORED] = _IGNORED
-        return truth, pred
-
-    def _measured(self, layer: _Layer) -> Iterator[tuple[Label, Both]]:
-        codes = list(layer.names)
-        found = self._found(layer, codes, max(_FEWEST_POINTS, layer.truth.size // 12))
-        if found is not None:
-            yield from self._between(layer, found)
-            return
-        # Too many points at once, in noise: label by label.
-        occurring = {*_unique(layer.truth), *_unique(layer.pred)}
-        for code in sorted(occurring.intersection(codes)):
-            one = self._found(layer, [code], sys.maxsize)
-            yield from self._between(layer, one or [])
-
-    def _found(self, layer: _Layer, codes: list[int], limit: int) -> list[dict[int, bytes]] | None:
-        """The points of each label of either side; None where there are more than the limit."""
-        wanted = np.zeros(256, np.uint8)
-        wanted[codes] = 1
-        flat = layer.truth.ndim == 2
-        shape = (1, *layer.truth.shape) if flat else layer.truth.shape
-        rest = (*shape, flat, wanted, layer.ignored, self.kind == "elements", limit)
-        found = self._map(lambda side: _kernel.find(side, *rest), (layer.truth, layer.pred))
-        return None if None in found else found
-
-    def _between(
-        self, layer: _Layer, found: list[dict[int, bytes]]
-    ) -> Iterator[tuple[Label, Both]]:
-        codes = sorted({code for side in found for code in side})
-        pairs = ([side.pop(code, b"") for side in found] for code in codes)
-        tasks = (task for pair in pairs for task in (pair, pair[::-1]))
-        sides = self._map(lambda task: self._distances(*task), tasks)
-        for i, code in enumerate(codes):
-            yield layer.names[code], (sides[2 * i], sides[2 * i + 1])
-
-    def _distances(self, query: bytes, target: bytes) -> Distances:
-        """From each point to the nearest of the other surface."""
-        areas = self._areas
-        if not (query and target):
-            codes = (np.frombuffer(query, np.uint64) >> np.uint64(48)).astype(np.uint8)
-            return Distances.to_nothing(float(areas[codes].sum()))
-        rows, ranks, certain, values = _table(self._steps, self._is_reversed)
-        given = _kernel.distances(
-            query, target, rows, ranks, certain, *self._steps, self._is_reversed, areas
-        )
-        kinds = np.int64, np.float64, np.float64, np.uint8
-        parts: list[Any] = [np.frombuffer(x, k) for x, k in zip(given, kinds, strict=True)]
-        points, weights, far, far_codes = parts
-        near = np.flatnonzero(points)
-        # What lies far lies farther than anything near.
-        order = np.argsort(far)
-        values = np.concatenate([values[near], far[order]])
-        if self.kind == "voxels":
-            weights = np.concatenate([points[near], np.ones(len(far), np.int64)])
-        else:
-            weights = np.concatenate([weights[near], areas[far_codes[order]]])
-        return Distances(values, weights, float(weights.sum()), False)
-
-    def _map(self, function: Any, tasks: Any) -> list[Any]:
-        if self.threads == 1:
-            return [function(task) for task in tasks]
-        with ThreadPoolExecutor(self.threads) as pool:
-            return list(pool.map(function, tasks))
+    if _kernel is None:
+        warn_missing(_MODULE)
+    # Nothing lies before or behind an image: so far away that no row there is searched.
+    steps = spacing if len(spacing) == 3 else (1000 * max(spacing), *spacing)
+    is_odd = max(shape) > _LONGEST or min(spacing) <= _STEPS[0] or max(spacing) >= _STEPS[1]
+    if _kernel is None or is_odd:
+        far = _nearest_by_scipy(query, target, point_shape(shape), steps, is_reversed)
+        return Nearest(np.empty(0), np.empty(0), np.zeros(len(far), np.uint16), far)
+    rows, ranks, certain, values = _table(steps, is_reversed)
+    found, sums, squares = _kernel.nearest(
+        query, target, rows, ranks, certain, *steps, is_reversed, areas
+    )
+    far = np.sqrt(np.frombuffer(squares))
+    return Nearest(values, np.frombuffer(sums), np.frombuffer(found, np.uint16), far)
 
 
-@dataclass(frozen=True, eq=False)
-class _Layer:
-    """Labels by their codes, which are bytes; 0 is none of them."""
+def _nearest_by_scipy(
+    query: Points,
+    target: Points,
+    shape: tuple[int, ...],
+    steps: tuple[float, ...],
+    is_reversed: bool,
+) -> Floats:
+    """:func:`find_nearest` by SciPy's trees: what the kernel must equal."""
+    from scipy.spatial import cKDTree  # type: ignore[import-untyped]
 
-    names: dict[int, Label]
-    truth: NDArray[np.uint8]
-    pred: NDArray[np.uint8]
-    ignored: int
-
-
-def _disjoint(structures: Mapping[Label, tuple[int, ...]], most: int) -> list[list[Label]]:
-    """Groups of at most so many structures without a value in common."""
-    groups: list[tuple[list[Label], set[int]]] = []
-    for name, values in structures.items():
-        for names, taken in groups:
-            if len(names) < most and taken.isdisjoint(values):
-                break
-        else:
-            groups.append((names := [], taken := set()))
-        names.append(name)
-        taken.update(values)
-    return [names for names, _ in groups]
-
-
-def _recoded(labels: NDArray[Any], codes: Mapping[int, int]) -> NDArray[np.uint8]:
-    """The code of each label, 0 by default; plane by plane, since places take much memory."""
-    found = np.zeros(labels.shape, np.uint8)
-    info = np.iinfo(np.uint8 if labels.dtype == np.bool_ else labels.dtype)
-    possible = sorted(value for value in codes if info.min <= value <= info.max)
-    if not possible:
-        return found
-    low, high = possible[0], possible[-1]
-    if high - low < 1 << 20:
-        table = np.zeros(high - low + 1, np.uint8)
-        table[[value - low for value in possible]] = [codes[value] for value in possible]
-        for plane, out in zip(labels, found, strict=True):
-            inside = (plane >= low) & (plane <= high)
-            out[inside] = table[plane[inside].astype(np.int64) - low]
-        return found
-    keys = np.array(possible, labels.dtype)
-    values = np.array([codes[value] for value in possible], np.uint8)
-    for plane, out in zip(labels, found, strict=True):
-        at = np.minimum(np.searchsorted(keys, plane), len(keys) - 1)
-        out[...] = np.where(keys[at] == plane, values[at], 0)
-    return found
-
-
-def _unique(codes: NDArray[np.uint8]) -> list[int]:
-    """The codes that occur; plane by plane, since counts take much memory."""
-    seen = np.zeros(256, np.bool_)
-    for plane in codes:
-        seen[plane] = True
-    return [int(code) for code in np.flatnonzero(seen)]
+    asked, known = (
+        np.stack(np.unravel_index(places_and_codes(points)[0], shape), -1)
+        for points in (query, target)
+    )
+    found = cKDTree(known * steps).query(asked * steps)[1]
+    # From whole offsets, not from the tree's scaled points: no rounding but one per axis.
+    squares = np.square((asked - known[found]) * steps)
+    distances: Floats = np.sqrt((squares[:, ::-1] if is_reversed else squares).sum(-1))
+    return distances
 
 
 #: What the kernel searches around a point: at most so many rows, so far away, and so far along.
@@ -340,25 +246,225 @@ def _table(steps: tuple[float, ...], is_reversed: bool) -> tuple[Any, Any, int, 
     return rows, ranks, certain, np.sqrt(values[: certain + 1])
 
 
-def reference_distances(
-    truth: Bools, pred: Bools, ignored: Bools | None, spacing: tuple[float, ...], kind: Kind
-) -> Both:
-    """Both directions between two masks by SciPy's transforms: what the kernel must equal."""
-    from scipy.ndimage import distance_transform_edt
+@dataclass(frozen=True, eq=False)
+class Distances:
+    """From the points of one surface to the nearest of the other, in ascending order.
 
-    masks = [truth, pred] if ignored is None else [truth, pred, ignored]
-    truth, pred, *rest = _cropped(masks)
-    sides = [_surface(side, rest[0] if rest else None, spacing, kind) for side in (truth, pred)]
-    found = []
-    for (points, weights), (others, _) in zip(sides, sides[::-1], strict=True):
-        if not (points.any() and others.any()):
-            found.append(Distances.to_nothing(float(weights.sum())))
-            continue
-        values = distance_transform_edt(~others, sampling=spacing)[points]
-        order = np.lexsort((weights, values))
-        values, weights = values[order], weights[order]
-        found.append(Distances(values, weights, float(weights.sum()), True))
-    return found[0], found[1]
+    Attributes
+    ----------
+    values : ndarray of float64, shape (n,)
+        Distances; none where the other surface has no points.
+    weights : ndarray of int64 or float64, shape (n,)
+        How many points are so far away, or their area.
+    size : float
+        Number, or area, of all points of the surface.
+    """
+
+    values: Floats
+    weights: NDArray[np.int64] | Floats
+    size: float
+
+    @classmethod
+    def to_nothing(cls, size: float = 0.0) -> Distances:
+        """Of a surface of this size, where there is no other."""
+        return cls(np.empty(0), np.empty(0), size)
+
+
+Both = tuple[Distances, Distances]
+
+
+@dataclass(frozen=True, eq=False)
+class SurfacePair:
+    """The surfaces of a pair of label arrays, and the distances between them.
+
+    Attributes
+    ----------
+    truth, pred : ndarray of int or bool, equal shapes of two or three axes
+    spacing : tuple of float
+    kind : {"voxels", "elements"}
+    ignore : frozenset of int
+        Truth values whose voxels are left out.
+    threads : int
+        How many labels, or directions, are measured at once.
+    of_each : bool
+        Whether each point has an entry of its own, equal distances in the order of areas.
+    """
+
+    truth: NDArray[Any]
+    pred: NDArray[Any]
+    spacing: tuple[float, ...]
+    kind: Kind
+    ignore: frozenset[int] = frozenset()
+    threads: int = 1
+    of_each: bool = False
+
+    def distances(
+        self, structures: Mapping[Label, tuple[int, ...]] | None
+    ) -> Iterator[tuple[Label, Both]]:
+        """Each structure, by default each label but 0, and both directions; in no order."""
+        for names, sides, ignored in self._layers(structures):
+            for code, both in self._measured([*names], sides, ignored):
+                yield names[code], both
+
+    def each_distance(self, values: tuple[int, ...]) -> Both:
+        """Both directions of one structure that both sides have, an entry for each point."""
+        # In C order, so that areas are computed in the order of the spacing.
+        sides = (np.ascontiguousarray(side) for side in (self.truth, self.pred))
+        truth, pred = sides
+        pair = replace(self, truth=truth, pred=pred, of_each=True)
+        ((_, both),) = pair.distances({"": values})
+        return both
+
+    def bands(
+        self, values: tuple[int, ...], widths: tuple[float, ...]
+    ) -> tuple[tuple[int, int, int], ...]:
+        """Voxels within each width inside truth, prediction and both, beside none of the others."""
+        from scipy.ndimage import distance_transform_edt  # type: ignore[import-untyped]
+
+        ignored = np.isin(self.truth, [*self.ignore])
+        # What is ignored ends nothing.
+        given = [np.isin(side, values) | ignored for side in (self.truth, self.pred)]
+        *solid, ignored = _cropped([*given, ignored])
+        truth, pred = (distance_transform_edt(mask, sampling=self.spacing) for mask in solid)
+        truth[~solid[0] | ignored] = pred[~solid[1] | ignored] = np.inf
+        counted = []
+        for width in widths:
+            bands = truth <= width, pred <= width
+            counted.append([*map(np.count_nonzero, (*bands, bands[0] & bands[1]))])
+        return tuple((int(a), int(b), int(c)) for a, b, c in counted)
+
+    @cached_property
+    def _is_reversed(self) -> bool:
+        """Whether the arrays are read from the last axis to the first, as they lie."""
+        flags = self.truth.flags, self.pred.flags
+        return all(f.f_contiguous for f in flags) and not all(f.c_contiguous for f in flags)
+
+    @cached_property
+    def _steps(self) -> tuple[float, ...]:
+        return self.spacing[::-1] if self._is_reversed else self.spacing
+
+    @cached_property
+    def _areas(self) -> Floats:
+        """Area by the code of a point."""
+        if self.kind == "voxels":
+            return _ONES
+        areas = element_areas(self._steps)
+        if len(self.spacing) == 3:
+            return areas
+        of_image = np.zeros(256)
+        of_image[::17] = areas
+        return of_image
+
+    def _layers(
+        self, structures: Mapping[Label, tuple[int, ...]] | None
+    ) -> Iterator[tuple[dict[int, Label], list[NDArray[np.uint8]], int]]:
+        """Structures that do not overlap, by codes; both sides with these; the code to ignore."""
+        given = [as_bytes(x.T if self._is_reversed else x) for x in (self.truth, self.pred)]
+        truth, pred = sides = [np.ascontiguousarray(side) for side in given]
+        are_bytes = not self.ignore and truth.dtype == pred.dtype == np.uint8
+        if structures is None:
+            values = [range(256)] if are_bytes else [np.unique(side).tolist() for side in sides]
+            labels = {0}.union(*values) - {0} - self.ignore
+            structures = {value: (value,) for value in sorted(labels)}
+        for names in _disjoint(structures, _IGNORED - bool(self.ignore)):
+            members = [structures[name] for name in names]
+            if are_bytes and all(len(m) == 1 and 0 < m[0] < 256 for m in members):
+                yield {v: name for name, (v,) in zip(names, members, strict=True)}, sides, -1
+                continue
+            table = {v: code for code, of_name in enumerate(members, 1) for v in of_name}
+            codes = _recoded(truth, table | dict.fromkeys(self.ignore, _IGNORED))
+            pred_codes = _recoded(pred, table)
+            if self.ignore:
+                pred_codes[codes == _IGNORED] = _IGNORED
+            ignored = _IGNORED if self.ignore else -1
+            yield dict(enumerate(names, 1)), [codes, pred_codes], ignored
+
+    def _measured(
+        self, codes: list[int], sides: list[NDArray[np.uint8]], ignored: int
+    ) -> Iterator[tuple[int, Both]]:
+        """Both directions of each code; of one at a time where points are too many, in noise."""
+        limit = max(_FEWEST_POINTS, sides[0].size // 12) if len(codes) > 1 else sys.maxsize
+        found = self._map(lambda side: find_points(side, codes, self.kind, ignored, limit), sides)
+        truth, pred = found
+        if truth is None or pred is None:
+            seen = np.zeros(256, np.bool_)
+            for plane in itertools.chain(*sides):  # since places take much memory
+                seen[plane] = True
+            for code in codes:
+                if seen[code]:
+                    yield from self._measured([code], sides, ignored)
+            return
+        occurring = sorted({*truth, *pred})
+        none = np.empty(0, np.uint64)
+        pairs = ((truth.pop(code, none), pred.pop(code, none)) for code in occurring)
+        tasks = (task for pair in pairs for task in (pair, pair[::-1]))
+        directions = self._map(lambda task: self._distances(*task), tasks)
+        yield from zip(occurring, zip(directions[::2], directions[1::2], strict=True), strict=True)
+
+    def _distances(self, query: Points, target: Points) -> Distances:
+        """From each point to the nearest of the other surface."""
+        if not (len(query) and len(target)):
+            return Distances.to_nothing(float(self._weights(query).sum()))
+        shape = self.truth.shape[::-1] if self._is_reversed else self.truth.shape
+        areas, is_reversed = self._areas, self._is_reversed
+        found = find_nearest(query, target, shape, self._steps, areas, is_reversed)
+        if self.of_each:
+            values, weights = found.each, self._weights(query)
+            order = np.lexsort((weights, values))
+            values, weights = values[order], weights[order]
+        else:
+            near = np.flatnonzero(found.areas)
+            far = query[found.ranks == len(found.values)] if len(found.far) else query[:0]
+            # What lies far lies farther than anything near.
+            order = np.argsort(found.far)
+            values = np.concatenate([found.values[near], found.far[order]])
+            weights = np.concatenate([found.areas[near], self._weights(far[order])])
+        if self.kind == "voxels":
+            weights = weights.astype(np.int64)
+        return Distances(values, weights, float(weights.sum()))
+
+    def _weights(self, points: Points) -> Floats:
+        return self._areas[places_and_codes(points)[1]]
+
+    def _map(self, function: Callable[[Any], Outcome], tasks: Iterable[Any]) -> list[Outcome]:
+        if self.threads == 1:
+            return [function(task) for task in tasks]
+        with ThreadPoolExecutor(self.threads) as pool:
+            return list(pool.map(function, tasks))
+
+
+def _disjoint(structures: Mapping[Label, tuple[int, ...]], most: int) -> list[list[Label]]:
+    """Groups of at most so many structures without a value in common."""
+    groups: list[tuple[list[Label], set[int]]] = []
+    for name, values in structures.items():
+        for names, taken in groups:
+            if len(names) < most and taken.isdisjoint(values):
+                break
+        else:
+            groups.append((names := [], taken := set()))
+        names.append(name)
+        taken.update(values)
+    return [names for names, _ in groups]
+
+
+def _recoded(labels: NDArray[Any], codes: Mapping[int, int]) -> NDArray[np.uint8]:
+    """The code of each label, 0 by default; plane by plane, since places take much memory."""
+    found = np.zeros(labels.shape, np.uint8)
+    keys = np.array(sorted(v for v in codes if can_hold(labels.dtype, v)), labels.dtype)
+    values = np.array([codes[value] for value in keys.tolist()], np.uint8)
+    places = keys.astype(np.int64) - keys[:1].astype(np.int64)
+    is_dense = len(keys) > 0 and 0 <= places[-1] < 1 << 20
+    if is_dense:
+        table = np.zeros(places[-1] + 1, np.uint8)
+        table[places] = values
+    for plane, out in zip(labels, found, strict=True):
+        if is_dense:
+            inside = (plane >= keys[0]) & (plane <= keys[-1])
+            out[inside] = table[plane[inside].astype(np.int64) - keys[0].astype(np.int64)]
+        elif len(keys):
+            at = np.minimum(np.searchsorted(keys, plane), len(keys) - 1)
+            out[...] = np.where(keys[at] == plane, values[at], 0)
+    return found
 
 
 def _cropped(masks: list[Bools]) -> list[Bools]:
@@ -370,31 +476,6 @@ def _cropped(masks: list[Bools]) -> list[Bools]:
         first, last = (found[0], found[-1]) if len(found) else (0, 0)
         box.append(slice(max(0, first - 1), last + 2))
     return [np.pad(mask[tuple(box)], 1) for mask in masks]
-
-
-def _surface(
-    mask: Bools, ignored: Bools | None, spacing: tuple[float, ...], kind: Kind
-) -> tuple[Bools, Floats]:
-    """Where a surface is, and the weight of each of its points."""
-    if kind == "voxels":
-        from scipy.ndimage import binary_erosion
-
-        points = mask & ~binary_erosion(mask if ignored is None else mask | ignored)
-        return points, np.ones(np.count_nonzero(points))
-    codes = _corner_codes(mask)
-    points = (codes != 0) & (codes != (1 << (1 << mask.ndim)) - 1)
-    if ignored is not None:
-        points &= _corner_codes(ignored) == 0
-    return points, element_areas(spacing)[codes[points]]
-
-
-def _corner_codes(mask: Bools) -> NDArray[np.uint8]:
-    """Which voxels around each corner are in the mask."""
-    codes = np.zeros(tuple(n - 1 for n in mask.shape), np.uint8)
-    for place, bit in _corner_bits(mask.ndim).items():
-        part = tuple(slice(i, n - 1 + i) for i, n in zip(place, mask.shape, strict=True))
-        codes |= mask[part].astype(np.uint8) << bit
-    return codes
 
 
 def _corner_bits(ndim: int) -> dict[tuple[int, ...], int]:

@@ -469,7 +469,7 @@ def measure_surfaces(
     rows = {}
     for label, both in pair.distances(named):
         if convention.percentile == "summed" and _has_tie(both, options.percentiles):
-            both = pair.reference((int(label),) if named is None else named[label])
+            both = pair.each_distance((int(label),) if named is None else named[label])
         rows[label] = _row(label, case, both, diagonal, options)
     if named is None:
         named = {label: (int(label),) for label in sorted(rows)}
@@ -677,8 +677,8 @@ def _has_tie(both: Both, percentiles: tuple[float, ...]) -> bool:
     """Whether the order of sums may decide; then each point must be an entry of its own."""
     shares = [np.cumsum(side.weights) / side.size for side in both if len(side.values)]
     return any(
-        not side.each and (np.abs(sums - percentile / 100) < _ROUNDING).any()
-        for side, sums in zip(both, shares, strict=False)
+        (np.abs(sums - percentile / 100) < _ROUNDING).any()
+        for sums in shares
         for percentile in percentiles
     )
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from segiou.boundary import kernels
-from segiou.boundary.contours import find_contour
+from segiou.boundary import image, surface_points
+from segiou.boundary.boundary_options import BoundaryOptions
 
 kernel = pytest.importorskip("segiou.boundary._kernel", reason="the kernel is not built here")
 
@@ -38,8 +38,8 @@ def noisy(masks, seed, shape, num_classes):
 def test_bands_equal_numpy(masks, shape, width):
     for seed, borders in enumerate([(True, False), (False, True), (True, None)]):
         truth, pred = noisy(masks, seed, shape, 5)
-        got = kernels.count_bands(truth, pred, 5, width, *borders)
-        expected = kernels.reference_bands(truth, pred, 5, width, *borders)
+        got = image.count_bands(truth, pred, 5, width, *borders)
+        expected = image.reference_bands(truth, pred, 5, width, *borders)
         for ours, theirs in zip(got, expected, strict=True):
             np.testing.assert_array_equal(ours, theirs)
 
@@ -52,7 +52,7 @@ def test_all_loops_count_the_same(masks, loops, num_classes):
         for width in (2, 33, 70):
             counts = [np.zeros((num_classes, n), dtype=np.int64) for n in (3, 3, 2)]
             kernel.count_bands(truth, pred, *shape, num_classes, width, 1, 0, *counts, loops)
-            expected = kernels.reference_bands(truth, pred, num_classes, width, True, False)
+            expected = image.reference_bands(truth, pred, num_classes, width, True, False)
             for ours, theirs in zip(counts, expected, strict=True):
                 np.testing.assert_array_equal(ours, theirs)
 
@@ -74,8 +74,8 @@ def test_what_differs_across_ignored_columns_is_near(shape):
             at = rng.integers(0, shape[1])
             truth[:, at : at + gap] = 255
             pred = np.where(truth == 255, truth, 1).astype(np.uint8)
-            got = kernels.count_bands(truth, pred, 3, width, False, False)
-            expected = kernels.reference_bands(truth, pred, 3, width, False, False)
+            got = image.count_bands(truth, pred, 3, width, False, False)
+            expected = image.reference_bands(truth, pred, 3, width, False, False)
             for ours, theirs in zip(got, expected, strict=True):
                 np.testing.assert_array_equal(ours, theirs)
 
@@ -83,8 +83,8 @@ def test_what_differs_across_ignored_columns_is_near(shape):
 def test_valid_pixels_are_counted():
     for size in (0, 1, 63, 64, 200):
         codes = np.random.default_rng(size).choice(np.array([0, 254, 255], np.uint8), size)
-        assert kernels.count_valid(codes) == np.count_nonzero(codes != 255)
-    assert kernels.count_valid(np.array([[65535, 255]], dtype=np.uint16)) == 1
+        assert image.count_valid(codes) == np.count_nonzero(codes != 255)
+    assert image.count_valid(np.array([[65535, 255]], dtype=np.uint16)) == 1
 
 
 def test_long_runs_are_counted_whole():
@@ -92,36 +92,46 @@ def test_long_runs_are_counted_whole():
     truth = np.zeros((70, 200), dtype=np.uint8)
     truth[:, 100:] = 1
     for width in (60, 300):
-        got = kernels.count_bands(truth, truth, 2, width, True, True)
-        expected = kernels.reference_bands(truth, truth, 2, width, True, True)
+        got = image.count_bands(truth, truth, 2, width, True, True)
+        expected = image.reference_bands(truth, truth, 2, width, True, True)
         for ours, theirs in zip(got, expected, strict=True):
             np.testing.assert_array_equal(ours, theirs)
 
 
-@pytest.mark.parametrize("contour", ["pixels", "elements"])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_distances_equal_scipy(masks, shape, contour):
+@pytest.mark.parametrize("border", ["none", "boundary"])
+def test_contours_and_distances_equal_scipy(masks, monkeypatch, shape, border):
     truth, pred = noisy(masks, 3, shape, 4)
-    query, target = (find_contour(x, 4, contour, True) for x in (truth, pred))
-    points = query.points, query.starts, target.points, target.starts
     for spacing in ((1.0, 1.0), (0.3, 2.0)):
-        got = kernels.nearest(*points, spacing)
-        np.testing.assert_allclose(got, kernels.reference_nearest(*points, spacing), rtol=1e-12)
-    unit = kernels.nearest(*points, (1.0, 1.0))
-    np.testing.assert_array_equal(unit, kernels.reference_nearest(*points, (1.0, 1.0)))
+        contours = ("pixels", "elements")
+        options = BoundaryOptions((), contours=contours, spacing=spacing, border=border)
+        found = image.measure_codes(truth, pred, 4, options)
+        with monkeypatch.context() as patch:
+            patch.setattr(surface_points, "_kernel", None)
+            expected = image.measure_codes(truth, pred, 4, options)
+        assert found.counts == expected.counts
+        for contour in contours:
+            ours, theirs = found.distances[contour], expected.distances[contour]
+            for name in ("points", "starts", "kinds", "multiples"):
+                for side in ("truth", "pred"):
+                    values = (getattr(getattr(d, side), name) for d in (ours, theirs))
+                    np.testing.assert_array_equal(*values)
+            for name in ("truth_to_pred", "pred_to_truth"):
+                np.testing.assert_allclose(getattr(ours, name), getattr(theirs, name), rtol=1e-12)
 
 
-def test_distances_over_large_gaps():
-    rng = np.random.default_rng(1)
-    query = rng.integers(0, 900, (300, 2)).astype(np.int32)
-    target = rng.integers(0, 900, (5, 2)).astype(np.int32)
-    points = query, np.array([0, 300]), target, np.array([0, 5])
-    for spacing in ((1.0, 1.0), (10.0, 1.0), (1.0, 10.0)):
-        got, expected = (
-            kernels.nearest(*points, spacing),
-            kernels.reference_nearest(*points, spacing),
-        )
-        np.testing.assert_array_equal(got, expected)
+def test_codes_of_two_bytes_and_of_any_order_are_measured(masks):
+    truth, pred = noisy(masks, 3, (33, 64), 4)
+    options = BoundaryOptions(2, contours=("pixels", "elements"))
+    expected = image.measure_codes(truth, pred, 4, options).counts
+    turned = (np.asfortranarray(side) for side in (truth, pred))
+    assert image.measure_codes(*turned, 4, options).counts == expected
+    wide = (np.where(x >= 254, x + np.uint16(65280), x).astype(np.uint16) for x in (truth, pred))
+    found = image.measure_codes(*wide, 300, options).counts
+    for name in ("band", "trimap", "outer", "pixels.total", "elements.matched"):
+        axis = 1 if name in ("band", "trimap", "outer") else found.part(name).ndim - 2
+        few = found.part(name).take(range(4), axis)
+        np.testing.assert_array_equal(few, expected.part(name))
 
 
 def test_sizes_that_do_not_fit_are_refused():
@@ -144,28 +154,6 @@ def test_sizes_that_do_not_fit_are_refused():
             call(**wrong)
     with pytest.raises((TypeError, ValueError, BufferError)):
         call(truth=codes[:, ::2])
-
-
-def test_points_that_do_not_fit_are_refused():
-    points, starts = np.zeros((2, 2), np.int32), np.array([0, 2])
-
-    def call(query=points, query_starts=starts, target_starts=starts, size=2):
-        out = np.zeros(size)
-        kernel.nearest(query, query_starts, points, target_starts, 1.0, 1.0, out)
-
-    call()
-    for wrong in (
-        {"query": points - 1},
-        {"query": points[:1]},
-        {"query_starts": np.array([1, 2])},
-        {"query_starts": np.array([0, 3])},
-        {"query_starts": np.array([0, 2, 1])},
-        {"query_starts": np.array([], dtype=int)},
-        {"target_starts": np.array([0, 1, 2])},
-        {"size": 3},
-    ):
-        with pytest.raises(ValueError, match="starts must fit"):
-            call(**wrong)
 
 
 def test_encoding_what_does_not_fit_is_refused():
