@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -58,23 +57,19 @@ def bin_values(resolution: float) -> NDArray[np.float64]:
     >>> values[[0, 1, 4, 63, 64, 65]].tolist(), float(values[-2]), float(values[-1])
     ([0.0, 0.25, 1.0, 15.75, 16.0, 16.5], 32256.0, inf)
     """
-    return _unit_values() * resolution
+    return _UNIT_VALUES * resolution
 
 
-@lru_cache(maxsize=1)
-def _unit_values() -> NDArray[np.float64]:
-    octaves = [
-        _FINE * 2.0**k + np.arange(_PER_OCTAVE) * (_FINE * 2.0**k / _PER_OCTAVE)
-        for k in range(_OCTAVES)
+#: In units of the resolution: what the bins stand for, and where each ends; the last finite
+#: one takes everything that is not infinite.
+_UNIT_VALUES = np.concatenate(
+    [
+        np.arange(float(_FINE)),
+        *(_FINE * 2.0**k * (1 + np.arange(_PER_OCTAVE) / _PER_OCTAVE) for k in range(_OCTAVES)),
+        [np.inf],
     ]
-    return np.concatenate([np.arange(float(_FINE)), *octaves, [np.inf]])
-
-
-@lru_cache(maxsize=1)
-def _unit_middles() -> NDArray[np.float64]:
-    values = _unit_values()[:-1]
-    # The last finite bin takes everything that is not infinite.
-    return np.append((values[1:] + values[:-1]) / 2, np.finfo(np.float64).max)
+)
+_UNIT_ENDS = np.append((_UNIT_VALUES[1:-1] + _UNIT_VALUES[:-2]) / 2, np.finfo(np.float64).max)
 
 
 def bin_distances(distances: NDArray[np.float64], resolution: float) -> NDArray[np.intp]:
@@ -93,7 +88,7 @@ def bin_distances(distances: NDArray[np.float64], resolution: float) -> NDArray[
             f"resolution of {resolution:g}; choose a coarser resolution"
         )
         raise ValueError(msg)
-    return np.searchsorted(_unit_middles(), units, side="left")
+    return np.searchsorted(_UNIT_ENDS, units, side="left")
 
 
 def fixed_point(distances: NDArray[np.float64], resolution: float) -> NDArray[np.float64]:
@@ -107,9 +102,6 @@ Contour = Literal["pixels", "elements"]
 Unit = Literal["absolute", "diagonal", "mm"]
 #: Units by how text that has them ends.
 _UNITS: dict[str, Unit] = {"%": "diagonal", "mm": "mm"}
-
-_BORDERS = ("reference", "boundary", "none")
-_CONTOURS = ("pixels", "elements")
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,22 +151,18 @@ class Tolerance:
         """
         if isinstance(value, Tolerance):
             return value
-        if isinstance(value, str):
-            return cls._parse(value)
-        if isinstance(value, bool) or not hasattr(value, "__float__"):
+        if isinstance(value, bool) or not (isinstance(value, str) or hasattr(value, "__float__")):
             msg = f"a tolerance is a number or a string such as '2%', got {value!r}"
             raise TypeError(msg)
-        return cls(float(value))
-
-    @classmethod
-    def _parse(cls, text: str) -> Tolerance:
-        stripped = text.strip()
-        unit: Unit = next((u for end, u in _UNITS.items() if stripped.endswith(end)), "absolute")
+        if not isinstance(value, str):
+            return cls(float(value))
+        text = value.strip()
+        unit: Unit = next((u for end, u in _UNITS.items() if text.endswith(end)), "absolute")
         try:
-            parsed = float(stripped.removesuffix("%").removesuffix("mm"))
+            parsed = float(text.removesuffix("%").removesuffix("mm"))
         except ValueError:
             msg = (
-                f"{text!r} is no tolerance; write '3' for pixels, '2%' for a share of the "
+                f"{value!r} is no tolerance; write '3' for pixels, '2%' for a share of the "
                 "diagonal, '2mm' for millimetres"
             )
             raise ValueError(msg) from None
@@ -283,7 +271,7 @@ class BoundaryOptions:
     ) -> None:
         spacing = _spacing(spacing)
         check_flag("trimaps", trimaps)
-        check_choice("border", border, _BORDERS)
+        check_choice("border", border, get_args(Border))
         if resolution is None:
             resolution = min(spacing) / 4
         resolution = check_number("resolution", resolution)
@@ -363,25 +351,16 @@ class BoundaryOptions:
         >>> BoundaryOptions(["2%", 3], border="none").chosen()
         {'widths': ['2%', '3'], 'border': 'none'}
         """
-        usual = BoundaryOptions(spacing=self.spacing)
-        own = {name: getattr(self, name) for name in self.to_dict()}
-        own = {name: value for name, value in own.items() if value != getattr(usual, name)}
-        if self.spacing != (1.0, 1.0):
-            own["spacing"] = self.spacing
+        usual = BoundaryOptions(spacing=self.spacing).to_dict() | {"spacing": [1.0, 1.0]}
+        mine = self.to_dict()
+        own = {name: getattr(self, name) for name in mine if mine[name] != usual[name]}
         distances = own.keys() & {"widths", "tolerances"}
         return own | {name: [str(distance) for distance in own[name]] for name in distances}
 
     def to_dict(self) -> dict[str, Json]:
         """Plain values, for JSON; :meth:`from_dict` reads them."""
-        return {
-            "widths": [_plain(t) for t in self.widths],
-            "trimaps": self.trimaps,
-            "tolerances": [_plain(t) for t in self.tolerances],
-            "contours": list(self.contours),
-            "spacing": list(self.spacing),
-            "border": self.border,
-            "resolution": self.resolution,
-        }
+        plain = asdict(self)
+        return {name: [*v] if isinstance(v, tuple) else v for name, v in plain.items()}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> BoundaryOptions:
@@ -402,10 +381,6 @@ def _shown(value: Any) -> str:
     return ", ".join(map(str, value)) or "none" if isinstance(value, tuple) else str(value)
 
 
-def _plain(tolerance: Tolerance) -> dict[str, Any]:
-    return {"value": tolerance.value, "unit": tolerance.unit}
-
-
 def _widths(values: Any) -> tuple[Tolerance, ...]:
     widths = _tolerances(values, "widths")
     for width in widths:
@@ -419,10 +394,10 @@ def _widths(values: Any) -> tuple[Tolerance, ...]:
 def _contours(values: Any) -> tuple[Contour, ...]:
     wanted = "'pixels', 'elements' or both"
     chosen = [values] if isinstance(values, str) else read_several("contours", values, wanted)
-    if wrong := [c for c in chosen if c not in _CONTOURS]:
+    if wrong := [c for c in chosen if c not in get_args(Contour)]:
         msg = f"contours must be {wanted}, got {wrong[0]!r}"
         raise ValueError(msg)
-    return tuple(c for c in _CONTOURS if c in chosen)  # type: ignore[misc]
+    return tuple(c for c in get_args(Contour) if c in chosen)
 
 
 def _spacing(values: Any) -> tuple[float, float]:

@@ -14,9 +14,7 @@ from numpy.typing import NDArray
 from segiou.boundary.boundary_options import BINS, BoundaryOptions, Contour
 from segiou.counting.counts import LARGEST, Counts, add_exactly, sum_exactly
 
-__all__ = ["BoundaryCounts", "Part", "layout"]
-
-Part = tuple[str, tuple[int, ...]]
+__all__ = ["BoundaryCounts", "layout"]
 
 
 def layout(num_classes: int, options: BoundaryOptions) -> dict[str, tuple[int, ...]]:
@@ -41,21 +39,24 @@ def layout(num_classes: int, options: BoundaryOptions) -> dict[str, tuple[int, .
 
 
 @lru_cache(maxsize=64)
-def _placed(num_classes: int, options: BoundaryOptions) -> dict[str, tuple[slice, tuple[int, ...]]]:
+def _placed(
+    num_classes: int, options: BoundaryOptions
+) -> tuple[int, dict[str, tuple[slice, tuple[int, ...]]]]:
+    """The length of a row, and where each part lies in it and its shape."""
     placed, start = {}, 0
     for name, shape in layout(num_classes, options).items():
         stop = start + math.prod(shape)
         placed[name] = (slice(start, stop), shape)
         start = stop
-    return placed
+    return start, placed
 
 
 def empty_parts(
     num_classes: int, options: BoundaryOptions
 ) -> tuple[NDArray[np.int64], dict[str, NDArray[np.int64]]]:
     """A row of zeros, and its parts as views that can be filled."""
-    placed = _placed(num_classes, options)
-    table = np.zeros(next(reversed(placed.values()))[0].stop, dtype=np.int64)
+    length, placed = _placed(num_classes, options)
+    table = np.zeros(length, dtype=np.int64)
     return table, {name: table[where].reshape(shape) for name, (where, shape) in placed.items()}
 
 
@@ -90,10 +91,11 @@ class BoundaryCounts:
         if table.dtype.kind not in "iu":
             msg = f"counts must be integers, got {table.dtype}; ratios are never counts"
             raise TypeError(msg)
-        if table.ndim < 1 or table.shape[-1] != self._length:
+        length, _ = _placed(self.num_classes, self.options)
+        if table.ndim < 1 or table.shape[-1] != length:
             msg = (
                 f"counts of {self.num_classes} classes with these options have "
-                f"{self._length} entries, got an array of shape {table.shape}"
+                f"{length} entries, got an array of shape {table.shape}"
             )
             raise ValueError(msg)
         object.__setattr__(self, "table", table.astype(np.int64, copy=False))
@@ -150,12 +152,7 @@ class BoundaryCounts:
         """
         # Not through the checks: they would cost as much as counting a small image.
         counts = object.__new__(cls)
-        for name, value in (
-            ("table", table),
-            ("num_classes", num_classes),
-            ("options", options),
-        ):
-            object.__setattr__(counts, name, value)
+        counts.__dict__.update(table=table, num_classes=num_classes, options=options)
         return counts
 
     def _with(self, table: NDArray[np.int64]) -> BoundaryCounts:
@@ -168,13 +165,12 @@ class BoundaryCounts:
         if self.options == other.options:
             return
         mine, theirs = self.options.to_dict(), other.options.to_dict()
-        if differ := [name for name in mine if mine[name] != theirs[name]]:
-            name = differ[0]
-            msg = (
-                f"boundary counts with different {name} do not add up: "
-                f"{mine[name]} and {theirs[name]}; measure again with one set of options"
-            )
-            raise ValueError(msg)
+        name = next(name for name in mine if mine[name] != theirs[name])
+        msg = (
+            f"boundary counts with different {name} do not add up: "
+            f"{mine[name]} and {theirs[name]}; measure again with one set of options"
+        )
+        raise ValueError(msg)
 
     def __repr__(self) -> str:
         lead = self.table.shape[:-1]
@@ -216,7 +212,7 @@ class BoundaryCounts:
 
     def summed(self) -> BoundaryCounts:
         """Sum over all leading axes: a data set from its images."""
-        rows = self.table.reshape(-1, self._length)
+        rows = self.table.reshape(-1, self.table.shape[-1])
         return self._with(sum_exactly(rows, 0, "boundary counts"))
 
     def weighted(self, weights: Any) -> BoundaryCounts:
@@ -245,14 +241,6 @@ class BoundaryCounts:
                 raise OverflowError(msg)
         return self._with(np.tensordot(drawn, self.table, axes=(-1, 0)))
 
-    @property
-    def _slices(self) -> dict[str, tuple[slice, tuple[int, ...]]]:
-        return _placed(self.num_classes, self.options)
-
-    @property
-    def _length(self) -> int:
-        return int(max(part.stop for part, _ in self._slices.values()))
-
     def part(self, name: str) -> NDArray[np.int64]:
         """Counts of one part of the layout, with its shape behind the leading axes.
 
@@ -270,13 +258,14 @@ class BoundaryCounts:
         ValueError
             If the options left the part out.
         """
-        if name not in self._slices:
+        _, placed = _placed(self.num_classes, self.options)
+        if name not in placed:
             msg = (
-                f"{name!r} was not measured; measured were {', '.join(self._slices)} "
+                f"{name!r} was not measured; measured were {', '.join(placed)} "
                 "(see BoundaryOptions)"
             )
             raise ValueError(msg)
-        where, shape = self._slices[name]
+        where, shape = placed[name]
         return self.table[..., where].reshape(self.table.shape[:-1] + shape)
 
     @property

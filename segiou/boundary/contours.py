@@ -6,7 +6,6 @@ Points are pixels, or surface elements between them. Distances are exact, and co
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
@@ -265,6 +264,7 @@ class ContourDistances:
         check_choice("method", method, ("inverted_cdf", "linear"))
         check_number("percentile", percentile, 0, 100)
         out = np.full((2, self.num_classes), np.nan)
+        kinds = kind_lengths(self.contour, self.spacing)
         for d, (points, distances) in enumerate(self._directions()):
             for c in np.flatnonzero(np.diff(points.starts)).tolist():
                 part = slice(*points.starts[c : c + 2])
@@ -273,22 +273,14 @@ class ContourDistances:
                 elif method == "linear":
                     out[d, c] = np.percentile(distances[part], percentile)
                 else:
-                    out[d, c] = self._percentile(points, part, distances[part], percentile)
+                    order = np.argsort(distances[part])
+                    ranked = np.arange(len(order)), points.kinds[part][order]
+                    elements = np.zeros((len(order), len(kinds)), np.int64)
+                    elements[ranked] = points.multiples[part][order]
+                    place = percentile_place(elements, self.contour, self.spacing, percentile)
+                    out[d, c] = distances[part][order[place]]
         there, back = _infinite_where_lone(out)
         return np.asarray(np.fmax(there, back))
-
-    def _percentile(
-        self, points: ContourPoints, part: slice, distances: Floats, percentile: float
-    ) -> float:
-        order = np.argsort(distances)
-        kinds, multiples = points.kinds[part][order], points.multiples[part][order]
-        lengths = kind_lengths(self.contour, self.spacing)
-
-        def elements(stop: int) -> NDArray[np.int64]:
-            return np.bincount(kinds[:stop], multiples[:stop], len(lengths)).astype(np.int64)
-
-        sizes = lengths[kinds] * multiples
-        return float(distances[order[percentile_place(sizes, elements, self.spacing, percentile)]])
 
     def counts(
         self, options: BoundaryOptions, tolerances: list[float]
@@ -351,54 +343,38 @@ def _infinite_where_lone(directions: Floats) -> Floats:
 
 
 def percentile_place(
-    lengths: Floats,
-    elements: Callable[[int], NDArray[np.int64]],
-    spacing: tuple[float, float],
-    percentile: float,
+    elements: NDArray[np.int64], contour: Contour, spacing: tuple[float, float], percentile: float
 ) -> int:
     """The first place up to which at least that percentage of a boundary's length lies.
 
-    Parameters
-    ----------
-    lengths : ndarray of float64, shape (n,)
-        Lengths at n places, ordered by distance; not all of them 0.
-    elements : callable
-        How many elements of each kind lie before a place, as whole numbers.
-    spacing : (float, float)
-    percentile : float in [0, 100]
+    ``elements`` has how many there are of each kind at each place, (n, W), some at least.
 
     Examples
     --------
-    >>> kinds = np.array([[1, 0, 0], [0, 0, 2], [1, 0, 2]])
-    >>> lengths = kinds @ kind_lengths("elements", (1.0, 1.0))
-    >>> percentile_place(lengths, lambda stop: kinds[:stop].sum(0), (1.0, 1.0), 50.0)
+    >>> elements = np.array([[1, 0, 0], [0, 0, 2], [1, 0, 2]])
+    >>> percentile_place(elements, "elements", (1.0, 1.0), 50.0)
     1
     """
-    reached = np.cumsum(lengths)
+    reached = np.cumsum(elements @ kind_lengths(contour, spacing))
     needed = reached[-1] * (percentile / 100)
     place = int(np.searchsorted(reached, max(needed * (1 - 1e-9), np.finfo(np.float64).tiny)))
     # Sums of lengths are rounded: where that could decide, whole numbers do.
+    share, whole = Fraction(str(percentile)) / 100, elements.sum(0).tolist()
     while reached[place] <= needed * (1 + 1e-9):
-        if _reaches(elements(place + 1), elements(len(lengths)), spacing, percentile):
+        part = elements[: place + 1].sum(0).tolist()
+        if _is_positive([p - share * w for p, w in zip(part, whole, strict=True)], spacing):
             break
         place += 1
     return place
 
 
-def _reaches(
-    part: NDArray[np.int64],
-    whole: NDArray[np.int64],
-    spacing: tuple[float, float],
-    percentile: float,
-) -> bool:
-    """Whether the part is at least that percentage of the whole, decided in whole numbers."""
-    share = Fraction(str(percentile)) / 100
-    extra = [p - share * w for p, w in zip(part.tolist(), whole.tolist(), strict=True)]
-    if len(extra) == 1:
-        return bool(extra[0] >= 0)
+def _is_positive(elements: list[Fraction], spacing: tuple[float, float]) -> bool:
+    """Whether so many elements of each kind have no length below 0, decided in whole numbers."""
+    if len(elements) == 1:
+        return elements[0] >= 0
     height, width = (Fraction(str(length)) for length in spacing)
-    straight = extra[0] * width + extra[1] * height
-    diagonal = extra[2] / 2  # of √(height² + width²), which need be no ratio
+    straight = elements[0] * width + elements[1] * height
+    diagonal = elements[2] / 2  # of √(height² + width²), which need be no ratio
     # straight + diagonal · √(…) ≥ 0, where squares with their signs are in the same order.
     squared = diagonal * abs(diagonal) * (height**2 + width**2)
-    return bool(straight * abs(straight) + squared >= 0)
+    return straight * abs(straight) + squared >= 0

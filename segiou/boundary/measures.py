@@ -6,12 +6,10 @@ side only it scores 0, and its distances are infinite.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice, check_number
 from segiou._support.text import Json
@@ -178,8 +176,7 @@ def boundary_precision(counts: BoundaryCounts, contour: Contour | None = None) -
     ----------
     G. Csurka et al., BMVC 2013, eq. 3.
     """
-    matched, total = _lengths(counts, contour)
-    return _zero_where_lone(ratio(matched[..., 1, :], total[..., 1, :]), total)
+    return _matched_share(counts, contour, 1)
 
 
 def boundary_recall(counts: BoundaryCounts, contour: Contour | None = None) -> Floats:
@@ -200,8 +197,7 @@ def boundary_recall(counts: BoundaryCounts, contour: Contour | None = None) -> F
     ----------
     G. Csurka et al., BMVC 2013, eq. 3.
     """
-    matched, total = _lengths(counts, contour)
-    return _zero_where_lone(ratio(matched[..., 0, :], total[..., 0, :]), total)
+    return _matched_share(counts, contour, 0)
 
 
 def boundary_f1(counts: BoundaryCounts, contour: Contour | None = None) -> Floats:
@@ -330,18 +326,11 @@ def hausdorff_distance(
     spacing, steps = counts.options.spacing, bin_values(counts.options.resolution)
     # (..., 2, C, W, bins): the kinds of elements go last.
     elements = np.moveaxis(parts["histogram"], -1, -2)
-    lengths = elements @ kind_lengths(chosen, spacing)
-    values = np.full(lengths.shape[:-1], np.nan)
-    for row in map(tuple, np.argwhere(lengths.any(-1)).tolist()):
-        before = partial(_elements_before, elements[row])
-        values[row] = steps[percentile_place(lengths[row], before, spacing, percentile)]
+    values = np.full(elements.shape[:-2], np.nan)
+    for row in map(tuple, np.argwhere(elements.any((-2, -1))).tolist()):
+        values[row] = steps[percentile_place(elements[row], chosen, spacing, percentile)]
     there, back = values[..., 0, :], values[..., 1, :]
     return np.where(np.isnan(there) != np.isnan(back), np.inf, np.fmax(there, back))
-
-
-def _elements_before(elements: NDArray[np.int64], stop: int) -> NDArray[np.int64]:
-    found: NDArray[np.int64] = elements[:stop].sum(0)
-    return found
 
 
 #: Measures of shape (..., K, C), by the names used in reports.
@@ -366,9 +355,11 @@ def _lengths(counts: BoundaryCounts, contour: Contour | None) -> tuple[Floats, F
     return parts["matched"] @ lengths, (parts["total"] @ lengths)[..., None, :, :]
 
 
-def _zero_where_lone(values: Floats, total: Floats) -> Floats:
-    lone = np.isnan(values) & (total.sum(-2) > 0)
-    return np.where(lone, 0.0, values)
+def _matched_share(counts: BoundaryCounts, contour: Contour | None, side: int) -> Floats:
+    """Of the boundaries of one side; 0 where the class has one on the other side alone."""
+    matched, total = _lengths(counts, contour)
+    share = ratio(matched[..., side, :], total[..., side, :])
+    return np.where(np.isnan(share) & (total.sum(-2) > 0), 0.0, share)
 
 
 def boundary_rows(
@@ -413,66 +404,35 @@ def boundary_rows(
         msg = f"there are {counts.num_classes} classes but {len(names)} class names"
         raise ValueError(msg)
     taken = included(include, len(names))
-    return [*_band_rows(counts, names, taken), *_contour_rows(counts, names, taken)]
-
-
-def _band_rows(
-    counts: BoundaryCounts, names: list[str], taken: NDArray[np.bool_]
-) -> list[dict[str, Any]]:
-    measures = (
-        BAND_MEASURES if counts.options.trimaps else {"boundary_iou": BAND_MEASURES["boundary_iou"]}
-    )
-    rows = [
-        _row(name, str(width), None, values, names, taken)
-        for name, measure in measures.items()
-        for width, values in zip(counts.options.widths, measure(counts), strict=True)
-    ]
-    if counts.options.trimaps:
-        for width, value in zip(counts.options.widths, trimap_accuracy(counts), strict=True):
-            rows.append(
-                {
-                    "measure": "trimap_accuracy",
-                    "tolerance": str(width),
-                    "contour": None,
-                    "mean": float(value),
-                    "mean_classes": None,
-                    "classes": {},
-                }
-            )
+    rows: list[dict[str, Any]] = []
+    for measure, tolerance, contour, values in _measured(counts):
+        of_classes = values.ndim > 0
+        rows.append(
+            {
+                "measure": measure,
+                "tolerance": tolerance,
+                "contour": contour,
+                "mean": float(mean(values, taken) if of_classes else values),
+                "mean_classes": int((values == values)[taken].sum()) if of_classes else None,
+                "classes": dict(zip(names, values.tolist(), strict=True)) if of_classes else {},
+            }
+        )
     return rows
 
 
-def _contour_rows(
-    counts: BoundaryCounts, names: list[str], taken: NDArray[np.bool_]
-) -> list[dict[str, Any]]:
-    rows = []
-    for contour in counts.options.contours:
-        for name, measure in CONTOUR_MEASURES.items():
-            values = measure(counts, contour)
-            for tolerance, row in zip(counts.options.tolerances, values, strict=True):
-                rows.append(_row(name, str(tolerance), contour, row, names, taken))
-        for name, row in (
-            ("average_surface_distance", average_surface_distance(counts, contour)),
-            ("hausdorff_95", hausdorff_distance(counts, 95.0, contour)),
-            ("hausdorff", hausdorff_distance(counts, 100.0, contour)),
-        ):
-            rows.append(_row(name, None, contour, row, names, taken))
-    return rows
-
-
-def _row(
-    measure: str,
-    tolerance: str | None,
-    contour: str | None,
-    values: Floats,
-    names: list[str],
-    taken: NDArray[np.bool_],
-) -> dict[str, Any]:
-    return {
-        "measure": measure,
-        "tolerance": tolerance,
-        "contour": contour,
-        "mean": float(mean(values, taken)),
-        "mean_classes": int((values == values)[taken].sum()),
-        "classes": dict(zip(names, values.tolist(), strict=True)),
-    }
+def _measured(counts: BoundaryCounts) -> Iterator[tuple[str, str | None, str | None, Floats]]:
+    """Measure, tolerance and contour, and the values of classes; of all of them one value."""
+    options = counts.options
+    bands: dict[str, Callable[[BoundaryCounts], Floats]] = {"boundary_iou": boundary_iou}
+    if options.trimaps:
+        bands = {**BAND_MEASURES, "trimap_accuracy": trimap_accuracy}
+    for name, of_band in bands.items():
+        for width, values in zip(options.widths, of_band(counts), strict=True):
+            yield name, str(width), None, np.asarray(values)
+    for contour in options.contours:
+        for name, of_contour in CONTOUR_MEASURES.items():
+            for limit, values in zip(options.tolerances, of_contour(counts, contour), strict=True):
+                yield name, str(limit), contour, values
+        yield "average_surface_distance", None, contour, average_surface_distance(counts, contour)
+        for name, percentile in (("hausdorff_95", 95.0), ("hausdorff", 100.0)):
+            yield name, None, contour, hausdorff_distance(counts, percentile, contour)

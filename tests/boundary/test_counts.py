@@ -13,7 +13,7 @@ from hypothesis import given, settings, strategies as st
 from segiou.boundary.accumulator import BoundaryAccumulator
 from segiou.boundary.boundary_options import BoundaryOptions, Tolerance, bin_distances, bin_values
 from segiou.boundary.boundary_sums import BoundaryCounts
-from segiou.boundary.contours import kind_lengths, percentile_place
+from segiou.boundary.contours import percentile_place
 from segiou.boundary.image import boundary_counts, measure_boundaries
 from segiou.boundary.measures import (
     average_surface_distance,
@@ -157,10 +157,7 @@ def test_percentiles_are_exact_where_shares_tie(data):
     if data.draw(st.booleans()):  # the same again, so that halves tie
         elements = [*elements, *data.draw(st.permutations(elements))]
     percentile = data.draw(st.sampled_from([0, 10, 25, 50, 75, 90, 95, 99.9, 100]))
-    counts, lengths = np.array(elements), kind_lengths("elements", spacing)
-    place = percentile_place(
-        counts @ lengths, lambda stop: counts[:stop].sum(0), spacing, percentile
-    )
+    place = percentile_place(np.array(elements), "elements", spacing, percentile)
     assert place == exact_percentile(elements, range(len(elements)), spacing, percentile)
 
 
