@@ -187,8 +187,7 @@ def _of_results(data: Sequence[Any]) -> _Contents:
         order.sort(key=scores.__getitem__)
     for i in order:
         name = _of(data[i], "file_name", (str,), i) if by_name else _of(data[i], "image_id", _ID, i)
-        segmentation = _of(data[i], "segmentation", (dict, list), i)
-        segment = _category(data[i], i), segmentation
+        segment = _category(data[i], i), _of(data[i], "segmentation", (dict, list), i)
         images.setdefault(str(name), ImageSegments()).segments.append(segment)
     for image in images.values():
         image.size = next((s.get("size") for _, s in image.segments if isinstance(s, dict)), None)
@@ -223,8 +222,8 @@ def _of_annotations(data: Mapping[str, Any]) -> _Contents:
             msg = f"annotation {i}: there is no image with the id {id}"
             raise ValueError(msg)
         if not is_panoptic:
-            segmentation = _of(entry, "segmentation", (dict, list), i)
-            images[id].segments.append((_category(entry, i), segmentation))
+            category = _category(entry, i)
+            images[id].segments.append((category, _of(entry, "segmentation", (dict, list), i)))
             continue
         images[id].png = png
         for part in _of(entry, "segments_info", (list,), i):
