@@ -299,14 +299,7 @@ def read_head(connection: sqlite3.Connection, path: Path) -> tuple[Header, Total
         entries = {key: json.loads(text) for key, text in texts.items()}
         header = Header.from_dict(entries)
         return header, Totals(*(read_count(entries, f.name) for f in fields(Totals)))
-    except (
-        ArithmeticError,
-        AttributeError,
-        LookupError,
-        RecursionError,
-        TypeError,
-        ValueError,
-    ) as error:
+    except Exception as error:
         what = f"{type(error).__name__}: {error}"
         raise damaged(path, f"its table run: {what:.300}") from error
 

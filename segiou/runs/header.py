@@ -132,12 +132,11 @@ class Header:
         str
         """
         found = [self.options.difference(other.options)]
-        for what, mine, theirs in (
-            ("boundaries", self.boundary, other.boundary),
-            ("surfaces", self.surfaces, other.surfaces),
-        ):
+        beside = {"boundaries": "boundary", "surfaces": "surfaces"}
+        for what, name in beside.items():
+            mine, theirs = getattr(self, name), getattr(other, name)
             if mine and theirs:
-                found.append(mine.difference(theirs))  # type: ignore[arg-type]
+                found.append(mine.difference(theirs))
             elif mine or theirs:
                 sides = ("here", "there") if mine else ("there", "here")
                 found.append(f"{what} are measured {sides[0]} and not {sides[1]}")

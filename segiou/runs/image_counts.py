@@ -354,19 +354,14 @@ class Columns:
 
 def check_measured(columns: Columns, header: Header) -> None:
     """Refuse images that lack what was measured beside their pixels."""
-    for wanted, found, what, options in (
-        (
-            header.counts_more,
-            columns.measured,
-            "counts of boundaries or objects",
-            "boundary=True (--boundary), or objects=True (--objects)",
-        ),
-        (
-            header.surfaces is not None,
-            columns.surfaces,
-            "distances between surfaces",
-            "surfaces=True (--surface)",
-        ),
+    counts = (
+        "counts of boundaries or objects",
+        ("boundary=True (--boundary), or objects=True (--objects)"),
+    )
+    surfaces = "distances between surfaces", "surfaces=True (--surface)"
+    for wanted, found, (what, options) in (
+        (header.counts_more, columns.measured, counts),
+        (header.surfaces is not None, columns.surfaces, surfaces),
     ):
         if wanted and len(found) != len(columns):
             msg = (

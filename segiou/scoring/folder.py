@@ -32,7 +32,7 @@ from segiou.scoring.job import (
     pair_sources,
     pairing_problems,
 )
-from segiou.scoring.pair import Geometry, is_undeclared
+from segiou.scoring.pair import Geometry, PairScorer, is_undeclared
 
 if TYPE_CHECKING:
     from segiou.boundary.boundary_options import BoundaryOptions
@@ -251,8 +251,7 @@ def score_job(
     if stop is not None:
         check_callable("stop", stop, "a function that says whether to stop")
     pairing = pair_sources(
-        job.scorer.truth_source,
-        job.scorer.pred_source,
+        *job.sources,
         truth_suffix=job.truth_suffix,
         pred_suffix=job.pred_suffix,
         key=job.key,
@@ -304,7 +303,7 @@ def _score_into(
     on_problem: Callable[[Problem], None] | None,
 ) -> list[Problem]:
     """Score what is to do of all pairs; returns what is wrong with them."""
-    scorer = replace(job.scorer, boundary=header.boundary, surfaces=header.surfaces)
+    scorer = PairScorer(header, *job.sources, job.allow_lossy, job.resize_pred, job.geometry)
     skipped: list[Problem] = []
     done = len(pairs) - len(todo)
     with open_engine(job, executor) as engine:
@@ -358,7 +357,7 @@ def _with_nodata(job: Job, pairing: Pairing) -> Job:
         return job
     from segiou.masks.tiff import nodata_of
 
-    source, options = job.scorer.truth_source, job.options
+    source, options = job.sources[0], job.options
     try:
         # A file of this machine is not read as a whole.
         content = first if isinstance(source, LocalFolder) else source.read(first)[0]
@@ -389,7 +388,7 @@ def _of_shard(pairs: Sequence[Pair], shard: tuple[int, int] | None) -> Sequence[
 
 
 def _header(job: Job, pairing: Pairing, expected: int) -> Header:
-    roots = job.scorer.truth_source.root, job.scorer.pred_source.root
+    roots = [source.root for source in job.sources]
     shards = () if job.shard is None else (Shard(*job.shard, len(pairing.pairs)),)
     volumes = any(pair.truth.lower().endswith(VOLUME_SUFFIXES) for pair in pairing.pairs)
     boundary, surfaces = job.boundary, None
@@ -449,13 +448,13 @@ def _better_label_set(job: Job, pairs: Sequence[Pair], *, certain: bool) -> str:
     from segiou.scoring.inspection import better_label_set
 
     paths = [pair.truth for pair in pairs]
-    return better_label_set(job.options.labels, job.scorer.truth_source, paths, certain=certain)
+    return better_label_set(job.options.labels, job.sources[0], paths, certain=certain)
 
 
 def _files_now(job: Job, pairs: Sequence[Pair]) -> Callable[[str], ImageFiles | None]:
     """The files of a pair as they are now, by its id."""
     by_id = {pair.id: pair for pair in pairs}
-    truth, pred = job.scorer.truth_source, job.scorer.pred_source
+    truth, pred = job.sources
 
     def files_of(id: str) -> ImageFiles | None:
         pair = by_id.get(id)

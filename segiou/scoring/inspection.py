@@ -162,8 +162,7 @@ class Inspection:
         """Options that declare every value where no preset fits well; else empty."""
         if self.colors or not self.values or (self.fitting and self.fitting[0].quality >= _GOOD):
             return ""
-        ignored = [v for v in self.values if v < 0 or v in _NO_DATA]
-        classes = [v for v in self.values if v not in ignored]
+        classes, ignored = self._parted_values()
         # Numbers with large gaps are ids of objects, or of a set with names.
         if not classes or max(classes) >= 2 * len(classes) + 1:
             return ""
@@ -178,10 +177,8 @@ class Inspection:
         ValueError
             If there are none, or far too many for classes.
         """
-        ignore = tuple(v for v in self.values if v < 0 or v in _NO_DATA)
-        values = [v for v in self.values if v not in ignore]
-        taken = set(self.values)
-        free = (v for v in count() if v not in taken)
+        values, ignore = self._parted_values()
+        free = (v for v in count() if v not in self.values)
         others = len(self.colors) + len(self.names)
         if not 0 < len(values) + others <= _MOST_PROPOSED:
             found = f"{len(values)} values and {others} colours or names"
@@ -193,7 +190,12 @@ class Inspection:
             classes.append(LabelClass(f"color {color}", (next(free),), (rgb,)))
         named = sorted(self.names, key=lambda name: name != _IN_NO_SHAPE)
         classes += [LabelClass(name, (next(free),)) for name in named]
-        return LabelSet("proposed", tuple(classes), ignore=ignore, source=self.folder)
+        return LabelSet("proposed", tuple(classes), ignore=tuple(ignore), source=self.folder)
+
+    def _parted_values(self) -> tuple[list[int], list[int]]:
+        """Values that may be classes, and those that stand for no data."""
+        ignored = [value for value in self.values if value < 0 or value in _NO_DATA]
+        return [value for value in self.values if value not in ignored], ignored
 
     @property
     def problem_lines(self) -> list[str]:

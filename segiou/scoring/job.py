@@ -26,7 +26,7 @@ from segiou.labels.class_options import ClassOptions
 from segiou.masks.pairing import IS_A_FILE, Pair, Pairing, listed_files, pair_folders
 from segiou.masks.sources import LocalFolder, RemoteFolder, Source, open_source
 from segiou.metrics.protocols import Protocol, load_protocol
-from segiou.scoring.pair import Geometry, PairScorer
+from segiou.scoring.pair import Geometry
 
 if TYPE_CHECKING:
     from segiou.boundary.boundary_options import BoundaryOptions
@@ -137,28 +137,31 @@ class Job:
     name: str = ""
 
     def __post_init__(self) -> None:
-        for name in ("truth", "pred", "run"):
-            value = getattr(self, name)
-            if value is not None or name != "run":
-                check_kind(name, value, (str, os.PathLike), "a path or an address")
-        for name in ("truth_suffix", "pred_suffix", "key", "name"):
-            if (value := getattr(self, name)) is not None:
-                check_kind(name, value, str, "text")
-        for name in ("missing", "extra"):
-            check_choice(name, getattr(self, name), get_args(Unpaired))
-        check_choice("on_error", self.on_error, ("stop", "skip"))
-        check_flag("allow_lossy", self.allow_lossy)
+        path = (str, os.PathLike), "a path or an address"
+        kinds: dict[str, Any] = {
+            **dict.fromkeys(("truth", "pred", "run"), path),
+            **dict.fromkeys(("truth_suffix", "pred_suffix", "key", "name"), (str, "text")),
+            "storage_options": (Mapping, "a mapping"),
+            "dask": (str, "the address of a Dask scheduler"),
+        }
+        for name, kind in kinds.items():
+            if (value := getattr(self, name)) is not None or name in ("truth", "pred"):
+                check_kind(name, value, *kind)
+        choices = {
+            **dict.fromkeys(("missing", "extra"), get_args(Unpaired)),
+            "on_error": ("stop", "skip"),
+            "geometry": get_args(Geometry),
+        }
+        for name, known in choices.items():
+            check_choice(name, getattr(self, name), known)
         if self.resize_pred is not None:
             check_choice("resize_pred", self.resize_pred, ("nearest",))
-        check_choice("geometry", self.geometry, get_args(Geometry))
+        check_flag("allow_lossy", self.allow_lossy)
         if self.shard is not None:
             _check_shard(self.shard)
-        check_kind("storage_options", self.storage_options or {}, Mapping, "a mapping")
         for name in ("workers", "processes"):
             if (count := getattr(self, name)) is not None:
                 check_integer(name, count, 1)
-        if self.dask is not None:
-            check_kind("dask", self.dask, str, "the address of a Dask scheduler")
         # Values too far apart to be counted are refused once, and not with every pair.
         Encoding.of_classes(self.options)
 
@@ -168,8 +171,8 @@ class Job:
         return self.name or encodable(Path(str(self.pred)).name or str(self.pred))
 
     @cached_property
-    def scorer(self) -> PairScorer:
-        """All that workers need.
+    def sources(self) -> tuple[Source, Source]:
+        """Where truth and prediction are.
 
         Raises
         ------
@@ -189,15 +192,7 @@ class Job:
         if self.run is not None:
             # A run file names full paths, which mean the same wherever it is read.
             sources = [_absolute(source) for source in sources]
-        return PairScorer(
-            self.options,
-            self.allow_lossy,
-            self.resize_pred,
-            sources[0],
-            sources[1],
-            geometry=self.geometry,
-            objects=self.objects,
-        )
+        return sources[0], sources[1]
 
 
 def _check_shard(shard: object) -> None:

@@ -7,7 +7,7 @@ import stat
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import compress
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -24,12 +24,11 @@ from segiou.masks.windows import BigMask, FileMask, ResizedMask, open_big
 from segiou.runs.image_counts import ImageCount, ImageFiles, pack_measured
 
 if TYPE_CHECKING:
-    from segiou.boundary.boundary_options import BoundaryOptions
     from segiou.boundary.codes import LabelCodes
-    from segiou.instances.object_files import ObjectMask, ObjectOptions
+    from segiou.instances.object_files import ObjectMask
     from segiou.masks.tiff import Raster
     from segiou.masks.volumes import Volume
-    from segiou.runs.surface_plan import SurfacePlan
+    from segiou.runs.header import Header
 
 Geometry = Literal["check", "ignore", "reorient"]
 
@@ -44,6 +43,7 @@ _AHEAD = 8
 #: A file of fewer bytes is small, unless it is packed.
 _BIG_BYTES = 1 << 26
 _MOST_BYTES = 1 << 31
+_HERE = LocalFolder(".")
 
 _TOO_LARGE_TO_TURN = (
     "is too large to exchange its axes; save it in the orientation of its truth, or as .nii.gz"
@@ -71,32 +71,24 @@ class PairScorer:
 
     Attributes
     ----------
-    options : ClassOptions
+    header : Header
+        The classes, and what else is counted.
+    truth_source, pred_source : Source
+        Where the files are.
     allow_lossy : bool
         Whether JPEG masks are taken.
     resize_pred : {"nearest"}, optional
         Resize predictions, never truth, to the truth's size.
-    truth_source, pred_source : Source
-        Where the files are.
-    boundary : BoundaryOptions, optional
-        What to measure at boundaries.
     geometry : {"check", "ignore", "reorient"}
         What is done where the volumes of a pair lie differently in space.
-    objects : ObjectOptions, optional
-        What objects are, and how they are scored.
-    surfaces : SurfacePlan, optional
-        What to measure between surfaces.
     """
 
-    options: ClassOptions
+    header: Header
+    truth_source: Source = _HERE
+    pred_source: Source = _HERE
     allow_lossy: bool = False
     resize_pred: Literal["nearest"] | None = None
-    truth_source: Source = field(default_factory=lambda: LocalFolder("."))
-    pred_source: Source = field(default_factory=lambda: LocalFolder("."))
-    boundary: BoundaryOptions | None = None
     geometry: Geometry = "check"
-    objects: ObjectOptions | None = None
-    surfaces: SurfacePlan | None = None
 
     def __call__(self, pairs: Sequence[Pair]) -> list[Result]:
         """Score a batch; a pair that cannot be scored gives its problems."""
@@ -121,14 +113,14 @@ class PairScorer:
 
     @cached_property
     def _encoding(self) -> Encoding:
-        return Encoding.of_classes(self.options)
+        return Encoding.of_classes(self.header.options)
 
     def _score(
         self, pair: Pair, contents: Sequence[Content | None], memory: Sequence[Scratch]
     ) -> Result:
         sides = (
-            (pair.truth, self.truth_source, self.options.labels),
-            (pair.pred, self.pred_source, self.options.pred_labels),
+            (pair.truth, self.truth_source, self.header.options.labels),
+            (pair.pred, self.pred_source, self.header.options.pred_labels),
         )
         with ExitStack() as stack:
             opened = [
@@ -154,15 +146,16 @@ class PairScorer:
 
         The labels are valid until ``scratch``, their memory, is used again.
         """
-        if content is None and self.objects is None:
+        if content is None and self.header.objects is None:
             big = _open_windowed(stack, path, source, labels, self.allow_lossy)
             if big is not None:
                 return big
         data, stamp = source.read(path) if content is None else content
         raw = from_bytes(data, path, scratch)
-        ids = None if self.objects is None else self.objects.read(raw, path, source.root)
-        if ids is not None:
-            return _OpenMask(ids.classes, stamp, objects=ids)
+        if self.header.objects is not None:
+            ids = self.header.objects.read(raw, path, source.root)
+            if ids is not None:
+                return _OpenMask(ids.classes, stamp, objects=ids)
         values = to_labels(raw, path, labels, allow_lossy=self.allow_lossy)
         return _OpenMask(values, stamp, volume=raw.volume, raster=raw.raster)
 
@@ -184,9 +177,9 @@ class PairScorer:
         except UndeclaredValuesError as error:
             path = pair.truth if error.side == "truth" else pair.pred
             unit = "pixels" if truth.volume is None else "voxels"
-            raise MaskError(path, undeclared_text(error, self.options, unit)) from error
+            raise MaskError(path, undeclared_text(error, self.header.options, unit)) from error
         beside: tuple[bytes | None, str | None] = None, None
-        if self.boundary or self.objects or self.surfaces:
+        if self.header.counts_more or self.header.surfaces:
             spacing = None if truth.volume is None else truth.volume.spacing
             objects = truth.objects, pred.objects
             try:
@@ -249,18 +242,17 @@ class PairScorer:
         tuple of bytes or None and str or None
             As :class:`segiou.runs.ImageCount` keeps them.
         """
-        at_boundaries = objects = surfaces = None
-        if self.boundary is not None:
+        options, plan = self.header.options, self.header.surfaces
+        at_boundaries = objects = None
+        if self.header.boundary is not None:
             from segiou.boundary.image import count_labels
 
-            at_boundaries = count_labels(self._codes, truth, pred, self.boundary, mask)
-        if self.objects is not None:
+            at_boundaries = count_labels(self._codes, truth, pred, self.header.boundary, mask)
+        if self.header.objects is not None:
             sides = ids[0] or truth, ids[1] or pred
-            objects = self.objects.count(self.objects.empty(self.options), *sides, mask)
-        if self.surfaces is not None:
-            how = {"mask": mask, "spacing": spacing}
-            surfaces = self.surfaces.measure(self.options, truth, pred, **how)
-        return pack_measured(at_boundaries, objects), surfaces
+            objects = self.header.objects.count(self.header.objects.empty(options), *sides, mask)
+        rows = plan.measure(options, truth, pred, mask=mask, spacing=spacing) if plan else None
+        return pack_measured(at_boundaries, objects), rows
 
     @cached_property
     def _codes(self) -> LabelCodes:

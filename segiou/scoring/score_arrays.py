@@ -18,9 +18,10 @@ from segiou.counting.encoding import Encoding, count_windows
 from segiou.counting.scores import decide
 from segiou.labels.class_options import ClassOptions, Labels
 from segiou.masks.windows import is_lazy
-from segiou.metrics.protocols import Protocol
-from segiou.runs.image_counts import NO_FILES, ImageCount
-from segiou.runs.run import Run, run_of
+from segiou.metrics.protocols import Protocol, load_protocol
+from segiou.runs.header import Header
+from segiou.runs.image_counts import NO_FILES, Columns, ImageCount
+from segiou.runs.run import Run
 from segiou.scoring.job import object_options
 from segiou.scoring.pair import PairScorer
 
@@ -103,8 +104,14 @@ def score(
     check_kind("name", name, str, "text")
     if ids is not None:
         check_several("ids", ids, "one name an image")
-    chosen = BoundaryOptions.of(boundary), object_options(objects, labels)
-    scorer = PairScorer(classes, boundary=chosen[0], objects=chosen[1])
+    header = Header(
+        classes,
+        load_protocol(protocol),
+        name,
+        boundary=BoundaryOptions.of(boundary),
+        objects=object_options(objects, labels),
+    )
+    scorer = PairScorer(header)
     decided: dict[str, Any] = {"argmax": argmax, "threshold": threshold}
     first_values = {entry.name: entry.values[0] for entry in classes.pred_labels.classes}
     values = np.array([first_values[name] for name in classes.labels.class_names])
@@ -116,31 +123,23 @@ def score(
             else:
                 counted = matrix.count(t, p, mask=m, **decided)
             beside: tuple[bytes | None, str | None] = None, None
-            if surfaces or any(chosen):
+            if surfaces or header.counts_more:
                 pixels = np.asarray(to_host(t)), np.asarray(to_host(p))
                 if not argmax is threshold is None:
                     pixels = pixels[0], values.take(decide(pixels[1], **decided))
-                if surfaces and scorer.surfaces is None:
+                if surfaces and scorer.header.surfaces is None:
                     from segiou.boundary.surfaces import SurfaceOptions
                     from segiou.runs.surface_plan import SurfacePlan
 
                     how: Any = {"volumes": pixels[0].ndim == 3, "spacing": spacing}
                     plan = SurfacePlan.of(SurfaceOptions.of(surfaces), classes, **how)
-                    scorer = replace(scorer, surfaces=plan)
+                    scorer = PairScorer(replace(header, surfaces=plan))
                 beside = scorer.measured(*pixels, mask=m)
         except (ValueError, TypeError) as error:
             error.add_note(f"in image {image!r}")
             raise
         images.append(ImageCount.of(image, counted, NO_FILES, *beside))
-    return run_of(
-        classes,
-        images,
-        name=name,
-        protocol=protocol,
-        boundary=scorer.boundary,
-        objects=scorer.objects,
-        surfaces=scorer.surfaces,
-    )
+    return Run(scorer.header, Columns.of(images).by_id())
 
 
 def _as_images(
@@ -173,7 +172,11 @@ def _together(
     """Id, truth, prediction and mask of each image."""
     given = {"truth images": truths, "predictions": preds, "masks": masks, "ids": ids}
     streams = {what: items for what, items in given.items() if items is not None}
-    _check_equal({what: len(items) for what, items in streams.items() if isinstance(items, Sized)})
+    lengths = [(what, len(items)) for what, items in streams.items() if isinstance(items, Sized)]
+    for what, length in lengths[1:]:
+        if length != lengths[0][1]:
+            msg = f"there are {lengths[0][1]} {lengths[0][0]} but {length} {what}"
+            raise ValueError(msg)
     for number, items in enumerate(zip_longest(*streams.values(), fillvalue=_END)):
         row = dict(zip(streams, items, strict=True))
         ended = [what for what, item in row.items() if item is _END]
@@ -183,14 +186,6 @@ def _together(
             raise ValueError(msg)
         name = str(row.get("ids", number))
         yield name, row["truth images"], row["predictions"], row.get("masks")
-
-
-def _check_equal(lengths: dict[str, int]) -> None:
-    if len(set(lengths.values())) > 1:
-        (first, images), *others = lengths.items()
-        what, number = next(item for item in others if item[1] != images)
-        msg = f"there are {images} {first} but {number} {what}"
-        raise ValueError(msg)
 
 
 class _StoredImages(Sequence[Any]):

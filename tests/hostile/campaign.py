@@ -32,6 +32,7 @@ from strict_tiff import strict_tiff
 
 from segiou.labels.class_options import ClassOptions
 from segiou.masks.pairing import Pair
+from segiou.runs.header import Header
 from segiou.runs.image_counts import ImageCount
 from segiou.scoring.pair import PairScorer
 
@@ -92,7 +93,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         Image.fromarray(labels()).save(folder / "truth.png")
-        scorer = PairScorer(ClassOptions.of(CLASSES, unassigned="count"))
+        scorer = PairScorer(Header(ClassOptions.of(CLASSES, unassigned="count")))
         for case in cases(options.cases, options.seed):
             path = folder / case.name
             path.write_bytes(case.data)

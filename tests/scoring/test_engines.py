@@ -15,6 +15,7 @@ from mask_files import score_pairs
 import segiou
 from segiou._support.files import Problem
 from segiou.masks.pairing import Pair
+from segiou.runs.header import Header
 from segiou.runs.image_counts import ImageCount
 from segiou.scoring import engines
 from segiou.scoring.engines import Dispatcher, Engine, EngineLostError, open_engine, task_of
@@ -199,7 +200,7 @@ def test_slow_pairs_go_one_at_a_time():
 
 
 def test_the_task_for_other_processes_carries_the_scorer(masks):
-    scorer = PairScorer(segiou.score([[[0]]], [[[0]]], labels=4).options)
+    scorer = PairScorer(Header(segiou.score([[[0]]], [[[0]]], labels=4).options))
     pair = Pair("00", f"{masks}/truth/00.png", f"{masks}/pred/00.png")
     (result,), seconds = task_of(scorer, remote=True)([pair])
     assert isinstance(result, ImageCount)
