@@ -133,9 +133,8 @@ class Dispatcher:
                     self._fill()
                 if not self._running and not self._ready and not self._again:
                     return
-                finished = wait(self._running, _TICK, FIRST_COMPLETED).done
-                for future in finished:
-                    self._ready += self._results_of(future)
+                for future in wait(self._running, _TICK, FIRST_COMPLETED).done:
+                    self._take(future)
                 yield self._ready
                 self._ready = []
         finally:
@@ -146,8 +145,7 @@ class Dispatcher:
         while len(self._running) < 2 * self._engine.slots:
             if any(batch.losses >= _ALONE for batch in self._running.values()):
                 return
-            batch = self._batch()
-            if batch is None:
+            if (batch := self._batch()) is None:
                 return
             try:
                 future = self._engine.executor.submit(self._task, batch.pairs)
@@ -155,8 +153,7 @@ class Dispatcher:
                 self._again.appendleft(batch)
                 self._replace_executor(error)
                 return
-            else:
-                self._running[future] = batch
+            self._running[future] = batch
 
     def _batch(self) -> _Batch | None:
         if self._again:
@@ -174,37 +171,35 @@ class Dispatcher:
         self._next += len(pairs)
         return _Batch(pairs) if pairs else None
 
-    def _results_of(self, future: Future[Timed]) -> list[Scored]:
-        batch = self._running.pop(future, None)
-        if batch is None:
-            return []
+    def _take(self, future: Future[Timed]) -> None:
+        if future not in self._running:  # lost with its executor
+            return
         try:
             results, seconds = future.result()
         except BrokenExecutor as error:
-            self._running[future] = batch
             self._replace_executor(error)
-            return []
         except CancelledError as error:
             msg = "the executor dropped its tasks: did the cluster go away?"
             raise EngineLostError(msg) from error
         except Exception as error:  # noqa: BLE001 - whatever an executor raises for a lost task
-            return self._lost(batch, f"{type(error).__name__}: {error}")
-        self._breaks = 0
-        # A clock may say that it took no time.
-        known, took = self._seconds_a_pair, max(1e-9, seconds / len(batch.pairs))
-        self._seconds_a_pair = took if known == math.inf else 0.8 * known + 0.2 * took
-        return list(zip(batch.pairs, results, strict=True))
+            self._lost(self._running.pop(future), f"{type(error).__name__}: {error}")
+        else:
+            batch = self._running.pop(future)
+            self._breaks = 0
+            # A clock may say that it took no time.
+            known, took = self._seconds_a_pair, max(1e-9, seconds / len(batch.pairs))
+            self._seconds_a_pair = took if known == math.inf else 0.8 * known + 0.2 * took
+            self._ready += zip(batch.pairs, results, strict=True)
 
-    def _lost(self, batch: _Batch, why: str) -> list[Scored]:
+    def _lost(self, batch: _Batch, why: str) -> None:
         batch.losses += 1
         if batch.losses > _ALONE:
             text = f"could not be scored, three times over: {why} (out of memory?)"
-            return [(pair, [Problem(pair.pred, text)]) for pair in batch.pairs]
-        if batch.losses == _ALONE:
+            self._ready += [(pair, [Problem(pair.pred, text)]) for pair in batch.pairs]
+        elif batch.losses == _ALONE:
             self._again.extend(_Batch([pair], batch.losses) for pair in batch.pairs)
         else:
             self._again.append(batch)
-        return []
 
     def _replace_executor(self, error: BrokenExecutor) -> None:
         """Go on with a new executor; everything that was under way is lost."""
@@ -221,7 +216,7 @@ class Dispatcher:
         lost = list(self._running.values())
         self._running.clear()
         for batch in lost:
-            self._ready += self._lost(batch, "its worker died")
+            self._lost(batch, "its worker died")
         self._engine.executor.shutdown(wait=False, cancel_futures=True)
         self._engine.executor = self._engine.renew()
 

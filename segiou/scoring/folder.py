@@ -6,6 +6,7 @@ import warnings
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,7 +18,7 @@ from segiou.labels.class_options import ClassOptions, Labels, Unassigned
 from segiou.labels.label_set import labelset_names
 from segiou.masks.pairing import Pair, Pairing
 from segiou.masks.read import VOLUME_SUFFIXES, MaskError
-from segiou.masks.sources import LocalFolder
+from segiou.masks.sources import LocalFolder, Source
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.runs.header import Header, Shard
 from segiou.runs.image_counts import Columns, ImageCount, ImageFiles
@@ -272,7 +273,8 @@ def score_job(
         from segiou.runs.run_writing import RunWriter
 
         with RunWriter(job.run, header) as writer:
-            known = writer.reconcile(_files_now(job, pairs))
+            by_id = {pair.id: pair for pair in pairs}
+            known = writer.reconcile(partial(_files_now, by_id, job.sources))
             for problem in left_out:
                 writer.skip(problem)
             todo = [pair for pair in pairs if pair.id not in known]
@@ -367,10 +369,9 @@ def _with_nodata(job: Job, pairing: Pairing) -> Job:
     if value is None or value in options.ignore:
         return job
     named = [one.name for one in options.labels.classes if value in one.values]
+    what = "pixels of the truth with it are ignored"
     if named:
         what = f"it is counted as class {named[0]!r}, as the label set says"
-    else:
-        what = "pixels of the truth with it are ignored"
     text = f"{first}: {value} is its value for no data; {what} (--ignore {value} says it, too)"
     warnings.warn(text, UserWarning, stacklevel=4)
     if named:
@@ -437,9 +438,8 @@ def _reason(job: Job, pairs: Sequence[Pair], problems: Sequence[Problem], images
 def _better_than_preset(job: Job, pairs: Sequence[Pair], run: Run) -> str:
     """Where everything could be counted, but another label set fits better."""
     labels = job.options.labels
-    if labels.name not in labelset_names():
-        return ""
-    if int((run._tally.counts.truth > 0).sum()) > 0.75 * labels.num_classes:
+    seen = int((run._tally.counts.truth > 0).sum())
+    if labels.name not in labelset_names() or seen > 0.75 * labels.num_classes:
         return ""
     return _better_label_set(job, pairs, certain=True)
 
@@ -451,15 +451,9 @@ def _better_label_set(job: Job, pairs: Sequence[Pair], *, certain: bool) -> str:
     return better_label_set(job.options.labels, job.sources[0], paths, certain=certain)
 
 
-def _files_now(job: Job, pairs: Sequence[Pair]) -> Callable[[str], ImageFiles | None]:
-    """The files of a pair as they are now, by its id."""
-    by_id = {pair.id: pair for pair in pairs}
-    truth, pred = job.sources
-
-    def files_of(id: str) -> ImageFiles | None:
-        pair = by_id.get(id)
-        if pair is None:
-            return None
-        return ImageFiles(pair.truth, pair.pred, truth.stamp(pair.truth), pred.stamp(pair.pred))
-
-    return files_of
+def _files_now(pairs: Mapping[str, Pair], sources: Sequence[Source], id: str) -> ImageFiles | None:
+    """The files of a pair as they are now; None where there is no such pair."""
+    if (pair := pairs.get(id)) is None:
+        return None
+    truth, pred = sources
+    return ImageFiles(pair.truth, pair.pred, truth.stamp(pair.truth), pred.stamp(pair.pred))
