@@ -87,11 +87,11 @@ def render_inspection(found: Inspection, width: int, *, color: bool) -> str:
         say(console, text, lead=f"{name:<{width}}")
     if found.files:
         console.print()
-    tables: Any = {"value": found.values, "colour": found.colors, "name": found.names}
-    for head, pixels in tables.items():
-        if pixels:
-            show(console, _pixel_columns(found, head, pixels))
+    _show_pixels(console, found)
     _print_fits(console, found)
+    if found.pred is not None and found.pred.files:
+        say(console, "the predictions hold:")
+        _show_pixels(console, found.pred)
     for text in found.suspicions:
         say(console, f"suspicious: {text}", "yellow")
     for line in found.problem_lines:
@@ -99,6 +99,13 @@ def render_inspection(found: Inspection, width: int, *, color: bool) -> str:
     for line in problem_lines(found.disagreements):
         say(console, f"disagrees: {line}", "red")
     return text_of(console)
+
+
+def _show_pixels(console: Console, found: Inspection) -> None:
+    tables: Any = {"value": found.values, "colour": found.colors, "name": found.names}
+    for head, pixels in tables.items():
+        if pixels:
+            show(console, _pixel_columns(found, head, pixels))
 
 
 def _file_facts(found: Inspection) -> list[tuple[str, str]]:

@@ -132,6 +132,8 @@ class Inspection:
         counterpart, where predictions were given.
     pairs : int
         Pairs of a mask and a prediction.
+    pred : Inspection, optional
+        What the predictions of these pairs hold, where they were given.
     """
 
     folder: str
@@ -151,6 +153,7 @@ class Inspection:
     disagreements: tuple[Problem, ...] = ()
     pairs: int = 0
     names: dict[str, int] = field(default_factory=dict)
+    pred: Inspection | None = None
 
     @property
     def fitting(self) -> tuple[Fit, ...]:
@@ -217,6 +220,7 @@ class Inspection:
             "suspicions": list(self.suspicions),
             "problems": [{"file": p.where, "problem": p.text} for p in self.problems],
             "disagreements": [{"file": p.where, "problem": p.text} for p in self.disagreements],
+            "pred": None if self.pred is None else self.pred.to_dict(),
         }
         del found["value_files"]
         return found
@@ -260,7 +264,8 @@ def inspect_folder(
         A folder, or one file; an archive, or an address, as for
         :func:`segiou.score_folder`.
     pred : str or path, optional
-        Predictions for these masks: what pairs of both disagree in is listed too.
+        Predictions for these masks: their values, and what pairs of both disagree in, are
+        listed too.
     labels : LabelSet, optional
         The only set to compare with; all presets by default.
     workers : int, optional
@@ -301,13 +306,19 @@ def inspect_folder(
             if progress is not None:
                 progress(len(read), len(tasks))
     problems = [result for result in read if isinstance(result, Problem)]
-    files = [result for result in read[: len(paths)] if isinstance(result, _FileContent)]
-    found = _summary(str(folder), files, problems, labels)
+    truths, preds = (
+        [result for result in part if isinstance(result, _FileContent)]
+        for part in (read[: len(paths)], read[len(paths) :])
+    )
+    found = _summary(str(folder), truths, problems, labels)
     if pairing is None:
         return found
-    by_path = {result.path: result for result in read if isinstance(result, _FileContent)}
-    disagreements = _disagreements(pairing, by_path)
-    return replace(found, disagreements=disagreements, pairs=len(pairing.pairs))
+    return replace(
+        found,
+        disagreements=_disagreements(pairing, {file.path: file for file in (*truths, *preds)}),
+        pairs=len(pairing.pairs),
+        pred=_summary(str(pred), preds, [], labels),
+    )
 
 
 def _disagreements(pairing: Pairing, files: Mapping[str, _FileContent]) -> tuple[Problem, ...]:

@@ -51,6 +51,13 @@ def test_what_is_not_sqlite(score, tmp_path):
         refused(path, score, "is no run file: it is not SQLite|damaged")
 
 
+def test_a_file_of_one_byte_which_sqlite_takes_for_an_empty_one(score, tmp_path):
+    (tmp_path / "short").write_bytes(b"x")
+    refused(tmp_path / "short", score, "is no run file: it is not SQLite")
+    (tmp_path / "empty").touch()
+    assert len(score(run=tmp_path / "empty")) == 12
+
+
 def test_sqlite_of_somebody_else(score, tmp_path):
     path = tmp_path / "notes.sqlite"
     change(path, "CREATE TABLE notes (text)", "INSERT INTO notes VALUES ('do not lose me')")

@@ -175,6 +175,17 @@ def test_pairs_that_agree_are_told(tmp_path):
     assert "pairs" not in str(inspect_folder(tmp_path))
 
 
+def test_what_predictions_hold_is_shown_too(tmp_path):
+    save(tmp_path / "truth/a.png", [[0, 1]])
+    save(tmp_path / "pred/a.png", [[0, 7]])
+    found = inspect_folder(tmp_path / "truth", pred=tmp_path / "pred")
+    assert (found.values, found.pred.values) == ({0: 1, 1: 1}, {0: 1, 7: 1})
+    assert found.to_dict()["pred"]["values"][1]["value"] == 7
+    said = str(found)
+    assert "  7  50.00 %" in said[said.index("the predictions hold:") :]
+    assert "the predictions hold:" not in str(inspect_folder(tmp_path / "truth"))
+
+
 @pytest.mark.parametrize("dtype", ["i1", "u1", ">i2", "i8", "u8", "?"])
 def test_values_of_all_types_are_counted(tmp_path, dtype):
     info = (0, 1) if dtype == "?" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
