@@ -438,8 +438,9 @@ def _reason(job: Job, pairs: Sequence[Pair], problems: Sequence[Problem], images
 def _better_than_preset(job: Job, pairs: Sequence[Pair], run: Run) -> str:
     """Where everything could be counted, but another label set fits better."""
     labels = job.options.labels
-    seen = int((run._tally.counts.truth > 0).sum())
-    if labels.name not in labelset_names() or seen > 0.75 * labels.num_classes:
+    if labels.name not in labelset_names():
+        return ""
+    if int((run._tally.counts.truth > 0).sum()) > 0.75 * labels.num_classes:
         return ""
     return _better_label_set(job, pairs, certain=True)
 
