@@ -17,7 +17,7 @@ from segiou.counting.counts import Tally
 from segiou.counting.encoding import count_pairs
 from segiou.labels.label_set import LabelClass
 from segiou.masks.read import read_mask
-from segiou.runs.run import run_of
+from segiou.runs.image_counts import run_of
 
 RUN = segiou.score([[[0, 1]], [[0, 0]]], [[[0, 1]], [[0, 1]]], labels=2)
 CM = RUN.total()

@@ -8,8 +8,8 @@ from typing import Any, Literal, Self
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.arrays import framework_of, not_compiled, to_host
 from segiou.labels.class_options import ClassOptions
-from segiou.runs.image_counts import ImageCount
-from segiou.runs.run import Run, run_of
+from segiou.runs.image_counts import ImageCount, run_of
+from segiou.runs.run import Run
 
 __all__ = ["ImageCounts"]
 

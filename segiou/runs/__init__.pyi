@@ -4,8 +4,9 @@ from segiou.runs.image_counts import (
     Columns as Columns,
     ImageCount as ImageCount,
     ImageFiles as ImageFiles,
+    run_of as run_of,
 )
-from segiou.runs.run import Run as Run, run_of as run_of
+from segiou.runs.run import Run as Run
 from segiou.runs.run_writing import (
     RunWriter as RunWriter,
     merge_files as merge_files,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -10,13 +10,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.files import Stamp
+from segiou._support.arguments import check_kind, read_several
+from segiou._support.files import Problem, Stamp
 from segiou.counting.counts import Cells, Counts, Tally, counts_of_cells
+from segiou.labels.class_options import ClassOptions
+from segiou.metrics.protocols import Protocol, load_protocol
 
 if TYPE_CHECKING:
+    from segiou.boundary.boundary_options import BoundaryOptions
     from segiou.boundary.boundary_sums import BoundaryCounts
+    from segiou.instances.object_files import ObjectOptions
     from segiou.instances.panoptic import PanopticCounts
     from segiou.runs.header import Header
+    from segiou.runs.run import Run
+    from segiou.runs.surface_plan import SurfacePlan
 
 Ints = NDArray[np.int64]
 #: 63 bits take nine bytes.
@@ -375,6 +382,80 @@ def _joined(parts: Sequence[Any]) -> Any:
     """Several arrays, or several tuples, as one."""
     is_array = isinstance(parts[0], np.ndarray)
     return np.concatenate(parts) if is_array else tuple(chain.from_iterable(parts))
+
+
+def run_of(
+    options: ClassOptions,
+    images: Iterable[ImageCount] = (),
+    *,
+    skipped: Iterable[Problem] = (),
+    name: str = "",
+    protocol: Protocol | str = "segiou",
+    provenance: Mapping[str, Any] | None = None,
+    boundary: BoundaryOptions | bool | None = None,
+    objects: ObjectOptions | None = None,
+    surfaces: SurfacePlan | None = None,
+) -> Run:
+    """Make a run of images that were counted one by one.
+
+    Parameters
+    ----------
+    options : ClassOptions
+        The classes and how pixels were counted, such as ``ConfusionMatrix.options``.
+    images : iterable of ImageCount
+        Kept in the order of their ids.
+    skipped : iterable of Problem
+        Pairs that were left out, and why.
+    name : str
+        What was scored.
+    protocol : Protocol or str
+        The protocol of the run's reports, unless they are asked for another.
+    provenance : mapping, optional
+        Files and options that made it.
+    boundary : BoundaryOptions or bool, optional
+        What was measured at the boundaries of all images.
+    objects : ObjectOptions, optional
+        How the objects of all images were scored.
+    surfaces : SurfacePlan, optional
+        What was measured between the surfaces of all images.
+
+    Returns
+    -------
+    Run
+
+    Raises
+    ------
+    TypeError
+        If an argument is of another kind.
+    ValueError
+        If two images have one id, or one has no boundary counts where they are
+        said to be measured.
+    """
+    from segiou.boundary.boundary_options import BoundaryOptions
+    from segiou.runs.header import Header
+    from segiou.runs.run import Run
+
+    check_kind("options", options, ClassOptions, "ClassOptions, such as ConfusionMatrix.options")
+    check_kind("name", name, str, "text")
+    check_kind("provenance", provenance or {}, Mapping, "a mapping")
+    left_out = read_several("skipped", skipped, "Problems, one a pair")
+    for problem in left_out:
+        check_kind("each of skipped", problem, Problem, "a Problem")
+    several = read_several("images", images, "ImageCounts, one an image, such as run.images")
+    for image in several:
+        check_kind("each of images", image, ImageCount, "an ImageCount")
+    columns = Columns.of(several).by_id()
+    header = Header(
+        options,
+        load_protocol(protocol),
+        name,
+        provenance=dict(provenance or {}),
+        boundary=BoundaryOptions.of(boundary),
+        objects=objects,
+        surfaces=surfaces,
+    )
+    check_measured(columns, header)
+    return Run(header, columns, left_out)
 
 
 def encode_cells(sizes: Ints, cells: Ints, values: Ints) -> list[bytes]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,6 @@ from segiou._support.arguments import (
     check_kind,
     check_path,
     check_several,
-    read_several,
     refuse_kind,
 )
 from segiou._support.files import Problem
@@ -31,7 +30,6 @@ from segiou.runs.header import Header
 from segiou.runs.image_counts import (
     Columns,
     ImageCount,
-    check_measured,
     unpack_boundaries,
     unpack_objects,
 )
@@ -224,8 +222,7 @@ class Run(Drawable):
 
     @cached_property
     def _counts(self) -> Counts:
-        blocks = self._images.blocks(files=False)
-        return self._stacked(block.counts(self.options.num_classes) for block in blocks)
+        return self._stacked(self.count_parts())
 
     def _stacked(self, parts: Iterable[Counts]) -> Counts:
         """Counts of all images of those of some at a time, (N, C); in memory once."""
@@ -286,7 +283,7 @@ class Run(Drawable):
         """
         if self.boundary_options is None:
             return None
-        return unpack_boundaries([*self._packed()], self._header)
+        return unpack_boundaries(self._packed(), self._header)
 
     @cached_property
     def band_counts(self) -> Counts | None:
@@ -312,14 +309,14 @@ class Run(Drawable):
 
     def _boundary_parts(self) -> Iterator[BoundaryCounts]:
         """Boundary counts of some images at a time: unpacked, a run may be larger than memory."""
-        packed = self._packed()
-        while part := [*islice(packed, _UNPACKED)]:
-            yield unpack_boundaries(part, self._header)
-
-    def _packed(self) -> Iterator[bytes]:
-        """What was measured of each image beside its pixels."""
         for block in self._images.blocks(files=False, measured=True):
-            yield from block.measured
+            for part in block.parts(_UNPACKED):
+                yield unpack_boundaries(part.measured, self._header)
+
+    def _packed(self) -> list[bytes]:
+        """What was counted of each image beside its pixels."""
+        blocks = self._images.blocks(files=False, measured=True)
+        return [packed for block in blocks for packed in block.measured]
 
     @property
     def object_options(self) -> ObjectOptions | None:
@@ -355,7 +352,7 @@ class Run(Drawable):
 
     @cached_property
     def _objects(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        return unpack_objects([*self._packed()], self._header)
+        return unpack_objects(self._packed(), self._header)
 
     def worst(self, n: int = 10, *, by: str = "mean_iou") -> list[dict[str, str | float]]:
         """Rows of the images with the lowest scores, the lowest first.
@@ -667,75 +664,3 @@ class Run(Drawable):
 
     def _repr_html_(self) -> str:
         return self.report()._repr_html_()
-
-
-def run_of(
-    options: ClassOptions,
-    images: Iterable[ImageCount] = (),
-    *,
-    skipped: Iterable[Problem] = (),
-    name: str = "",
-    protocol: Protocol | str = "segiou",
-    provenance: Mapping[str, Any] | None = None,
-    boundary: BoundaryOptions | bool | None = None,
-    objects: ObjectOptions | None = None,
-    surfaces: SurfacePlan | None = None,
-) -> Run:
-    """Make a run of images that were counted one by one.
-
-    Parameters
-    ----------
-    options : ClassOptions
-        The classes and how pixels were counted, such as ``ConfusionMatrix.options``.
-    images : iterable of ImageCount
-        Kept in the order of their ids.
-    skipped : iterable of Problem
-        Pairs that were left out, and why.
-    name : str
-        What was scored.
-    protocol : Protocol or str
-        The protocol of the run's reports, unless they are asked for another.
-    provenance : mapping, optional
-        Files and options that made it.
-    boundary : BoundaryOptions or bool, optional
-        What was measured at the boundaries of all images.
-    objects : ObjectOptions, optional
-        How the objects of all images were scored.
-    surfaces : SurfacePlan, optional
-        What was measured between the surfaces of all images.
-
-    Returns
-    -------
-    Run
-
-    Raises
-    ------
-    TypeError
-        If an argument is of another kind.
-    ValueError
-        If two images have one id, or one has no boundary counts where they are
-        said to be measured.
-    """
-    from segiou.boundary.boundary_options import BoundaryOptions
-
-    check_kind("options", options, ClassOptions, "ClassOptions, such as ConfusionMatrix.options")
-    check_kind("name", name, str, "text")
-    check_kind("provenance", provenance or {}, Mapping, "a mapping")
-    left_out = read_several("skipped", skipped, "Problems, one a pair")
-    for problem in left_out:
-        check_kind("each of skipped", problem, Problem, "a Problem")
-    several = read_several("images", images, "ImageCounts, one an image, such as run.images")
-    for image in several:
-        check_kind("each of images", image, ImageCount, "an ImageCount")
-    columns = Columns.of(several).by_id()
-    header = Header(
-        options,
-        load_protocol(protocol),
-        name,
-        provenance=dict(provenance or {}),
-        boundary=BoundaryOptions.of(boundary),
-        objects=objects,
-        surfaces=surfaces,
-    )
-    check_measured(columns, header)
-    return Run(header, columns, left_out)

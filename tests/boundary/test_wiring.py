@@ -15,7 +15,7 @@ from segiou.boundary.boundary_options import BoundaryOptions
 from segiou.boundary.measures import boundary_iou
 from segiou.cli.main import main
 from segiou.runs.database import RunFileError
-from segiou.runs.run import run_of
+from segiou.runs.image_counts import run_of
 
 LABELS = ["sky", "road", "car"]
 OPTIONS = BoundaryOptions([1, "10%"], tolerances=[1, 3])

@@ -12,8 +12,7 @@ import pytest
 import segiou
 from segiou._support.files import Problem
 from segiou.runs.database import RunFileError
-from segiou.runs.image_counts import ImageCount, ImageFiles, Stamp
-from segiou.runs.run import run_of
+from segiou.runs.image_counts import ImageCount, ImageFiles, Stamp, run_of
 from segiou.runs.run_writing import merge_files
 
 
