@@ -226,7 +226,7 @@ def _read(masks: Masks, num_classes: int, ignore: int | Iterable[int]) -> Labels
     for k, one in enumerate(labels):
         given = ~np.isin(one, ignored) if ignored else ...
         _refuse_undeclared(one[given], k, num_classes)
-        read[k][given] = one[given]
+        read[k, ...][given] = one[given]
     return read
 
 
