@@ -70,29 +70,27 @@ class LesionProtocol:
     nothing: tuple[float, float] = (math.nan, math.nan)
 
 
-def _brats(challenge: str, dilations: int, min_volume: float) -> LesionProtocol:
-    return LesionProtocol(
-        f"brats2023-{challenge}",
-        f"BraTS 2023 {challenge.upper()}: lesions above {min_volume:g} mm³, {dilations} dilations",
-        regions={"WT": (1, 2, 3), "TC": (1, 3), "ET": (3,)},
-        merge=dilations,
-        reach=dilations,
-        min_volume=min_volume,
-        convention="surface-distance",
-        penalty=374.0,
-        nothing=(1.0, 0.0),
-    )
-
+#: Of the challenges of BraTS 2023 the dilations, and the volume (mm³) that lesions must exceed.
+_BRATS = {"gli": (3, 50), "ssa": (3, 50), "ped": (3, 50), "men": (1, 50), "met": (1, 2)}
 
 #: Protocols of lesion-wise scores by name.
 LESION_PROTOCOLS = {
     protocol.name: protocol
     for protocol in (
-        _brats("gli", 3, 50),
-        _brats("ssa", 3, 50),
-        _brats("ped", 3, 50),
-        _brats("men", 1, 50),
-        _brats("met", 1, 2),
+        *(
+            LesionProtocol(
+                f"brats2023-{challenge}",
+                f"BraTS 2023 {challenge.upper()}: lesions above {least} mm³, {dilations} dilations",
+                regions={"WT": (1, 2, 3), "TC": (1, 3), "ET": (3,)},
+                merge=dilations,
+                reach=dilations,
+                min_volume=least,
+                convention="surface-distance",
+                penalty=374.0,
+                nothing=(1.0, 0.0),
+            )
+            for challenge, (dilations, least) in _BRATS.items()
+        ),
         LesionProtocol("autopet", "autoPET: any overlap", {"lesion": (1,)}, connectivity=18),
         LesionProtocol(
             "panoptica",

@@ -49,8 +49,6 @@ def pack_ids(classes: Any, ids: Any, names: tuple[str, str]) -> Ints:
         (names[0], values, -(2**31), 2**31 - 1),
         (names[1], objects, 0, 2**ID_BITS - 1),
     ):
-        if array.dtype.itemsize == 1 and array.dtype.kind != "i":
-            continue
         for far in (int(array.min(initial=0)), int(array.max(initial=0))):
             if not low <= far <= high:
                 msg = f"{what} holds {far}; it must lie between {low} and {high}"
