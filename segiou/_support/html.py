@@ -44,11 +44,7 @@ _BUTTON = "background:none;border:0;padding:0;margin:0;font:inherit;color:inheri
 _SORTED = 3
 
 
-def table(
-    heads: Iterable[str],
-    *parts: Iterable[Sequence[str]],
-    left: Sequence[int] = (0,),
-) -> str:
+def table(heads: Iterable[str], *parts: Iterable[Sequence[str]], left: Sequence[int] = (0,)) -> str:
     """A table of cells that are HTML already, a line between its parts; long ones scroll.
 
     A click on a head sorts the largest part by this column, where scripts may run.
@@ -119,14 +115,12 @@ def content_policy(style: str, script: str, *, more: bool = False) -> str:
     Each is named by the SHA-256 of its text, so that nothing that slipped into
     the page would run. With ``more``, that script may load others.
     """
-    style_source, script_source = map(_source, (style, script))
+    style_source, script_source = (
+        f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+        for text in (style, script)
+    )
     others = " 'strict-dynamic'" if more else ""
     return (
         "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; "
         f"style-src {style_source}; script-src {script_source}{others}"
     )
-
-
-def _source(text: str) -> str:
-    digest = hashlib.sha256(text.encode()).digest()
-    return f"'sha256-{base64.b64encode(digest).decode()}'"

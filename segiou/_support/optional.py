@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable
-from functools import lru_cache, wraps
+from functools import cache, wraps
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, ParamSpec, TypeVar
 
@@ -41,7 +41,6 @@ PARTS = {
     "segiou.masks._png": Part("png", "reading of PNG masks", "about 10 times slower"),
     "segiou.masks._files": Part("files", "reading of small files", "a little slower"),
 }
-_warned: set[str] = set()
 
 
 def load_part(module: str) -> Any:
@@ -59,11 +58,9 @@ def load_part(module: str) -> Any:
         raise ImportError(msg) from error
 
 
+@cache
 def warn_missing(module: str) -> None:
     """Say once in a process that a compiled module is missing, and what that costs."""
-    if module in _warned:
-        return
-    _warned.add(module)
     part = PARTS[module]
     msg = (
         f"{part.what} is not compiled in this installation: the results are the same, {part.cost}; "
@@ -105,7 +102,7 @@ def import_extra(module: str, need: str, extra: str) -> Any:
         raise ImportError(msg) from error
 
 
-@lru_cache(maxsize=8)
+@cache
 def _entries(kind: str) -> dict[str, list[EntryPoint]]:
     from importlib.metadata import entry_points
 

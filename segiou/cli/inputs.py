@@ -7,12 +7,12 @@ import os
 import shlex
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from segiou._support.arguments import check_integer
 from segiou._support.files import is_device, read_rows
+from segiou._support.optional import import_extra
 from segiou._support.text import csv_name
 from segiou.cli.console import note, progress_bar
 from segiou.cli.options import option_of
@@ -433,9 +433,8 @@ def _input_files(parsed: argparse.Namespace) -> Iterator[Path]:
 
 def _check_output(name: str, what: str, text: str) -> None:
     path = Path(text).expanduser()
-    if name == "plots" and find_spec("matplotlib") is None:
-        msg = "--plots needs matplotlib: pip install 'segiou[plot]'"
-        raise ImportError(msg)
+    if name == "plots":
+        import_extra("matplotlib", "--plots needs matplotlib", "plot")
     if name == "plots" or (name == "html" and text.endswith("/")):
         if path.exists() and not path.is_dir():
             msg = f"{what}: is a file; name a folder"

@@ -137,12 +137,7 @@ class Outcome(NamedTuple):
     def to_dict(self) -> dict[str, Any]:
         """As JSON has it; null where the value is undefined."""
         value = None if math.isnan(self.value) else self.value
-        return {
-            "name": self.name,
-            "value": value,
-            "at_least": self.at_least,
-            "passed": self.passed,
-        }
+        return {"name": self.name, "value": value, "at_least": self.at_least, "passed": self.passed}
 
 
 def outcomes(report: Report, thresholds: Sequence[Threshold]) -> list[Outcome]:
@@ -169,15 +164,14 @@ def not_worse(found: Comparison) -> Outcome:
 
 def to_junit(found: Sequence[Outcome], name: str) -> str:
     """Outcomes as a JUnit file: a test case each, as continuous integration reads it."""
-    suite = ElementTree.Element("testsuite", name=printable(f"segiou {name}"))
-    suite.set("tests", str(len(found)))
-    suite.set("failures", str(sum(not outcome.passed for outcome in found)))
+    failed = sum(not outcome.passed for outcome in found)
+    about = {"tests": str(len(found)), "failures": str(failed)}
+    suites = ElementTree.Element("testsuites")
+    suite = ElementTree.SubElement(suites, "testsuite", about, name=printable(f"segiou {name}"))
     for outcome in found:
         title = printable(f"{outcome.name} >= {outcome.at_least}")
         case = ElementTree.SubElement(suite, "testcase", classname="segiou", name=title)
         if not outcome.passed:
             ElementTree.SubElement(case, "failure", message=printable(outcome.text))
-    suites = ElementTree.Element("testsuites")
-    suites.append(suite)
     ElementTree.indent(suites)
     return ElementTree.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from segiou._support.arguments import check_integer, check_kind, read_several, refuse_kind
+from segiou._support.arguments import check_integer, check_kind, read_several
 from segiou._support.text import Json, did_you_mean
 
 #: What integers of masks can be.
@@ -465,14 +465,12 @@ def load_labels(labels: LabelSet | str | Path | Sequence[str] | int) -> LabelSet
     """
     if isinstance(labels, LabelSet):
         return labels
-    wanted = "a label set, its name or file, class names or their number"
-    kinds = (Integral, str, Path, Iterable)
-    if isinstance(labels, (bool, bytes)) or not isinstance(labels, kinds):
-        raise refuse_kind("labels", labels, wanted)
-    if isinstance(labels, (int, Integral)):
+    if isinstance(labels, Integral) and not isinstance(labels, bool):
         return LabelSet.numbered(int(labels))
-    if not isinstance(labels, (str, Path)):
+    if isinstance(labels, Iterable) and not isinstance(labels, (str, bytes)):
         return LabelSet.from_names(labels)
+    wanted = "a label set, its name or file, class names or their number"
+    check_kind("labels", labels, (str, Path), wanted)
     name = str(labels)
     path = Path(name).expanduser()
     if "/" not in name and "\\" not in name and (preset := _preset(name)) is not None:
@@ -483,9 +481,9 @@ def load_labels(labels: LabelSet | str | Path | Sequence[str] | int) -> LabelSet
         return read_label_file(path)
     from segiou._support.optional import find_plugin, plugin_names
 
-    if (added := find_plugin("labelsets", name, LabelSet)) is not None:
-        found: LabelSet = added
-        return found
+    added: LabelSet | None = find_plugin("labelsets", name, LabelSet)
+    if added is not None:
+        return added
     presets = (*labelset_names(), *plugin_names("labelsets"))
     near = did_you_mean(name, presets)
     msg = (
