@@ -391,7 +391,6 @@ def _check_resampling(parsed: argparse.Namespace) -> None:
     if parsed.resamples > _MOST_RESAMPLES:
         msg = f"--resamples must be at most {_MOST_RESAMPLES}; more would change no digit shown"
         raise ValueError(msg)
-    check_integer("--seed", parsed.seed, 0)
     check_method(parsed.method, parsed.level)
     groups = groups_argument(parsed.group_by)
     check_blocks(groups, parsed.blocks)
