@@ -219,9 +219,9 @@ class LabelSet:
             "source": self.source,
             "notes": self.notes,
             "ignore": list(self.ignore),
-            "ignore_colors": [_hex(c) for c in self.ignore_colors],
+            "ignore_colors": [hex_color(c) for c in self.ignore_colors],
             "classes": [
-                {"name": c.name, "values": list(c.values), "colors": [_hex(x) for x in c.colors]}
+                {"name": c.name, "values": list(c.values), "colors": [*map(hex_color, c.colors)]}
                 for c in self.classes
             ],
             "groups": {name: list(members) for name, members in self.groups.items()},
@@ -388,7 +388,8 @@ def _toml(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _hex(color: Color) -> str:
+def hex_color(color: Color) -> str:
+    """Write a colour as ``#rrggbb``."""
     return "#{:02x}{:02x}{:02x}".format(*color)
 
 

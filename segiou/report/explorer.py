@@ -16,9 +16,9 @@ from segiou._support.html import content_policy, script_of
 from segiou.counting.arrays import as_label_array
 from segiou.counting.encoding import Encoding
 from segiou.labels.class_options import ClassOptions, Labels
-from segiou.labels.label_set import LabelClass, LabelSet
+from segiou.labels.label_set import LabelClass, LabelSet, hex_color
 from segiou.masks.read import read_mask
-from segiou.report.page import class_colors, hex_color, json_in_html, read_part
+from segiou.report.page import class_colors, json_in_html, read_part
 
 STYLES = ("theme", "layout", "parts", "brush")
 # The order matters: each file uses names that those before it declare.

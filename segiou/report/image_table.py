@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from segiou._support.files import write_whole
 from segiou._support.text import plain
+from segiou.labels.label_set import hex_color
 from segiou.metrics.per_image import image_means
 from segiou.metrics.ratio import Floats
-from segiou.report.page import Color, hex_color
+from segiou.report.page import Color
 from segiou.report.pictures import ImageMatch, PictureError, Reader, fitted, read_indices
 from segiou.runs.image_counts import Columns, unpack_objects
 

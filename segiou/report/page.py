@@ -102,11 +102,6 @@ def _invented(step: int) -> Color:
     return (round(255 * red), round(255 * green), round(255 * blue))
 
 
-def hex_color(color: Color) -> str:
-    """Write a colour as ``#rrggbb``."""
-    return "#{:02x}{:02x}{:02x}".format(*color)
-
-
 def bootstrap_text(found: Intervals, what: str) -> str:
     """How intervals were made: level, method, unit and seed."""
     return (

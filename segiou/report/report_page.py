@@ -15,11 +15,11 @@ from segiou._support.files import write_whole
 from segiou._support.text import short_count
 from segiou.analysis.steps import confusion_gains
 from segiou.counting.counts import Tally
-from segiou.labels.label_set import LabelSet
+from segiou.labels.label_set import LabelSet, hex_color
 from segiou.metrics.per_image import image_means, worst_mean
 from segiou.metrics.ratio import Floats, ratio
 from segiou.report.image_table import EXAMPLES, choose, image_table
-from segiou.report.page import assemble, bootstrap_text, class_colors, count, hex_color, plural
+from segiou.report.page import assemble, bootstrap_text, class_colors, count, plural
 from segiou.report.pictures import Reader, grey_png, match_images
 from segiou.report.provenance import making
 from segiou.report.report import Report

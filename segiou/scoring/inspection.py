@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from segiou._support.files import Problem, os_problem, problem_lines
 from segiou._support.text import Json
-from segiou.labels.label_set import LabelClass, LabelSet, labelset_names, load_labels
+from segiou.labels.label_set import LabelClass, LabelSet, hex_color, labelset_names, load_labels
 from segiou.masks.pairing import Pairing
 from segiou.masks.read import MaskError, RawMask, count_colors, from_bytes, open_mask
 from segiou.masks.sources import LocalFolder, Source, open_source
@@ -502,8 +502,8 @@ def _size(shape: tuple[int, ...]) -> str:
 
 def _fit(labels: LabelSet, values: Mapping[int, int], colors: Mapping[str, int]) -> Fit:
     owner: dict[int | str, str] = {v: c.name for c in labels.classes for v in c.values}
-    owner |= {_hex(x): c.name for c in labels.classes for x in c.colors}
-    ignored: set[int | str] = {*labels.ignore, *map(_hex, labels.ignore_colors)}
+    owner |= {hex_color(x): c.name for c in labels.classes for x in c.colors}
+    ignored: set[int | str] = {*labels.ignore, *map(hex_color, labels.ignore_colors)}
     pixels = [*values.items(), *colors.items()]
     undeclared = sum(n for v, n in pixels if v not in owner and v not in ignored)
     seen = {owner[v] for v, _ in pixels if v in owner}
@@ -512,10 +512,6 @@ def _fit(labels: LabelSet, values: Mapping[int, int], colors: Mapping[str, int])
     quality = of_classes * len(seen) / (total * labels.num_classes) if total else 0.0
     meanings: dict[int | str, str] = {**owner, **dict.fromkeys(ignored, "ignored")}
     return Fit(labels.name, undeclared, len(seen), labels.num_classes, quality, meanings)
-
-
-def _hex(color: tuple[int, int, int]) -> str:
-    return "#{:02x}{:02x}{:02x}".format(*color)
 
 
 def _suspicions(
