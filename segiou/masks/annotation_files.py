@@ -323,8 +323,9 @@ def _image_name(data: Mapping[str, Any]) -> str:
 def _brushed(packed: Any, size: tuple[int, int]) -> NDArray[np.bool_]:
     """Where a brush of Label Studio is not transparent: rle-pack of RGBA, as bytes."""
     try:
-        bits = np.unpackbits(np.array(packed, dtype=np.uint8))
-    except (OverflowError, TypeError, ValueError):
+        # Not by NumPy, which took -1 for 255 before its version 2.
+        bits = np.unpackbits(np.frombuffer(bytes([*packed]), dtype=np.uint8))
+    except (TypeError, ValueError):
         bits = np.empty(0, dtype=np.uint8)
     used = 0
 
