@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from segiou._support.optional import load_part
 from segiou.counting.arrays import as_label_array, as_valid_mask
-from segiou.counting.encoding import Encoding, ValueCodes
+from segiou.counting.encoding import Encoding
 
 __all__ = [
     "BYTE_CLASSES",
@@ -110,31 +110,28 @@ class LabelCodes:
         truth, pred = as_bytes(truth), as_bytes(pred)
         if mask is None and (fast := self._encode_bytes(truth, pred)):
             return fast
-        t, p = self._truth_table.apply(truth), self._pred_table.apply(pred)
+        t, p = self._coded(truth, 0), self._coded(pred, 1)
+        ignored = ignored_code(t.dtype)
         if mask is not None:
-            t = np.where(as_valid_mask(mask, truth.shape), t, t.dtype.type(self._ignored))
-        p = np.where(t == self._ignored, t, p)
-        if self._has_undeclared(t, p):
+            t = np.where(as_valid_mask(mask, truth.shape), t, t.dtype.type(ignored))
+        p = np.where(t == ignored, t, p)
+        # One more wraps the ignored code round to 0, and a maximum is all that is left to look at.
+        checked = (t, p) if self.encoding.unassigned == "error" else (t,)
+        highest = max(int((side + side.dtype.type(1)).max(initial=0)) for side in checked)
+        if highest > self.encoding.num_classes:
             self.encoding.count(truth, pred, mask=mask)
         return t, p
 
     def _encode_bytes(self, truth: NDArray[Any], pred: NDArray[Any]) -> tuple[Codes, Codes] | None:
         """The plain case in one pass: bytes that are their own codes, one value ignored."""
-        ignored = self._truth_table.ignored_bytes
-        if (
-            _kernel is None
-            or truth.dtype != np.uint8
-            or pred.dtype != np.uint8
-            or ignored is None
-            or len(ignored) > 1
-            or self._pred_table.ignored_bytes is None
-        ):
+        ignored = self._ignored_byte
+        if _kernel is None or not truth.dtype == pred.dtype == np.uint8 or ignored is None:
             return None
         codes = np.empty((2, *truth.shape), dtype=np.uint8)
         bad_truth, bad_pred = _kernel.encode(
             np.ascontiguousarray(truth),
             np.ascontiguousarray(pred),
-            ignored[0] if ignored else -1,
+            ignored,
             self.encoding.num_classes,
             *codes,
         )
@@ -142,73 +139,49 @@ class LabelCodes:
         # The general way says what is wrong.
         return None if refused else (codes[0], codes[1])
 
-    def _has_undeclared(self, truth: Codes, pred: Codes) -> bool:
-        # One more wraps the ignored code round to 0, and a maximum is all that is left to look at.
-        one = truth.dtype.type(1)
-        top = self.encoding.num_classes
-        if truth.size == 0:
-            return False
-        if int((truth + one).max()) > top:
-            return True
-        return self.encoding.unassigned == "error" and int((pred + one).max()) > top
-
-    @cached_property
-    def _dtype(self) -> np.dtype[Any]:
-        return code_dtype(self.encoding.num_classes)
-
-    @cached_property
-    def _ignored(self) -> int:
-        return ignored_code(self._dtype)
-
-    @cached_property
-    def _truth_table(self) -> _Table:
-        # In the truth the code C means ignored; undeclared values are refused either way.
-        return _Table.of(self.encoding.truth, self.encoding.num_classes, self._ignored)
-
-    @cached_property
-    def _pred_table(self) -> _Table:
-        # In the prediction the code C means undeclared.
-        unassigned = unassigned_code(self._dtype)
-        return _Table.of(self.encoding.pred, self.encoding.num_classes, unassigned)
-
-
-@dataclass(frozen=True, eq=False)
-class _Table:
-    values: ValueCodes
-    codes: Codes
-    """The code here of each code there."""
-
-    @classmethod
-    def of(cls, values: ValueCodes, num_classes: int, after_last: int) -> _Table:
-        dtype = code_dtype(num_classes)
-        codes = np.arange(num_classes + 2, dtype=dtype)
-        codes[num_classes:] = after_last, unassigned_code(dtype)
-        return cls(values, codes)
-
-    def apply(self, labels: NDArray[Any]) -> Codes:
+    def _coded(self, labels: NDArray[Any], side: int) -> Codes:
+        """Labels of the truth (0) or the prediction (1) as codes."""
+        values = (self.encoding.truth, self.encoding.pred)[side]
         found: Codes = (
-            self.of_bytes[labels]
+            self._of_bytes[side][labels]
             if labels.dtype == np.uint8
-            else self.codes[self.values.codes_of(labels)]
+            else self._codes[side][values.codes_of(labels)]
         )
         return found
 
     @cached_property
-    def of_bytes(self) -> Codes:
-        """The code of every byte."""
-        found: Codes = self.codes[self.values.codes_of(np.arange(256))]
-        return found
+    def _codes(self) -> tuple[Codes, Codes]:
+        """The code here of each code of the encoding, for truth and prediction.
+
+        C means ignored in the truth and undeclared in the prediction; undeclared values of the
+        truth, and others where that is so, are refused.
+        """
+        dtype = code_dtype(self.encoding.num_classes)
+        truth, pred = np.tile(np.arange(self.encoding.num_classes + 2, dtype=dtype), (2, 1))
+        truth[-2:] = ignored_code(dtype), unassigned_code(dtype)
+        pred[-2:] = unassigned_code(dtype)
+        return truth, pred
 
     @cached_property
-    def ignored_bytes(self) -> tuple[int, ...] | None:
-        """Bytes that are ignored; None unless those of classes, and no others, are their codes."""
-        num_classes = len(self.codes) - 2
-        classes = np.arange(num_classes)
-        if self.codes.dtype != np.uint8 or not np.array_equal(self.of_bytes[:num_classes], classes):
+    def _of_bytes(self) -> tuple[Codes, Codes]:
+        """The code of every byte."""
+        sides = zip(self._codes, (self.encoding.truth, self.encoding.pred), strict=True)
+        truth, pred = (codes[values.codes_of(np.arange(256))] for codes, values in sides)
+        return truth, pred
+
+    @cached_property
+    def _ignored_byte(self) -> int | None:
+        """The byte that is ignored, or -1; None for several, or where classes have other bytes."""
+        num_classes = self.encoding.num_classes
+        if num_classes > BYTE_CLASSES:
             return None
-        if (self.of_bytes[num_classes:] < num_classes).any():
-            return None
-        return tuple(np.flatnonzero(self.of_bytes == 255).tolist())
+        for codes in self._of_bytes:
+            if codes[:num_classes].tolist() != [*range(num_classes)]:
+                return None
+            if (codes[num_classes:] < num_classes).any():
+                return None
+        ignored = [-1, *np.flatnonzero(self._of_bytes[0] == 255).tolist()]
+        return ignored[-1] if len(ignored) <= 2 else None
 
 
 def as_bytes(labels: NDArray[Any]) -> NDArray[Any]:

@@ -17,7 +17,9 @@ from segiou.boundary.surfaces import (
     Scores,
     SurfaceOptions,
     SurfaceRow,
+    as_values,
     measure_surfaces,
+    named_values,
 )
 from segiou.counting.counts import Counts
 from segiou.metrics.ratio import Floats, ratio
@@ -67,12 +69,10 @@ class SurfaceAccumulator:
         ignore: int | Iterable[int] = (),
         options: SurfaceOptions | None = None,
     ) -> None:
-        if structures is not None and not isinstance(structures, Mapping):
-            structures = {int(label): int(label) for label in structures}
         self.structures: dict[Label, tuple[int, ...]] | None = (
-            None if structures is None else {k: _as_tuple(v) for k, v in structures.items()}
+            None if structures is None else named_values(structures)
         )
-        self.ignore: tuple[int, ...] = _as_tuple(ignore)
+        self.ignore: tuple[int, ...] = as_values(ignore)
         self.options: SurfaceOptions = SurfaceOptions() if options is None else options
         self.rows: list[SurfaceRow] = []
 
@@ -168,10 +168,6 @@ class SurfaceAccumulator:
 
     def __repr__(self) -> str:
         return f"<SurfaceAccumulator: {plural(len(self.rows), 'row')}>"
-
-
-def _as_tuple(values: int | Iterable[int]) -> tuple[int, ...]:
-    return tuple(map(int, values)) if isinstance(values, Iterable) else (int(values),)
 
 
 def summarize_surfaces(

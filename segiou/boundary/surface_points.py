@@ -29,6 +29,8 @@ _LONGEST, _STEPS = 65535, (1e-9, 1e6)
 _IGNORED = 255
 #: So many points of a side are held at once, or a twelfth of the voxels; more only of one label.
 _FEWEST_POINTS = 1 << 18
+#: Shares of sums of areas are not more exact than this.
+_ROUNDING = 1e-9
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -269,8 +271,68 @@ class Distances:
         """Of a surface of this size, where there is no other."""
         return cls(np.empty(0), np.empty(0), size)
 
+    def within(self, limit: float) -> float:
+        """How much of the surface lies within a distance."""
+        return float(self.weights[: np.searchsorted(self.values, limit, "right")].sum())
+
 
 Both = tuple[Distances, Distances]
+
+
+def average_distance(there: Distances, back: Distances, how: str) -> float:
+    """The mean over both surfaces together, or of the two means."""
+    sums = [float((side.values * side.weights).sum()) for side in (there, back)]
+    if how == "pooled":
+        return sum(sums) / (there.size + back.size)
+    return (sums[0] / there.size + sums[1] / back.size) / 2
+
+
+def percentile_distance(there: Distances, back: Distances, how: str, share: float) -> float:
+    """A percentile of the distances, by the ways that a convention names."""
+    if how == "pooled":
+        values = np.concatenate([there.values, back.values])
+        weights = np.concatenate([there.weights, back.weights])[np.argsort(values)]
+        values.sort()
+        return _linear(values, weights, share)
+    if how == "linear":
+        return max(_linear(side.values, side.weights, share) for side in (there, back))
+    find = _summed if how == "summed" else _weighted
+    return max(find(there, share), find(back, share))
+
+
+def _linear(values: Floats, weights: NDArray[Any], share: float) -> float:
+    """The percentile of so many points at each value, as ``np.quantile`` interpolates it."""
+    ends = np.cumsum(weights)
+    place = (int(ends[-1]) - 1) * share
+    below = int(place)
+    low, high = values[np.searchsorted(ends, [below, min(below + 1, ends[-1] - 1)], "right")]
+    part = place - below
+    step = high - low
+    return float(low + step * part if part < 0.5 else high - step * (1 - part))
+
+
+def _summed(side: Distances, share: float) -> float:
+    """As surface-distance has it, whose sums of floats decide at ties."""
+    shares = np.cumsum(side.weights) / np.sum(side.weights)
+    place = min(int(np.searchsorted(shares, share)), len(shares) - 1)
+    return float(side.values[place])
+
+
+def has_tie(both: Both, percentiles: tuple[float, ...]) -> bool:
+    """Whether the order of sums may decide; then each point must be an entry of its own."""
+    shares = [np.cumsum(side.weights) / side.size for side in both if len(side.values)]
+    return any(
+        (np.abs(sums - percentile / 100) < _ROUNDING).any()
+        for sums in shares
+        for percentile in percentiles
+    )
+
+
+def _weighted(side: Distances, share: float) -> float:
+    """The smallest distance within which such a share of the area lies."""
+    within = np.cumsum(side.weights)
+    place = np.searchsorted(within, share * within[-1] * (1 - _ROUNDING))
+    return float(side.values[place])
 
 
 @dataclass(frozen=True, eq=False)
@@ -319,12 +381,16 @@ class SurfacePair:
         self, values: tuple[int, ...], widths: tuple[float, ...]
     ) -> tuple[tuple[int, int, int], ...]:
         """Voxels within each width inside truth, prediction and both, beside none of the others."""
-        from scipy.ndimage import distance_transform_edt  # type: ignore[import-untyped]
+        from scipy.ndimage import (  # type: ignore[import-untyped]
+            distance_transform_edt,
+            find_objects,
+        )
 
         ignored = np.isin(self.truth, [*self.ignore])
         # What is ignored ends nothing.
         given = [np.isin(side, values) | ignored for side in (self.truth, self.pred)]
-        *solid, ignored = _cropped([*given, ignored])
+        box = [*find_objects((given[0] | given[1]).view(np.uint8)), ()][0]
+        *solid, ignored = (np.pad(mask[box], 1) for mask in (*given, ignored))
         truth, pred = (distance_transform_edt(mask, sampling=self.spacing) for mask in solid)
         truth[~solid[0] | ignored] = pred[~solid[1] | ignored] = np.inf
         counted = []
@@ -346,14 +412,7 @@ class SurfacePair:
     @cached_property
     def _areas(self) -> Floats:
         """Area by the code of a point."""
-        if self.kind == "voxels":
-            return _ONES
-        areas = element_areas(self._steps)
-        if len(self.spacing) == 3:
-            return areas
-        of_image = np.zeros(256)
-        of_image[::17] = areas
-        return of_image
+        return _ONES if self.kind == "voxels" else element_areas(self._steps)
 
     def _layers(
         self, structures: Mapping[Label, tuple[int, ...]] | None
@@ -467,23 +526,6 @@ def _recoded(labels: NDArray[Any], codes: Mapping[int, int]) -> NDArray[np.uint8
     return found
 
 
-def _cropped(masks: list[Bools]) -> list[Bools]:
-    """In the box that holds the first two, with at least one voxel around it."""
-    either = masks[0] | masks[1]
-    box = []
-    for axis in range(either.ndim):
-        found = np.flatnonzero(either.any(tuple(a for a in range(either.ndim) if a != axis)))
-        first, last = (found[0], found[-1]) if len(found) else (0, 0)
-        box.append(slice(max(0, first - 1), last + 2))
-    return [np.pad(mask[tuple(box)], 1) for mask in masks]
-
-
-def _corner_bits(ndim: int) -> dict[tuple[int, ...], int]:
-    """Bit of each voxel around a corner; the first is the highest."""
-    places = list(itertools.product((0, 1), repeat=ndim))
-    return {place: len(places) - 1 - i for i, place in enumerate(places)}
-
-
 #: Surface elements around a corner in eighths of a voxel's faces, by which of its voxels are in
 #: the label: the triangles of marching cubes with edges cut in the middle (the table of
 #: surface-distance, Nikolov et al. 2018). Turned, mirrored or inverted cases follow from these.
@@ -502,25 +544,27 @@ _ELEMENTS: Final = {
     0b111100: [(2, 2, 0)] * 4,
     0b1101001: [(1, 1, 1)] * 4,
 }
-#: Likewise lines around a corner of pixels, in halves of a pixel's sides.
-_LINES: Final = {0b1: [(1, 1)], 0b11: [(2, 0)], 0b110: [(1, 1)] * 2}
 
 
 @lru_cache(maxsize=8)
 def element_areas(spacing: tuple[float, ...]) -> Floats:
-    """Area (length in two dimensions) of the elements by the bits of the voxels around."""
-    ndim = len(spacing)
-    bits = _corner_bits(ndim)
-    faces = [math.prod(spacing[:axis] + spacing[axis + 1 :]) for axis in range(ndim)]
-    areas = np.zeros(1 << len(bits))
-    for code, elements in (_ELEMENTS if ndim == 3 else _LINES).items():
-        for axes in itertools.permutations(range(ndim)):
-            turned = np.array(elements)[:, axes] * faces / (8 if ndim == 3 else 2)
+    """Area of the elements at a corner, by the bits of the voxels around it that are of the label.
+
+    Of an image, whose voxels are 1 deep, that is the length of lines.
+    """
+    spacing = (1.0, *spacing)[-3:]
+    places = list(itertools.product((0, 1), repeat=3))
+    faces = [math.prod(spacing[:axis] + spacing[axis + 1 :]) for axis in range(3)]
+    areas = np.zeros(256)
+    for code, elements in _ELEMENTS.items():
+        inside = [place for i, place in enumerate(places) if code >> i & 1]
+        for axes in itertools.permutations(range(3)):
+            turned = np.array(elements)[:, axes] * faces / 8
             area = sum(math.sqrt(float(n @ n)) for n in turned)
-            for flips in itertools.product((0, 1), repeat=ndim):
+            for flips in places:
                 moved = 0
-                for place, bit in bits.items():
+                for place in inside:
                     to = tuple(place[a] ^ flip for a, flip in zip(axes, flips, strict=True))
-                    moved |= (code >> bit & 1) << bits[to]
-                areas[moved] = areas[len(areas) - 1 - moved] = area
+                    moved |= 1 << places.index(to)
+                areas[moved] = areas[255 - moved] = area
     return areas

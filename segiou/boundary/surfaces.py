@@ -12,8 +12,16 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice, check_number, read_several
 from segiou._support.text import Json
-from segiou.boundary.surface_points import Both, Distances, Floats, Kind, SurfacePair
-from segiou.counting.arrays import as_label_array
+from segiou.boundary.surface_points import (
+    Both,
+    Distances,
+    Kind,
+    SurfacePair,
+    average_distance,
+    has_tie,
+    percentile_distance,
+)
+from segiou.counting.arrays import as_label_array, check_same_shape
 
 __all__ = [
     "CONVENTIONS",
@@ -33,8 +41,6 @@ State = Literal["found", "missed", "invented", "absent"]
 Scores = dict[str, Any]
 
 _NAN, _INF = float("nan"), float("inf")
-#: Shares of sums of areas are not more exact than this.
-_ROUNDING = 1e-9
 _FARTHEST: Fillings = (_NAN, _INF, _INF)
 _NOTHING: Fillings = (_NAN, 0.0, 0.0)
 
@@ -187,18 +193,20 @@ class SurfaceOptions:
             check_number("a percentile", percentile, 0, 100)
         for measure, fillings in self.empty.items():
             check_choice("a measure of empty masks", measure, MEASURES)
-            if len(fillings) != 3 or not all(_is_filling(value) for value in fillings):
+            known = [value == "diagonal" or isinstance(value, int | float) for value in fillings]
+            if known != [True] * 3:
                 msg = (
                     f"empty[{measure!r}] must be what counts where both masks, the truth's, or the "
                     f"prediction's are empty: three numbers or 'diagonal', got {fillings!r}"
                 )
                 raise ValueError(msg)
-        put = object.__setattr__
-        put(self, "tolerances", common)
-        put(self, "percentiles", percentiles)
-        put(self, "tolerances_of", own)
-        put(self, "widths", _checked_lengths("widths", self.widths))
-        put(self, "empty", {measure: tuple(values) for measure, values in self.empty.items()})
+        self.__dict__.update(
+            tolerances=common,
+            percentiles=percentiles,
+            tolerances_of=own,
+            widths=_checked_lengths("widths", self.widths),
+            empty={measure: tuple(values) for measure, values in self.empty.items()},
+        )
 
     @classmethod
     def of(cls, choice: SurfaceOptions | str | bool, **own: Any) -> SurfaceOptions:
@@ -289,10 +297,6 @@ def _checked_lengths(name: str, given: Iterable[float]) -> tuple[float, ...]:
     return limits
 
 
-def _is_filling(value: object) -> bool:
-    return value == "diagonal" or isinstance(value, int | float)
-
-
 @dataclass(frozen=True)
 class SurfaceRow:
     """What was measured between the surfaces of one structure in one case.
@@ -349,7 +353,22 @@ class SurfaceRow:
             ``"surface_dice"``, a dict by tolerance; with widths ``"boundary_iou"``, a
             dict by width.
         """
-        found = self._distances(options)
+        if self.state == "found":
+            hausdorff, average, percentiles = self.hausdorff, self.average, self.percentiles
+            shares = [sum(both) / sum(self.sizes) for both in self.within]
+        else:
+            hausdorff, percentile, average, share = (
+                options.filling(measure, self.state, self.diagonal) for measure in MEASURES[:4]
+            )
+            percentiles = (percentile,) * len(options.percentiles)
+            shares = [share] * len(self.tolerances)
+        names = [f"hausdorff_{percentile:g}" for percentile in options.percentiles]
+        found: Scores = {
+            "hausdorff": hausdorff,
+            **dict(zip(names, percentiles, strict=True)),
+            "average_surface_distance": average,
+            "surface_dice": dict(zip(self.tolerances, shares, strict=True)),
+        }
         if options.widths:
             unions = [truth + pred - both for truth, pred, both in self.bands]
             found["boundary_iou"] = {
@@ -357,27 +376,6 @@ class SurfaceRow:
                 for width, union, (*_, both) in zip(options.widths, unions, self.bands, strict=True)
             }
         return found
-
-    def _distances(self, options: SurfaceOptions) -> Scores:
-        names = [f"hausdorff_{percentile:g}" for percentile in options.percentiles]
-        if self.state == "found":
-            total = sum(self.sizes)
-            return {
-                "hausdorff": self.hausdorff,
-                **dict(zip(names, self.percentiles, strict=True)),
-                "average_surface_distance": self.average,
-                "surface_dice": {
-                    limit: sum(both) / total
-                    for limit, both in zip(self.tolerances, self.within, strict=True)
-                },
-            }
-        fill = {m: options.filling(m, self.state, self.diagonal) for m in MEASURES[:4]}
-        return {
-            "hausdorff": fill["hausdorff"],
-            **dict.fromkeys(names, fill["hausdorff_percentile"]),
-            "average_surface_distance": fill["average_surface_distance"],
-            "surface_dice": dict.fromkeys(self.tolerances, fill["surface_dice"]),
-        }
 
     def to_dict(self) -> dict[str, Json]:
         """The row as plain values, for JSON: distances that nothing has are None."""
@@ -460,15 +458,16 @@ def measure_surfaces(
     """
     options = SurfaceOptions() if options is None else options
     sides = as_label_array(truth, "truth"), as_label_array(pred, "pred")
-    steps = _checked(*sides, spacing)
-    left_out = {ignore} if isinstance(ignore, int) else {int(value) for value in ignore}
+    check_same_shape(*sides)
+    steps = check_spacing(sides[0], spacing, "surfaces")
     convention = CONVENTIONS[options.convention]
-    pair = SurfacePair(*sides, steps, convention.surface, frozenset(left_out), threads)
-    named = None if structures is None else _named_values(structures)
+    left_out = frozenset(as_values(ignore))
+    pair = SurfacePair(*sides, steps, convention.surface, left_out, threads)
+    named = None if structures is None else named_values(structures)
     diagonal = math.hypot(*(n * step for n, step in zip(sides[0].shape, steps, strict=True)))
     rows = {}
     for label, both in pair.distances(named):
-        if convention.percentile == "summed" and _has_tie(both, options.percentiles):
+        if convention.percentile == "summed" and has_tie(both, options.percentiles):
             both = pair.each_distance((int(label),) if named is None else named[label])
         rows[label] = _row(label, case, both, diagonal, options)
     if named is None:
@@ -569,16 +568,6 @@ def surface_scores(
     return {int(row.label): row.values(options) for row in rows}
 
 
-def _checked(
-    truth: NDArray[Any], pred: NDArray[Any], spacing: float | Sequence[float] | None
-) -> tuple[float, ...]:
-    """The spacing along each axis."""
-    if truth.shape != pred.shape:
-        msg = f"truth has shape {truth.shape} but pred has {pred.shape}; they must be equal"
-        raise ValueError(msg)
-    return check_spacing(truth, spacing, "surfaces")
-
-
 def check_spacing(
     array: NDArray[Any], spacing: float | Sequence[float] | None, what: str
 ) -> tuple[float, ...]:
@@ -593,16 +582,18 @@ def check_spacing(
     return tuple(np.broadcast_to(given, array.ndim).tolist())
 
 
-def _named_values(
+def as_values(given: int | Iterable[int]) -> tuple[int, ...]:
+    """One or several labels."""
+    return tuple(map(int, given)) if isinstance(given, Iterable) else (int(given),)
+
+
+def named_values(
     structures: Iterable[int] | Mapping[Any, int | Iterable[int]],
 ) -> dict[Label, tuple[int, ...]]:
-    """The values of each structure."""
+    """The labels of each structure, by its name."""
     if not isinstance(structures, Mapping):
-        return {int(label): (int(label),) for label in structures}
-    return {
-        name: tuple(map(int, given)) if isinstance(given, Iterable) else (int(given),)
-        for name, given in structures.items()
-    }
+        structures = {int(label): int(label) for label in structures}
+    return {name: as_values(given) for name, given in structures.items()}
 
 
 def _row(
@@ -611,80 +602,19 @@ def _row(
     """What is kept of the distances of one structure."""
     there, back = both
     limits = options.tolerances_of.get(label, options.tolerances)
-    state: State = (
-        ("found" if back.size else "missed")
-        if there.size
-        else ("invented" if back.size else "absent")
-    )
+    states: tuple[State, ...] = ("absent", "invented", "missed", "found")
+    state = states[2 * (there.size > 0) + (back.size > 0)]
     basis = (label, case, state, diagonal, (there.size, back.size), limits)
     if state != "found":
         return SurfaceRow(*basis, ((0.0, 0.0),) * len(limits))
     convention = CONVENTIONS[options.convention]
     return SurfaceRow(
         *basis,
-        tuple((_within(there, limit), _within(back, limit)) for limit in limits),
+        tuple((there.within(limit), back.within(limit)) for limit in limits),
         float(max(there.values[-1], back.values[-1])),
-        _average(there, back, convention.average),
+        average_distance(there, back, convention.average),
         tuple(
-            _percentile(there, back, convention.percentile, percentile / 100)
+            percentile_distance(there, back, convention.percentile, percentile / 100)
             for percentile in options.percentiles
         ),
     )
-
-
-def _within(side: Distances, limit: float) -> float:
-    return float(side.weights[: np.searchsorted(side.values, limit, "right")].sum())
-
-
-def _average(there: Distances, back: Distances, how: str) -> float:
-    sums = [float((side.values * side.weights).sum()) for side in (there, back)]
-    if how == "pooled":
-        return sum(sums) / (there.size + back.size)
-    return (sums[0] / there.size + sums[1] / back.size) / 2
-
-
-def _percentile(there: Distances, back: Distances, how: str, share: float) -> float:
-    if how == "pooled":
-        values = np.concatenate([there.values, back.values])
-        weights = np.concatenate([there.weights, back.weights])[np.argsort(values)]
-        values.sort()
-        return _linear(values, weights, share)
-    if how == "linear":
-        return max(_linear(side.values, side.weights, share) for side in (there, back))
-    find = _summed if how == "summed" else _weighted
-    return max(find(there, share), find(back, share))
-
-
-def _linear(values: Floats, weights: NDArray[Any], share: float) -> float:
-    """The percentile of so many points at each value, as ``np.quantile`` interpolates it."""
-    ends = np.cumsum(weights)
-    place = (int(ends[-1]) - 1) * share
-    below = int(place)
-    low, high = values[np.searchsorted(ends, [below, min(below + 1, ends[-1] - 1)], "right")]
-    part = place - below
-    step = high - low
-    return float(low + step * part if part < 0.5 else high - step * (1 - part))
-
-
-def _summed(side: Distances, share: float) -> float:
-    """As surface-distance has it, whose sums of floats decide at ties."""
-    shares = np.cumsum(side.weights) / np.sum(side.weights)
-    place = min(int(np.searchsorted(shares, share)), len(shares) - 1)
-    return float(side.values[place])
-
-
-def _has_tie(both: Both, percentiles: tuple[float, ...]) -> bool:
-    """Whether the order of sums may decide; then each point must be an entry of its own."""
-    shares = [np.cumsum(side.weights) / side.size for side in both if len(side.values)]
-    return any(
-        (np.abs(sums - percentile / 100) < _ROUNDING).any()
-        for sums in shares
-        for percentile in percentiles
-    )
-
-
-def _weighted(side: Distances, share: float) -> float:
-    """The smallest distance within which such a share of the area lies."""
-    within = np.cumsum(side.weights)
-    place = np.searchsorted(within, share * within[-1] * (1 - _ROUNDING))
-    return float(side.values[place])
