@@ -129,7 +129,7 @@ class SegmentationScores(keras.metrics.Metric):
         check_pixels(tuple(size or 1 for size in truth.shape))
         mask, wrong_weights = _mask_of(sample_weight, truth)
         if mask is not None:
-            wrong = ops.logical_and(ops.reshape(wrong, ops.shape(truth)), mask)
+            wrong = ops.reshape(wrong, ops.shape(truth)) & mask
         count = self._tables.count(truth, pred, mask=mask, **decision)
         low, high = carry(self.low.value + count.sums, self.high.value)
         self.low.assign(low)
@@ -149,7 +149,7 @@ class SegmentationScores(keras.metrics.Metric):
         if "float" not in dtype_name(truth):
             return truth, ops.zeros_like(truth, dtype="bool")
         values = ops.cast(truth, "float32")
-        wrong = ops.logical_not(ops.equal(values, ops.round(values)))
+        wrong = values != ops.round(values)
         # The largest float32 below 2^31, or far below 2^63.
         limit = (1 << 31) - 128 if self._tables.ops.widest == 32 else 1 << 62
         whole = ops.where(wrong, ops.zeros_like(values), ops.clip(values, -limit, limit))
@@ -158,18 +158,16 @@ class SegmentationScores(keras.metrics.Metric):
     def _labels_of_one_hot(self, truth: Any) -> tuple[Any, Any]:
         axis = self.scoring.axis
         values = [label.values[0] for label in self.scoring.options.labels.classes]
-        is_one = ops.logical_and(
-            ops.equal(ops.max(truth, axis=axis), 1), ops.equal(ops.sum(truth, axis=axis), 1)
-        )
+        is_one = (ops.max(truth, axis=axis) == 1) & (ops.sum(truth, axis=axis) == 1)
         labels = ops.take(ops.convert_to_tensor(values), ops.argmax(truth, axis=axis))
-        return labels, ops.logical_not(is_one)
+        return labels, ~is_one
 
     def _remember(self, maxima: Any) -> None:
         """Keep the largest undeclared values, and that there were any."""
         before, now = self.met.value > 0, maxima > NONE_MET
         largest = ops.where(before, ops.maximum(self.largest.value, maxima), maxima)
         self.largest.assign(ops.where(now, largest, self.largest.value))
-        self.met.assign(ops.cast(ops.logical_or(before, now), "int32"))
+        self.met.assign(ops.cast(before | now, "int32"))
 
     def result(self) -> Any:
         """The scores: a scalar, or a dict of scalars; NaN where undefined."""
@@ -191,11 +189,8 @@ class SegmentationScores(keras.metrics.Metric):
         bad = bad + ops.sum(ops.cast(self.refused.value, "float32"))
         if options.unassigned == "error":
             bad = bad + ops.sum(table[:, -1])
-        tp, truth, pred = (
-            ops.diagonal(table),
-            ops.sum(table, axis=1),
-            ops.sum(table[:, :-1], axis=0),
-        )
+        tp, truth = ops.diagonal(table), ops.sum(table, axis=1)
+        pred = ops.sum(table[:, :-1], axis=0)
         scores = {"iou": tp / (truth + pred - tp), "dice": 2 * tp / (truth + pred)}
         scores |= {"precision": tp / pred, "recall": tp / truth}
         weighted = ops.where(truth > 0, scores["iou"] * truth, ops.zeros_like(truth))
@@ -214,12 +209,12 @@ class SegmentationScores(keras.metrics.Metric):
         protocol = self.scoring.protocol
         part = ops.convert_to_tensor(protocol.include_of(self.scoring.empty()))
         if protocol.over == "truth":
-            part = ops.logical_and(part, truth > 0)
+            part = part & (truth > 0)
         if protocol.absent in ("zero", "one"):
             fill = ops.full_like(values, float(protocol.absent == "one"))
             values = ops.where(ops.isnan(values), fill, values)
         elif protocol.absent == "skip":
-            part = ops.logical_and(part, ops.logical_not(ops.isnan(values)))
+            part = part & ~ops.isnan(values)
         total = ops.sum(ops.where(part, values, ops.zeros_like(values)))
         number = ops.sum(ops.cast(part, values.dtype))
         mean = total / number
@@ -298,6 +293,5 @@ def _mask_of(weight: Any, truth: Any) -> tuple[Any, Any]:
         raise ValueError(msg)
     if len(weight.shape) != axes:
         weight = ops.reshape(weight, (-1,) + (1,) * (axes - 1))
-    counted = ops.not_equal(weight, 0)
-    wrong = ops.logical_and(counted, ops.not_equal(weight, 1))
-    return ops.logical_and(counted, ops.ones_like(truth, dtype="bool")), wrong
+    counted = weight != 0
+    return counted & ops.ones_like(truth, dtype="bool"), counted & (weight != 1)

@@ -210,7 +210,8 @@ class PanopticScores(_Scores):
         **options: Any,
     ) -> None:
         super().__init__(scores, metric_options)
-        for name in self._names():
+        self.names = (scores,) if isinstance(scores, str) else tuple(scores)
+        for name in self.names:
             check_choice("scores", name, ("pq", "sq", "rq"))
         self.empty = PanopticCounts(labels, **options)
         zeros = torch.from_numpy(self.empty.detections)
@@ -248,10 +249,7 @@ class PanopticScores(_Scores):
     def compute(self) -> torch.Tensor | dict[str, torch.Tensor]:
         """The scores: a scalar, or a dict of scalars."""
         found = self.counts().panoptic_quality()
-        return self._given({name: found[name] for name in self._names()})
-
-    def _names(self) -> tuple[str, ...]:
-        return (self.scores,) if isinstance(self.scores, str) else self.scores
+        return self._given({name: found[name] for name in self.names})
 
     def _sync_dist(self, *rest: Any, **keywords: Any) -> None:
         # A process without a batch takes part with no matches, in the same shape and type.
