@@ -12,13 +12,20 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+/* As in optional.py: raised there and here when what a compiled module takes or gives changes. */
+static inline int add_interface(PyObject *module)
+{
+    return PyModule_AddIntConstant(module, "INTERFACE", 1);
+}
+
 /* No module keeps state that calls change: any thread of any interpreter may use it. */
 #ifdef Py_mod_gil
 #define SLOTS_WITHOUT_STATE                                                                   \
-    {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},                     \
+    {Py_mod_exec, (void *)add_interface},                                                     \
+        {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},                     \
         {Py_mod_gil, Py_MOD_GIL_NOT_USED}, {0, NULL}
 #else
-#define SLOTS_WITHOUT_STATE {0, NULL}
+#define SLOTS_WITHOUT_STATE {Py_mod_exec, (void *)add_interface}, {0, NULL}
 #endif
 
 #endif

@@ -41,12 +41,14 @@ PARTS = {
     "segiou.masks._png": Part("png", "reading of PNG masks", "about 10 times slower"),
     "segiou.masks._files": Part("files", "reading of small files", "a little slower"),
 }
+#: What the compiled modules of these sources say of themselves; see ``_python.h``.
+_INTERFACE = 1
 
 
 def load_part(module: str) -> Any:
     """Import a compiled module; None where it is missing, unless ``SEGIOU_REQUIRE_KERNEL=1``."""
     try:
-        return import_module(module)
+        found = import_module(module)
     except ImportError as error:
         if os.environ.get("SEGIOU_REQUIRE_KERNEL") != "1":
             return None
@@ -56,6 +58,10 @@ def load_part(module: str) -> Any:
             f"({error})"
         )
         raise ImportError(msg) from error
+    if getattr(found, "INTERFACE", 0) != _INTERFACE:
+        msg = f"{found.__file__} was compiled from other sources; rebuild it: pip install -e ."
+        raise ImportError(msg)
+    return found
 
 
 @cache

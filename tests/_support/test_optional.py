@@ -9,11 +9,12 @@ import sys
 import tomllib
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import segiou
-from segiou._support.optional import PARTS
+from segiou._support.optional import PARTS, load_part
 
 EVERYTHING = """
 import os
@@ -115,3 +116,10 @@ def test_all_compiled_modules_are_parts():
     modules = project["tool"]["setuptools"]["ext-modules"]
     assert {module["name"] for module in modules} == set(PARTS)
     assert all(module["optional"] for module in modules)
+
+
+def test_a_module_of_older_sources_is_refused(monkeypatch):
+    old = SimpleNamespace(__file__="/here/_kernel.abi3.so")
+    monkeypatch.setitem(sys.modules, "segiou.counting._kernel", old)
+    with pytest.raises(ImportError, match=r"_kernel.abi3.so was .* rebuild it: pip install -e"):
+        load_part("segiou.counting._kernel")
