@@ -1,12 +1,11 @@
 /* Rows of a non-interlaced PNG with one channel: unfiltered, one byte per pixel.
  *
  * A mask is made of runs, so nearly every filtered byte (residual) is zero.
- * Sixteen residuals are looked at together; where they are all zero the row
+ * Eight residuals are looked at together; where they are all zero the row
  * is copied from the row above or filled with the pixel on the left, and only
  * the pixels where something changes are computed one by one.
  *
- * Plain C without Python, so that a sanitizer harness can include it. Every
- * function reads and writes only the bytes of the rows that it is given.
+ * Every function reads and writes only the bytes of the rows that it is given.
  *
  * Definitions: PNG (third edition), section 9 "Filtering".
  */
@@ -17,53 +16,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if defined(_MSC_VER)
-#include <intrin.h>
-#endif
-#if (defined(__SSE2__) || defined(_M_X64)) && !defined(SEGIOU_PNG_PORTABLE)
-#include <emmintrin.h>
-#define SEGIOU_PNG_SSE2 1
-#else
-#define SEGIOU_PNG_SSE2 0
-#endif
-
 enum { BLOCK = 16 };
-static const uint8_t zeros[BLOCK];
 
-static inline unsigned
-first_bit(unsigned mask)   /* of a mask that is not zero */
+static inline uint64_t
+load_word(const uint8_t *bytes)
 {
-#if defined(_MSC_VER)
-    unsigned long index;
-    _BitScanForward(&index, mask);
-    return (unsigned)index;
-#elif defined(__GNUC__)
-    return (unsigned)__builtin_ctz(mask);
-#else
-    unsigned index = 0;
-    while (!(mask >> index & 1)) {
-        index++;
-    }
-    return index;
-#endif
+    uint64_t word;
+    memcpy(&word, bytes, 8);
+    return word;
 }
 
-/* Bit i is set where byte i of the two blocks differs. */
-static inline unsigned
-differ_mask(const uint8_t *one, const uint8_t *other)
+/* The place of the first byte of a word in memory that is not zero, or a place before it. */
+static inline size_t
+first_byte(uint64_t word)
 {
-#if SEGIOU_PNG_SSE2
-    __m128i same = _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)one),
-                                  _mm_loadu_si128((const __m128i *)other));
-    return (unsigned)_mm_movemask_epi8(same) ^ 0xFFFFu;
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    return (size_t)__builtin_ctzll(word) / 8;
 #else
-    unsigned mask = 0;
-    if (memcmp(one, other, BLOCK) != 0) {
-        for (unsigned i = 0; i < BLOCK; i++) {
-            mask |= (unsigned)(one[i] != other[i]) << i;
-        }
-    }
-    return mask;
+    (void)word;
+    return 0;
 #endif
 }
 
@@ -73,20 +44,16 @@ undo_sub(const uint8_t *residuals, uint8_t *row, size_t size)
 {
     uint8_t left = 0;
     size_t x = 0;
-#if SEGIOU_PNG_SSE2
-    __m128i lefts = _mm_setzero_si128();
-    for (; x + BLOCK <= size; x += BLOCK) {
-        __m128i sums = _mm_loadu_si128((const __m128i *)(residuals + x));
-        sums = _mm_add_epi8(sums, _mm_slli_si128(sums, 1));
-        sums = _mm_add_epi8(sums, _mm_slli_si128(sums, 2));
-        sums = _mm_add_epi8(sums, _mm_slli_si128(sums, 4));
-        sums = _mm_add_epi8(sums, _mm_slli_si128(sums, 8));
-        sums = _mm_add_epi8(sums, lefts);
-        _mm_storeu_si128((__m128i *)(row + x), sums);
-        lefts = _mm_unpackhi_epi8(sums, sums);   /* spread the last byte, without SSSE3 */
-        lefts = _mm_shuffle_epi32(_mm_shufflehi_epi16(lefts, 0xFF), 0xFF);
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    /* Eight at a time: a product with `ones` has the sums of the lanes up to each. */
+    const uint64_t lanes = UINT64_C(0x00FF00FF00FF00FF), ones = UINT64_C(0x0001000100010001);
+    for (; x + 8 <= size; x += 8) {
+        uint64_t word = load_word(residuals + x);
+        uint64_t evens = (word & lanes) * ones + left * ones, odds = (word >> 8 & lanes) * ones;
+        word = ((evens + (odds << 16)) & lanes) | ((evens + odds) & lanes) << 8;
+        memcpy(row + x, &word, 8);
+        left = row[x + 7];
     }
-    left = (uint8_t)_mm_cvtsi128_si32(lefts);
 #endif
     for (; x < size; x++) {
         row[x] = left = (uint8_t)(left + residuals[x]);
@@ -140,17 +107,16 @@ undo_paeth_slowly(const uint8_t *residuals, const uint8_t *above, uint8_t *row,
 /* Where residuals are zero, Paeth's choice is the same for whole runs of pixels:
  * left == corner    picks above, after which left == corner again: copy the row above;
  * above == corner   picks left, for as long as the row above is level: repeat left.
- * Both functions write from x on in blocks, the last of which may be wrong behind the
- * run, and return where the run ends: at a pixel that has to be computed, or where
- * no whole block is left. */
+ * Both functions write words from x on, the last of which may be wrong behind the run, and return
+ * where the run ends: at a pixel that has to be computed, or where no whole word is left. */
 static inline size_t
 copy_run(const uint8_t *residuals, const uint8_t *above, uint8_t *row, size_t x, size_t size)
 {
-    for (; x + BLOCK <= size; x += BLOCK) {
-        unsigned ends = differ_mask(residuals + x, zeros);
-        memcpy(row + x, above + x, BLOCK);
-        if (ends != 0) {
-            return x + first_bit(ends);
+    for (; x + 8 <= size; x += 8) {
+        uint64_t ends = load_word(residuals + x);
+        memcpy(row + x, above + x, 8);
+        if (ends) {
+            return x + first_byte(ends);
         }
     }
     return x;
@@ -160,11 +126,11 @@ static inline size_t
 repeat_run(const uint8_t *residuals, const uint8_t *above, uint8_t *row, size_t x, size_t size)
 {
     uint8_t left = row[x - 1];
-    for (; x + BLOCK <= size; x += BLOCK) {
-        unsigned ends = differ_mask(residuals + x, zeros) | differ_mask(above + x, above + x - 1);
-        memset(row + x, left, BLOCK);
-        if (ends != 0) {
-            return x + first_bit(ends);
+    for (; x + 8 <= size; x += 8) {
+        uint64_t ends = load_word(residuals + x) | (load_word(above + x) ^ load_word(above + x - 1));
+        memset(row + x, left, 8);
+        if (ends) {
+            return x + first_byte(ends);
         }
     }
     return x;
@@ -175,7 +141,7 @@ undo_paeth(const uint8_t *residuals, const uint8_t *above, uint8_t *row, size_t 
 {
     row[0] = (uint8_t)(residuals[0] + above[0]);
     size_t x = 1;
-    while (x + BLOCK <= size) {
+    while (x < size) {
         int copies = row[x - 1] == above[x - 1];
         size_t end = copies ? copy_run(residuals, above, row, x, size)
                             : repeat_run(residuals, above, row, x, size);
@@ -185,7 +151,6 @@ undo_paeth(const uint8_t *residuals, const uint8_t *above, uint8_t *row, size_t 
         undo_paeth_slowly(residuals, above, row, end, stop);
         x = stop;
     }
-    undo_paeth_slowly(residuals, above, row, x, size);
 }
 
 /* Undo one filter. 0 where there is no such filter. */
