@@ -12,7 +12,6 @@ from contextlib import contextmanager, suppress
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from types import FrameType
     from typing import Any, TextIO
 
 EXIT_THRESHOLD = 1
@@ -31,7 +30,7 @@ def interruptible(*, kept: bool) -> Iterator[Callable[[], bool]]:
 
     asked = threading.Event()
 
-    def on_signal(number: int, frame: FrameType | None) -> None:
+    def on_signal(*_: object) -> None:
         if asked.is_set():
             # A run file is whole at every moment; nothing else needs an orderly end.
             sys.stderr.flush()

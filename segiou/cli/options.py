@@ -135,10 +135,8 @@ def _command_parser(name: str) -> _Parser:
 def _check_given(parsed: argparse.Namespace) -> None:
     """Refuse arguments that are empty, as variables are that nobody has set."""
     for name, value in vars(parsed).items():
-        # A suffix may be empty.
-        if name in ("truth_suffix", "pred_suffix"):
-            continue
-        if value == "" or (isinstance(value, list) and "" in value):
+        is_empty = "" in (value if isinstance(value, list) else [value])
+        if is_empty and name not in ("truth_suffix", "pred_suffix"):
             options = parsed.command._option_string_actions
             label = option_of(name) if option_of(name) in options else name.upper()
             msg = f"{label} is empty; is a variable not set?"

@@ -100,39 +100,17 @@ def check_thresholds(
 
 
 class Outcome(NamedTuple):
-    """What came of a threshold; an undefined value fails it."""
+    """What came of a threshold, in words too; an undefined value fails it."""
 
     name: str
     value: float
     at_least: float
-    #: The outcome in words, where it is not that of a score.
-    words: str = ""
+    text: str
 
     @property
     def passed(self) -> bool:
         """Whether the value is as high as asked."""
         return self.value >= self.at_least
-
-    @property
-    def text(self) -> str:
-        """The outcome in words, with as many digits as show the difference."""
-        if self.words:
-            return self.words
-        if math.isnan(self.value):
-            return f"{self.name} is undefined, and so not at least {percent(self.at_least)}"
-        value, least = self.numbers
-        return f"{self.name} is {value}, {'at least' if self.passed else 'below'} {least}"
-
-    @property
-    def numbers(self) -> tuple[str, str]:
-        """The value and the least value; kappa, which is no ratio of pixels, as a number."""
-        factor, unit = (1, "") if self.name == "cohen_kappa" else (100, " %")
-        pair = (factor * self.value, factor * self.at_least)
-        for digits in range(2, 16):
-            shown = [f"{number:.{digits}f}{unit}" for number in pair]
-            if pair[0] == pair[1] or shown[0] != shown[1]:
-                break
-        return shown[0], shown[1]
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON has it; null where the value is undefined."""
@@ -143,8 +121,26 @@ class Outcome(NamedTuple):
 def outcomes(report: Report, thresholds: Sequence[Threshold]) -> list[Outcome]:
     """Compare the scores of a report with thresholds."""
     rows = dict(zip(report.class_names, report.classes, strict=True))
-    scored = [(t, rows[t.class_name] if t.of_class else report) for t in thresholds]
-    return [Outcome(t.name, float(getattr(where, t.score)), t.least) for t, where in scored]
+    found = []
+    for threshold in thresholds:
+        where = rows[threshold.class_name] if threshold.of_class else report
+        value = float(getattr(where, threshold.score))
+        text = _compared(threshold.name, value, threshold.least)
+        found.append(Outcome(threshold.name, value, threshold.least, text))
+    return found
+
+
+def _compared(name: str, value: float, least: float) -> str:
+    """A score and its least value in words, with as many digits as show the difference."""
+    if math.isnan(value):
+        return f"{name} is undefined, and so not at least {percent(least)}"
+    # Kappa is no ratio of pixels.
+    factor, unit = (1, "") if name == "cohen_kappa" else (100, " %")
+    for digits in range(2, 16):
+        shown = [f"{factor * number:.{digits}f}{unit}" for number in (value, least)]
+        if value == least or shown[0] != shown[1]:
+            break
+    return f"{name} is {shown[0]}, {'at least' if value >= least else 'below'} {shown[1]}"
 
 
 def not_worse(found: Comparison) -> Outcome:

@@ -230,10 +230,8 @@ class LabelSet:
     def to_toml(self) -> str:
         """Return the set as TOML, one class a line, ready to be edited."""
         data: Any = self.to_dict()
-        lines = [f"{key} = {_toml(data[key])}" for key in _TEXT_KEYS if data[key]]
-        lines.append(f"ignore = {_toml(data['ignore'])}")
-        if data["ignore_colors"]:
-            lines.append(f"ignore_colors = {_toml(data['ignore_colors'])}")
+        keys = (*_TEXT_KEYS, "ignore", "ignore_colors")
+        lines = [f"{key} = {_toml(data[key])}" for key in keys if data[key] or key == "ignore"]
         lines += ["", "classes = ["]
         for entry in data["classes"]:
             parts = [f"{key} = {_toml(value)}" for key, value in entry.items() if value != []]
