@@ -276,7 +276,7 @@ def draw_objects(
     drawn = []
     for k, side in enumerate(sides):
         small = pack_ids(*side.resized(shape)[:2], ("classes", "ids"))
-        codes = counts.segments(k, small, unknown_is_void=True)
+        codes = counts._segments(k, small, unknown_is_void=True)
         segments = matches.segments[k]
         indices = unpack_ids(segments)[0]
         is_thing = np.append(counts.things, False)[indices]

@@ -270,10 +270,10 @@ class PanopticCounts(ObjectCounts):
         second = pack_ids(*pred, ("pred_classes", "pred_ids"))
         check_same_shape(first, second)
         in_truth, in_pred, pixels = count_id_pairs(first, second)
-        in_truth = self.segments(0, in_truth)
-        return self._match(in_truth, self.segments(1, in_pred, unknown_is_void), pixels, crowd)
+        in_truth = self._segments(0, in_truth)
+        return self._match(in_truth, self._segments(1, in_pred, unknown_is_void), pixels, crowd)
 
-    def segments(self, side: int, codes: NDArray[Any], unknown_is_void: bool = False) -> Ints:
+    def _segments(self, side: int, codes: NDArray[Any], unknown_is_void: bool = False) -> Ints:
         """Class index and id of each segment, packed: those of a stuff class, or void, are one."""
         values, ids = unpack_ids(codes)
         name = ("truth_classes", "pred_classes")[side]
