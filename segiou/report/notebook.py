@@ -45,6 +45,10 @@ def render_notebook(report: Report) -> str:
     steps = sentence_list(map(str, top_steps(report.next_steps)))
     majority, protocol = report.majority, report.protocol
     accuracy, iou = _percent(majority["pixel_accuracy"]), _percent(majority["mean_iou"])
+    worst_images = ""
+    if (worst := report.worst_images) is not None:
+        rows = [(escape(row["id"]), escape(score_text(row[worst.by]))) for row in worst.rows]
+        worst_images = section(f"Worst images by {worst.by}", table(("image", worst.by), rows))
     cautions = sentence_list(report.intervals.cautions() if report.intervals is not None else ())
     return (
         f'<div class="segiou-report">{title}'
@@ -57,7 +61,7 @@ def render_notebook(report: Report) -> str:
         f"{section('How far the interval can be relied on', cautions)}"
         f"{section('Next steps, by the points of mean IoU at stake', steps)}"
         f"{section(classes, _classes(report), shown=True)}"
-        f"{_images(report)}{_worst_images(report)}{_measured(report)}{_matrix(report)}"
+        f"{_images(report)}{worst_images}{_measured(report)}{_matrix(report)}"
         f'<div style="{MUTED};font-size:90%">Protocol {escape(protocol.name)}: '
         f"{escape(protocol.description)}. {pairs_text(report)}, "
         f"{report.pixels} {report.unit}, {report.ignored} ignored.</div></div>"
@@ -85,14 +89,6 @@ def _classes(report: Report) -> str:
         ]
         groups = [(*cells, "") for cells in groups]
     return f"{table(heads, classes, groups, left=(0, 2))}{left_out}"
-
-
-def _worst_images(report: Report) -> str:
-    found = report.worst_images
-    if found is None:
-        return ""
-    rows = [(escape(row["id"]), escape(score_text(row[found.by]))) for row in found.rows]
-    return section(f"Worst images by {found.by}", table(("image", found.by), rows))
 
 
 def _images(report: Report) -> str:

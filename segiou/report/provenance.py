@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,11 +26,9 @@ def making(
 ) -> dict[str, Any]:
     """How a report was made; ``toml`` is the label set, where no preset is the same."""
     problems, found = () if run is None else run.skipped, report.intervals
-    page: dict[str, Any] = {}
-    if images is not None:
-        page["images"] = str(images)
-    if examples != EXAMPLES:
-        page["examples"] = examples
+    page = {"images": None if images is None else str(images), "examples": examples, "html": path}
+    usual = {"images": None, "examples": EXAMPLES}
+    asked = {name: value for name, value in page.items() if value != usual.get(name)}
     return {
         "report": report,
         "run": run,
@@ -38,7 +36,7 @@ def making(
         "ignored": ignored_text(report),
         "skipped": list(map(str, problems[:_SKIPPED_SHOWN])),
         "skipped_more": max(0, len(problems) - _SKIPPED_SHOWN),
-        "recipes": [] if run is None else _recipes(run, report, page, path),
+        "recipes": [] if run is None else _recipes(run, report, asked),
         "toml": "" if run is None or is_preset(run.labels) else run.labels.to_toml(),
     }
 
@@ -51,18 +49,22 @@ def is_preset(labels: LabelSet) -> bool:
         return False
 
 
-def _recipes(run: Run, report: Report, page: Mapping[str, Any], path: str) -> list[tuple[str, str]]:
+def _recipes(run: Run, report: Report, page: dict[str, Any]) -> list[tuple[str, str]]:
     """What makes it again on the command line and in Python; nothing of what is not from files."""
     masks = [str(run.provenance.get(name) or "") for name in ("truth", "pred")]
     if not all(masks):
         return []
     # A run does not know how its images were grouped.
     grouped = report.intervals is not None and report.intervals.unit == "group"
-    command = _command(masks, run, report, page, path)
-    code = _python(masks, run, report, page, path)
     return [
-        (f"on the command line{'; add your --group-by' if grouped else ''}", command),
-        (f"in Python{'; add your groups= to intervals' if grouped else ''}", code),
+        (
+            f"on the command line{'; add your --group-by' if grouped else ''}",
+            shlex.join(["segiou", "score", *masks, *_options(run, report, page)]),
+        ),
+        (
+            f"in Python{'; add your groups= to intervals' if grouped else ''}",
+            "\n".join(_python(masks, run, report, **page)),
+        ),
     ]
 
 
@@ -96,10 +98,9 @@ def _skipped_kinds(run: Run) -> list[str]:
     return [name for name in ("missing", "extra", "on_error") if name in found]
 
 
-def _command(
-    masks: Sequence[str], run: Run, report: Report, page: Mapping[str, Any], path: str
-) -> str:
-    words = ["segiou", "score", *masks]
+def _options(run: Run, report: Report, page: dict[str, Any]) -> list[str]:
+    """Of the command line."""
+    words = []
     for name, value in _asked(run, report).items():
         values = value if isinstance(value, list) else [value]
         if name == "exclude":
@@ -113,8 +114,8 @@ def _command(
         words += [f"--min-size={objects.min_size:g}"] * bool(objects.min_size)
     if report.intervals is not None:
         words.append("--intervals")
-    named = {**_interval_options(report), **page, "html": path}
-    return shlex.join([*words, *(f"--{name}={value}" for name, value in named.items())])
+    named = _interval_options(report) | page
+    return [*words, *(f"--{name}={value}" for name, value in named.items())]
 
 
 def _class_argument(name: str, index: int) -> str:
@@ -171,9 +172,8 @@ def _interval_options(report: Report) -> dict[str, Any]:
     return chosen if found.block_length is None else chosen | {"blocks": found.block_length}
 
 
-def _python(
-    masks: Sequence[str], run: Run, report: Report, page: Mapping[str, Any], path: str
-) -> str:
+def _python(masks: list[str], run: Run, report: Report, html: str, **page: Any) -> list[str]:
+    """Lines of Python."""
     arguments = {
         name: int(value) if name.endswith("labels") and value.isdecimal() else value
         for name, value in _asked(run, report).items()
@@ -198,13 +198,11 @@ def _python(
         own = ", ".join(_keywords(_interval_options(report)))
         made = [f"intervals = run.intervals({own})", "report = run.report(intervals=intervals)"]
     shown = ", ".join(["run=run", *_keywords(page)])
-    return "\n".join(
-        [
-            *(*imports, "", "run = segiou.score_folder("),
-            *(f"    {line}," for line in lines),
-            *(")", *made, "print(report)", f"write_html({path!r}, report, {shown})"),
-        ]
-    )
+    return [
+        *(*imports, "", "run = segiou.score_folder("),
+        *(f"    {line}," for line in lines),
+        *(")", *made, "print(report)", f"write_html({html!r}, report, {shown})"),
+    ]
 
 
 def _surface_arguments(options: SurfaceOptions) -> str:

@@ -186,10 +186,6 @@ def render_page(
         chosen = choose(table, examples, first, seed)
     # The own page of each of two runs is one file.
     place = "report.html" if folder is None or len(reports) > 1 else f"{Path(folder)}/"
-    made = [
-        making(report, run, images, examples, place)
-        for report, run in zip(reports, runs or (None,), strict=True)
-    ]
     context = {
         **context,
         "report": reports[0],
@@ -197,10 +193,14 @@ def render_page(
         "colors": [hex_color(color) for color in colors],
         "table": table,
         "shown": len(chosen),
-        "makings": list(zip(models, made, strict=True)),
+        "makings": [
+            (model, making(report, run, images, examples, place))
+            for model, report, run in zip(models, reports, runs or (None,), strict=True)
+        ],
     }
     data = {
         "names": list(names),
+        "unit": reports[0].unit,
         "confusion": context.get("matrix"),
         "images": None if table is None else table.payload(colors, chosen),
     }

@@ -119,11 +119,6 @@ class Column:
     is_text: bool = False
     style: str = ""
 
-    @property
-    def full(self) -> int:
-        """Width without any line break."""
-        return max(map(_width, (self.head, *self.cells)))
-
     def least(self, width: int) -> int:
         """Columns at which it can still be read, in a table of ``width`` columns."""
         words = self.head.split()
@@ -158,7 +153,8 @@ def show(
     spare = width - sum(least) - _GAP * (len(kept) - 1)
     table = Table(box=box.SIMPLE, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
     for column, needed in zip(kept, least, strict=True):
-        more = max(0, min(column.full - needed, spare))
+        full = max(map(_width, (column.head, *column.cells)))
+        more = max(0, min(full - needed, spare))
         spare -= more
         table.add_column(
             Text(column.head),

@@ -48,6 +48,7 @@ def differing(page, plane):
 def test_planes_go_through_the_largest_error(page, volume_url, until):
     page.goto(f"{volume_url}#t=organ&p=air")
     until(page, "document.querySelectorAll('#viewer-panels canvas').length === 9")
+    assert "organ voxels labelled air" in page.locator("#viewer-facts").inner_text()
     # From the top the second plane of four; the front row is above and the right on the left.
     sliders = page.locator("#viewer-slices input")
     places = [int(slider.input_value()) for slider in sliders.all()]

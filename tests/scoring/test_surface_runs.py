@@ -448,6 +448,7 @@ def test_the_page_has_the_distances(tmp_path):
     for row in run.report().surfaces:
         assert f'<span class="name">{row["label"]}</span>' in section
     assert "Surfaces as segiou measures them, distances in mm." in section
+    assert "of the voxels that are a class" in page and '"unit":"voxels"' in page
     # How to make it again.
     assert "--surface=segiou --boundary-tolerance=1mm,2mm,4mm" in page
 

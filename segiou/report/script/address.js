@@ -41,23 +41,23 @@ function questionOf(state) {
   if (c !== null) {
     question.holds = (truth, pred) => (truth === c) !== (pred === c);
     question.text = `${className(c)}: missed and false positives`;
-    question.pixels = `Wrong pixels of ${className(c)}`;
+    question.pixels = `Wrong ${data.unit} of ${className(c)}`;
   } else if (t !== null && p !== null) {
     question.holds = (truth, pred) => truth === t && pred === p;
     question.text = t === p ? `${className(t)}: correct` : `${className(t)} predicted as ${className(p)}`;
-    question.pixels = `${className(t)} pixels labelled ${className(p)}`;
+    question.pixels = `${className(t)} ${data.unit} labelled ${className(p)}`;
   } else if (t !== null) {
     question.holds = (truth, pred) => truth === t && pred !== t;
     question.text = `${className(t)} predicted as anything else`;
-    question.pixels = `${className(t)} pixels labelled anything else`;
+    question.pixels = `${className(t)} ${data.unit} labelled anything else`;
   } else if (p !== null) {
     question.holds = (truth, pred) => pred === p && truth !== p;
     question.text = `anything else predicted as ${className(p)}`;
-    question.pixels = `Other pixels labelled ${className(p)}`;
+    question.pixels = `Other ${data.unit} labelled ${className(p)}`;
   } else {
     question.holds = (truth, pred) => truth !== pred;
     question.text = "";
-    question.pixels = "Wrong pixels";
+    question.pixels = `Wrong ${data.unit}`;
   }
   return question;
 }

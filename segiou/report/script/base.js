@@ -23,6 +23,9 @@ function svg(name, attributes = {}) {
 
 const grouped = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, "\u202f");
 
+// A number of pixels, or of voxels.
+const measured = (n) => `${grouped(n)} ${n === 1 ? data.unit.replace(/s$/, "") : data.unit}`;
+
 // As the page's own numbers: two decimals, and what is not all or nothing never looks so.
 function percent(share) {
   if (!Number.isFinite(share)) return "–";

@@ -286,7 +286,7 @@ const images = {
     if (parts.length) target.append(html("b", {}, parts.join("; ")), " · ");
     target.append(`${grouped(number)} of ${grouped(every)} images`);
     const pixels = this.order.reduce((sum, i) => sum + this.total(i), 0);
-    if (this.filtered) target.append(`, ${grouped(pixels)} ${pixels === 1 ? "pixel" : "pixels"}`);
+    if (this.filtered) target.append(`, ${measured(pixels)}`);
     if (parts.length) target.append(" · ", html("a", { href: "#images" }, "all images"));
     const { c } = this.question;
     const asked = byId("image-question");

@@ -86,7 +86,7 @@ const matrix = {
     else line.append(html("b", {}, truth), " predicted as ", html("b", {}, pred));
     readout.append(
       line,
-      html("div", {}, `${grouped(pixels)} ${pixels === 1 ? "pixel" : "pixels"}`),
+      html("div", {}, measured(pixels)),
       html("div", {}, `${percent(pixels / this.rowSums[t])} of what is ${truth}`),
       html("div", {}, `${percent(pixels / this.columnSums[p])} of what was predicted as ${pred}`),
     );
