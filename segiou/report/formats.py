@@ -19,7 +19,8 @@ from segiou._support.files import printable
 from segiou._support.optional import compiled_parts, import_extra
 from segiou._support.text import called, csv_text, percent, plain, plural
 from segiou.metrics.ratio import ratio
-from segiou.report.wording import cell, difference_cells, measured_tables, pairs_text, score_text
+from segiou.report.measured import measured_cells, measured_tables
+from segiou.report.wording import cell, difference_cells, pairs_text, score_text
 
 if TYPE_CHECKING:
     import pandas
@@ -78,12 +79,10 @@ def render(report: Report, format: str, *, sort: str = "order", reverse: bool = 
     if format not in FORMATS:
         msg = f"no format {format!r}; there are {', '.join(FORMATS)}"
         raise ValueError(msg)
-    if format == "json":
-        return report.to_json()
-    if format == "html":
-        return report.to_html()
     ordered = {"csv": report.to_csv, "markdown": report.to_markdown, "table": report.to_text}
-    return ordered[format](sort=sort, reverse=reverse)
+    if format in ordered:
+        return ordered[format](sort=sort, reverse=reverse)
+    return report.to_json() if format == "json" else report.to_html()
 
 
 def to_dict(report: Report) -> dict[str, Any]:
@@ -161,27 +160,8 @@ def to_csv(report: Report, rows: Sequence[ClassRow]) -> str:
         if report.intervals is not None:
             limits = report.interval_of(row.name) or (math.nan, math.nan)
             line |= dict(zip(("iou_low", "iou_high"), limits, strict=True))
-        lines.append(line | _measured_cells(report, row.name))
+        lines.append(line | measured_cells(report, row.name))
     return csv_text([list(lines[0]), *(plain(list(line.values())) for line in lines)])
-
-
-def _measured_cells(report: Report, class_name: str) -> dict[str, Any]:
-    """Columns of a class; infinite distances are written so."""
-    cells: dict[str, Any] = {}
-    for row in report.boundary:
-        if row["classes"]:
-            parts = (row["measure"], row["tolerance"], row["contour"])
-            value = row["classes"][class_name]
-            cells[":".join(filter(None, parts))] = "inf" if math.isinf(value) else value
-    rows = [] if report.objects is None else report.objects["classes"]
-    cells |= {
-        name if name.startswith(("pq", "sq", "rq")) else f"objects_{name}": value
-        for row in rows
-        if row["name"] == class_name
-        for name, value in row.items()
-        if name not in ("name", "thing")
-    }
-    return cells
 
 
 def to_pandas(report: Report) -> pandas.DataFrame:

@@ -13,11 +13,11 @@ from segiou._support.text import called, p_text, plural, signed_points
 from segiou.metrics.overall import pixel_accuracy
 from segiou.metrics.per_image import image_means
 from segiou.metrics.ratio import ratio
+from segiou.report.measured import measured_tables
 from segiou.report.wording import (
     cell,
     difference_cells,
     influences,
-    measured_tables,
     pairs_text,
     range_text,
     score_text,

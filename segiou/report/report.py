@@ -16,8 +16,9 @@ from segiou import metrics
 from segiou._support.arguments import check_integer, check_kind, check_path
 from segiou._support.files import write_whole
 from segiou._support.optional import Drawable
-from segiou._support.text import Json, did_you_mean, percent, plural
+from segiou._support.text import Json, percent, plural
 from segiou.analysis.baselines import majority_class, majority_counts
+from segiou.analysis.bootstrapping import Intervals, bootstrap
 from segiou.analysis.steps import NextStep, next_steps, steps_with_images
 from segiou.counting.counts import Counts, Tally
 from segiou.counting.encoding import BACKEND
@@ -25,13 +26,13 @@ from segiou.metrics.per_image import FineGrained, fine_grained
 from segiou.metrics.protocols import Mean, Protocol
 from segiou.metrics.ratio import Floats, ratio
 from segiou.report import formats
+from segiou.report.measured import measured_parts, values_of_cases
 from segiou.report.wording import verdict
 from segiou.runs.run import Run
 
 if TYPE_CHECKING:
     import pandas
 
-    from segiou.analysis.bootstrapping import Intervals
     from segiou.analysis.imbalance import Imbalance
 
 Format = Literal["table", "json", "csv", "markdown", "html"]
@@ -322,22 +323,7 @@ class Report(Drawable):
         ValueError
             If it was not measured.
         """
-        names = dict.fromkeys(name for row in self.surface_cases for name in row)
-        known = [name for name in names if name not in ("case", "label", "state")]
-        if not measure:
-            measure = next((n for n in known if n.startswith("hausdorff_")), "hausdorff")
-        if measure not in known:
-            msg = f"{measure!r} was not measured{did_you_mean(measure, known)}"
-            raise ValueError(msg)
-        found: dict[str, list[float]] = {}
-        for row in self.surface_cases:
-            if measure in row and row["state"] != "absent":
-                found.setdefault(str(row["label"]), []).append(row[measure])
-        by_label = {label: np.array(values) for label, values in found.items()}
-        return {
-            label: (np.sort(values[np.isfinite(values)]), int((~np.isfinite(values)).sum()))
-            for label, values in by_label.items()
-        }
+        return values_of_cases(self.surface_cases, measure)
 
     @property
     def surface_dice(self) -> float:
@@ -419,8 +405,6 @@ class Report(Drawable):
         -------
         Intervals
         """
-        from segiou.analysis.bootstrapping import bootstrap
-
         fewest, most = _RESAMPLES
         affordable = _RESAMPLED // (len(self.class_names) * (self.pairs + _DIVIDING))
         return bootstrap(self, metric, resamples=min(max(affordable, fewest), most))
@@ -660,11 +644,8 @@ def report_of(
     """The report of a run; arguments as of :meth:`segiou.Run.report`."""
     several: Sequence[Any] = intervals if isinstance(intervals, (list, tuple)) else [intervals]
     given: list[Intervals] = [found for found in several if found is not None]
-    if given:
-        from segiou.analysis.bootstrapping import Intervals
-
-        for found in given:
-            check_kind("intervals", found, Intervals, "what Run.intervals gives")
+    for found in given:
+        check_kind("intervals", found, Intervals, "what Run.intervals gives")
     measured = {found.metric: found for found in given if found.metric in ("pq", "surface_dice")}
     check_integer("worst", worst, 0)
     check_kind("title", title, str, "text")
@@ -690,59 +671,5 @@ def report_of(
         worst_images=WorstImages(worst_by, tuple(run.worst(worst, by=worst_by))) if worst else None,
         left_out=len(run.skipped),
         steps=steps,
-        **_boundary_part(run),
-        **_surface_part(run, measured.get("surface_dice")),
-        **_object_part(run, measured.get("pq")),
+        **measured_parts(run, measured),
     )
-
-
-def _boundary_part(run: Run) -> dict[str, Any]:
-    total = run._boundary_total
-    if total is None:
-        return {}
-    from segiou.boundary.measures import boundary_rows
-
-    rows = boundary_rows(total, run.class_names, include=run.include)
-    return {"boundary": tuple(rows), "boundary_options": total.options.to_dict()}
-
-
-def _surface_part(run: Run, intervals: Intervals | None) -> dict[str, Any]:
-    plan = run.surface_plan
-    if plan is None:
-        return {}
-    from segiou.boundary.surface_cases import flat_scores, summarize_surfaces
-
-    surfaces, classes = run.surfaces, len(run.class_names)
-    overlaps = [found for image in run for found in plan.overlaps(image, classes)]
-    cases = [
-        {
-            **{"case": row.case, "label": row.label, "state": row.state},
-            **overlap,
-            **flat_scores(row.values(plan.options)),
-        }
-        for row, overlap in zip(surfaces, overlaps, strict=True)
-    ]
-    summary: Any = summarize_surfaces(surfaces, plan.options, overlaps)
-    if intervals is not None:
-        rows = {str(row["label"]): row for row in summary}
-        for found in intervals.classes:
-            if row := rows.get(found.name):
-                first = next(part for name, part in row.items() if name.startswith("surface_dice"))
-                first |= {"low": found.low, "high": found.high, "level": intervals.level}
-    plain = plan.to_dict()
-    return {"surfaces": tuple(summary), "surface_cases": tuple(cases), "surface_plan": plain}
-
-
-def _object_part(run: Run, intervals: Intervals | None) -> dict[str, Any]:
-    if run.objects is None or run.object_options is None:
-        return {}
-    summary: Any = run.objects.summary()
-    if intervals is not None:
-        rows = {row["name"]: row for row in summary["classes"]}
-        for row, found in [
-            (summary["all"], intervals.overall),
-            *((rows[found.name], found) for found in intervals.classes),
-        ]:
-            row |= {"pq_low": found.low, "pq_high": found.high}
-        summary["intervals"] = intervals.to_dict()
-    return {"objects": {**summary, "options": run.object_options.to_dict()}}

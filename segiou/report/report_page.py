@@ -19,6 +19,7 @@ from segiou.labels.label_set import LabelSet, hex_color
 from segiou.metrics.per_image import image_means, worst_mean
 from segiou.metrics.ratio import Floats, ratio
 from segiou.report.image_table import EXAMPLES, choose, image_table
+from segiou.report.measured import measured_tables
 from segiou.report.page import assemble, bootstrap_text, class_colors, count, plural
 from segiou.report.pictures import Reader, grey_png, match_images
 from segiou.report.provenance import making
@@ -26,7 +27,6 @@ from segiou.report.report import Report
 from segiou.report.wording import (
     cell,
     ignored_text,
-    measured_tables,
     share_text,
     short_name,
     skipped_text,

@@ -16,12 +16,11 @@ from rich.text import Text
 
 from segiou._support.files import printable
 from segiou._support.text import called, listed, plural, points
+from segiou.report.measured import MeasuredTable, measured_tables
 from segiou.report.wording import (
-    MeasuredTable,
     cell,
     ignored_text,
     interval_text,
-    measured_tables,
     pairs_text,
     range_text,
     score_text,
@@ -119,22 +118,23 @@ class Column:
     is_text: bool = False
     style: str = ""
 
+    @property
+    def texts(self) -> list[Text]:
+        """The cells with their styles."""
+        return [Text(cell) if isinstance(cell, str) else cell for cell in self.cells]
+
     def least(self, width: int) -> int:
         """Columns at which it can still be read, in a table of ``width`` columns."""
         words = self.head.split()
         halves = [(words[:i], words[i:]) for i in range(1, len(words))] or [(words, [])]
         # A head is broken into two lines at most.
         head = min(max(len(" ".join(half)) for half in both) for both in halves)
-        texts = [cell if isinstance(cell, str) else cell.plain for cell in self.cells]
+        texts = [text.plain for text in self.texts]
         parts = [word for text in texts for word in (text.split() if self.is_text else [text])]
         longest = max(map(cell_len, parts), default=0)
         return max(
             min(head, _LONGEST_HEAD), min(longest, width * 3 // 5) if self.is_text else longest
         )
-
-
-def _width(cell: str | Text) -> int:
-    return cell_len(cell if isinstance(cell, str) else cell.plain)
 
 
 def show(
@@ -144,7 +144,7 @@ def show(
 
     Gives the heads of these columns.
     """
-    kept = [column for column in columns if column.cells and any(map(_width, column.cells))]
+    kept = [column for column in columns if any(text.plain for text in column.texts)]
     width = console.width
     least = [column.least(width) for column in kept]
     while len(kept) > 1 and sum(least) + _GAP * (len(kept) - 1) > width:
@@ -153,7 +153,7 @@ def show(
     spare = width - sum(least) - _GAP * (len(kept) - 1)
     table = Table(box=box.SIMPLE, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
     for column, needed in zip(kept, least, strict=True):
-        full = max(map(_width, (column.head, *column.cells)))
+        full = max(text.cell_len for text in (Text(column.head), *column.texts))
         more = max(0, min(full - needed, spare))
         spare -= more
         table.add_column(
@@ -163,21 +163,16 @@ def show(
             width=min(needed + more, width),
             style=column.style,
         )
-    for number, cells in enumerate(zip(*(column.cells for column in kept), strict=True)):
+    for number, texts in enumerate(zip(*(column.texts for column in kept), strict=True)):
         if number == section_before:
             table.add_section()
-        table.add_row(*map(_whole, cells))
+        # Numbers are not broken.
+        table.add_row(*(Text(_tied(text.plain), text.style) for text in texts))
     console.print(table)
     if note:
         say(console, note, "dim")
     console.print()
     return [column.head for column in kept]
-
-
-def _whole(cell: str | Text) -> Text:
-    """A cell whose numbers are not broken."""
-    cell = Text(cell) if isinstance(cell, str) else cell
-    return Text(_tied(cell.plain), style=cell.style)
 
 
 def render_text(
@@ -259,17 +254,14 @@ def _means_over_images(report: Report) -> Iterator[Fact]:
 
 
 def _class_columns(report: Report, rows: Sequence[ClassRow], heading: str) -> Iterator[Column]:
-    tones = [tone_of(row.iou) for row in rows]
-    ious = [Text(cell(row.iou), style=tone) for row, tone in zip(rows, tones, strict=True)]
     yield Column(heading, [printable(row.name) for row in rows], 9, is_text=True)
-    yield Column("IoU", ious, 8)
+    yield Column("IoU", [Text(cell(row.iou), tone_of(row.iou)) for row in rows], 8)
     for name, rank in (("Dice", 2), ("precision", 4), ("recall", 5), ("share", 6)):
         yield Column(name, [cell(getattr(row, name.lower())) for row in rows], rank)
     if report.intervals is not None and heading == "class":
         ranges = [range_text(report.interval_of(row.name)) for row in rows]
         yield Column(f"IoU, {100 * report.intervals.level:g} % interval", ranges, 7)
-    bars = [Text(_bar(row.iou), style=tone) for row, tone in zip(rows, tones, strict=True)]
-    yield Column("", bars, 1, is_text=True)
+    yield Column("", [Text(_bar(row.iou), tone_of(row.iou)) for row in rows], 1, is_text=True)
     excluded = {n for n, kept in zip(report.class_names, report.include, strict=True) if not kept}
     notes = [row.status or ("not in the mean" if row.name in excluded else "") for row in rows]
     whole = [note.replace(" ", _TIE) for note in notes]
