@@ -18,7 +18,6 @@ from segiou import metrics
 from segiou._support.files import printable
 from segiou._support.optional import compiled_parts, import_extra
 from segiou._support.text import called, csv_text, percent, plain, plural
-from segiou.metrics.ratio import ratio
 from segiou.report.measured import measured_cells, measured_tables
 from segiou.report.wording import cell, difference_cells, pairs_text, score_text
 
@@ -349,7 +348,7 @@ def _nnunet_classes(run: Run) -> dict[str, list[int]]:
 def _nnunet_metrics(run: Run, index: int, scored: dict[str, list[int]]) -> dict[str, Any]:
     counts = run.tally(index).group_counts([*scored.values()])
     columns = {
-        "Dice": ratio(2 * counts.tp, 2 * counts.tp + counts.fp + counts.fn),
+        "Dice": metrics.dice(counts),
         "IoU": metrics.iou(counts),
         "TP": counts.tp,
         "FP": counts.fp,
@@ -366,9 +365,6 @@ def _nnunet_metrics(run: Run, index: int, scored: dict[str, list[int]]) -> dict[
 
 def _mean_of_defined(cases: list[dict[str, Any]]) -> dict[str, float]:
     """Mean over the cases in which a value is defined; NaN over none."""
-    means = {}
-    for name in cases[0]:
-        values = np.array([case[name] for case in cases], dtype=np.float64)
-        defined = values[~np.isnan(values)]
-        means[name] = float(defined.mean()) if len(defined) else float("nan")
-    return means
+    columns = {name: np.array([case[name] for case in cases], np.float64) for name in cases[0]}
+    defined = {name: values[~np.isnan(values)] for name, values in columns.items()}
+    return {name: float(np.mean(v)) if len(v) else math.nan for name, v in defined.items()}

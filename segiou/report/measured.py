@@ -72,10 +72,8 @@ def _object_part(run: Run, intervals: Intervals | None) -> dict[str, Any]:
     summary: Any = run.objects.summary()
     if intervals is not None:
         rows = {row["name"]: row for row in summary["classes"]}
-        for row, found in [
-            (summary["all"], intervals.overall),
-            *((rows[found.name], found) for found in intervals.classes),
-        ]:
+        bounded = [summary["all"], *(rows[found.name] for found in intervals.classes)]
+        for row, found in zip(bounded, intervals, strict=True):
             row |= {"pq_low": found.low, "pq_high": found.high}
         summary["intervals"] = intervals.to_dict()
     return {"objects": {**summary, "options": run.object_options.to_dict()}}
@@ -112,11 +110,10 @@ def measured_cells(report: Report, class_name: str) -> dict[str, Any]:
             value = row["classes"][class_name]
             cells[":".join(filter(None, parts))] = "inf" if math.isinf(value) else value
     rows = [] if report.objects is None else report.objects["classes"]
+    of_class: Mapping[str, Any] = next((row for row in rows if row["name"] == class_name), {})
     cells |= {
         name if name.startswith(("pq", "sq", "rq")) else f"objects_{name}": value
-        for row in rows
-        if row["name"] == class_name
-        for name, value in row.items()
+        for name, value in of_class.items()
         if name not in ("name", "thing")
     }
     return cells

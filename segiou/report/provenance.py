@@ -56,16 +56,10 @@ def _recipes(run: Run, report: Report, page: dict[str, Any]) -> list[tuple[str, 
         return []
     # A run does not know how its images were grouped.
     grouped = report.intervals is not None and report.intervals.unit == "group"
-    return [
-        (
-            f"on the command line{'; add your --group-by' if grouped else ''}",
-            shlex.join(["segiou", "score", *masks, *_options(run, report, page)]),
-        ),
-        (
-            f"in Python{'; add your groups= to intervals' if grouped else ''}",
-            "\n".join(_python(masks, run, report, **page)),
-        ),
-    ]
+    command = shlex.join(["segiou", "score", *masks, *_options(run, report, page)])
+    code = "\n".join(_python(masks, run, report, **page))
+    add = ("; add your --group-by", "; add your groups= to intervals") if grouped else ("", "")
+    return [(f"on the command line{add[0]}", command), (f"in Python{add[1]}", code)]
 
 
 def _asked(run: Run, report: Report) -> dict[str, Any]:

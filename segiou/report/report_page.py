@@ -250,7 +250,7 @@ def _intervals(report: Report) -> list[Intervals]:
 def _bounds(drawn: Sequence[Intervals], of_iou: Intervals | None) -> dict[str, Any]:
     """Lower and upper ends of scores and of classes' IoU, and what is said of them."""
     classes = () if of_iou is None else of_iou.classes
-    unsure = [] if of_iou is None else [c for c in classes if c.few and 0 < c.units < of_iou.units]
+    unsure = [c for c in classes if of_iou and c.few and 0 < c.units < of_iou.units]
     return {
         "level": f"{100 * drawn[0].level:g}\N{NO-BREAK SPACE}%" if drawn else "",
         "about": bootstrap_text(drawn[0], "bootstrap intervals") if drawn else "",
