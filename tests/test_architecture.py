@@ -40,8 +40,9 @@ RANK = {name: rank for rank, name in enumerate(PACKAGES)}
 #: the type that they return, where it is imported for types only ("").
 UPWARD = {
     ("_support/optional.py", "Drawable.plot", "plots"),
-    ("accumulators/confusion.py", "ChannelCounts.report", "report"),
-    ("accumulators/confusion.py", "ConfusionMatrix.report", "report"),
+    ("accumulators/base.py", "", "report"),
+    ("accumulators/confusion.py", "ChannelCounts._report_kind", "report"),
+    ("accumulators/confusion.py", "ConfusionMatrix._report_kind", "report"),
     ("accumulators/confusion.py", "", "report"),
     ("analysis/comparison.py", "Comparison._repr_html_", "report"),
     ("analysis/comparison.py", "Comparison.to_text", "report"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from threading import get_ident
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +13,14 @@ from numpy.typing import NDArray
 from segiou import metrics
 from segiou._support.arguments import check_integer, check_kind
 from segiou._support.text import Json
-from segiou.counting.counts import LARGEST, Counts, add_exactly, sum_exactly
+from segiou.counting.counts import LARGEST, Counts, Tally, add_exactly, sum_exactly
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.metrics.ratio import Floats
+
+if TYPE_CHECKING:
+    from segiou.report.report import Report
 
 _STATE_VERSION = 1
 
@@ -306,6 +309,49 @@ class PixelAccumulator(Accumulator):
     @abstractmethod
     def counts(self) -> Counts:
         """TP, FP, FN and TN per class, each of shape (C,)."""
+
+    @property
+    @abstractmethod
+    def tally(self) -> Tally:
+        """Everything counted so far."""
+
+    @staticmethod
+    @abstractmethod
+    def _report_kind() -> type[Report]:
+        """The class of reports of such counts."""
+
+    def compute(self) -> Report:
+        """The same as :meth:`report`, by the name that validation loops expect."""
+        return self.report()
+
+    def report(self, protocol: Protocol | str = "segiou", *, title: str = "") -> Report:
+        """All scores, by a protocol, ready to be shown or saved.
+
+        Parameters
+        ----------
+        protocol : Protocol or str, default "segiou"
+            How means are made.
+        title : str, default ""
+            Title of the report.
+
+        Returns
+        -------
+        Report
+            Of channels a :class:`segiou.report.channel_report.ChannelReport`.
+        """
+        protocol = load_protocol(protocol)
+        return self._report_kind()(
+            class_names=self.class_names,
+            tally=self.tally,
+            pairs=self.pairs,
+            protocol=protocol,
+            include=protocol.include_of(self),
+            groups=self.options.groups,
+            title=title,
+        )
+
+    def _repr_html_(self) -> str:
+        return self.report()._repr_html_()
 
     def iou(self) -> Floats:
         """IoU per class, (C,); NaN for a class in neither truth nor prediction."""

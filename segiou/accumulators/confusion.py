@@ -23,10 +23,8 @@ from segiou.counting.encoding import Encoding
 from segiou.counting.scores import NanScoresError, decide, nan_pixels
 from segiou.labels.class_options import ClassOptions, Unassigned
 from segiou.labels.label_set import LabelSet, load_labels
-from segiou.metrics.protocols import Protocol, load_protocol
 
 if TYPE_CHECKING:
-    from segiou.report.channel_report import ChannelReport
     from segiou.report.report import Report
 
 #: Tables of all pairs of classes that there are at once: the counts, and two while adding.
@@ -334,45 +332,17 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
         """Share of the valid pixels that are correct."""
         return float(metrics.pixel_accuracy(self.counts))
 
-    def compute(self) -> Report:
-        """The same as :meth:`report`, by the name that validation loops expect."""
-        return self.report()
-
-    def report(self, protocol: Protocol | str = "segiou", *, title: str = "") -> Report:
-        """All scores, by a protocol, ready to be shown or saved.
-
-        Parameters
-        ----------
-        protocol : Protocol or str, default "segiou"
-            How means are made.
-        title : str, default ""
-            Title of the report.
-
-        Returns
-        -------
-        Report
-        """
+    @staticmethod
+    def _report_kind() -> type[Report]:
         from segiou.report.report import Report
 
-        protocol = load_protocol(protocol)
-        return Report(
-            class_names=self.class_names,
-            tally=self.tally,
-            pairs=self.pairs,
-            protocol=protocol,
-            include=protocol.include_of(self),
-            groups=self.options.groups,
-            title=title,
-        )
+        return Report
 
     def __repr__(self) -> str:
         return (
             f"<ConfusionMatrix: {plural(self.num_classes, 'class', 'classes')}, "
             f"{plural(self.pairs, 'pair')}, {plural(self.pixels, 'pixel')}, {self.ignored} ignored>"
         )
-
-    def _repr_html_(self) -> str:
-        return self.report()._repr_html_()
 
 
 #: Of each channel.
@@ -532,40 +502,14 @@ class ChannelCounts(PixelAccumulator):
         self._add(cells, pairs)
         return self
 
-    def compute(self) -> ChannelReport:
-        """The same as :meth:`report`, by the name that loops expect."""
-        return self.report()
-
-    def report(self, protocol: Protocol | str = "segiou", *, title: str = "") -> ChannelReport:
-        """All scores, by a protocol, ready to be shown or saved.
-
-        Parameters
-        ----------
-        protocol : Protocol or str, default "segiou"
-            How means are made.
-        title : str, default ""
-            Title of the report.
-
-        Returns
-        -------
-        ChannelReport
-        """
+    @staticmethod
+    def _report_kind() -> type[Report]:
         from segiou.report.channel_report import ChannelReport
 
-        return ChannelReport(
-            class_names=self.class_names,
-            tally=self.tally,
-            pairs=self.pairs,
-            protocol=load_protocol(protocol),
-            include=self.options.include,
-            title=title,
-        )
+        return ChannelReport
 
     def __repr__(self) -> str:
         return (
             f"<ChannelCounts: {plural(self.num_classes, 'channel')}, "
             f"{plural(self.pairs, 'pair')}, {plural(self.pixels, 'pixel')}>"
         )
-
-    def _repr_html_(self) -> str:
-        return self.report()._repr_html_()

@@ -400,10 +400,8 @@ def load_protocol(protocol: Protocol | str) -> Protocol:
     if isinstance(protocol, Protocol):
         return protocol
     check_kind("protocol", protocol, str, "a Protocol or the name of one")
-    try:
+    if protocol in PROTOCOLS:
         return PROTOCOLS[protocol]
-    except KeyError:
-        pass
     from segiou._support.optional import find_plugin, plugin_names
 
     if (added := find_plugin("protocols", protocol, Protocol)) is not None:
