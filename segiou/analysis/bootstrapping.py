@@ -95,8 +95,8 @@ class OverUnits:
         """Whether the images were taken for independent although they may not be."""
         return self.unit == "image" and self.dependence is not None and self.dependence.noteworthy
 
-    def _doubts(self, few: str, *, p: bool = False, covers: bool = False) -> list[str]:
-        """Say what makes intervals unsafe, and p where there is one, if anything does."""
+    def _doubts(self, few: str, *, p: bool = False, has_width: bool = True) -> list[str]:
+        """Say what makes intervals unsafe, and p where there is one; ``few`` ends a sentence."""
         units = text.plural(self.units, self.unit)
         if self.unit == "group" and self.units < FEW_UNITS:
             return [
@@ -107,7 +107,7 @@ class OverUnits:
         said = self.dependence.sentences(p=p) if self.unsafe and self.dependence else []
         coverage = MEASURED_COVERAGE[self.unit, self.method]
         measured = [share for least, share in coverage if least <= self.units]
-        if not covers and measured and measured[-1] < _LEAST_COVERAGE:
+        if has_width and measured and measured[-1] < _LEAST_COVERAGE:
             said.append(
                 f"With {units}, intervals are too narrow: in simulations, 95 % intervals held the "
                 f"true value in {text.roughly(measured[-1])} of cases."
@@ -196,7 +196,7 @@ class Intervals(OverUnits):
     def cautions(self) -> list[str]:
         """Say what makes the intervals unsafe, if anything does."""
         few = "the interval is only a hint and more likely too narrow than too wide."
-        said = self._doubts(few, covers=not self.overall.low < self.overall.high)
+        said = self._doubts(few, has_width=self.overall.low < self.overall.high)
         if self.unit == "group" and self.units < FEW_UNITS:
             return said
         if self.few and self.units >= FEW_UNITS:
