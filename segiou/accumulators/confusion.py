@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cached_property
-from pathlib import Path
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, Self
 
@@ -21,8 +20,8 @@ from segiou.counting.counts import Counts, Tally, check_counts, check_memory, co
 from segiou.counting.device_counts import Pending, count_on_device, read
 from segiou.counting.encoding import Encoding
 from segiou.counting.scores import NanScoresError, decide, nan_pixels
-from segiou.labels.class_options import ClassOptions, Unassigned
-from segiou.labels.label_set import LabelSet, load_labels
+from segiou.labels.class_options import ClassOptions, Labels, Unassigned
+from segiou.labels.label_set import load_labels
 
 if TYPE_CHECKING:
     from segiou.report.report import Report
@@ -89,9 +88,9 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
 
     def __init__(
         self,
-        labels: LabelSet | str | Path | Sequence[str] | int,
+        labels: Labels,
         *,
-        pred_labels: LabelSet | str | Path | Sequence[str] | int | None = None,
+        pred_labels: Labels | None = None,
         ignore: int | str | Iterable[int | str] = (),
         exclude: int | str | Iterable[int | str] = (),
         unassigned: Unassigned = "error",
@@ -385,12 +384,7 @@ class ChannelCounts(PixelAccumulator):
     _noun = "channel counts"
     _pixel_axes = (0,)
 
-    def __init__(
-        self,
-        labels: Sequence[str] | int | LabelSet | str | Path,
-        *,
-        exclude: int | str | Iterable[int | str] = (),
-    ) -> None:
+    def __init__(self, labels: Labels, *, exclude: int | str | Iterable[int | str] = ()) -> None:
         # Of a label set only the names: a channel has no values to be read by.
         names = load_labels(labels).class_names
         self._start(ClassOptions.of(names, exclude=exclude))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_callable, check_several, refuse_kind
+from segiou._support.arguments import check_callable, read_several, refuse_kind
 from segiou._support.text import Json
 from segiou.counting.counts import Counts, check_counts
 from segiou.metrics.overall import mean
@@ -335,8 +335,7 @@ def check_per_image(per_image: Counts) -> None:
 def percentages(quantiles: Iterable[int]) -> tuple[int, ...]:
     """Refuse what is no whole percentage above 0 and at most 100."""
     wanted = "a whole percentage above 0 and at most 100"
-    check_several("quantiles", quantiles, f"several, each {wanted}")
-    found = tuple(quantiles)
+    found = read_several("quantiles", quantiles, f"several, each {wanted}")
     for q in found:
         if isinstance(q, bool) or not isinstance(q, Real):
             raise refuse_kind("quantile", q, wanted)
