@@ -75,7 +75,17 @@ class DrawnImage:
         ValueError
             Naming the shape that cannot be drawn.
         """
-        size = _size_of(self.size) if isinstance(self.size, Path) else self.size
+        size = self.size
+        if isinstance(size, Path):
+            try:
+                with Image.open(size) as opened:
+                    size = check_size((opened.height, opened.width))
+            except _NO_IMAGE as error:
+                msg = (
+                    f"its size is not in the file, and {size} cannot be asked ({error}); "
+                    "put the image beside the file, or export as COCO"
+                )
+                raise ValueError(msg) from error
         values = {"": 0}
         painting = Painting(size, 0, np.int32)
         for number, shape in enumerate(self.shapes, 1):
@@ -227,18 +237,6 @@ def _of_via_image(entry: Mapping[str, Any], path: Path) -> tuple[str, DrawnImage
         raise ValueError(msg)
     shapes = list(regions.values()) if isinstance(regions, dict) else regions
     return name, DrawnImage(path.parent / PurePosixPath(name).name, shapes, _of_via)
-
-
-def _size_of(image: Path) -> tuple[int, int]:
-    try:
-        with Image.open(image) as opened:
-            return check_size((opened.height, opened.width))
-    except _NO_IMAGE as error:
-        msg = (
-            f"its size is not in the file, and {image} cannot be asked ({error}); "
-            "put the image beside the file, or export as COCO"
-        )
-        raise ValueError(msg) from error
 
 
 def _of_via(region: Any, size: tuple[int, int]) -> tuple[str, Area]:

@@ -206,7 +206,7 @@ def open_mask(path: str | Path) -> RawMask:
             raise MaskError(path, "is not a regular file")
         with path.open("rb") as file:
             if file.read(6) == b"\x93NUMPY":
-                return _from_npy(path, path)
+                return RawMask(load_npy(path, path), "npy", "NPY")
             if path.name.lower().endswith(".nii"):
                 from segiou.masks.volumes import read_volume
 
@@ -224,7 +224,7 @@ def from_bytes(data: bytes | RawMask, path: str | Path, scratch: Scratch | None 
     if not data:
         raise MaskError(path, "is empty (0 bytes)")
     if data[:6] == b"\x93NUMPY":
-        return _from_npy(io.BytesIO(data), path)
+        return RawMask(load_npy(io.BytesIO(data), path), "npy", "NPY")
     if data[:1] == b"\x80" and data[-1:] == b".":
         raise MaskError(path, IS_A_PICKLE)
     if data[:4] == b"PK\x03\x04":
@@ -233,16 +233,19 @@ def from_bytes(data: bytes | RawMask, path: str | Path, scratch: Scratch | None 
         from segiou.masks.tiff import from_tiff
 
         return from_tiff(data, path)
-    if str(path).lower().endswith(VOLUME_SUFFIXES):
+    ending = split_ending(str(path))[1].lower()
+    if ending in VOLUME_SUFFIXES:
         from segiou.masks.volumes import volume_from_bytes
 
         return _of_volume(volume_from_bytes(data, path))
-    if str(path).lower().endswith(POINT_SUFFIX):
-        return _from_points(data, path)
-    if str(path).lower().endswith("_lidarseg.bin"):
+    if ending == POINT_SUFFIX:
+        if len(data) % 4:
+            raise MaskError(path, f"is damaged: {len(data)} bytes are no whole number of points")
+        # SemanticKITTI: of each point an object in the high and a class in the low half.
+        return RawMask(np.frombuffer(data, dtype="<u4")[None], "label", "LABEL")
+    if ending == "_lidarseg.bin":
         # nuScenes: a byte a point.
         return RawMask(np.frombuffer(data, dtype=np.uint8)[None], "lidarseg", "LIDARSEG")
-    ending = split_ending(str(path))[1].lower()
     if ending not in MASK_SUFFIXES and (added := _from_plugin(data, path, ending)) is not None:
         return added
     return from_image(data, path, scratch)
@@ -261,13 +264,6 @@ def _from_plugin(data: bytes, path: str | Path, ending: str) -> RawMask | None:
         found = f"{values.dtype.name} of shape {values.shape}"
         raise MaskError(path, f"is read as {found}; labels are integers (H, W), or colours")
     return RawMask(values, "RGB" if is_color else ending[1:], ending[1:].upper())
-
-
-def _from_points(data: bytes, path: str | Path) -> RawMask:
-    """SemanticKITTI's labels: of each point an object in the high and a class in the low half."""
-    if len(data) % 4:
-        raise MaskError(path, f"is damaged: {len(data)} bytes are no whole number of points")
-    return RawMask(np.frombuffer(data, dtype="<u4")[None], "label", "LABEL")
 
 
 def to_labels(
@@ -298,15 +294,16 @@ def to_labels(
     return _labels_of_colors(values, labels, path)
 
 
-def load_npy(file: Any, size: int, path: str | Path) -> NDArray[Any]:
-    """Read the integers of an ``.npy`` file of a size in bytes; map it where a path is given."""
+def load_npy(file: Path | io.BytesIO, path: str | Path) -> NDArray[Any]:
+    """Read the integers of an ``.npy`` file; map it where a path is given."""
+    array: NDArray[Any]
     with damage(path, "is a damaged or unsafe .npy file"):
         if isinstance(file, Path):
-            array = np.load(file, mmap_mode="r", allow_pickle=False)
-            end = array.offset + array.nbytes
+            array = mapped = np.load(file, mmap_mode="r", allow_pickle=False)
+            end, size = mapped.offset + mapped.nbytes, file.stat().st_size
         else:
             array = np.lib.format.read_array(file, allow_pickle=False)
-            end = file.tell()
+            end, size = file.tell(), len(file.getbuffer())
     if array.dtype.kind not in "biu":
         kind = array.dtype.newbyteorder("=")  # "float64", whatever the order of its bytes
         problem = f"holds {kind}; labels must be integers: save array.astype(int)"
@@ -314,17 +311,11 @@ def load_npy(file: Any, size: int, path: str | Path) -> NDArray[Any]:
     if end < size:
         problem = f"is a damaged .npy file: {size - end} bytes follow its array; save it again"
         raise MaskError(path, problem)
-    found: NDArray[Any] = array
-    return found
+    return array
 
 
 def _of_volume(volume: Volume) -> RawMask:
     return RawMask(volume.values, "volume", "volume", volume=volume)
-
-
-def _from_npy(file: Any, path: str | Path) -> RawMask:
-    size = file.stat().st_size if isinstance(file, Path) else len(file.getbuffer())
-    return RawMask(load_npy(file, size, path), "npy", "NPY")
 
 
 def _from_npz(data: bytes, path: str | Path) -> RawMask:
@@ -340,7 +331,7 @@ def _from_npz(data: bytes, path: str | Path) -> RawMask:
             problem = "unpacks to more than a mask may have; save it as .npy, uncompressed"
             raise MaskError(path, problem)
         content = zip_member(archive, members[0])
-    return RawMask(load_npy(io.BytesIO(content), len(content), path), "npz", "NPZ")
+    return RawMask(load_npy(io.BytesIO(content), path), "npz", "NPZ")
 
 
 def zip_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:

@@ -441,25 +441,19 @@ def raster_of(page: Any) -> Raster:
     if _TAGS.isdisjoint(page.tags.keys()):
         return _NOTHING
     try:
-        keys = _keys(page.tags.valueof(_KEYS))
+        words = page.tags.valueof(_KEYS) or ()
+        # Four words a key, after four of a header; of a number the second is 0.
+        entries = (words[at : at + 4] for at in range(4, len(words) - 3, 4))
+        keys = {key: value for key, place, _, value in entries if place == 0}
         known = next((keys[k] for k in (_PROJECTED, _GEOGRAPHIC) if k in keys), _USER_DEFINED)
         crs = f"EPSG:{known}" if 0 < known < _USER_DEFINED else ""
-        return Raster(_nodata(page.tags.valueof(_NODATA)), _affine(page, keys), crs)
+        text = page.tags.valueof(_NODATA)
+        value = float(text) if isinstance(text, str) else math.nan
+        # That of floats, -3.4e38, is no label.
+        nodata = int(value) if value.is_integer() and abs(value) < 1 << 63 else None
+        return Raster(nodata, _affine(page, keys), crs)
     except (TypeError, ValueError, IndexError, OverflowError):
         return _NOTHING
-
-
-def _keys(words: Any) -> dict[int, int]:
-    """Keys with a number: four words each, after four of a header; the second is the place."""
-    parts = words or ()
-    entries = (parts[at : at + 4] for at in range(4, len(parts) - 3, 4))
-    return {key: value for key, place, _, value in entries if place == 0}
-
-
-def _nodata(text: Any) -> int | None:
-    value = float(text) if isinstance(text, str) else math.nan
-    # That of floats, -3.4e38, is no label.
-    return int(value) if value.is_integer() and abs(value) < 1 << 63 else None
 
 
 def _affine(page: Any, keys: dict[int, int]) -> tuple[float, ...] | None:

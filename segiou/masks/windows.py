@@ -140,7 +140,7 @@ def open_big(path: str | Path, *, least: int | None = None) -> RawMask | None:
         magic = file.read(6)
     if magic == b"\x93NUMPY":
         # Mapped for its header only: nothing of the map is ever touched.
-        array = load_npy(Path(path), Path(path).stat().st_size, path)
+        array = load_npy(Path(path), path)
         assert isinstance(array, np.memmap)
         if array.size < bound:
             return None
