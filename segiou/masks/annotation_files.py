@@ -259,18 +259,15 @@ def _of_via(region: Any, size: tuple[int, int]) -> tuple[str, Area]:
     else:
         msg = f"it is a {kind!r:.40}; only polygons, rectangles, circles and ellipses have an area"
         raise ValueError(msg)
-    return _via_name(region["region_attributes"]), [check_corners(corners, size, 3).ravel()]
-
-
-def _via_name(attributes: Mapping[str, Any]) -> str:
-    """The one text of a region's attributes, or the one box that is ticked."""
+    # The one text of its attributes, or the one box that is ticked.
+    attributes = region["region_attributes"]
     texts = [value for value in attributes.values() if isinstance(value, str) and value]
     for boxes in attributes.values():
         texts += [key for key, on in boxes.items() if on] if isinstance(boxes, dict) else []
     if len(texts) != 1:
         msg = f"its attributes are {dict(attributes)!r:.80}; one of them must name its class"
         raise ValueError(msg)
-    return texts[0]
+    return texts[0], [check_corners(corners, size, 3).ravel()]
 
 
 def _of_task(numbered: tuple[int, Any]) -> tuple[str, DrawnImage]:

@@ -128,7 +128,7 @@ class ArchiveFolder:
         MaskError
             If it is damaged, encrypted, too large, or the archive is changing.
         """
-        with damage(path, "is damaged in its archive"):
+        with damage(path, "is damaged in its archive", MemoryError):
             stamp, read = self._member(path)
             if (size := stamp.size or 0) > MOST_MEMBER_BYTES:
                 problem = f"declares {size} bytes, more than a mask in an archive may have"
@@ -290,7 +290,7 @@ class ParquetFile:
         """
         column, _, name = path[len(self.file) + 1 :].partition("/")
         stamp = self.stamp(path)
-        with damage(path, "cannot be read from its file"):
+        with damage(path, "cannot be read from its file", ImportError, MemoryError):
             _, rows, starts = self._rows(column)
             group = bisect_right(starts, rows[name]) - 1
             cells = _group(self.file, _version(self.file), column, group)
@@ -317,8 +317,9 @@ def _rows(file: str, version: tuple[int, ...], column: str) -> _Rows:
     parquet: Any = import_module("pyarrow.parquet")
 
     with parquet.ParquetFile(file) as table:
-        schema = table.schema_arrow
-        images = [field.name for field in schema if _is_image(field.type)]
+        kinds = {field.name: field.type for field in table.schema_arrow}
+        binary = ("binary", "large_binary")
+        images = [n for n, kind in kinds.items() if str(kind) in binary or "bytes" in _fields(kind)]
         if not column and len(images) == 1:
             column = images[0]
         if column not in images:
@@ -326,8 +327,8 @@ def _rows(file: str, version: tuple[int, ...], column: str) -> _Rows:
             listed = ", ".join(images) or "none"
             msg = f"its columns of images are {listed}: {said}; name one: {file}/COLUMN"
             raise ValueError(msg)
-        candidates = [f"{column}.path"] if "path" in _fields(schema.field(column).type) else []
-        candidates += [name for name in _NAMES if name in schema.names]
+        candidates = [f"{column}.path"] if "path" in _fields(kinds[column]) else []
+        candidates += [name for name in _NAMES if name in kinds]
         for name in candidates:
             found = table.read(columns=[name]).flatten().column(0).to_pylist()
             if None not in found and len(set(map(str, found))) == len(found):
@@ -343,10 +344,6 @@ def _rows(file: str, version: tuple[int, ...], column: str) -> _Rows:
 
 def _fields(kind: Any) -> list[str]:
     return [field.name for field in kind] if str(kind).startswith("struct") else []
-
-
-def _is_image(kind: Any) -> bool:
-    return "bytes" in _fields(kind) or str(kind) in ("binary", "large_binary")
 
 
 @lru_cache(maxsize=8)

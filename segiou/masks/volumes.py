@@ -126,7 +126,7 @@ def volume_from_bytes(data: bytes, path: str | Path) -> Volume:
 
 def _from_nifti(data: bytes, path: str | Path) -> Volume:
     if data[:2] == _GZIP:
-        with damage(path, "is damaged"):
+        with damage(path, "is damaged", MemoryError):
             head = inflater.decompressobj(31).decompress(data[:4096], _HEAD)
         header = _NiftiHeader.of(head, path)
         data = _unpacked(data, header.size, path)
@@ -255,7 +255,7 @@ def _unpacked(data: bytes, size: int, path: str | Path, wbits: int = 31) -> byte
     left, ended = size, True
     while ended and left >= 0 and (not parts or data[:2] == _GZIP):
         stream = inflater.decompressobj(wbits)
-        with damage(path, "is damaged"):
+        with damage(path, "is damaged", MemoryError):
             # One byte more than declared shows that there are too many.
             parts.append(stream.decompress(data, left + 1))
         left -= len(parts[-1])
@@ -280,7 +280,7 @@ def _from_nrrd(data: bytes, path: str | Path) -> Volume:
     with _itk_header(data, "NrrdImageIO", path) as (reader, shape, dtype, affine):
         if (size := math.prod(shape) * dtype.itemsize) > MAX_RATIO * len(data) + 1024:
             raise MaskError(path, f"declares {size} bytes, more than its {len(data)} can hold")
-        with damage(path, "is damaged"):
+        with damage(path, "is damaged", MemoryError):
             image = reader.Execute()
     # SimpleITK gives the slowest axis first; seen the other way, nothing is copied.
     values = _needed("SimpleITK").GetArrayFromImage(image).T.reshape(shape, order="F")
@@ -353,7 +353,7 @@ def _itk_header(data: bytes, image_io: str, path: str | Path) -> Iterator[_Heade
         reader = itk.ImageFileReader()
         reader.SetImageIO(image_io)
         reader.SetFileName(str(file))
-        with damage(path, "is damaged"):
+        with damage(path, "is damaged", MemoryError):
             reader.ReadImageInformation()
         if (components := reader.GetNumberOfComponents()) != 1:
             raise MaskError(path, f"has {components} values a voxel; a label has one")
