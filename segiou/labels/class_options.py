@@ -195,13 +195,8 @@ class ClassOptions:
         data : mapping
             What :meth:`to_dict` gave.
         """
-        return cls(
-            LabelSet.from_dict(data["labels"]),
-            LabelSet.from_dict(data["pred_labels"]),
-            tuple(data["ignore"]),
-            tuple(data["exclude"]),
-            data["unassigned"],
-        )
+        truth, pred = (LabelSet.from_dict(data[side]) for side in ("labels", "pred_labels"))
+        return cls(truth, pred, tuple(data["ignore"]), tuple(data["exclude"]), data["unassigned"])
 
 
 def _check_same_classes(truth_set: LabelSet, pred_set: LabelSet) -> None:
