@@ -159,15 +159,19 @@ class TorchCounter:
             )
             raise ValueError(msg)
 
-    def count(self, truth: Any, pred: Any) -> tuple[torch.Tensor, torch.Tensor]:
-        """Sums and maxima of a batch; on the device where the batch is."""
+    def add(
+        self, sums: torch.Tensor, maxima: torch.Tensor, truth: Any, pred: Any
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Sums and maxima with a batch more, which is counted where it lies."""
         truth, pred, decision = self.scoring.read(truth, pred)
-        if is_on_device(truth) or is_on_device(pred):
-            tables = self._tables
-            counted = count_on_device(self._encoding, truth, pred, tables=tables, **decision)
-            return counted.sums, counted.maxima
-        table = self._encoding.table_of(self._counting.count(truth, pred, **decision))
-        return torch.from_numpy(np.append(table.ravel(), 0)), self.empty()[1]
+        if not (is_on_device(truth) or is_on_device(pred)):
+            table = self._encoding.table_of(self._counting.count(truth, pred, **decision))
+            batch = torch.from_numpy(np.append(table.ravel(), 0))
+            return sums + batch.to(sums.device), maxima
+        tables = self._tables
+        counted = count_on_device(self._encoding, truth, pred, tables=tables, **decision)
+        largest = counted.maxima.to(maxima.device)
+        return sums + counted.sums.to(sums.device), torch.maximum(maxima, largest)
 
     def read(self, sums: torch.Tensor, maxima: torch.Tensor, pairs: int) -> ConfusionMatrix:
         """The confusion matrix; raises if a device met undeclared values."""

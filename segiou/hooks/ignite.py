@@ -78,9 +78,7 @@ class SegmentationScores(Metric):
     def update(self, output: Any) -> None:
         """Count one ``(y_pred, y)``."""
         pred, truth = output[0], output[1]
-        sums, maxima = self.counter.count(truth, pred)
-        self._sums = self._sums + sums.to(self._device)
-        self._maxima = torch.maximum(self._maxima, maxima.to(self._device))
+        self._sums, self._maxima = self.counter.add(self._sums, self._maxima, truth, pred)
         self._pairs = self._pairs + 1
 
     @sync_all_reduce("_sums:SUM", "_maxima:MAX", "_pairs:SUM", "_options:MAX")

@@ -153,9 +153,7 @@ class SegmentationScores(_Scores):
     @not_compiled
     def update(self, preds: Any, target: Any) -> None:
         """Count a batch: labels, or scores with one more axis than the target; target last."""
-        sums, maxima = self.counter.count(target, preds)
-        self.sums = self.sums + sums.to(self.sums.device)
-        self.maxima = torch.maximum(self.maxima, maxima.to(self.maxima.device))
+        self.sums, self.maxima = self.counter.add(self.sums, self.maxima, target, preds)
         self.pairs = self.pairs + 1
 
     @not_compiled
