@@ -492,11 +492,7 @@ def _without_duplicates(
 
 
 def _each_once(entries: Iterable[Mapping[str, str]]) -> tuple[Mapping[str, str], ...]:
-    found: list[Mapping[str, str]] = []
-    for entry in entries:
-        if entry not in found:
-            found.append(entry)
-    return tuple(found)
+    return tuple({json.dumps([*entry.items()]): entry for entry in entries}.values())
 
 
 def _blocks(images: Iterator[ImageCount]) -> Iterator[Columns]:

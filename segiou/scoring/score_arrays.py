@@ -116,7 +116,7 @@ def score(
     first_values = {entry.name: entry.values[0] for entry in classes.pred_labels.classes}
     values = np.array([first_values[name] for name in classes.labels.class_names])
     images = []
-    for image, t, p, m in _together(*_as_images(truth, pred, mask), ids):
+    for image, t, p, m in _together(truth, pred, mask, ids):
         try:
             if m is argmax is threshold is None and (is_lazy(t) or is_lazy(p)):
                 counted: Tally = count_windows(Encoding.of_classes(classes), t, p)
@@ -142,18 +142,6 @@ def score(
     return Run(scorer.header, Columns.of(images).by_id())
 
 
-def _as_images(
-    truth: Any, pred: Any, mask: Any
-) -> tuple[Iterable[Any], Iterable[Any], Iterable[Any] | None]:
-    if _is_one_image(truth):
-        return [truth], [pred], None if mask is None else [mask]
-    return (
-        _images("truth", truth),
-        _images("pred", pred),
-        None if mask is None else _images("mask", mask),
-    )
-
-
 def _images(name: str, batch: Any) -> Iterable[Any]:
     if is_lazy(batch):
         return _StoredImages(batch)
@@ -164,14 +152,19 @@ def _images(name: str, batch: Any) -> Iterable[Any]:
 
 
 def _together(
-    truths: Iterable[Any],
-    preds: Iterable[Any],
-    masks: Iterable[Any] | None,
-    ids: Iterable[Any] | None,
+    truth: Any, pred: Any, mask: Any, ids: Iterable[Any] | None
 ) -> Iterator[tuple[str, Any, Any, Any]]:
     """Id, truth, prediction and mask of each image."""
-    given = {"truth images": truths, "predictions": preds, "masks": masks, "ids": ids}
-    streams = {what: items for what, items in given.items() if items is not None}
+    is_one = _is_one_image(truth)
+
+    def images(name: str, batch: Any) -> Iterable[Any]:
+        return [batch] if is_one else _images(name, batch)
+
+    streams = {"truth images": images("truth", truth), "predictions": images("pred", pred)}
+    if mask is not None:
+        streams["masks"] = images("mask", mask)
+    if ids is not None:
+        streams["ids"] = ids
     lengths = [(what, len(items)) for what, items in streams.items() if isinstance(items, Sized)]
     for what, length in lengths[1:]:
         if length != lengths[0][1]:
