@@ -331,7 +331,8 @@ class Columns:
         Columns
         """
         for start in range(0, len(self), size):
-            yield self.take(range(start, min(start + size, len(self))))
+            stop = min(start + size, len(self))
+            yield self if stop - start == len(self) else self.take(range(start, stop))
 
     def pixels(self) -> Ints:
         """Valid pixels of each image, (N,)."""

@@ -230,7 +230,8 @@ class Run(Drawable):
         start = 0
         for part in parts:
             stop = start + len(part.tp)
-            arrays[:, start:stop] = part.tp, part.fp, part.fn, part.tn
+            for array, found in zip(arrays, (part.tp, part.fp, part.fn, part.tn), strict=True):
+                array[start:stop] = found
             start = stop
         return Counts(*arrays)
 
