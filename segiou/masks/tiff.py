@@ -47,7 +47,6 @@ _HARMLESS_BYTES = 1 << 14
 _LOSSY_COMPRESSIONS = {6, 7, 33003, 33004, 33005, 34712, 34892, 50001}
 
 _NODATA, _SCALE, _TIE_POINTS, _TRANSFORM, _KEYS = 42113, 33550, 33922, 34264, 34735
-_TAGS = {_NODATA, _SCALE, _TIE_POINTS, _TRANSFORM, _KEYS}
 _RASTER_TYPE, _GEOGRAPHIC, _PROJECTED = 1025, 2048, 3072
 #: Codes from here on are no EPSG codes: the system is described in words, or not at all.
 _USER_DEFINED = 32767
@@ -218,7 +217,7 @@ class _InflatedRows:
         while len(out) < size and not self._engine.eof:
             if not (packed := self._packed or self._read()):
                 break
-            with damage(self._mask.path, "is a damaged TIFF"):
+            with damage(self._mask.path, "is a damaged TIFF", MemoryError):
                 out += self._engine.decompress(packed, size - len(out))
             self._packed = self._engine.unconsumed_tail
         return bytes(out)
@@ -433,13 +432,8 @@ class Raster(NamedTuple):
         return f"{_placed(pred.affine)}, but its truth has {_placed(self.affine)}"
 
 
-_NOTHING = Raster()
-
-
 def raster_of(page: Any) -> Raster:
     """What the tags of a page say."""
-    if _TAGS.isdisjoint(page.tags.keys()):
-        return _NOTHING
     try:
         words = page.tags.valueof(_KEYS) or ()
         # Four words a key, after four of a header; of a number the second is 0.
@@ -453,7 +447,7 @@ def raster_of(page: Any) -> Raster:
         nodata = int(value) if value.is_integer() and abs(value) < 1 << 63 else None
         return Raster(nodata, _affine(page, keys), crs)
     except (TypeError, ValueError, IndexError, OverflowError):
-        return _NOTHING
+        return Raster()
 
 
 def _affine(page: Any, keys: dict[int, int]) -> tuple[float, ...] | None:
