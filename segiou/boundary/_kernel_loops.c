@@ -1,55 +1,27 @@
 /* Loops over rows of bytes for each instruction set, and which this processor runs. */
+#include "_bytes.h"
 #include "_kernel.h"
 
 #include <string.h>
 
-#define ONES UINT64_C(0x0101010101010101)
-
-static inline uint64_t load(const uint8_t *from)
-{
-    uint64_t word;
-    memcpy(&word, from, 8);
-    return word;
-}
-
-/* Which of eight bytes are not 0, as the lowest bits in memory order. */
-static inline uint64_t nonzero8(uint64_t word)
-{
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    const uint64_t low = ONES * 0x7F;
-    uint64_t high = (((word & low) + low) | word) & ~low;
-    return (high >> 7) * UINT64_C(0x0102040810204080) >> 56;
-#else
-    uint8_t bytes[8];
-    uint64_t bits = 0;
-    memcpy(bytes, &word, 8);
-    for (unsigned i = 0; i < 8; i++)
-        bits |= (uint64_t)(bytes[i] != 0) << i;
-    return bits;
-#endif
-}
-
-static inline uint64_t differ64_portable(const uint8_t *a, const uint8_t *b)
-{
-    uint64_t bits = 0;
-    for (unsigned i = 0; i < 8; i++)
-        bits |= nonzero8(load(a + 8 * i) ^ load(b + 8 * i)) << 8 * i;
-    return bits;
-}
+#define differ64_portable differ64
 
 static inline uint64_t differ64_from_portable(const uint8_t *a, uint8_t value)
 {
     uint64_t bits = 0;
-    for (unsigned i = 0; i < 8; i++)
-        bits |= nonzero8(load(a + 8 * i) ^ value * ONES) << 8 * i;
+    for (unsigned i = 0; i < 8; i++) {
+        uint64_t word;
+        memcpy(&word, a + 8 * i, 8);
+        bits |= nonzero_bytes(word ^ value * EACH_BYTE) << 8 * i;
+    }
     return bits;
 }
 
 static inline int64_t count_ones_portable(uint64_t word)
 {
-    word -= word >> 1 & ONES * 0x55;
-    word = (word & ONES * 0x33) + (word >> 2 & ONES * 0x33);
-    return (int64_t)(((word + (word >> 4)) & ONES * 0x0F) * ONES >> 56);
+    word -= word >> 1 & EACH_BYTE * 0x55;
+    word = (word & EACH_BYTE * 0x33) + (word >> 2 & EACH_BYTE * 0x33);
+    return (int64_t)(((word + (word >> 4)) & EACH_BYTE * 0x0F) * EACH_BYTE >> 56);
 }
 
 #define TARGET

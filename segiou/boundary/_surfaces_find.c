@@ -3,42 +3,12 @@
  * Planes are copied into frames of zeros, so that everything outside the volume is another label.
  * Vectors of 64 voxels are compared with their neighbours at once; the bits that differ are rare,
  * and only they are looked at one by one. */
+#include "_bytes.h"
 #include "_surfaces.h"
 
 #include <stdlib.h>
 
 #define VECTOR 64 /* voxels compared at once: the width of the frame */
-#define EACH_BYTE UINT64_C(0x0101010101010101)
-
-/* Bit i: byte i is not zero. */
-static inline unsigned nonzero_bytes(uint64_t bytes)
-{
-    uint64_t low = bytes & 0x7F * EACH_BYTE;
-    uint64_t high = ((low + 0x7F * EACH_BYTE) | bytes) & 0x80 * EACH_BYTE;
-    return (unsigned)((high >> 7) * UINT64_C(0x0102040810204080) >> 56);
-}
-
-/* Bit i: a[i] and b[i] differ. */
-static inline uint64_t differ(const uint8_t *a, const uint8_t *b)
-{
-    uint64_t bits = 0;
-#if defined(__SSE2__)
-    for (int i = 0; i < VECTOR; i += 16) {
-        __m128i one = _mm_loadu_si128((const __m128i *)(a + i));
-        __m128i other = _mm_loadu_si128((const __m128i *)(b + i));
-        bits |= (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(one, other)) << i;
-    }
-    return ~bits;
-#else
-    for (int i = 0; i < VECTOR; i += 8) {
-        uint64_t one, other;
-        memcpy(&one, a + i, 8);
-        memcpy(&other, b + i, 8);
-        bits |= (uint64_t)nonzero_bytes(one ^ other) << i;
-    }
-    return bits;
-#endif
-}
 
 void free_found(Found *found)
 {
@@ -68,18 +38,6 @@ static inline void keep(Found *found, int label, uint64_t point)
         found->at[label][found->count[label]++] = point;
 }
 
-/* Three planes in frames; each row has a vector of zeros before and after it. */
-typedef struct {
-    uint8_t *memory;
-    size_t row, plane;
-} Frames;
-
-/* The first voxel of the row of the frame before the first row of a plane. */
-static uint8_t *frame(const Frames *frames, size_t plane)
-{
-    return frames->memory + plane % 3 * frames->plane + VECTOR;
-}
-
 /* Those of a vector's bits that lie within a row of this length. */
 static inline uint64_t bits_within(size_t x, size_t length)
 {
@@ -102,12 +60,12 @@ static void find_voxels(const Volume *volume, const uint8_t *const *around, uint
 {
     const uint8_t *row = around[0];
     for (size_t x = 0; x < volume->width; x += VECTOR) {
-        uint64_t bits = differ(row + x, zeros) & bits_within(x, volume->width);
+        uint64_t bits = differ64(row + x, zeros) & bits_within(x, volume->width);
         if (!bits)
             continue;
-        uint64_t border = differ(row + x, row + x - 1) | differ(row + x, row + x + 1);
+        uint64_t border = differ64(row + x, row + x - 1) | differ64(row + x, row + x + 1);
         for (int k = 1; k < 5; k++)
-            border |= differ(row + x, around[k] + x);
+            border |= differ64(row + x, around[k] + x);
         for (bits &= border; bits; bits &= bits - 1) {
             size_t at = x + (size_t)__builtin_ctzll(bits);
             if (volume->is_wanted[row[at]] &&
@@ -120,16 +78,16 @@ static void find_voxels(const Volume *volume, const uint8_t *const *around, uint
 /* Keep a corner for each label of the eight voxels around it; voxel i is byte i. */
 static inline void keep_corner(const Volume *volume, uint64_t voxels, uint64_t place, Found *found)
 {
-    unsigned rest = nonzero_bytes(voxels);
+    unsigned rest = (unsigned)nonzero_bytes(voxels);
     if (volume->ignored >= 0 &&
         nonzero_bytes(voxels ^ (uint64_t)volume->ignored * EACH_BYTE) != 0xFF)
         return;
     while (rest) {
         int label = (int)(voxels >> 8 * __builtin_ctz(rest) & 0xFF);
-        unsigned code = nonzero_bytes(voxels ^ (uint64_t)label * EACH_BYTE) ^ 0xFF;
-        rest &= ~code;
+        uint64_t code = nonzero_bytes(voxels ^ (uint64_t)label * EACH_BYTE) ^ 0xFF;
+        rest &= ~(unsigned)code;
         if (volume->is_wanted[label])
-            keep(found, label, place | (uint64_t)code << CODE_BITS);
+            keep(found, label, place | code << CODE_BITS);
     }
 }
 
@@ -140,9 +98,9 @@ static void find_corners(const Volume *volume, const uint8_t *const *around, uin
     const uint8_t *row = around[0];
     uint64_t left = 0; /* bit 0: the column left of this vector differs in itself */
     for (size_t x = 0; x <= volume->width; x += VECTOR) {
-        uint64_t column = differ(row + x, around[1] + x) | differ(row + x, around[2] + x) |
-                          differ(row + x, around[3] + x);
-        uint64_t bits = column | column << 1 | left | differ(row + x, row + x - 1);
+        uint64_t column = differ64(row + x, around[1] + x) | differ64(row + x, around[2] + x) |
+                          differ64(row + x, around[3] + x);
+        uint64_t bits = column | column << 1 | left | differ64(row + x, row + x - 1);
         left = column >> (VECTOR - 1);
         for (bits &= bits_within(x, volume->width + 1); bits; bits &= bits - 1) {
             size_t at = x + (size_t)__builtin_ctzll(bits);
@@ -180,24 +138,25 @@ static void find_in_plane(const Volume *volume, int elements, size_t row_size, u
 
 void find_surfaces(const Volume *volume, int elements, Found *found)
 {
-    size_t row = volume->width + 2 * VECTOR;
-    Frames frames = {NULL, row, row * (volume->height + 2)};
-    frames.memory = calloc(3 * frames.plane + 2 * VECTOR, 1);
-    if (!frames.memory)
+    /* Three planes in frames; each row has a vector of zeros before and after it. */
+    size_t row = volume->width + 2 * VECTOR, plane = row * (volume->height + 2);
+    uint8_t *memory = calloc(3 * plane + 2 * VECTOR, 1);
+    if (!memory)
         found->status = NO_MEMORY;
     /* Planes are numbered from 1; those before and behind the volume are empty. */
     for (size_t z = 1; z <= volume->depth + !volume->is_flat && found->status == GOOD; z++) {
         const uint8_t *labels = volume->labels + (z - 1) * volume->height * volume->width;
-        uint8_t *to = frame(&frames, z);
-        memset(to - VECTOR, 0, z > volume->depth ? frames.plane : 0);
+        uint8_t *to = memory + z % 3 * plane + VECTOR;
+        memset(to - VECTOR, 0, z > volume->depth ? plane : 0);
         for (size_t y = 0; z <= volume->depth && y < volume->height; y++)
             memcpy(to + (y + 1) * row, labels + y * volume->width, volume->width);
         size_t middle = elements || volume->is_flat ? z : z - 1;
-        uint8_t *planes[] = {frame(&frames, volume->is_flat ? z : middle + 2),
-                             frame(&frames, middle), to, frames.memory};
+        size_t before = volume->is_flat ? z : middle + 2;
+        uint8_t *planes[] = {memory + before % 3 * plane + VECTOR,
+                             memory + middle % 3 * plane + VECTOR, to, memory};
         if (middle)
             find_in_plane(volume, elements, row, (uint64_t)(middle - 1) << Z_BITS, planes,
                           z < volume->depth ? labels + volume->height * volume->width : NULL, found);
     }
-    free(frames.memory);
+    free(memory);
 }

@@ -473,7 +473,7 @@ class SurfacePair:
             values, weights = values[order], weights[order]
         else:
             near = np.flatnonzero(found.areas)
-            far = query[found.ranks == len(found.values)] if len(found.far) else query[:0]
+            far = query[np.flatnonzero(found.ranks == len(found.values))]
             # What lies far lies farther than anything near.
             order = np.argsort(found.far)
             values = np.concatenate([found.values[near], found.far[order]])
