@@ -26,7 +26,8 @@ from segiou.boundary.surface_points import (
     Kind,
     find_nearest,
     find_points,
-    places_and_codes,
+    point_codes,
+    point_places,
     point_shape,
 )
 from segiou.metrics.ratio import Floats, ratio
@@ -132,8 +133,7 @@ def find_contour(codes: Codes, num_classes: int, contour: Contour, border: bool)
     sizes = np.zeros(num_classes, np.int64)
     sizes[[label - first for label in found]] = [len(part) for part in found.values()]
     points = np.concatenate([np.empty(0, np.uint64), *found.values()])
-    places, corners = places_and_codes(points)
-    corners &= 15
+    places, corners = point_places(points), point_codes(points) & 15
     # Of a class, corners whose first pixel is in it stand before the others.
     order = np.lexsort((_FIRST[corners], np.repeat(np.arange(num_classes), sizes)))
     places, corners = places[order], corners[order]

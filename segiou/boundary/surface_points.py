@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,10 +54,14 @@ def point_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
     return (1,) * (3 - len(shape)) + tuple(n + 1 for n in shape)
 
 
-def places_and_codes(points: Points) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    """Of each point its place, and which voxels around it are of the label."""
-    places = points & np.uint64((1 << 48) - 1)
-    return places.astype(np.int64), (points >> _CODE_BITS).astype(np.uint8)
+def point_places(points: Points) -> NDArray[np.int64]:
+    """Where each point is."""
+    return (points & np.uint64((1 << 48) - 1)).astype(np.int64)
+
+
+def point_codes(points: Points) -> NDArray[np.uint8]:
+    """Which voxels around each point are of the label."""
+    return (points >> _CODE_BITS).astype(np.uint8)
 
 
 def find_points(
@@ -137,26 +141,17 @@ def _find_corners(padded: NDArray[Any], ignored: int) -> tuple[Any, NDArray[Any]
     return tuple(at), labels, codes
 
 
-@dataclass(frozen=True, eq=False)
-class Nearest:
-    """How far each of some points lies from the nearest of others.
-
-    Attributes
-    ----------
-    values : ndarray of float64
-        Distances that many points have, ascending.
-    areas : ndarray of float64
-        Area of the points that have each.
-    ranks : ndarray of uint16, shape (n,)
-        Which of them each point has; their number where it has a larger one.
-    far : ndarray of float64
-        The larger ones, in the order of the points.
-    """
+class Nearest(NamedTuple):
+    """How far each of some points lies from the nearest of others."""
 
     values: Floats
+    """Distances that many points have, ascending."""
     areas: Floats
+    """Area of the points that have each."""
     ranks: NDArray[np.uint16]
+    """Which of them each point has; their number where it has a larger one."""
     far: Floats
+    """The larger ones, in the order of the points."""
 
     @property
     def each(self) -> Floats:
@@ -206,8 +201,7 @@ def _nearest_by_scipy(
     from scipy.spatial import cKDTree  # type: ignore[import-untyped]
 
     asked, known = (
-        np.stack(np.unravel_index(places_and_codes(points)[0], shape), -1)
-        for points in (query, target)
+        np.stack(np.unravel_index(point_places(points), shape), -1) for points in (query, target)
     )
     found = cKDTree(known * steps).query(asked * steps)[1]
     # From whole offsets, not from the tree's scaled points: no rounding but one per axis.
@@ -473,17 +467,18 @@ class SurfacePair:
             values, weights = values[order], weights[order]
         else:
             near = np.flatnonzero(found.areas)
-            far = query[np.flatnonzero(found.ranks == len(found.values))]
-            # What lies far lies farther than anything near.
-            order = np.argsort(found.far)
-            values = np.concatenate([found.values[near], found.far[order]])
-            weights = np.concatenate([found.areas[near], self._weights(far[order])])
+            values, weights = found.values[near], found.areas[near]
+            if len(found.far):  # farther than anything near
+                order = np.argsort(found.far)
+                far = query[np.flatnonzero(found.ranks == len(found.values))[order]]
+                values = np.append(values, found.far[order])
+                weights = np.append(weights, self._weights(far))
         if self.kind == "voxels":
             weights = weights.astype(np.int64)
         return Distances(values, weights, float(weights.sum()))
 
     def _weights(self, points: Points) -> Floats:
-        return self._areas[places_and_codes(points)[1]]
+        return self._areas[point_codes(points)]
 
     def _map(self, function: Callable[[Any], Outcome], tasks: Iterable[Any]) -> list[Outcome]:
         if self.threads == 1:
