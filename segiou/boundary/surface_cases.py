@@ -69,9 +69,7 @@ class SurfaceAccumulator:
         ignore: int | Iterable[int] = (),
         options: SurfaceOptions | None = None,
     ) -> None:
-        self.structures: dict[Label, tuple[int, ...]] | None = (
-            None if structures is None else named_values(structures)
-        )
+        self.structures: dict[Label, tuple[int, ...]] | None = named_values(structures)
         self.ignore: tuple[int, ...] = as_values(ignore)
         self.options: SurfaceOptions = SurfaceOptions() if options is None else options
         self.rows: list[SurfaceRow] = []
@@ -137,11 +135,9 @@ class SurfaceAccumulator:
         return summarize_surfaces(self.rows, self.options)
 
     def _settings(self) -> dict[str, Any]:
-        structures = self.structures
+        named = self.structures
         return {
-            "structures": None
-            if structures is None
-            else [[k, [*v]] for k, v in structures.items()],
+            "structures": None if named is None else [[k, [*v]] for k, v in named.items()],
             "ignore": list(self.ignore),
             "options": self.options.to_dict(),
         }
@@ -159,8 +155,7 @@ class SurfaceAccumulator:
         state : mapping
             What :meth:`state_dict` gave.
         """
-        given = state["structures"]
-        structures = None if given is None else {k: tuple(v) for k, v in given}
+        structures = None if state["structures"] is None else dict(state["structures"])
         options = SurfaceOptions.from_dict(state["options"])
         new = cls(structures, ignore=state["ignore"], options=options)
         new.rows = [SurfaceRow.from_dict(row) for row in state["rows"]]

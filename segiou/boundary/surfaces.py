@@ -463,7 +463,7 @@ def measure_surfaces(
     convention = CONVENTIONS[options.convention]
     left_out = frozenset(as_values(ignore))
     pair = SurfacePair(*sides, steps, convention.surface, left_out, threads)
-    named = None if structures is None else named_values(structures)
+    named = named_values(structures)
     diagonal = math.hypot(*(n * step for n, step in zip(sides[0].shape, steps, strict=True)))
     rows = {}
     for label, both in pair.distances(named):
@@ -588,9 +588,11 @@ def as_values(given: int | Iterable[int]) -> tuple[int, ...]:
 
 
 def named_values(
-    structures: Iterable[int] | Mapping[Any, int | Iterable[int]],
-) -> dict[Label, tuple[int, ...]]:
-    """The labels of each structure, by its name."""
+    structures: Iterable[int] | Mapping[Any, int | Iterable[int]] | None,
+) -> dict[Label, tuple[int, ...]] | None:
+    """The labels of each structure, by its name; None where none are named."""
+    if structures is None:
+        return None
     if not isinstance(structures, Mapping):
         structures = {int(label): int(label) for label in structures}
     return {name: as_values(given) for name, given in structures.items()}
