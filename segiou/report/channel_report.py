@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou import metrics
+from segiou.counting.channels import CHANNELS_BACKEND
 from segiou.counting.counts import Counts
 from segiou.report.report import Baseline, Report
 
@@ -28,8 +29,6 @@ class ChannelReport(Report):
     @property
     def backend(self) -> str:
         """Which counting routine is live."""
-        from segiou.counting.channels import CHANNELS_BACKEND
-
         return CHANNELS_BACKEND
 
     @property

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from segiou._support.text import signed_points
 from segiou.metrics.per_image import image_means
 from segiou.metrics.ratio import Floats
 from segiou.report.image_table import EXAMPLES
@@ -129,13 +128,14 @@ def _spread(per_image: Floats) -> dict[str, Any] | None:
     if not defined.size:
         return None
     reach = _reach(defined.tolist(), least=0.05)
-    facts = (
-        ("images where it is higher", str(int((defined > 0).sum()))),
-        ("images where it is lower", str(int((defined < 0).sum()))),
-        ("images where it is equal", str(int((defined == 0).sum()))),
-        ("median difference, points", signed_points(float(np.median(defined)))),
-        ("highest difference, points", signed_points(float(defined.max()))),
-        ("lowest difference, points", signed_points(float(defined.min()))),
-    )
-    # An odd number, so that one bin lies around no difference.
-    return {**histogram(defined, _BINS, -reach, reach), "reach": reach, "facts": facts}
+    return {
+        # An odd number of bins, so that one lies around no difference.
+        **histogram(defined, _BINS, -reach, reach),
+        "reach": reach,
+        "higher": int((defined > 0).sum()),
+        "lower": int((defined < 0).sum()),
+        "equal": int((defined == 0).sum()),
+        "median": float(np.median(defined)),
+        "highest": float(defined.max()),
+        "lowest": float(defined.min()),
+    }

@@ -277,17 +277,6 @@ def score_keys(
     return found
 
 
-def named_scores(
-    report: Report, names: Sequence[str], prefix: str, separator: str
-) -> dict[str, float]:
-    """See :meth:`segiou.Report.scores`."""
-    keys = score_keys(names, report.class_names, separator)
-    return {
-        f"{prefix}{key}": float(getattr(report if i is None else report.classes[i], name))
-        for key, (name, i) in keys.items()
-    }
-
-
 def nnunet_summary(run: Run) -> str:
     """Write the scores of each case and their means as nnU-Net does.
 

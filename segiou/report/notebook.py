@@ -185,17 +185,17 @@ def _pair(comparison: Comparison, pair: PairComparison) -> str:
     verdict = f"<div>{escape(others.pop(0))}</div>" if others else ""
     heads = ("", pair.a, pair.b, "difference, points", "interval", "p, adjusted")
     score, *classes = (_difference(comparison, row) for row in (pair.overall, *pair.classes))
+    rows = table(heads, [score], classes)
     images = [
         (escape(m.id), escape(towards), signed_points(m.effect), _percent(m.a), _percent(m.b))
         for m, towards in influences(pair)
     ]
     moved = ("image", "moves it towards", "by points", pair.a, pair.b)
     moving = table(moved, images, left=(0, 1)) if images else ""
-    alone = len(comparison.pairs) == 1
     return (
         f'<div style="margin-top:.5em"><b>{escape(lead)}</b></div>{verdict}'
         f"{section('More in words', sentence_list(others))}"
-        f"{section('The classes', table(heads, [score], classes), shown=alone)}"
+        f"{section('The classes', rows, shown=len(comparison.pairs) == 1)}"
         f"{section('Images that matter most', moving)}"
     )
 

@@ -17,7 +17,7 @@ from segiou._support import __version__
 from segiou._support.html import content_policy, script_of
 from segiou._support.text import called, p_text, points, signed_points, unbroken
 from segiou.labels.label_set import LabelSet
-from segiou.report.wording import cell, coefficient, range_text
+from segiou.report.wording import cell, range_text
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -191,7 +191,6 @@ def _environment() -> Environment:
         "points": points,
         "range": range_text,
         "count": count,
-        "coefficient": coefficient,
         "signed": signed_points,
         "plural": plural,
         "position": position,

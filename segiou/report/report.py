@@ -484,7 +484,11 @@ class Report(Drawable):
         """
         check_kind("prefix", prefix, str, "text, such as 'val/'")
         check_kind("separator", separator, str, "text, such as '/'")
-        return formats.named_scores(self, formats.check_scores(names), prefix, separator)
+        keys = formats.score_keys(formats.check_scores(names), self.class_names, separator)
+        return {
+            f"{prefix}{key}": float(getattr(self if i is None else self.classes[i], name))
+            for key, (name, i) in keys.items()
+        }
 
     def to_dict(self) -> dict[str, Json]:
         """Plain data: names as attributes, None for undefined, counts as integers."""

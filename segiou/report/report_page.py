@@ -25,7 +25,6 @@ from segiou.report.pictures import Reader, grey_png, match_images
 from segiou.report.provenance import making
 from segiou.report.report import Report
 from segiou.report.wording import (
-    cell,
     ignored_text,
     share_text,
     short_name,
@@ -281,7 +280,7 @@ def distribution(report: Report) -> dict[str, Any] | None:
     defined = np.sort(scores[~np.isnan(scores)])
     if not defined.size:
         return None
-    mean, below = float(defined.mean()), defined < 0.5
+    mean = float(defined.mean())
     marks = [("mean over images", "mean", mean)]
     if not np.isnan(report.mean_iou):
         marks.append(("data set", "dataset", report.mean_iou))
@@ -290,13 +289,11 @@ def distribution(report: Report) -> dict[str, Any] | None:
         "mean": mean,
         "marks": marks,
         "lowest": min(value for _, _, value in marks),
-        "facts": (
-            ("Mean over images", cell(mean)),
-            ("Median", cell(float(np.median(defined)))),
-            ("Mean of the worst 10 % of the images", cell(float(worst_mean(defined, 10)))),
-            ("Best image", cell(float(defined[-1]))),
-            ("Images below 50 %", f"{below.sum()} ({cell(below.mean())})"),
-        ),
+        "median": float(np.median(defined)),
+        "worst": float(worst_mean(defined, 10)),
+        "best": float(defined[-1]),
+        "below": int((defined < 0.5).sum()),
+        "number": defined.size,
         "undefined": len(scores) - len(defined),
         "scores": defined.tolist() if defined.size <= _DRAWN else [],
     }
@@ -383,7 +380,7 @@ def heatmap(tally: Tally, class_names: Sequence[str]) -> dict[str, Any]:
     long; ``crowded`` are too many classes for names, ``small`` so few that it keeps its own size.
     """
     table = _occupied(tally)
-    num_rows, num_columns = table.shape
+    num_columns = table.shape[1]
     side = min(_LARGEST_CELL, SIDE / num_columns)
     shown = [
         name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
@@ -392,18 +389,12 @@ def heatmap(tally: Tally, class_names: Sequence[str]) -> dict[str, Any]:
     columns = [(name, (i + 0.5) * side) for i, name in enumerate(shown)]
     font = min(15.0, 0.78 * side)
     return {
-        "rows": columns[:num_rows],
+        "rows": columns[: len(table)],
         "columns": columns,
         "full_rows": class_names,
         "cell": side,
         "font": font,
         "margin": 0.58 * font * max(map(len, shown)) + 14,
-        "width": num_columns * side,
-        "height": num_rows * side,
-        "diagonal": "".join(
-            f"M{i * side:.2f} {i * side:.2f}h{side:.2f}v{side:.2f}h{-side:.2f}z"
-            for i in range(num_rows)
-        ),
         "crowded": num_columns > _NAMED,
         "small": num_columns * _LARGEST_CELL < SIDE,
         "views": _views(table, side),

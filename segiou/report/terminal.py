@@ -271,8 +271,7 @@ def _class_columns(report: Report, rows: Sequence[ClassRow], heading: str) -> It
 def _bar(value: float) -> str:
     if value != value:
         return ""
-    eighths = round(value * _BAR_CELLS * 8)
-    full, rest = divmod(eighths, 8)
+    full, rest = divmod(round(value * _BAR_CELLS * 8), 8)
     return "█" * full + ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")[rest]
 
 

@@ -25,11 +25,6 @@ def cell(value: float) -> str:
     return percent(value, "–")
 
 
-def coefficient(value: float) -> str:
-    """What is no ratio of pixels and may be negative, such as Cohen's kappa."""
-    return "–" if math.isnan(value) else f"{value:.4f}"
-
-
 def score_text(value: float) -> str:
     """A score or a difference of scores in a table: two digits at least where it is tiny.
 
