@@ -140,8 +140,7 @@ def explore(
 
 
 def _mask(name: str, given: Any) -> NDArray[Any]:
-    labels = read_mask(given) if isinstance(given, (str, Path)) else given
-    found = as_label_array(labels, name)
+    found = as_label_array(read_mask(given) if isinstance(given, (str, Path)) else given, name)
     if found.ndim != 2 or not found.size:
         msg = f"{name} must be an image of labels, shape (H, W), got shape {found.shape}"
         raise ValueError(msg)

@@ -131,10 +131,8 @@ def _measured(report: Report) -> str:
     """What was measured at boundaries, of surfaces and of objects, folded."""
     parts = []
     for found in measured_tables(report):
-        rows, summary = (
-            [[escape(text) for text in line] for line in part]
-            for part in (found.rows, found.summary)
-        )
+        rows = [[*map(escape, line)] for line in found.rows]
+        summary = [[*map(escape, line)] for line in found.summary]
         note = f'<div style="{MUTED}">{escape(found.note)}</div>'
         parts.append(section(found.title, table(found.heads, rows, summary) + note))
     return "".join(parts)

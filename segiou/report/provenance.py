@@ -66,14 +66,17 @@ def _asked(run: Run, report: Report) -> dict[str, Any]:
     """What a run was asked for, as ``segiou score`` and ``score_folder`` both take it."""
     options, labels = run.options, run.labels
     other = options.pred_labels != labels
-    every = {
+    # By which options pairs were left out, as far as the problems show it.
+    known = {"has no prediction": "missing", "has no truth": "extra"}
+    skipped = {known.get(problem.text, "on_error") for problem in run.skipped}
+    every: dict[str, Any] = {
         "labels": _labels_text(labels),
         "pred_labels": _labels_text(options.pred_labels) if other else None,
         "ignore": [value for value in options.ignore if value not in labels.ignore] or None,
         "exclude": [run.class_names[index] for index in options.exclude] or None,
         "unassigned": None if options.unassigned == "error" else options.unassigned,
         "protocol": None if report.protocol.name == "segiou" else report.protocol.name,
-        **dict.fromkeys(_skipped_kinds(run), "skip"),
+        **{name: "skip" for name in ("missing", "extra", "on_error") if name in skipped},
     }
     return {name: value for name, value in every.items() if value is not None}
 
@@ -83,13 +86,6 @@ def _labels_text(labels: LabelSet) -> str:
         return labels.name
     numbered = labels == LabelSet.numbered(labels.num_classes)
     return str(labels.num_classes) if numbered else f"{labels.name}.toml"
-
-
-def _skipped_kinds(run: Run) -> list[str]:
-    """The options by which pairs were left out, as far as the problems show it."""
-    known = {"has no prediction": "missing", "has no truth": "extra"}
-    found = {known.get(problem.text, "on_error") for problem in run.skipped}
-    return [name for name in ("missing", "extra", "on_error") if name in found]
 
 
 def _options(run: Run, report: Report, page: dict[str, Any]) -> list[str]:
