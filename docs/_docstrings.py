@@ -59,7 +59,8 @@ def _names_of(module: ModuleType, path: str) -> Iterator[tuple[str, Any]]:
             if value.__name__ == f"{path}.{name}":
                 packages.append(value)
         elif (inspect.isclass(value) or inspect.isroutine(value)) and (
-            "__init__" in (module.__file__ or "") or value.__module__ == path
+            "__init__" in (module.__file__ or "")
+            or (value.__module__ == path and name in getattr(module, "__all__", [name]))
         ):
             yield f"{path}.{name}", value
     for package in packages:

@@ -362,6 +362,10 @@ class Encoding:
         ----------
         tally : Tally
             Counts of the same number of classes.
+
+        Returns
+        -------
+        ndarray of int64
         """
         table = self.empty_table()
         table[:-2], table[-2, 0] = tally.table, tally.ignored

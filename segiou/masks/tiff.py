@@ -129,10 +129,11 @@ class TiffMask(FileMask):
         # Before the file is opened here, which would stay open if this failed.
         self._gdal = GdalFile(path, page, remote=remote) if by_gdal else None
         chunks = (1, page.imagewidth) if self._by_row else self._segment
+        if self._gdal is not None:
+            chunks = self._gdal.chunks
         shape, read = (page.imagelength, page.imagewidth), remote.read if remote else None
         super().__init__(path, shape, page.dtype, chunks, read)
         if self._gdal is not None:
-            self.chunks = self._gdal.chunks
             self._closing.callback(self._gdal.close)
 
     def __getitem__(self, index: tuple[slice, ...], /) -> NDArray[Any]:

@@ -56,7 +56,7 @@ _SAVED: dict[str, Any] = {
 
 
 #: Import a module of matplotlib; an error names the extra.
-require = partial(import_extra, need="plots need matplotlib", extra="plot")
+require: partial[Any] = partial(import_extra, need="plots need matplotlib", extra="plot")
 
 
 @contextmanager
