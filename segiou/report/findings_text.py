@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -90,8 +91,8 @@ def render_inspection(found: Inspection, width: int, *, color: bool) -> str:
     _show_pixels(console, found)
     _print_fits(console, found)
     if found.pred is not None and found.pred.files:
-        say(console, "the predictions hold:")
-        _show_pixels(console, found.pred)
+        console.print("\nthe predictions hold:\n")
+        _show_pixels(console, replace(found.pred, fits=found.fits))
     for text in found.suspicions:
         say(console, f"suspicious: {text}", "yellow")
     for line in found.problem_lines:

@@ -52,7 +52,7 @@ def test_small_files_give_what_reading_gives(put):
 
 def test_what_is_large_new_or_no_file_is_left_to_reading(put, tmp_path):
     at_limit, above = put("most", b"x" * LIMIT), put("more", b"x" * (LIMIT + 1))
-    new, tomorrow = put("new", b"x", age=0), put("tomorrow", b"x", age=-HOUR)
+    new, tomorrow = put("new", b"x", age=-1), put("tomorrow", b"x", age=-HOUR)
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "loop").symlink_to("loop")
     odd = [tmp_path, tmp_path / "pipe", tmp_path / "loop", tmp_path / "none", "/dev/null", ""]
