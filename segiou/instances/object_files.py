@@ -241,7 +241,8 @@ class ObjectOptions:
         return (first, second), found
 
     def _components(self, counts: PanopticCounts, values: Any, labels: LabelSet) -> ObjectMask:
-        things = [*compress(labels.class_values, counts.things)]
+        names = {*compress(counts.labels.class_names, counts.things)}
+        things = [entry.values for entry in labels.classes if entry.name in names]
         ids = label_components(
             values, things, connectivity=self.connectivity, min_size=self.min_size, merge=self.merge
         )
@@ -257,8 +258,9 @@ def _check_numbered(counts: PanopticCounts, pred: ObjectMask) -> None:
     present = count_id_pairs(pred.ids, np.zeros(pred.ids.shape, np.uint8))[0].tolist()
     if present and present[-1] >= 1000:
         return
-    for entry, is_thing in zip(counts.pred_labels.classes, counts.things, strict=True):
-        if is_thing and (found := {*present} & {*entry.values}):
+    things = {*compress(counts.labels.class_names, counts.things)}
+    for entry in counts.pred_labels.classes:
+        if entry.name in things and (found := {*present} & {*entry.values}):
             value = min(found)
             problem = (
                 f"has classes and no objects: {entry.name} is {value}, an object of it would be "

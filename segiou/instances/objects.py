@@ -321,8 +321,9 @@ class ObjectCounts(Accumulator):
     @property
     def _indices(self) -> tuple[dict[int, int], dict[int, int]]:
         """Class index of each value, on either side; void is −1."""
+        numbers = {name: c for c, name in enumerate(self._classes.labels.class_names)}
         truth, pred = (
-            {value: index for index, entry in enumerate(side.classes) for value in entry.values}
+            {value: numbers[entry.name] for entry in side.classes for value in entry.values}
             for side in (self._classes.labels, self._classes.pred_labels)
         )
         void = dict.fromkeys(self._classes.ignore, VOID)

@@ -219,6 +219,18 @@ def test_scores_and_masked_pixels_of_arrays():
     assert run.objects.pq().tolist() == [1, 1]
 
 
+@pytest.mark.parametrize(
+    ("pred", "how"), [(np.eye(3)[[[[0, 1, 1, 2]]]], {"argmax": -1}), ([[[1, 2, 2, 0]]], {})]
+)
+def test_objects_have_their_class_whatever_the_order_of_the_predicted_labels(pred, how):
+    labels, other = ({n: i for i, n in enumerate(names)} for names in ("abc", "cab"))
+    objects = ObjectOptions(things=("a", "b"))
+    options = {"labels": labels, "pred_labels": other, "objects": objects, **how}
+    run = segiou.score([[[0, 1, 1, 2]]], pred, **options)
+    assert run.objects.detections.tolist() == [[1, 0, 0], [1, 0, 0], [1, 0, 0]]
+    assert run.total().matrix.tolist() == [[1, 0, 0], [0, 2, 0], [0, 0, 1]]
+
+
 def test_the_instance_ids_of_cityscapes(tmp_path):
     truth = np.array([[7, 7, 26000, 26000, 26001, 26, 26, 0]], np.uint16)
     pred = np.array([[7, 7, 26005, 26005, 7, 26001, 26001, 7]], np.uint16)
