@@ -362,13 +362,10 @@ def task_of(scorer: PairScorer, *, remote: bool) -> Task:
 
 def _score(given: PairScorer | bytes, pairs: Sequence[Pair]) -> Timed:
     """Results in the order of the pairs, and seconds."""
-    scorer = _unpacked(given) if isinstance(given, bytes) else given
+    scorer: PairScorer = _unpacked(given) if isinstance(given, bytes) else given
     start = time.perf_counter()
     return scorer(pairs), time.perf_counter() - start
 
 
-@lru_cache(maxsize=4)
-def _unpacked(packed: bytes) -> PairScorer:
-    # From the process that sent the task, never from a file. Kept from batch to batch.
-    scorer: PairScorer = pickle.loads(packed)
-    return scorer
+#: From the process that sent the task, never from a file. Kept from batch to batch.
+_unpacked = lru_cache(maxsize=4)(pickle.loads)

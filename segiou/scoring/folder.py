@@ -33,7 +33,7 @@ from segiou.scoring.job import (
     pair_sources,
     pairing_problems,
 )
-from segiou.scoring.pair import Geometry, PairScorer, is_undeclared
+from segiou.scoring.pair import UNDECLARED, Geometry, PairScorer
 
 if TYPE_CHECKING:
     from segiou.boundary.boundary_options import BoundaryOptions
@@ -286,8 +286,8 @@ def score_job(
     wrong = [*problems, *(skipped if job.on_error == "stop" else ())]
     # A shard of few pairs may be empty: then nothing is scored, and nothing is wrong.
     if wrong or (skipped and not len(run)):
-        raise DataError(wrong or skipped, _reason(job, pairs, wrong or skipped, len(run)))
-    if better := _better_than_preset(job, pairs, run):
+        raise DataError(wrong or skipped, _better_labels(job, pairs, run, wrong or skipped))
+    if better := _better_labels(job, pairs, run):
         warnings.warn(better, UserWarning, stacklevel=3)
     return run
 
@@ -427,29 +427,23 @@ def _header(job: Job, pairing: Pairing, expected: int) -> Header:
     return replace(header, truth=roots[0], pred=roots[1], reading=reading, expected=expected)
 
 
-def _reason(job: Job, pairs: Sequence[Pair], problems: Sequence[Problem], images: int) -> str:
-    """What explains that so many masks have values that are no class."""
-    undeclared = {problem.where for problem in problems if is_undeclared(problem)}
-    if len(undeclared) < max(images, len(problems) / 2):
-        return ""
-    return _better_label_set(job, pairs, certain=False)
-
-
-def _better_than_preset(job: Job, pairs: Sequence[Pair], run: Run) -> str:
-    """Where everything could be counted, but another label set fits better."""
+def _better_labels(
+    job: Job, pairs: Sequence[Pair], run: Run, problems: Sequence[Problem] = ()
+) -> str:
+    """Which label set fits better, where values are no classes, or classes of a preset lack."""
     labels = job.options.labels
-    if labels.name not in labelset_names():
+    if problems:
+        undeclared = {problem.where for problem in problems if problem.text.startswith(UNDECLARED)}
+        if len(undeclared) < max(len(run), len(problems) / 2):
+            return ""
+    elif labels.name not in labelset_names() or (
+        int((run._tally.counts.truth > 0).sum()) > 0.75 * labels.num_classes
+    ):
         return ""
-    if int((run._tally.counts.truth > 0).sum()) > 0.75 * labels.num_classes:
-        return ""
-    return _better_label_set(job, pairs, certain=True)
-
-
-def _better_label_set(job: Job, pairs: Sequence[Pair], *, certain: bool) -> str:
     from segiou.scoring.inspection import better_label_set
 
     paths = [pair.truth for pair in pairs]
-    return better_label_set(job.options.labels, job.sources[0], paths, certain=certain)
+    return better_label_set(labels, job.sources[0], paths, certain=not problems)
 
 
 def _files_now(pairs: Mapping[str, Pair], sources: Sequence[Source], id: str) -> ImageFiles | None:

@@ -305,24 +305,22 @@ def inspect_folder(
             read.append(result)
             if progress is not None:
                 progress(len(read), len(tasks))
-    problems = [result for result in read if isinstance(result, Problem)]
-    truths, preds = (
-        [result for result in part if isinstance(result, _FileContent)]
-        for part in (read[: len(paths)], read[len(paths) :])
-    )
-    found = _summary(str(folder), truths, problems, labels)
+    found = _summary(str(folder), read[: len(paths)], labels)
     if pairing is None:
         return found
+    of_pred = _summary(str(pred), read[len(paths) :], labels)
     return replace(
         found,
-        disagreements=_disagreements(pairing, {file.path: file for file in (*truths, *preds)}),
+        problems=found.problems + of_pred.problems,
+        disagreements=_disagreements(pairing, read),
         pairs=len(pairing.pairs),
-        pred=_summary(str(pred), preds, [], labels),
+        pred=replace(of_pred, problems=()),
     )
 
 
-def _disagreements(pairing: Pairing, files: Mapping[str, _FileContent]) -> tuple[Problem, ...]:
+def _disagreements(pairing: Pairing, read: Sequence[_FileContent | Problem]) -> tuple[Problem, ...]:
     """Pairs that cannot be compared pixel by pixel, and files that have no counterpart."""
+    files = {file.path: file for file in read if isinstance(file, _FileContent)}
     found = pairing_problems(pairing)[0]
     for pair in pairing.pairs:
         if pair.truth in files and pair.pred in files:
@@ -370,9 +368,8 @@ def better_label_set(
     certain : bool
         Whether to say so only where every class of the other set occurs.
     """
-    read = (_read_file(truth, path) for path in paths[:: max(1, -(-len(paths) // _SAMPLE))])
-    files = [file for file in read if isinstance(file, _FileContent)]
-    found = _summary("", files, [], None)
+    some = paths[:: max(1, -(-len(paths) // _SAMPLE))]
+    found = _summary("", [_read_file(truth, path) for path in some], None)
     mine = _fit(labels, found.values, found.colors)
     best = next(iter(found.fitting), None)
     if best is None:
@@ -450,8 +447,9 @@ def _count_values(values: NDArray[Any]) -> dict[int, int]:
 
 
 def _summary(
-    folder: str, files: Sequence[_FileContent], problems: Sequence[Problem], labels: LabelSet | None
+    folder: str, read: Sequence[_FileContent | Problem], labels: LabelSet | None
 ) -> Inspection:
+    files = [file for file in read if isinstance(file, _FileContent)]
     pixels: dict[str, Counter[Any]] = {what: Counter() for what in ("values", "colors", "names")}
     for file in files:
         pixels[file.what].update(file.pixels)
@@ -483,7 +481,7 @@ def _summary(
         names=dict(pixels["names"].most_common()),
         fits=tuple(fits),
         suspicions=tuple(_suspicions(files, pixels["values"], fits)),
-        problems=tuple(problems),
+        problems=tuple(problem for problem in read if isinstance(problem, Problem)),
         spacings=_frequencies(map(_spacing, volumes)),
         orientations=_frequencies(volume.orientation for volume in volumes),
     )
@@ -543,17 +541,15 @@ def _suspicions(
     # Scans of different patients have different sizes.
     if len(sizes) > 1 and not any(f.mask.volume for f in files):
         found.append(f"files have {len(sizes)} different sizes")
-    if grey := sum(f.what == "colors" and all(map(_is_grey, f.pixels)) for f in files):
+    if grey := sum(
+        f.what == "colors" and all(c[1:] == 3 * c[1:3] for c in f.pixels) for f in files
+    ):
         hold = "file holds" if grey == 1 else "files hold"
         found.append(f"{grey} {hold} grey in three equal channels; save one of them")
     flat = sum(f.what != "names" and len(f.pixels) == 1 for f in files)
     if flat and len(files) > 1:
         found.append(f"{flat} of {len(files)} files have one value throughout")
     return found
-
-
-def _is_grey(color: str) -> bool:
-    return color[1:3] == color[3:5] == color[5:7]
 
 
 def _in_between(values: Counter[int], fits: Sequence[Fit]) -> str:

@@ -49,7 +49,7 @@ _TOO_LARGE_TO_TURN = (
     "is too large to exchange its axes; save it in the orientation of its truth, or as .nii.gz"
 )
 #: What texts about undeclared values begin with.
-_UNDECLARED = ("has very many values that are no class", "has values that are no class")
+UNDECLARED = ("has very many values that are no class", "has values that are no class")
 
 
 class _Kept(threading.local):
@@ -416,8 +416,3 @@ def undeclared_text(error: UndeclaredValuesError, options: ClassOptions, unit: s
         "label set, or count them as missed: unassigned='count' (--unassigned count) "
         f"[{pixels}]"
     )
-
-
-def is_undeclared(problem: Problem) -> bool:
-    """Whether a problem is one of :func:`undeclared_text`."""
-    return problem.text.startswith(_UNDECLARED)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from segiou._support.arguments import check_kind, check_several
+from segiou._support.arguments import check_kind, check_several, read_several
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.boundary.boundary_options import BoundaryOptions
 from segiou.counting.arrays import to_host
@@ -142,15 +142,6 @@ def score(
     return Run(scorer.header, Columns.of(images).by_id())
 
 
-def _images(name: str, batch: Any) -> Iterable[Any]:
-    if is_lazy(batch):
-        return _StoredImages(batch)
-    if isinstance(batch, Iterator):
-        return batch
-    check_several(name, batch, "images, one an entry")
-    return list(batch)
-
-
 def _together(
     truth: Any, pred: Any, mask: Any, ids: Iterable[Any] | None
 ) -> Iterator[tuple[str, Any, Any, Any]]:
@@ -158,7 +149,13 @@ def _together(
     is_one = _is_one_image(truth)
 
     def images(name: str, batch: Any) -> Iterable[Any]:
-        return [batch] if is_one else _images(name, batch)
+        if is_one:
+            return [batch]
+        if is_lazy(batch):
+            return _StoredImages(batch)
+        if isinstance(batch, Iterator):
+            return batch
+        return read_several(name, batch, "images, one an entry")
 
     streams = {"truth images": images("truth", truth), "predictions": images("pred", pred)}
     if mask is not None:
