@@ -70,10 +70,10 @@ def decide(
     [False, True]
     """
     array = as_array(scores, "pred")
-    check_decision(array.shape, argmax, threshold)
     if array.dtype.kind not in "fiub" and not is_bfloat16(array.dtype):
         msg = f"scores must be numbers, got dtype {array.dtype}"
         raise TypeError(msg)
+    check_decision(array.shape, argmax, threshold)
     if _compiled is None:
         warn_missing("segiou.counting._scores")
     planes = array[None] if argmax is None else np.moveaxis(array, argmax, 0)

@@ -305,7 +305,10 @@ def _of_coco(raw: RawMask, path: str, folder: str) -> ObjectMask:
     name = path[len(folder) + 1 :] if is_file else Path(path).name
     image = contents.pngs.get(name) or contents.images.get(name)
     if not isinstance(image, ImageSegments) or not image.png:
-        raise MaskError(path, f"has no annotation in {file}")
+        found = [i for i in contents.images.values() if isinstance(i, ImageSegments)]
+        has_outlines = any(i.segments and not i.png for i in found)
+        kind = "panoptic annotation (segments_info)" if has_outlines else "annotation"
+        raise MaskError(path, f"has no {kind} in {file}")
     if is_file:
         # What was read are the classes that the file draws; the ids are in its folder.
         raw = open_mask(file.with_suffix("") / image.png)

@@ -216,6 +216,7 @@ def test_argmax_over_any_axis_equals_numpy():
         ([[np.nan], [0.0]], {"argmax": 0}, ValueError, "1 pixels have a NaN"),
         ([np.nan], {"threshold": 0.5}, ValueError, "NaN"),
         (["a"], {"threshold": 0.5}, TypeError, "must be numbers"),
+        (None, {"argmax": 1}, TypeError, "must be numbers"),
     ],
 )
 def test_scores_without_a_clear_decision_are_refused(scores, decision, error, message):

@@ -162,6 +162,12 @@ def also(**values):
         (lambda annotations: annotations.clear(), "has no annotation in"),
         (set_first(category_id=9), "9: 2 px"),
         (lambda annotations: annotations[0].pop("file_name"), "needs COCO's annotations, but"),
+        (
+            lambda annotations: annotations.append(
+                {"image_id": annotations.pop()["image_id"], "category_id": 1, "segmentation": []}
+            ),
+            "has no panoptic annotation (segments_info) in",
+        ),
     ],
 )
 def test_annotations_that_do_not_fit_are_named(problem, change, message):
