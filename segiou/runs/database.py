@@ -50,23 +50,6 @@ _IMAGE_COLUMNS = """(
   measured_crc INTEGER   -- CRC-32 of id, measured and surfaces
 ) WITHOUT ROWID"""
 
-_RUN = """CREATE TABLE run (
-  key TEXT PRIMARY KEY,
-  value TEXT NOT NULL,   -- JSON
-  crc INTEGER NOT NULL   -- CRC-32 of key and value
-) WITHOUT ROWID"""
-
-_SKIPPED = """CREATE TABLE skipped (
-  id,                    -- key of the pair, where there is one
-  path,                  -- the file that has the problem
-  problem TEXT NOT NULL,
-  crc INTEGER NOT NULL   -- CRC-32 of id, path and problem
-)"""
-
-_CLASS = """CREATE VIEW class AS
-SELECT CAST(key AS INTEGER) AS class, json_extract(value, '$.name') AS name
-FROM json_each((SELECT value FROM run WHERE key = 'options'), '$.labels.classes')"""
-
 
 def _byte(at: str) -> str:
     high, low = (f"instr('0123456789ABCDEF', substr(hex, 2 * ({at}) + {i}, 1)) - 1" for i in (1, 2))
@@ -94,23 +77,32 @@ SELECT id, cell / (classes + 1) AS truth,
   low + ((byte & 127) << shift) AS pixels
 FROM byte, size WHERE byte < 128 AND nth % 2 = 1"""
 
-_CLASS_COUNT = """CREATE VIEW class_count AS
+#: Every table and view by name, with the statement that makes it.
+_OBJECTS = {
+    "run": """CREATE TABLE run (
+  key TEXT PRIMARY KEY,
+  value TEXT NOT NULL,   -- JSON
+  crc INTEGER NOT NULL   -- CRC-32 of key and value
+) WITHOUT ROWID""",
+    "image": f"CREATE TABLE image {_IMAGE_COLUMNS}",
+    "missing": f"CREATE TABLE missing {_IMAGE_COLUMNS}",
+    "skipped": """CREATE TABLE skipped (
+  id,                    -- key of the pair, where there is one
+  path,                  -- the file that has the problem
+  problem TEXT NOT NULL,
+  crc INTEGER NOT NULL   -- CRC-32 of id, path and problem
+)""",
+    "class": """CREATE VIEW class AS
+SELECT CAST(key AS INTEGER) AS class, json_extract(value, '$.name') AS name
+FROM json_each((SELECT value FROM run WHERE key = 'options'), '$.labels.classes')""",
+    "cell": _CELL,
+    "class_count": """CREATE VIEW class_count AS
 SELECT id, class.class, name,
   sum(iif(truth = class.class AND pred = class.class, pixels, 0)) AS tp,
   sum(iif(truth != class.class AND pred = class.class, pixels, 0)) AS fp,
   sum(iif(truth = class.class AND pred IS NOT class.class, pixels, 0)) AS fn
 FROM cell JOIN class ON class.class IN (truth, pred)
-GROUP BY id, class.class"""
-
-#: Every table and view by name, with the statement that makes it.
-_OBJECTS = {
-    "run": _RUN,
-    "image": f"CREATE TABLE image {_IMAGE_COLUMNS}",
-    "missing": f"CREATE TABLE missing {_IMAGE_COLUMNS}",
-    "skipped": _SKIPPED,
-    "class": _CLASS,
-    "cell": _CELL,
-    "class_count": _CLASS_COUNT,
+GROUP BY id, class.class""",
 }
 #: What makes an empty run file.
 SCHEMA = (

@@ -362,14 +362,11 @@ class Columns:
 
 def check_measured(columns: Columns, header: Header) -> None:
     """Refuse images that lack what was measured beside their pixels."""
-    counts = (
-        "counts of boundaries or objects",
-        ("boundary=True (--boundary), or objects=True (--objects)"),
-    )
-    surfaces = "distances between surfaces", "surfaces=True (--surface)"
-    for wanted, found, (what, options) in (
-        (header.counts_more, columns.measured, counts),
-        (header.surfaces is not None, columns.surfaces, surfaces),
+    counting = "boundary=True (--boundary), or objects=True (--objects)"
+    measuring = "surfaces=True (--surface)"
+    for wanted, found, what, options in (
+        (header.counts_more, columns.measured, "counts of boundaries or objects", counting),
+        (header.surfaces is not None, columns.surfaces, "distances between surfaces", measuring),
     ):
         if wanted and len(found) != len(columns):
             msg = (

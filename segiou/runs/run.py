@@ -439,8 +439,7 @@ class Run(Drawable):
     def _table(self) -> RunTable:
         from segiou.runs.tables import RunTable
 
-        measured = not (self.surface_plan is None and self.object_options is None)
-        return RunTable(self._images.blocks(measured=measured), self._header, self._tally.counts)
+        return RunTable(self)
 
     def intervals(
         self,
@@ -611,9 +610,8 @@ class Run(Drawable):
             return self
         runs = (self, *others)
         names = [run.name or f"run {i}" for i, run in enumerate(runs)]
-        headers = [run._header for run in runs]
-        header, images, skipped = merged(runs, headers, names, partial=partial)
-        return Run(header, Columns.of(list(images)), skipped)
+        header, images, skipped = merged(runs, names, partial=partial)
+        return Run(header, Columns.joined(images), skipped)
 
     def save(self, path: str | Path) -> Path:
         """Write the run into a new run file, whole or not at all.

@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from segiou._support.files import Problem, Stamp
+from segiou._support.text import encodable
 from segiou.runs.database import (
     FILE_COLUMNS,
     SCHEMA,
@@ -106,7 +107,14 @@ class RunWriter:
         self._totals = Totals()
         if not self._is_new:
             check_is_run(connection, self.path)
-            header = self._continued(header)
+            found, self._totals = read_head(connection, self.path)
+            if difference := header.difference(found):
+                msg = (
+                    f"{self.path}: is a run of other options, here meaning this command and there "
+                    f"the file: {difference}; use the same options, or another file"
+                )
+                raise ValueError(msg)
+            header = replace(header, versions=found.versions)
         connection.execute("PRAGMA journal_mode = WAL")
         # Nothing is lost with what is written first: the batches wait for the disk.
         connection.execute("PRAGMA synchronous = NORMAL")
@@ -124,16 +132,6 @@ class RunWriter:
         with self._connection:
             self._connection.execute("BEGIN IMMEDIATE")
             yield
-
-    def _continued(self, header: Header) -> Header:
-        found, self._totals = read_head(self._connection, self.path)
-        if difference := header.difference(found):
-            msg = (
-                f"{self.path}: is a run of other options, here meaning this command and there the "
-                f"file: {difference}; use the same options, or another file"
-            )
-            raise ValueError(msg)
-        return replace(header, versions=found.versions)
 
     def _write_entries(self, entries: Mapping[str, Any], *, changed: bool = False) -> None:
         # Whoever has the file open compares the revision to know that its images are the same.
@@ -230,8 +228,7 @@ class RunWriter:
         id : str, default ""
             Id of the image; empty if it has none.
         """
-        text = problem.text.encode("utf-8", "backslashreplace").decode()
-        row = to_text(id), to_text(problem.where), text
+        row = to_text(id), to_text(problem.where), encodable(problem.text)
         self._pending_skips.append((*row, checksum(*row)))
 
     def add_block(self, columns: Columns) -> None:
@@ -428,17 +425,17 @@ def merge_files(paths: Sequence[str | Path], output: str | Path, *, partial: boo
         If classes or options differ, an image has different counts in two
         files, or a part is missing.
     """
-    files = [RunFile.open(path) for path in paths]
-    headers, names = [file.header for file in files], [str(file.path) for file in files]
-    header, images, skipped = merged(files, headers, names, partial=partial)
-    return write_new(output, header, _blocks(images), skipped)
+    from segiou.runs.run import Run
+
+    runs = [Run.open(path) for path in paths]
+    return write_new(output, *merged(runs, [str(run.path) for run in runs], partial=partial))
 
 
 def merged(
-    runs: Sequence[Run | RunFile], headers: Sequence[Header], names: Sequence[str], *, partial: bool
-) -> tuple[Header, Iterator[ImageCount], tuple[Problem, ...]]:
+    runs: Sequence[Run], names: Sequence[str], *, partial: bool
+) -> tuple[Header, Iterator[Columns], tuple[Problem, ...]]:
     """Header, images and left out pairs of several runs together; raises as merge_files."""
-    header = _merged_header(headers, names, partial=partial)
+    header = _merged_header([run._header for run in runs], names, partial=partial)
     skipped = tuple(dict.fromkeys(problem for run in runs for problem in run.skipped))
     return header, _without_duplicates(runs, names), skipped
 
@@ -473,13 +470,17 @@ def _merged_header(headers: Sequence[Header], names: Sequence[str], *, partial: 
     return header
 
 
-def _without_duplicates(
-    streams: Sequence[Iterable[ImageCount]], names: Sequence[str]
-) -> Iterator[ImageCount]:
+def _without_duplicates(runs: Sequence[Run], names: Sequence[str]) -> Iterator[Columns]:
     """Images of several runs by their ids, each once; ValueError where its counts differ."""
+    images = _each_image(runs, names)
+    while block := list(islice(images, _MERGED)):
+        yield Columns.of(block)
+
+
+def _each_image(runs: Sequence[Run], names: Sequence[str]) -> Iterator[ImageCount]:
     last: ImageCount | None = None
     origin = ""
-    named = (zip(s, repeat(name), strict=False) for s, name in zip(streams, names, strict=True))
+    named = (zip(run, repeat(name), strict=False) for run, name in zip(runs, names, strict=True))
     for image, name in heapq.merge(*named, key=lambda item: id_order(item[0].id)):
         if last is not None and image.id == last.id:
             if not image.same_counts(last):
@@ -493,8 +494,3 @@ def _without_duplicates(
 
 def _each_once(entries: Iterable[Mapping[str, str]]) -> tuple[Mapping[str, str], ...]:
     return tuple({json.dumps([*entry.items()]): entry for entry in entries}.values())
-
-
-def _blocks(images: Iterator[ImageCount]) -> Iterator[Columns]:
-    while block := list(islice(images, _MERGED)):
-        yield Columns.of(block)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -20,11 +20,12 @@ from segiou.counting.counts import Counts
 from segiou.labels.class_options import ClassOptions
 from segiou.metrics.per_image import false_positive_classes, image_influence, image_means
 from segiou.metrics.ratio import Floats
-from segiou.runs.header import Header
-from segiou.runs.image_counts import Columns, unpack_objects
+from segiou.runs.image_counts import Columns, Ints, unpack_objects
 
 if TYPE_CHECKING:
     import pandas
+
+    from segiou.runs.run import Run
 
 #: Images whose rows are made at once.
 _BLOCK = 1 << 13
@@ -53,11 +54,9 @@ def check_score_name(by: str, options: ClassOptions, objects: object = None) -> 
 
 @dataclass(frozen=True, eq=False)
 class RunTable:
-    """A run as a table with one row an image; ``whole`` counts all images together."""
+    """A run as a table with one row an image."""
 
-    blocks: Iterable[Columns]
-    header: Header
-    whole: Counts
+    run: Run
 
     def names(self) -> list[str]:
         """Names of the columns."""
@@ -65,7 +64,7 @@ class RunTable:
 
     def columns(self, block: Columns) -> dict[str, list[Any]]:
         """Columns of some images: files, pixels, scores, and the IoU of each class."""
-        options, plan = self.header.options, self.header.surfaces
+        options, plan = self.run.options, self.run.surface_plan
         counts = block.counts(options.num_classes)
         pixels = counts.total[:, 0] + block.ignored
         data: dict[str, Any] = {
@@ -78,22 +77,25 @@ class RunTable:
         scores = self._scores()
         data |= {name: scores[name](counts).tolist() for name in _SCORES}
         data["false_positive_classes"] = false_positive_classes(counts).tolist()
-        if self.header.objects is not None:
-            detections = unpack_objects(block.measured, self.header)[0].sum(1)
-            data |= dict(zip(_OBJECTS, detections.T.tolist(), strict=True))
+        if self.run.object_options is not None:
+            data |= dict(zip(_OBJECTS, self._detections(block).T.tolist(), strict=True))
         data |= {name: scores[name](counts).tolist() for name in scores if name not in _SCORES}
         return data | (plan.columns(block, options.labels.class_names) if plan else {})
 
     def _scores(self) -> dict[str, Callable[[Counts], Floats]]:
         """Scores of images by their names, each (N,) of counts (N, C)."""
-        include = self.header.options.include
-        names = self.header.options.labels.class_names
+        include, whole = self.run.include, self.run._tally.counts
         return {
             "mean_iou": partial(image_means, include=include),
             "pixel_accuracy": metrics.pixel_accuracy,
-            "influence": partial(image_influence, whole=self.whole, include=include),
-            **{f"iou:{name}": partial(_class_iou, c) for c, name in enumerate(names)},
+            "influence": partial(image_influence, whole=whole, include=include),
+            **{f"iou:{n}": partial(_class_iou, c) for c, n in enumerate(self.run.class_names)},
         }
+
+    def _detections(self, block: Columns) -> Ints:
+        """Found, invented and missed objects of each image, (N, 3)."""
+        detections: Ints = unpack_objects(block.measured, self.run._header)[0].sum(1)
+        return detections
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """One row an image."""
@@ -105,7 +107,9 @@ class RunTable:
             yield dict(zip(data, values, strict=True))
 
     def _small(self) -> Iterator[Columns]:
-        return (part for block in self.blocks for part in block.parts(_BLOCK))
+        measured = not (self.run.surface_plan is None and self.run.object_options is None)
+        blocks = self.run._images.blocks(measured=measured)
+        return (part for block in blocks for part in block.parts(_BLOCK))
 
     def worst(self, n: int, by: str) -> list[dict[str, Any]]:
         """The rows of the n lowest scores, the lowest first; of objects the highest numbers.
@@ -127,12 +131,12 @@ class RunTable:
 
     def _score(self, by: str) -> Callable[[Columns], Floats]:
         """The score of a column, (N,) of N images; the lower the worse."""
-        check_score_name(by, self.header.options, self.header.objects)
+        check_score_name(by, self.run.options, self.run.object_options)
         if by in _OBJECTS:
             at = _OBJECTS.index(by)
-            return lambda b: -unpack_objects(b.measured, self.header)[0].sum(1)[:, at].astype(float)
+            return lambda block: -self._detections(block)[:, at].astype(float)
         score = self._scores()[by]
-        return lambda block: score(block.counts(self.header.options.num_classes))
+        return lambda block: score(block.counts(self.run.options.num_classes))
 
     def to_csv(self) -> str:
         """The rows as CSV; an undefined ratio is an empty cell."""

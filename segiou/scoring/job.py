@@ -147,13 +147,10 @@ class Job:
         for name, kind in kinds.items():
             if (value := getattr(self, name)) is not None or name in ("truth", "pred"):
                 check_kind(name, value, *kind)
-        choices = {
-            **dict.fromkeys(("missing", "extra"), get_args(Unpaired)),
-            "on_error": ("stop", "skip"),
-            "geometry": get_args(Geometry),
-        }
-        for name, known in choices.items():
-            check_choice(name, getattr(self, name), known)
+        check_choice("missing", self.missing, get_args(Unpaired))
+        check_choice("extra", self.extra, get_args(Unpaired))
+        check_choice("on_error", self.on_error, ("stop", "skip"))
+        check_choice("geometry", self.geometry, get_args(Geometry))
         if self.resize_pred is not None:
             check_choice("resize_pred", self.resize_pred, ("nearest",))
         check_flag("allow_lossy", self.allow_lossy)
