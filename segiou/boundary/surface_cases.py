@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.text import Json, plural
+from segiou.boundary.surface_points import Label, band_share
 from segiou.boundary.surfaces import (
     DISTANCES,
-    Label,
     Scores,
     SurfaceOptions,
     SurfaceRow,
@@ -233,9 +233,8 @@ def _summary(
         within = sum(sum(row.within[i]) for row in rows)
         summary[f"surface_dice_{limit:g}"]["data_set"] = within / total if total else math.nan
     for width, bands in zip(widths, zip(*(row.bands for row in rows), strict=True), strict=False):
-        in_truth, in_pred, both = np.sum(bands, axis=0).tolist()
-        union = in_truth + in_pred - both
-        summary[f"boundary_iou_{width:g}"]["data_set"] = both / union if union else math.nan
+        total = np.sum(bands, axis=0).tolist()
+        summary[f"boundary_iou_{width:g}"]["data_set"] = band_share(*total)
     return summary
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -45,6 +45,20 @@ Points = NDArray[np.uint64]
 _CODE_BITS = np.uint64(48)
 #: Where all points weigh the same.
 _ONES = np.ones(256)
+
+
+def check_spacing(
+    array: NDArray[Any], spacing: float | Sequence[float] | None, what: str
+) -> tuple[float, ...]:
+    """The spacing along each of two or three axes; ``what`` is measured there."""
+    if array.ndim not in (2, 3):
+        msg = f"{what} are those of (H, W) or (D, H, W) arrays, got shape {array.shape}"
+        raise ValueError(msg)
+    given = np.asarray(1.0 if spacing is None else spacing, float)
+    if given.shape not in ((), (array.ndim,)) or not (np.isfinite(given) & (given > 0)).all():
+        msg = f"spacing must be positive, one for all or for each axis, got {spacing}"
+        raise ValueError(msg)
+    return tuple(np.broadcast_to(given, array.ndim).tolist())
 
 
 def point_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -250,14 +264,14 @@ class Distances:
     ----------
     values : ndarray of float64, shape (n,)
         Distances; none where the other surface has no points.
-    weights : ndarray of int64 or float64, shape (n,)
+    weights : ndarray of float64, shape (n,)
         How many points are so far away, or their area.
     size : float
         Number, or area, of all points of the surface.
     """
 
     values: Floats
-    weights: NDArray[np.int64] | Floats
+    weights: Floats
     size: float
 
     @classmethod
@@ -294,7 +308,7 @@ def percentile_distance(there: Distances, back: Distances, how: str, share: floa
     return max(find(there, share), find(back, share))
 
 
-def _linear(values: Floats, weights: NDArray[Any], share: float) -> float:
+def _linear(values: Floats, weights: Floats, share: float) -> float:
     """The percentile of so many points at each value, as ``np.quantile`` interpolates it."""
     ends = np.cumsum(weights)
     place = (int(ends[-1]) - 1) * share
@@ -327,6 +341,12 @@ def _weighted(side: Distances, share: float) -> float:
     within = np.cumsum(side.weights)
     place = np.searchsorted(within, share * within[-1] * (1 - _ROUNDING))
     return float(side.values[place])
+
+
+def band_share(in_truth: int, in_pred: int, both: int) -> float:
+    """Boundary IoU of two bands; NaN where there are none."""
+    union = in_truth + in_pred - both
+    return both / union if union else math.nan
 
 
 @dataclass(frozen=True, eq=False)
@@ -468,13 +488,10 @@ class SurfacePair:
         else:
             near = np.flatnonzero(found.areas)
             values, weights = found.values[near], found.areas[near]
-            if len(found.far):  # farther than anything near
-                order = np.argsort(found.far)
-                far = query[np.flatnonzero(found.ranks == len(found.values))[order]]
-                values = np.append(values, found.far[order])
-                weights = np.append(weights, self._weights(far))
-        if self.kind == "voxels":
-            weights = weights.astype(np.int64)
+            order = np.argsort(found.far)  # farther than anything near
+            far = query[np.flatnonzero(found.ranks == len(found.values))[order]]
+            values = np.append(values, found.far[order])
+            weights = np.append(weights, self._weights(far))
         return Distances(values, weights, float(weights.sum()))
 
     def _weights(self, points: Points) -> Floats:

@@ -7,17 +7,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
 from segiou._support.arguments import check_choice, check_number, read_several
 from segiou._support.text import Json
 from segiou.boundary.surface_points import (
     Both,
     Distances,
     Kind,
+    Label,
     SurfacePair,
     average_distance,
+    band_share,
+    check_spacing,
     has_tie,
     percentile_distance,
 )
@@ -32,7 +32,6 @@ __all__ = [
     "surface_scores",
 ]
 
-Label = int | str
 #: What a measure counts where a mask is empty: a number, or the diagonal of the volume.
 Filling = float | Literal["diagonal"]
 #: Where both masks are empty, only the truth is, only the prediction is.
@@ -188,9 +187,8 @@ class SurfaceOptions:
             if len(given) != len(common):
                 msg = f"label {label} has tolerances {given}, but there are {len(common)} in common"
                 raise ValueError(msg)
-        percentiles = tuple(float(p) for p in read_several("percentiles", self.percentiles, "them"))
-        for percentile in percentiles:
-            check_number("a percentile", percentile, 0, 100)
+        several = read_several("percentiles", self.percentiles, "them")
+        percentiles = tuple(check_number("a percentile", float(p), 0, 100) for p in several)
         for measure, fillings in self.empty.items():
             check_choice("a measure of empty masks", measure, MEASURES)
             known = [value == "diagonal" or isinstance(value, int | float) for value in fillings]
@@ -262,10 +260,7 @@ class SurfaceOptions:
             measure: tuple(v if v == "diagonal" else float(v) for v in values)
             for measure, values in state["empty"].items()
         }
-        own = {label: tuple(given) for label, given in state["tolerances_of"]}
-        common, percentiles = tuple(state["tolerances"]), tuple(state["percentiles"])
-        widths = tuple(state.get("widths", ()))
-        return cls(common, percentiles, state["convention"], own, empty, widths)
+        return cls(**{**state, "tolerances_of": dict(state["tolerances_of"]), "empty": empty})
 
     def filling(self, measure: str, state: State, diagonal: float) -> float:
         """What a measure counts where a mask is empty.
@@ -284,8 +279,7 @@ class SurfaceOptions:
         float
         """
         rules = {**_EMPTY, **CONVENTIONS[self.convention].empty, **self.empty}
-        fillings = rules[measure]
-        value = fillings[("absent", "invented", "missed").index(state)]
+        value = rules[measure][("absent", "invented", "missed").index(state)]
         return diagonal if value == "diagonal" else float(value)
 
 
@@ -370,11 +364,8 @@ class SurfaceRow:
             "surface_dice": dict(zip(self.tolerances, shares, strict=True)),
         }
         if options.widths:
-            unions = [truth + pred - both for truth, pred, both in self.bands]
-            found["boundary_iou"] = {
-                width: both / union if union else _NAN
-                for width, union, (*_, both) in zip(options.widths, unions, self.bands, strict=True)
-            }
+            shares = [band_share(*band) for band in self.bands]
+            found["boundary_iou"] = dict(zip(options.widths, shares, strict=True))
         return found
 
     def to_dict(self) -> dict[str, Json]:
@@ -449,6 +440,7 @@ def measure_surfaces(
 
     Examples
     --------
+    >>> import numpy as np
     >>> truth = np.zeros((8, 8, 8), dtype=np.uint8)
     >>> truth[2:6, 2:6, 2:6] = 1
     >>> truth[4:6, 2:6, 2:6] = 2
@@ -461,8 +453,7 @@ def measure_surfaces(
     check_same_shape(*sides)
     steps = check_spacing(sides[0], spacing, "surfaces")
     convention = CONVENTIONS[options.convention]
-    left_out = frozenset(as_values(ignore))
-    pair = SurfacePair(*sides, steps, convention.surface, left_out, threads)
+    pair = SurfacePair(*sides, steps, convention.surface, frozenset(as_values(ignore)), threads)
     named = named_values(structures)
     diagonal = math.hypot(*(n * step for n, step in zip(sides[0].shape, steps, strict=True)))
     rows = {}
@@ -556,6 +547,7 @@ def surface_scores(
 
     Examples
     --------
+    >>> import numpy as np
     >>> truth = np.zeros((8, 8, 8), dtype=np.uint8)
     >>> truth[2:6, 2:6, 2:6] = 1
     >>> pred = np.roll(truth, 1, axis=0)
@@ -566,20 +558,6 @@ def surface_scores(
     options = SurfaceOptions(tuple(tolerances), convention=convention, widths=tuple(widths))
     rows = measure_surfaces(truth, pred, labels, spacing=spacing, options=options, threads=threads)
     return {int(row.label): row.values(options) for row in rows}
-
-
-def check_spacing(
-    array: NDArray[Any], spacing: float | Sequence[float] | None, what: str
-) -> tuple[float, ...]:
-    """The spacing along each of two or three axes; ``what`` is measured there."""
-    if array.ndim not in (2, 3):
-        msg = f"{what} are those of (H, W) or (D, H, W) arrays, got shape {array.shape}"
-        raise ValueError(msg)
-    given = np.asarray(1.0 if spacing is None else spacing, float)
-    if given.shape not in ((), (array.ndim,)) or not (np.isfinite(given) & (given > 0)).all():
-        msg = f"spacing must be positive, one for all or for each axis, got {spacing}"
-        raise ValueError(msg)
-    return tuple(np.broadcast_to(given, array.ndim).tolist())
 
 
 def as_values(given: int | Iterable[int]) -> tuple[int, ...]:
@@ -606,17 +584,17 @@ def _row(
     limits = options.tolerances_of.get(label, options.tolerances)
     states: tuple[State, ...] = ("absent", "invented", "missed", "found")
     state = states[2 * (there.size > 0) + (back.size > 0)]
-    basis = (label, case, state, diagonal, (there.size, back.size), limits)
+    within = tuple((there.within(limit), back.within(limit)) for limit in limits)
+    row = SurfaceRow(label, case, state, diagonal, (there.size, back.size), limits, within)
     if state != "found":
-        return SurfaceRow(*basis, ((0.0, 0.0),) * len(limits))
-    convention = CONVENTIONS[options.convention]
-    return SurfaceRow(
-        *basis,
-        tuple((there.within(limit), back.within(limit)) for limit in limits),
-        float(max(there.values[-1], back.values[-1])),
-        average_distance(there, back, convention.average),
-        tuple(
-            percentile_distance(there, back, convention.percentile, percentile / 100)
+        return row
+    how = CONVENTIONS[options.convention]
+    return replace(
+        row,
+        hausdorff=float(max(there.values[-1], back.values[-1])),
+        average=average_distance(there, back, how.average),
+        percentiles=tuple(
+            percentile_distance(there, back, how.percentile, percentile / 100)
             for percentile in options.percentiles
         ),
     )

@@ -12,7 +12,8 @@ from typing import Any, Literal, TypedDict, cast
 import numpy as np
 
 from segiou._support.arguments import check_choice
-from segiou.boundary.surfaces import check_spacing, surface_scores
+from segiou.boundary.surface_points import check_spacing
+from segiou.boundary.surfaces import surface_scores
 from segiou.counting.id_pairs import count_id_pairs
 from segiou.instances.objects import Ids, dilate, label_arrays, label_components
 

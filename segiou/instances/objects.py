@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from segiou._support.arguments import check_integer, check_number
 from segiou._support.text import Json
 from segiou.accumulators.base import Accumulator
-from segiou.boundary.surfaces import check_spacing
+from segiou.boundary.surface_points import check_spacing
 from segiou.counting.arrays import as_label_array, check_same_shape
 from segiou.counting.counts import counts_array
 from segiou.counting.id_pairs import count_id_pairs
