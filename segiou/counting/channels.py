@@ -124,26 +124,17 @@ class _Pair:
         return cls(t.transpose(order), p.transpose(order), order.index(axis), valid, threshold)
 
     def blocks(self) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
-        """Contiguous bytes of truth and prediction."""
+        """Contiguous bytes of truth and prediction, 0 or 1 where they are right."""
         arrays = (self.truth, self.pred)
         as_bytes = all(x.dtype.itemsize == 1 and x.flags.c_contiguous for x in arrays)
         if as_bytes and self.mask is None and self.threshold is None:
             yield arrays  # memory can be counted as it lies
             return
         for block in self._slices():
-            t, p = self.truth[block], self.pred[block]
-            t_bits, wrong = _declared(t)
-            if self.threshold is None:
-                p_bits, p_wrong = _declared(p)
-            else:
-                p_bits, p_wrong = p > self.threshold, p != p
-            wrong |= p_wrong
+            t, p = _as_bytes(self.truth[block]), _as_bytes(self.pred[block], self.threshold)
             if self.mask is not None:
-                valid = self.mask[block]
-                t_bits, p_bits, wrong = t_bits & valid, p_bits & valid, wrong & valid
-            if wrong.any():
-                self.refuse()
-            yield np.ascontiguousarray(t_bits), np.ascontiguousarray(p_bits)
+                t, p = t * self.mask[block], p * self.mask[block]
+            yield np.ascontiguousarray(t), np.ascontiguousarray(p)
 
     def _slices(self) -> Iterator[tuple[slice, ...]]:
         """Cut along the longest axis that is not the channel axis."""
@@ -184,11 +175,15 @@ class _Pair:
         return found
 
 
-def _declared(values: NDArray[Any]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """What means yes, and what means neither yes nor no."""
-    if values.dtype == np.bool_:
-        values = values.view(np.uint8)
-    return values != 0, (values != 0) & (values != 1)
+def _as_bytes(values: NDArray[Any], threshold: float | None = None) -> NDArray[np.uint8]:
+    """1 for yes, 0 for no, and more for what is neither."""
+    if threshold is not None:
+        yes, wrong = values > threshold, values != values
+    elif values.dtype.itemsize == 1:
+        return values.view(np.uint8)
+    else:
+        yes, wrong = values != 0, (values != 0) & (values != 1)
+    return yes.view(np.uint8) | wrong * np.uint8(2)
 
 
 def _refuse_values(name: str, found: Counter[Any]) -> None:
