@@ -183,7 +183,8 @@ def _as_bytes(values: NDArray[Any], threshold: float | None = None) -> NDArray[n
         return values.view(np.uint8)
     else:
         yes, wrong = values != 0, (values != 0) & (values != 1)
-    return yes.view(np.uint8) | wrong * np.uint8(2)
+    found: NDArray[np.uint8] = yes.view(np.uint8) | wrong * np.uint8(2)
+    return found
 
 
 def _refuse_values(name: str, found: Counter[Any]) -> None:

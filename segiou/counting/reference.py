@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from segiou.counting.arrays import check_labels, check_same_shape, is_bfloat16
 
 _BLOCK = 1 << 16
+#: Gives the codes of values.
+Finder = Callable[[NDArray[Any]], NDArray[np.intp]]
 
 
 def count_coded(
@@ -26,10 +28,8 @@ def count_coded(
     check_labels(truth, "truth")
     check_labels(pred, "pred")
     check_same_shape(truth, pred)
-    meanings = (
-        _Meaning(truth.dtype, truth_low, truth_codes, table.shape[0] - 1),
-        _Meaning(pred.dtype, pred_low, pred_codes, table.shape[1] - 1),
-    )
+    rows = _finder(truth.dtype, truth_low, truth_codes, table.shape[0] - 1)
+    columns = _finder(pred.dtype, pred_low, pred_codes, table.shape[1] - 1)
     blocks = np.nditer(
         [truth, pred],
         flags=["external_loop", "buffered", "zerosize_ok"],
@@ -40,48 +40,37 @@ def count_coded(
     )
     for truth_block, pred_block in blocks:
         if truth_block.size:
-            _count_block(truth_block, pred_block, meanings, table)
+            _count_block(truth_block, pred_block, rows, columns, table)
     return bool(table[-1].any() or table[:, -1].any())
 
 
-class _Meaning:
-    """What the values of one array stand for."""
+def _finder(dtype: np.dtype[Any], low: int, codes: NDArray[np.uint16], undeclared: int) -> Finder:
+    """What gives the codes of values of this type."""
+    limits = np.iinfo(np.uint8 if dtype.kind == "b" else dtype)
+    start = min(max(int(limits.min) - low, 0), len(codes))
+    stop = min(max(int(limits.max) - low + 1, start), len(codes))
+    # Two's complement, so that one unsigned comparison checks both ends of the range.
+    first, beyond = np.uint64((low + start) % 2**64), np.uint64(stop - start)
+    table = np.append(codes[start:stop], np.uint16(undeclared)).astype(np.intp)
 
-    def __init__(
-        self, dtype: np.dtype[Any], low: int, codes: NDArray[np.uint16], undeclared: int
-    ) -> None:
-        info = None if dtype.kind == "b" else np.iinfo(dtype)
-        lowest, highest = (0, 1) if info is None else (int(info.min), int(info.max))
-        start = min(max(lowest - low, 0), len(codes))
-        stop = min(max(highest - low + 1, start), len(codes))
-        # Two's complement, so that one unsigned comparison checks both ends of the range.
-        self.first = np.uint64((low + start) % 2**64)
-        self.codes = np.append(codes[start:stop], np.uint16(undeclared)).astype(np.intp)
-        self.of_bytes: NDArray[np.intp] | None = None
-        if dtype.itemsize == 1:
-            self.of_bytes = self._look_up(np.arange(256, dtype=np.uint8).view(dtype))
-
-    def codes_of(self, values: NDArray[Any]) -> NDArray[np.intp]:
-        if self.of_bytes is None:
-            return self._look_up(values)
-        found: NDArray[np.intp] = self.of_bytes[values.view(np.uint8)]
-        return found
-
-    def _look_up(self, values: NDArray[Any]) -> NDArray[np.intp]:
-        if values.dtype.kind == "b":
+    def look_up(values: NDArray[Any]) -> NDArray[np.intp]:
+        if dtype.kind == "b":
             values = values.view(np.uint8) != 0
         if values.dtype != np.uint64:
             values = values.astype(np.int64).view(np.uint64)
-        outside = np.uint64(len(self.codes) - 1)
-        index = np.minimum(values - self.first, outside)
-        found: NDArray[np.intp] = self.codes[index.astype(np.intp)]
-        return found
+        return table[np.minimum(values - first, beyond).astype(np.intp)]
+
+    if dtype.itemsize > 1:
+        return look_up
+    of_bytes = look_up(np.arange(256, dtype=np.uint8).view(dtype))
+    return lambda values: of_bytes[values.view(np.uint8)]
 
 
 def _count_block(
     truth: NDArray[Any],
     pred: NDArray[Any],
-    meanings: tuple[_Meaning, _Meaning],
+    rows: Finder,
+    columns: Finder,
     table: NDArray[np.int64],
 ) -> None:
     changes = truth[1:] != truth[:-1]
@@ -92,7 +81,7 @@ def _count_block(
         starts = np.concatenate([[0], np.flatnonzero(changes) + 1])
         lengths = np.diff(starts, append=len(truth))
         truth, pred = truth[starts], pred[starts]
-    index = meanings[0].codes_of(truth) * table.shape[1] + meanings[1].codes_of(pred)
+    index = rows(truth) * table.shape[1] + columns(pred)
     if not are_runs and table.size <= len(index):
         table += np.bincount(index, minlength=table.size).reshape(table.shape)
     else:
