@@ -23,7 +23,7 @@ from segiou.labels.label_set import LabelSet
 from segiou.masks.read import MaskError, RawMask, open_mask
 from segiou.masks.segment_files import ImageSegments, load_segments
 from segiou.masks.sources import stamp_of
-from segiou.masks.windows import ResizedMask
+from segiou.masks.windows import resized
 
 __all__ = ["ObjectMask", "ObjectOptions"]
 
@@ -40,9 +40,7 @@ class ObjectMask(NamedTuple):
 
     def resized(self, shape: tuple[int, ...]) -> ObjectMask:
         """The same at another size; each pixel is that of the nearest centre."""
-        whole = tuple(slice(0, length) for length in shape)
-        classes, ids = (ResizedMask(side, shape)[whole] for side in self[:2])
-        return self._replace(classes=classes, ids=ids)
+        return self._replace(classes=resized(self.classes, shape), ids=resized(self.ids, shape))
 
 
 #: Of either side: the number, from 1, of the object of each pixel; and of each object whether it

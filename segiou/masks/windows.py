@@ -191,6 +191,12 @@ class ResizedMask:
         return part
 
 
+def resized(mask: BigMask, shape: tuple[int, ...]) -> NDArray[Any]:
+    """All of a mask at another size; each pixel is the nearest one of the mask."""
+    found: BigMask = mask if mask.shape == shape else ResizedMask(mask, shape)
+    return np.asarray(found[tuple(slice(0, length) for length in shape)])
+
+
 #: Fetches the bytes of a remote file from one place to another.
 Reader = Callable[[int, int], bytes]
 

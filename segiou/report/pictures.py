@@ -20,6 +20,7 @@ from segiou.counting.encoding import Encoding
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
 from segiou.masks.read import MaskError, RawMask, from_bytes, open_mask, to_labels
+from segiou.masks.windows import resized
 from segiou.report.page import Color
 
 if TYPE_CHECKING:
@@ -256,16 +257,6 @@ def reduced(shape: Shape, largest: int) -> Shape:
         return tuple(min(n, largest) for n in shape)
     scale = min(1.0, largest / shape[1], 1.5 * largest / shape[0])
     return tuple(max(1, round(n * scale)) for n in shape)
-
-
-def resized(array: NDArray[Any], shape: Shape) -> NDArray[Any]:
-    """Bring an array to a shape by the nearest pixel."""
-    if array.shape == shape:
-        return array
-    nearest = [
-        (2 * np.arange(m) + 1) * n // (2 * m) for n, m in zip(array.shape, shape, strict=True)
-    ]
-    return array[np.ix_(*nearest)]
 
 
 def _values(

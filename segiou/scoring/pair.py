@@ -20,7 +20,7 @@ from segiou.labels.label_set import LabelSet
 from segiou.masks.pairing import Pair
 from segiou.masks.read import MaskError, RawMask, Scratch, from_bytes, to_labels
 from segiou.masks.sources import PIXELS_AHEAD, LocalFolder, RemoteFolder, Source, stable_stamp
-from segiou.masks.windows import BigMask, FileMask, ResizedMask, open_big
+from segiou.masks.windows import BigMask, FileMask, ResizedMask, open_big, resized
 from segiou.runs.image_counts import ImageCount, ImageFiles, pack_measured
 
 if TYPE_CHECKING:
@@ -314,10 +314,8 @@ class _OpenMask:
 
     def resized(self, shape: tuple[int, ...]) -> _OpenMask:
         """The same at another size; each pixel is that of the nearest centre."""
-        resized: BigMask = ResizedMask(self.values, shape)
-        if not self.is_big:
-            resized = resized[tuple(slice(0, length) for length in shape)]
-        return replace(self, values=resized, objects=self.objects and self.objects.resized(shape))
+        values = ResizedMask(self.values, shape) if self.is_big else resized(self.values, shape)
+        return replace(self, values=values, objects=self.objects and self.objects.resized(shape))
 
 
 def _open_windowed(
