@@ -61,20 +61,11 @@ def unpack_ids(codes: NDArray[Any]) -> tuple[Ints, Ints]:
     return codes >> ID_BITS, codes & (2**ID_BITS - 1)
 
 
-def class_indices(
-    values: NDArray[Any], indices: Mapping[int, int], side: str, unknown_is_void: bool = False
-) -> Ints:
-    """The index of the class of each value."""
-    known, at = np.unique(values, return_inverse=True)
-    unknown = {*known.tolist()} - indices.keys() - {NO_OBJECT}
-    if unknown and not unknown_is_void:
-        shown = ", ".join(map(str, sorted(unknown)[:6]))
-        msg = f"{side} has values that are no class: {shown}; declare them, or " + (
-            "count them as void: unassigned='count'" if "pred" in side else "ignore them: ignore=…"
-        )
-        raise ValueError(msg)
-    classes = np.array([indices.get(value, VOID) for value in known.tolist()], dtype=np.int64)
-    return classes[at.reshape(values.shape)]
+def sums(at: NDArray[np.integer[Any]], pixels: Ints, length: int) -> Ints:
+    """The pixels of each place."""
+    found = np.zeros(length, dtype=np.int64)
+    np.add.at(found, at, pixels)
+    return found
 
 
 def label_components(
@@ -318,13 +309,21 @@ class ObjectCounts(Accumulator):
         """True for the classes that have objects, (C,)."""
         return self._things.copy()
 
-    @property
-    def _indices(self) -> tuple[dict[int, int], dict[int, int]]:
-        """Class index of each value, on either side; void is −1."""
-        numbers = {name: c for c, name in enumerate(self._classes.labels.class_names)}
-        truth, pred = (
-            {value: numbers[entry.name] for entry in side.classes for value in entry.values}
-            for side in (self._classes.labels, self._classes.pred_labels)
-        )
+    def _class_indices(self, values: Ids, name: str, unknown_is_void: bool = False) -> Ints:
+        """The index of the class of each value; ``name`` is that of the argument they are from."""
+        is_pred = name.startswith("pred")
+        labels = self._classes.pred_labels if is_pred else self.labels
+        numbers = {entry: c for c, entry in enumerate(self.class_names)}
+        indices = {v: numbers[entry.name] for entry in labels.classes for v in entry.values}
         void = dict.fromkeys(self._classes.ignore, VOID)
-        return truth | void, void | pred
+        indices = void | indices if is_pred else indices | void
+        known, at = np.unique(values, return_inverse=True)
+        unknown = {*known.tolist()} - indices.keys() - {NO_OBJECT}
+        if unknown and not unknown_is_void:
+            shown = ", ".join(map(str, sorted(unknown)[:6]))
+            msg = f"{name} has values that are no class: {shown}; declare them, or " + (
+                "count them as void: unassigned='count'" if is_pred else "ignore them: ignore=…"
+            )
+            raise ValueError(msg)
+        classes = np.array([indices.get(value, VOID) for value in known.tolist()], dtype=np.int64)
+        return classes[at.reshape(values.shape)]

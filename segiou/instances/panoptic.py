@@ -19,8 +19,8 @@ from segiou.instances.objects import (
     VOID,
     Ints,
     ObjectCounts,
-    class_indices,
     pack_ids,
+    sums,
     unpack_ids,
 )
 from segiou.labels.class_options import ClassOptions, Labels, Unassigned
@@ -277,7 +277,7 @@ class PanopticCounts(ObjectCounts):
         """Class index and id of each segment, packed: those of a stuff class, or void, are one."""
         values, ids = unpack_ids(codes)
         name = ("truth_classes", "pred_classes")[side]
-        classes = class_indices(values, self._indices[side], name, unknown_is_void)
+        classes = self._class_indices(values, name, unknown_is_void)
         return classes << ID_BITS | np.where(np.append(self._things, False)[classes], ids, 0)
 
     def _match(self, in_truth: Ints, in_pred: Ints, pixels: Ints, crowd: Iterable[int]) -> Matches:
@@ -291,9 +291,9 @@ class PanopticCounts(ObjectCounts):
         void, pred_void = truth == VOID, pred == VOID
         is_crowd = np.isin(truth_ids, [*crowd]) & ~void
         by_overlap = np.append(~self._things & protocol.every_stuff_overlap, False)
-        areas = _sums(t, shared, len(truth)), _sums(p, shared, len(pred))
-        on_void = _sums(p, shared * void[t], len(pred))
-        under_void = _sums(t, shared * (pred_void[p] & protocol.predicted_void), len(truth))
+        areas = sums(t, shared, len(truth)), sums(p, shared, len(pred))
+        on_void = sums(p, shared * void[t], len(pred))
+        under_void = sums(t, shared * (pred_void[p] & protocol.predicted_void), len(truth))
 
         same = (truth[t] == pred[p]) & ~void[t]
         unions = areas[0][t] + areas[1][p] - shared - on_void[p] - under_void[t]
@@ -304,7 +304,7 @@ class PanopticCounts(ObjectCounts):
         # Of a class by overlap, every true segment is one that is found.
         found = by_overlap[truth] & ~void, np.zeros(len(pred), dtype=bool)
         found[0][t[matched & ~loose]] = found[1][p[matched & ~loose]] = True
-        on_crowd = _sums(p, shared * (same & is_crowd[t]), len(pred))
+        on_crowd = sums(p, shared * (same & is_crowd[t]), len(pred))
         forgiven = (
             void | is_crowd | (2 * under_void > areas[0]),
             pred_void | by_overlap[pred] | (2 * (on_void + on_crowd) > areas[1]),
@@ -365,10 +365,10 @@ class PanopticCounts(ObjectCounts):
     def _qualities(self) -> dict[str, Floats]:
         """PQ, SQ and RQ of each class."""
         overlaps = self.overlaps
-        sums = np.zeros(self.num_classes)
-        np.add.at(sums, overlaps[:, 0], overlaps[:, 1] / overlaps[:, 2] * overlaps[:, 3])
+        ious = np.zeros(self.num_classes)
+        np.add.at(ious, overlaps[:, 0], overlaps[:, 1] / overlaps[:, 2] * overlaps[:, 3])
         occurring = np.asarray(self._cells @ np.array([1.0, 0.5, 0.5]))
-        sq = np.where(occurring > 0, np.nan_to_num(ratio(sums, self.tp)), np.nan)
+        sq = np.where(occurring > 0, np.nan_to_num(ratio(ious, self.tp)), np.nan)
         rq = ratio(self.tp, occurring)
         return {"pq": sq * rq, "sq": sq, "rq": rq}
 
@@ -438,13 +438,7 @@ def _joined(in_truth: Ints, in_pred: Ints, pixels: Ints) -> tuple[Side, Side, In
     pred, p = np.unique(in_pred, return_inverse=True)
     pairs, of_pair = np.unique(t * len(pred) + p, return_inverse=True)
     t, p = np.divmod(pairs, max(1, len(pred)))
-    return (truth, t), (pred, p), _sums(of_pair, pixels, len(pairs))
-
-
-def _sums(at: NDArray[np.intp], pixels: Ints, length: int) -> Ints:
-    sums = np.zeros(length, dtype=np.int64)
-    np.add.at(sums, at, pixels)
-    return sums
+    return (truth, t), (pred, p), sums(of_pair, pixels, len(pairs))
 
 
 #: The sum of the IoU of matches in the counts of ``Run.object_counts`` is in units of one part in

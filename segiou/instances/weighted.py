@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from segiou.counting.arrays import as_label_array, check_same_shape
 from segiou.counting.id_pairs import count_id_pairs
-from segiou.instances.objects import VOID, Ints, ObjectCounts, class_indices, pack_ids, unpack_ids
+from segiou.instances.objects import VOID, Ints, ObjectCounts, pack_ids, sums, unpack_ids
 from segiou.labels.class_options import ClassOptions, Labels, Unassigned
 from segiou.labels.label_set import LabelClass, LabelSet, load_labels
 from segiou.metrics.ratio import Floats
@@ -130,20 +130,17 @@ class InstanceCounts(ObjectCounts):
         check_same_shape(codes, predicted)
         in_truth, in_pred, pixels = count_id_pairs(codes, predicted)
         values, numbers = unpack_ids(in_truth)
-        truth_indices, pred_indices = self._indices
         lenient = self._classes.unassigned == "count"
-        true = class_indices(values, truth_indices, "truth")
-        given = class_indices(in_pred, pred_indices, "pred", lenient)
+        true = self._class_indices(values, "truth")
+        given = self._class_indices(in_pred, "pred", lenient)
         wrong = (true != given) & (true != VOID)
-        fp = np.zeros((self.num_classes + 1, 1), np.int64)
-        np.add.at(fp[:, 0], given[wrong], pixels[wrong])
+        fp = sums(given[wrong], pixels[wrong], self.num_classes + 1)
 
         chosen = np.append(self._things, False)[true] & (numbers != no_instance)
         found, at = np.unique(in_truth[chosen], return_inverse=True)
-        size, tp = np.zeros((2, len(found)), dtype=np.int64)
-        np.add.at(size, at, pixels[chosen])
-        np.add.at(tp, at, np.where(wrong, 0, pixels)[chosen])
-        return self._count(fp[:-1], np.stack([unpack_ids(found)[0], size, tp], axis=1))
+        size = sums(at, pixels[chosen], len(found))
+        tp = sums(at, np.where(wrong, 0, pixels)[chosen], len(found))
+        return self._count(fp[:-1, None], np.stack([unpack_ids(found)[0], size, tp], axis=1))
 
     @property
     def _objects(self) -> tuple[Ints, ...]:
