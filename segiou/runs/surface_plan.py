@@ -330,14 +330,9 @@ class SurfacePlan:
         return data
 
     def _measures(self, name: str) -> list[str]:
-        return [
-            "dice",
-            "hausdorff",
-            *(f"hausdorff_{percentile:g}" for percentile in self.options.percentiles),
-            "average_surface_distance",
-            *(f"surface_dice_{limit:g}" for limit in self._tolerances(name)),
-            *(f"boundary_iou_{width:g}" for width in self.options.widths),
-        ]
+        bands = ((0, 0, 0),) * len(self.options.widths)
+        nothing = SurfaceRow(name, "", "absent", 0, (0, 0), self._tolerances(name), (), bands=bands)
+        return ["dice", *flat_scores(nothing.values(self.options))]
 
 
 def _checked_spacing(given: Any) -> tuple[float, ...]:
