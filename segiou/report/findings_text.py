@@ -142,10 +142,11 @@ def _pixel_columns(found: Inspection, head: str, pixels: Mapping[Any, int]) -> l
         return Column(head, [*cells, *([rest] if more else [])], rank, **how)
 
     names = [Text(f"■ {name}", style=name) if head == "colour" else str(name) for name in shown]
+    unit = _unit(found) if head == "value" else "pixels"
     columns = [
         column(head, names, 9, "…"),
         column("share", [percent(pixels[name] / total) for name in shown], 7),
-        column(_unit(found), [str(pixels[name]) for name in shown], 4, f"{more} more"),
+        column(unit, [str(pixels[name]) for name in shown], 4, f"{more} more"),
     ]
     if head == "value":
         columns.append(column("files", [str(found.value_files[value]) for value in shown], 5))

@@ -195,3 +195,13 @@ def test_values_of_all_types_are_counted(tmp_path, dtype):
         np.save(tmp_path / name / "a.npy", np.array([values], dtype))
         found = inspect_folder(tmp_path / name)
         assert found.values == {v: values.count(v) for v in sorted(values)}
+
+
+def test_colours_beside_volumes_are_counted_in_pixels(tmp_path):
+    nibabel = pytest.importorskip("nibabel")
+    volume = nibabel.Nifti1Image(np.zeros((4, 4, 4), np.uint8), np.eye(4))
+    nibabel.save(volume, tmp_path / "volume.nii")
+    Image.fromarray(np.zeros((4, 4, 3), np.uint8)).save(tmp_path / "colours.png")
+    heads = [line for line in str(inspect_folder(tmp_path)).splitlines() if " share " in line]
+    assert "voxels" in heads[0]
+    assert "pixels" in heads[1]
