@@ -22,7 +22,7 @@ from segiou.metrics.protocols import load_protocol
 from segiou.report.formats import format_of
 from segiou.runs.run import Run
 from segiou.scoring.folder import score_job
-from segiou.scoring.job import Job, ids_of
+from segiou.scoring.job import Job, ids_of, object_options
 
 if TYPE_CHECKING:
     from segiou.boundary.boundary_options import Tolerance
@@ -65,9 +65,7 @@ def _needed_for(parsed: argparse.Namespace) -> dict[str, Any]:
 
         return {"boundary": BoundaryOptions(contours=())}
     if metric in ("pq", "sq", "rq"):
-        from segiou.instances.object_files import ObjectOptions
-
-        return {"objects": ObjectOptions().with_things_of(parsed.labels)}
+        return {"objects": object_options(True, parsed.labels)}
     return {"surfaces": "segiou"} if metric == "surface_dice" else {}
 
 

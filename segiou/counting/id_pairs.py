@@ -68,9 +68,9 @@ def count_id_pairs(
 def _lines(truth: Ids, pred: Ids) -> tuple[Ids, Ids]:
     """Both as lines of native integers in one order: that of memory, where both agree on it."""
     order = sorted(range(truth.ndim), key=lambda axis: -abs(truth.strides[axis]))
-    flat = (side.transpose(order).reshape(-1) for side in (truth, pred))
     first, second = (
-        np.ascontiguousarray(side, dtype=side.dtype.newbyteorder("=")) for side in flat
+        side.transpose(order).ravel().astype(side.dtype.newbyteorder("="), copy=False)
+        for side in (truth, pred)
     )
     return first, second
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import Any, Literal, TypedDict, cast
@@ -167,20 +167,25 @@ def lesion_scores(
     sides = label_arrays(truth, pred, ("truth", "pred"))
     regions = chosen.regions
     if regions is None:
-        values = {v for found in count_id_pairs(*sides)[:2] for v in found.tolist()} - {0}
-        regions = {str(value): (value,) for value in sorted(values)}
-    sides = _cropped(*sides, {*chain(*regions.values())}, chosen.merge + chosen.reach + 1)
+        present = {v for found in count_id_pairs(*sides)[:2] for v in found.tolist()} - {0}
+        regions = {str(value): (value,) for value in sorted(present)}
+    values = [*chain(*regions.values())]
+    either = np.isin(sides[0], values) | np.isin(sides[1], values)
+    if either.any():
+        # Only what lies so near that it matters.
+        box = _wider(_boxes(either.view(np.int8), [1])[1], chosen.merge + chosen.reach + 1)
+        sides = sides[0][box], sides[1][box]
     return {
         name: object_scores(
             *(
-                label_components(side, [values], connectivity=chosen.connectivity, merge=merge)
+                label_components(side, [region], connectivity=chosen.connectivity, merge=merge)
                 for side, merge in zip(sides, (chosen.merge, 0), strict=True)
             ),
             spacing=spacing,
             protocol=chosen,
             bands=bands,
         )
-        for name, values in regions.items()
+        for name, region in regions.items()
     }
 
 
@@ -265,15 +270,6 @@ def _protocol(protocol: str | LesionProtocol) -> LesionProtocol:
         return protocol
     check_choice("protocol", protocol, tuple(LESION_PROTOCOLS))
     return LESION_PROTOCOLS[protocol]
-
-
-def _cropped(truth: Ids, pred: Ids, values: Collection[int], margin: int) -> tuple[Ids, Ids]:
-    """The part that holds some values, and what lies so near that it matters."""
-    either = np.isin(truth, [*values]) | np.isin(pred, [*values])
-    if not either.any():
-        return truth, pred
-    box = _wider(_boxes(either.view(np.int8), [1])[1], margin)
-    return truth[box], pred[box]
 
 
 def _wider(box: Box, margin: int) -> Box:
