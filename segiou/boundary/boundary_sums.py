@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou.boundary.boundary_options import BINS, BoundaryOptions, Contour
-from segiou.counting.counts import LARGEST, Counts, add_exactly, sum_exactly
+from segiou.counting.counts import LARGEST, Counts, add_exactly, counts_array, sum_exactly
 
 __all__ = ["BoundaryCounts", "layout"]
 
@@ -79,7 +79,7 @@ class BoundaryCounts:
     TypeError
         If the table does not hold integers.
     ValueError
-        If its last axis has another length than the layout.
+        If its last axis has another length than the layout, or a count is negative.
     """
 
     table: NDArray[np.int64]
@@ -87,10 +87,7 @@ class BoundaryCounts:
     options: BoundaryOptions
 
     def __post_init__(self) -> None:
-        table = np.asarray(self.table)
-        if table.dtype.kind not in "iu":
-            msg = f"counts must be integers, got {table.dtype}; ratios are never counts"
-            raise TypeError(msg)
+        table = counts_array(self.table, "counts")
         length, _ = _placed(self.num_classes, self.options)
         if table.ndim < 1 or table.shape[-1] != length:
             msg = (
@@ -98,7 +95,7 @@ class BoundaryCounts:
                 f"{length} entries, got an array of shape {table.shape}"
             )
             raise ValueError(msg)
-        object.__setattr__(self, "table", table.astype(np.int64, copy=False))
+        object.__setattr__(self, "table", table)
 
     @classmethod
     def zeros(cls, num_classes: int, options: BoundaryOptions) -> BoundaryCounts:

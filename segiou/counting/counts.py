@@ -331,7 +331,7 @@ class Tally:
         tally.__dict__.update({"table": table, "ignored": np.asarray(ignored, dtype=np.int64)})
         return tally
 
-    @property
+    @cached_property
     def num_classes(self) -> int:
         """C."""
         return int(self.table.shape[-2])
@@ -346,7 +346,7 @@ class Tally:
         """Valid pixels of each truth class whose prediction names no class, (..., C)."""
         return self.table[..., -1]
 
-    @property
+    @cached_property
     def cells(self) -> Cells:
         """The cells that are not zero, of one table."""
         flat = self.table.ravel()
@@ -431,13 +431,10 @@ class CellTally(Tally):
     ([[3, 0, 0], [0, 2, 0]], 6)
     """
 
-    _num_classes: int
-    _cells: Cells
-
     def __init__(self, num_classes: int, cells: Cells) -> None:
         self.__dict__ |= {
-            "_num_classes": num_classes,
-            "_cells": cells,
+            "num_classes": num_classes,
+            "cells": cells,
             "ignored": np.asarray(cells.ignored, dtype=np.int64),
         }
 
@@ -458,53 +455,43 @@ class CellTally(Tally):
     @cached_property
     def table(self) -> NDArray[np.int64]:
         """All cells; a ValueError where there is no memory for them."""
-        check_memory(self._num_classes)
-        table = np.zeros(self._num_classes * (self._num_classes + 1), dtype=np.int64)
-        table[self._cells.indices] = self._cells.values
-        return table.reshape(self._num_classes, self._num_classes + 1)
-
-    @property
-    def num_classes(self) -> int:
-        """C."""
-        return self._num_classes
-
-    @property
-    def cells(self) -> Cells:
-        """The cells that are not zero."""
-        return self._cells
+        check_memory(self.num_classes)
+        table = np.zeros(self.num_classes * (self.num_classes + 1), dtype=np.int64)
+        table[self.cells.indices] = self.cells.values
+        return table.reshape(self.num_classes, self.num_classes + 1)
 
     @cached_property
     def unassigned(self) -> NDArray[np.int64]:
         """Valid pixels of each truth class whose prediction names no class, (C,)."""
-        truth, pred = np.divmod(self._cells.indices, self._num_classes + 1)
-        found = np.zeros(self._num_classes, dtype=np.int64)
-        found[truth[pred == self._num_classes]] = self._cells.values[pred == self._num_classes]
+        truth, pred = np.divmod(self.cells.indices, self.num_classes + 1)
+        found = np.zeros(self.num_classes, dtype=np.int64)
+        found[truth[pred == self.num_classes]] = self.cells.values[pred == self.num_classes]
         return found
 
     @cached_property
     def counts(self) -> Counts:
         """Counts of each class against the rest."""
-        sizes = np.array([len(self._cells.indices)])
-        return counts_of_cells(sizes, *self._cells[:2], self._num_classes)[0]
+        sizes = np.array([len(self.cells.indices)])
+        return counts_of_cells(sizes, *self.cells[:2], self.num_classes)[0]
 
     @property
     def valid(self) -> NDArray[np.int64]:
         """Valid pixels: seen and not ignored."""
-        return np.asarray(self._cells.values.sum())
+        return np.asarray(self.cells.values.sum())
 
     def group_counts(
         self, groups: Sequence[Sequence[int]], *, grouped_truth_only: bool = False
     ) -> Counts:
         """As of a table: classes that are in the same groups become one class."""
         check_several("groups", groups, "a sequence of sequences of class indices")
-        member = _membership([*groups], self._num_classes)
+        member = _membership([*groups], self.num_classes)
         kinds, kind = np.unique(member, axis=0, return_inverse=True)
-        truth, pred = np.divmod(self._cells.indices, self._num_classes + 1)
+        truth, pred = np.divmod(self.cells.indices, self.num_classes + 1)
         columns = np.append(kind.reshape(-1), len(kinds))
         cells = Cells(
             columns[truth] * (len(kinds) + 1) + columns[pred],
-            self._cells.values,
-            self._cells.ignored,
+            self.cells.values,
+            self.cells.ignored,
         )
         small = Tally.trusted(CellTally.summed(len(kinds), [cells]).table, cells.ignored)
         in_groups = [np.flatnonzero(column).tolist() for column in kinds.T]

@@ -25,7 +25,7 @@ from segiou.counting.arrays import (
 )
 from segiou.counting.counts import Tally
 from segiou.counting.encoding import Encoding, UndeclaredValuesError, ValueCodes, can_hold
-from segiou.counting.scores import nan_text
+from segiou.counting.scores import NanScoresError
 
 
 class Operations:
@@ -450,7 +450,7 @@ def read_counts(encoding: Encoding, sums: NDArray[Any], maxima: NDArray[Any]) ->
     classes = encoding.num_classes
     table = sums[:-1].astype(np.int64).reshape(classes + 2, classes + 1)
     if nan := int(sums[-1]):
-        raise ValueError(nan_text(nan))
+        raise NanScoresError(nan)
     if bad := int(table[-1].sum()):
         raise DeviceValuesError("truth", bad, int(maxima[0]))
     if encoding.unassigned == "error" and (bad := int(table[:-2, -1].sum())):

@@ -20,7 +20,10 @@ class NanScoresError(ValueError):
     """Scores that are NaN, and so name no class."""
 
     def __init__(self, pixels: int) -> None:
-        super().__init__(nan_text(pixels))
+        super().__init__(
+            f"{pixels} pixels have a NaN score, which names no class; fix the model, or put a "
+            "number there"
+        )
         self.pixels = pixels
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -94,14 +97,6 @@ def nan_pixels(scores: Any, *, argmax: int | None = None, **_: Any) -> NDArray[n
         elif array.dtype.kind == "f":
             found |= np.isnan(plane)
     return found
-
-
-def nan_text(pixels: int) -> str:
-    """What to know about NaN scores."""
-    return (
-        f"{pixels} pixels have a NaN score, which names no class; fix the model, or put a "
-        "number there"
-    )
 
 
 def _decided(planes: NDArray[Any], threshold: float | None) -> tuple[NDArray[Any], int]:

@@ -175,6 +175,6 @@ class TorchCounter:
 
     def read(self, sums: torch.Tensor, maxima: torch.Tensor, pairs: int) -> ConfusionMatrix:
         """The confusion matrix; raises if a device met undeclared values."""
-        both: Any = to_host(torch.cat([sums, maxima])).astype(np.int64)
+        both = to_host(torch.cat([sums, maxima]))
         count = read_counts(self._encoding, both[:-2], both[-2:])
         return self.scoring.empty().add(count, pairs=pairs)
