@@ -251,13 +251,7 @@ def score_job(
         check_callable("progress", progress, "a function of pairs done and total")
     if stop is not None:
         check_callable("stop", stop, "a function that says whether to stop")
-    pairing = pair_sources(
-        *job.sources,
-        truth_suffix=job.truth_suffix,
-        pred_suffix=job.pred_suffix,
-        key=job.key,
-        ids=job.ids,
-    )
+    pairing = pair_sources(*job.sources, job)
     problems, left_out = pairing_problems(pairing, job.missing, job.extra)
     job = _with_nodata(job, pairing)
     pairs = _of_shard(pairing.pairs, job.shard)

@@ -225,18 +225,10 @@ def object_options(choice: ObjectOptions | str | bool | None, labels: Any) -> Ob
     return ObjectOptions.of(choice).with_things_of(labels)
 
 
-def pair_sources(
-    truth: Source,
-    pred: Source,
-    *,
-    truth_suffix: str | None = None,
-    pred_suffix: str | None = None,
-    key: str | None = None,
-    ids: Sequence[str] | None = None,
-) -> Pairing:
-    """Pair the masks of two places; two local files are one pair.
+def pair_sources(truth: Source, pred: Source, job: Job | None = None) -> Pairing:
+    """Pair the masks of two places, as the job says; two local files are one pair.
 
-    With ``ids``, only the truth files that they name, and their predictions.
+    With ids, only the truth files that they name, and their predictions.
 
     Raises
     ------
@@ -267,11 +259,13 @@ def pair_sources(
             named_as_other(files[0], truth, pred, files[1]),
             named_as_other(files[1], pred, truth, files[0]),
         ]
-    how: dict[str, Any] = {"truth_suffix": truth_suffix, "pred_suffix": pred_suffix, "key": key}
-    if ids is None:
+    if job is None:
+        return pair_folders(files[0], files[1])
+    how: Any = {"truth_suffix": job.truth_suffix, "pred_suffix": job.pred_suffix, "key": job.key}
+    if job.ids is None:
         return pair_folders(files[0], files[1], **how)
-    truths, unknown = listed_files(files[0], ids, truth_suffix, key)
-    rule = f"{plural(len(ids), 'listed id')}; "
+    truths, unknown = listed_files(files[0], job.ids, job.truth_suffix, job.key)
+    rule = f"{plural(len(job.ids), 'listed id')}; "
     if not truths:
         return Pairing((), (), (), (), f"{rule}none has a truth file", unknown=unknown)
     found = pair_folders(truths, files[1], **how)
