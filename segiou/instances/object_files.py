@@ -299,7 +299,7 @@ def _of_coco(raw: RawMask, path: str, folder: str) -> ObjectMask:
     try:
         contents = load_segments(str(file), stamp_of(file))
     except ValueError as error:
-        raise MaskError(path, f"needs COCO's annotations, but {error}") from error
+        raise MaskError(path, f"needs COCO's annotations; {error}") from error
     name = path[len(folder) + 1 :] if is_file else Path(path).name
     image = contents.pngs.get(name) or contents.images.get(name)
     if not isinstance(image, ImageSegments) or not image.png:

@@ -161,7 +161,7 @@ def also(**values):
         (also(id=1, category_id=2), "segment 1 has two classes, 1 and 2"),
         (lambda annotations: annotations.clear(), "has no annotation in"),
         (set_first(category_id=9), "9: 2 px"),
-        (lambda annotations: annotations[0].pop("file_name"), "needs COCO's annotations, but"),
+        (lambda annotations: annotations[0].pop("file_name"), "needs COCO's annotations;"),
         (
             lambda annotations: annotations.append(
                 {"image_id": annotations.pop()["image_id"], "category_id": 1, "segmentation": []}
@@ -179,11 +179,11 @@ def test_annotations_that_do_not_fit_are_named(problem, change, message):
 def test_without_annotations(coco, tmp_path):
     with pytest.raises(DataError, match="is no file of ids as 'kitti' has them: a PNG"):
         segiou.score_folder(STREETS / "truth", STREETS / "model_a", labels=2, objects="kitti")
-    with pytest.raises(DataError, match=r"needs COCO's annotations, but .* does not exist"):
+    with pytest.raises(DataError, match=r"needs COCO's annotations; .* does not exist"):
         segiou.score_folder(STREETS / "truth", STREETS / "model_a", labels=2, objects="coco")
     Image.fromarray(np.zeros((2, 2, 3), np.uint8)).save(tmp_path / "x.png")
     truth = coco / "truth" / "north_0001.png"
-    with pytest.raises(DataError, match=r"needs COCO's annotations, but .* does not exist"):
+    with pytest.raises(DataError, match=r"needs COCO's annotations; .* does not exist"):
         segiou.score_folder(truth, tmp_path / "x.png", labels=2, objects="coco")
 
 
