@@ -457,14 +457,7 @@ def run_of(
 
 
 def encode_cells(sizes: Ints, cells: Ints, values: Ints) -> list[bytes]:
-    r"""Encode the counts of several images at once, as LEB128.
-
-    Parameters
-    ----------
-    sizes : ndarray of int64, shape (N,)
-        Filled cells of each image.
-    cells, values : ndarray of int64, shape (sum of sizes,)
-        Flat indices, ascending within each image, and their pixels.
+    r"""Encode the counts of several images, columns as in :class:`Columns`, as LEB128.
 
     Examples
     --------
@@ -489,18 +482,7 @@ def encode_cells(sizes: Ints, cells: Ints, values: Ints) -> list[bytes]:
 
 
 def decode_cells(blobs: list[bytes], num_cells: int) -> tuple[Ints, Ints, Ints]:
-    r"""Decode what :func:`encode_cells` gave.
-
-    Parameters
-    ----------
-    blobs : list of bytes
-        One an image.
-    num_cells : int
-        Cells of the full table, C · (C + 1).
-
-    Returns
-    -------
-    sizes, cells, values : ndarray of int64
+    r"""Decode what :func:`encode_cells` gave, of tables of C · (C + 1) cells.
 
     Raises
     ------

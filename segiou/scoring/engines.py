@@ -229,15 +229,7 @@ ExecutorLike = Executor | Callable[[], Executor]
 
 
 def check_engine(job: Job, executor: ExecutorLike | None) -> None:
-    """Refuse what is no executor, and more than one engine.
-
-    Raises
-    ------
-    TypeError
-        If the executor is something else.
-    ValueError
-        If more than one engine is wanted.
-    """
+    """Refuse what is no executor, and more than one engine."""
     if executor is not None and not callable(executor):
         wanted = "a concurrent.futures.Executor, or a function that gives one"
         check_kind("executor", executor, Executor, wanted)
@@ -321,15 +313,7 @@ def _end_with_parent() -> None:
 
 @contextmanager
 def _dask_engine(address: str) -> Iterator[Engine]:
-    """Connect to a running Dask scheduler, and let it go at the end.
-
-    Raises
-    ------
-    ImportError
-        If dask.distributed is not installed.
-    ValueError
-        If nothing answers at the address, or it has no workers.
-    """
+    """Connect to a running Dask scheduler, and let it go at the end."""
     distributed = import_extra("distributed", "scoring on a Dask cluster needs distributed", "dask")
     try:
         client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)

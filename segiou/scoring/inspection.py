@@ -359,14 +359,7 @@ def better_label_set(
 ) -> str:
     """Say in one line which label set fits the masks better; empty if this one may be right.
 
-    Parameters
-    ----------
-    labels : LabelSet
-    truth : Source
-    paths : sequence of str
-        Masks; some of them are read.
-    certain : bool
-        Whether to say so only where every class of the other set occurs.
+    Where it should be ``certain``, every class of the other set must occur.
     """
     some = paths[:: max(1, -(-len(paths) // _SAMPLE))]
     found = _summary("", [_read_file(truth, path) for path in some], None)
