@@ -144,10 +144,6 @@ class TorchCounter:
         sums = torch.zeros((classes + 2) * (classes + 1) + 1, dtype=torch.int64)
         return sums, torch.full((2,), NONE_MET, dtype=torch.int64)
 
-    def options(self) -> torch.Tensor:
-        """What the counts depend on beside the pairs, as a tensor to be kept with them."""
-        return torch.tensor(self.scoring.digest(), dtype=torch.int64)
-
     def check_options(self, kept: torch.Tensor) -> None:
         """Refuse counts that were kept with other options."""
         if kept.tolist() != self.scoring.digest():

@@ -69,7 +69,7 @@ class SegmentationScores(Metric):
         """Forget all counts."""
         sums, maxima = self.counter.empty()
         self._sums, self._maxima = sums.to(self._device), maxima.to(self._device)
-        self._options = self.counter.options().to(self._device)
+        self._options = torch.tensor(self.scoring.digest(), device=self._device)
         self._pairs = torch.zeros(1, dtype=torch.int64, device=self._device)
         super().reset()
 

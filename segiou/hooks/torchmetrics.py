@@ -45,12 +45,19 @@ class _Scores(Metric):
     plot_upper_bound = 1.0
 
     scores: str | tuple[str, ...]
+    options: torch.Tensor
+    pairs: torch.Tensor
 
-    def __init__(self, scores: Scores, metric_options: dict[str, Any] | None) -> None:
+    def __init__(
+        self, scores: Scores, metric_options: dict[str, Any] | None, options: list[int]
+    ) -> None:
         # A dict is made whenever it is asked for, since it depends on who asks.
         kept = {"compute_with_cache": isinstance(scores, str)}
         super().__init__(**kept | (metric_options or {}))
         self.scores = scores if isinstance(scores, str) else tuple(scores)
+        self.add_state("pairs", torch.zeros((), dtype=torch.int64), dist_reduce_fx="sum")
+        # Metrics with other options are none of the same compute group.
+        self.add_state("options", torch.tensor(options), dist_reduce_fx="max")
 
     @property
     def higher_is_better(self) -> bool | None:
@@ -121,8 +128,6 @@ class SegmentationScores(_Scores):
 
     sums: torch.Tensor
     maxima: torch.Tensor
-    options: torch.Tensor
-    pairs: torch.Tensor
 
     def __init__(
         self,
@@ -135,15 +140,13 @@ class SegmentationScores(_Scores):
         metric_options: dict[str, Any] | None = None,
         **options: Any,
     ) -> None:
-        super().__init__(scores, metric_options)
         options |= {"axis": axis, "threshold": threshold}
-        self.scoring = Scoring(labels, scores=scores, protocol=protocol, **options)
-        self.counter = TorchCounter(self.scoring)
+        scoring = Scoring(labels, scores=scores, protocol=protocol, **options)
+        super().__init__(scores, metric_options, scoring.digest())
+        self.scoring, self.counter = scoring, TorchCounter(scoring)
         sums, maxima = self.counter.empty()
         self.add_state("sums", sums, dist_reduce_fx="sum")
         self.add_state("maxima", maxima, dist_reduce_fx="max")
-        self.add_state("options", self.counter.options(), dist_reduce_fx="max")
-        self.add_state("pairs", torch.zeros((), dtype=torch.int64), dist_reduce_fx="sum")
 
     @property
     def num_classes(self) -> int:
@@ -196,8 +199,6 @@ class PanopticScores(_Scores):
 
     detections: torch.Tensor
     overlaps: list[torch.Tensor]
-    options: torch.Tensor
-    pairs: torch.Tensor
 
     def __init__(
         self,
@@ -207,18 +208,15 @@ class PanopticScores(_Scores):
         metric_options: dict[str, Any] | None = None,
         **options: Any,
     ) -> None:
-        super().__init__(scores, metric_options)
+        empty = PanopticCounts(labels, **options)
+        super().__init__(scores, metric_options, digest(empty.state_dict()))
         self.names = (scores,) if isinstance(scores, str) else tuple(scores)
         for name in self.names:
             check_choice("scores", name, ("pq", "sq", "rq"))
-        self.empty = PanopticCounts(labels, **options)
+        self.empty = empty
         zeros = torch.from_numpy(self.empty.detections)
         self.add_state("detections", zeros, dist_reduce_fx="sum")
         self.add_state("overlaps", [], dist_reduce_fx="cat")
-        self.add_state("pairs", torch.zeros((), dtype=torch.int64), dist_reduce_fx="sum")
-        # Metrics with other options are none of the same compute group.
-        own = torch.tensor(digest(self.empty.state_dict()), dtype=torch.int64)
-        self.add_state("options", own, dist_reduce_fx="max")
 
     @not_compiled
     def update(self, preds: Any, target: Any) -> None:
