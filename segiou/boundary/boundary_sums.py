@@ -17,8 +17,11 @@ from segiou.counting.counts import LARGEST, Counts, add_exactly, counts_array, s
 __all__ = ["BoundaryCounts", "layout"]
 
 
-def layout(num_classes: int, options: BoundaryOptions) -> dict[str, tuple[int, ...]]:
-    """Names and shapes of the parts of a row of counts, in order.
+@lru_cache(maxsize=64)
+def layout(
+    num_classes: int, options: BoundaryOptions
+) -> tuple[int, dict[str, tuple[slice, tuple[int, ...]]]]:
+    """The length of a row of counts, and where each part lies in it and its shape, in order.
 
     K widths, S tolerances, C classes, W kinds of boundary element, and two
     sides or directions: truth and prediction, truth → prediction and back.
@@ -35,16 +38,8 @@ def layout(num_classes: int, options: BoundaryOptions) -> dict[str, tuple[int, .
             f"{contour}.distance": (2, c, w),
             f"{contour}.histogram": (2, c, w, BINS),
         }
-    return parts
-
-
-@lru_cache(maxsize=64)
-def _placed(
-    num_classes: int, options: BoundaryOptions
-) -> tuple[int, dict[str, tuple[slice, tuple[int, ...]]]]:
-    """The length of a row, and where each part lies in it and its shape."""
     placed, start = {}, 0
-    for name, shape in layout(num_classes, options).items():
+    for name, shape in parts.items():
         stop = start + math.prod(shape)
         placed[name] = (slice(start, stop), shape)
         start = stop
@@ -55,7 +50,7 @@ def empty_parts(
     num_classes: int, options: BoundaryOptions
 ) -> tuple[NDArray[np.int64], dict[str, NDArray[np.int64]]]:
     """A row of zeros, and its parts as views that can be filled."""
-    length, placed = _placed(num_classes, options)
+    length, placed = layout(num_classes, options)
     table = np.zeros(length, dtype=np.int64)
     return table, {name: table[where].reshape(shape) for name, (where, shape) in placed.items()}
 
@@ -88,7 +83,7 @@ class BoundaryCounts:
 
     def __post_init__(self) -> None:
         table = counts_array(self.table, "counts")
-        length, _ = _placed(self.num_classes, self.options)
+        length, _ = layout(self.num_classes, self.options)
         if table.ndim < 1 or table.shape[-1] != length:
             msg = (
                 f"counts of {self.num_classes} classes with these options have "
@@ -255,7 +250,7 @@ class BoundaryCounts:
         ValueError
             If the options left the part out.
         """
-        _, placed = _placed(self.num_classes, self.options)
+        _, placed = layout(self.num_classes, self.options)
         if name not in placed:
             msg = (
                 f"{name!r} was not measured; measured were {', '.join(placed)} "

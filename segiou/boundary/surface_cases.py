@@ -272,11 +272,8 @@ def case_counts(scores: Floats, in_truth: NDArray[np.bool_]) -> Counts:
     """
     defined = ~np.isnan(scores)
     units = np.rint(np.where(defined, scores, 0.0) / _UNIT)
-    tp, fp, nothing, tn = (
-        np.asarray(part, dtype=np.int64)
-        for part in (defined & in_truth, defined & ~in_truth, np.zeros_like(units), units)
-    )
-    return Counts(tp, fp, nothing, tn)
+    parts = (defined & in_truth, defined & ~in_truth, np.zeros_like(units), units)
+    return Counts(*(part.astype(np.int64) for part in parts))
 
 
 def mean_of_cases(counts: Counts) -> Floats:

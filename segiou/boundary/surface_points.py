@@ -385,8 +385,7 @@ class SurfacePair:
     def each_distance(self, values: tuple[int, ...]) -> Both:
         """Both directions of one structure that both sides have, an entry for each point."""
         # In C order, so that areas are computed in the order of the spacing.
-        sides = (np.ascontiguousarray(side) for side in (self.truth, self.pred))
-        truth, pred = sides
+        truth, pred = map(np.ascontiguousarray, (self.truth, self.pred))
         pair = replace(self, truth=truth, pred=pred, of_each=True)
         ((_, both),) = pair.distances({"": values})
         return both

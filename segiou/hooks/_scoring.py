@@ -86,8 +86,7 @@ class Scoring:
 
     def values(self, counted: ConfusionMatrix, separator: str = "/") -> dict[str, float]:
         """The scores by name, those of classes as ``iou/road``; NaN where undefined."""
-        report = counted.report(self.protocol)
-        return report.scores(names=self.names, separator=separator)
+        return counted.report(self.protocol).scores(names=self.names, separator=separator)
 
 
 def _with_shape(data: Any, name: str) -> Any:
