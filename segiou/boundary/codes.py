@@ -176,9 +176,8 @@ class LabelCodes:
         if num_classes > BYTE_CLASSES:
             return None
         for codes in self._of_bytes:
-            if codes[:num_classes].tolist() != [*range(num_classes)]:
-                return None
-            if (codes[num_classes:] < num_classes).any():
+            own = np.flatnonzero(codes < num_classes)
+            if not own.tolist() == codes[own].tolist() == [*range(num_classes)]:
                 return None
         ignored = [-1, *np.flatnonzero(self._of_bytes[0] == 255).tolist()]
         return ignored[-1] if len(ignored) <= 2 else None

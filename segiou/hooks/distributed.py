@@ -140,8 +140,7 @@ class TorchCounter:
 
     def empty(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Sums and maxima of no batch."""
-        classes = self.scoring.options.num_classes
-        sums = torch.zeros((classes + 2) * (classes + 1) + 1, dtype=torch.int64)
+        sums = torch.zeros(self._encoding.empty_table().size + 1, dtype=torch.int64)
         return sums, torch.full((2,), NONE_MET, dtype=torch.int64)
 
     def check_options(self, kept: torch.Tensor) -> None:
