@@ -2,8 +2,9 @@
  *
  * Both surfaces are sorted into cells of about 8 voxels, as cubic as voxels allow, 8 x 8 x 8 of
  * which make a block. Bounds from box to box leave few cells of the target for each cell of
- * queries; only their points are compared. Bounds are rounded, so that they have margins; the
- * distances themselves are exact. */
+ * queries. How far these lie from its middle bounds how far they lie from a query, and only the
+ * points of those that may be nearest are compared. Bounds are rounded, so that they have margins;
+ * the distances themselves are exact. */
 #include "_surfaces.h"
 
 #include <stdlib.h>
@@ -12,6 +13,8 @@
 #define ABOVE 1.00001f  /* of a square in float: more than its rounding */
 #define BELOW 0.99999f
 #define NOTHING_YET 1e30f
+#define LANES 8         /* points of a target's cell are filled up to a multiple of this */
+#define NOWHERE (4.0f * LONGEST_AXIS)
 #define FEW 16 /* where there are so many times as many targets, most are left out first */
 
 /* Of functions that are built for wider vectors, too, where the loader can choose between them:
@@ -108,13 +111,13 @@ static inline void locate(const Axes *axes, uint64_t point, float *at)
 /* A surface by occupied cell; cells of a block follow each other. */
 typedef struct {
     Boxes cells, blocks;
-    uint32_t *order; /* places of the points in the surface */
-    float *at[3];    /* their coordinates, of a target */
+    uint32_t *order; /* of queries: the places of the points in the surface */
+    float *at[3];    /* of targets: their coordinates */
     float *memory;
 } Sorted;
 
 /* Number the occupied cells; points becomes, of each cell, its number. */
-static void number_cells(Sorted *sorted, const Raster *raster, uint32_t *points)
+static void number_cells(Sorted *sorted, const Raster *raster, uint32_t *points, size_t lanes)
 {
     size_t before = 0, last_block = SIZE_MAX;
     for (size_t i = 0; i < raster->cells; i++) {
@@ -124,10 +127,11 @@ static void number_cells(Sorted *sorted, const Raster *raster, uint32_t *points)
             add_box(&sorted->blocks, sorted->cells.count);
         last_block = i >> 9;
         add_box(&sorted->cells, before);
-        before += points[i];
+        before += (points[i] + lanes - 1) / lanes * lanes;
         points[i] = (uint32_t)sorted->cells.count - 1;
     }
     sorted->blocks.first[sorted->blocks.count] = (uint32_t)sorted->cells.count;
+    sorted->cells.first[sorted->cells.count] = (uint32_t)before;
 }
 
 /* Sort points into cells; false where memory does not suffice. */
@@ -135,37 +139,42 @@ static int sort_points(Sorted *sorted, const Axes *axes, Points points, int is_t
 {
     Raster raster = raster_of(axes, points);
     uint32_t *cells = calloc(raster.cells, sizeof *cells);
-    size_t most = 0;
+    size_t most = 0, lanes = is_target ? LANES : 1;
     for (size_t i = 0; cells && i < points.count; i++)
         most += !cells[cell_of(&raster, points.at[i])]++;
-    size_t numbers = (is_target ? 4 : 1) * points.count + 14 * (most + 1);
+    size_t room = points.count + (lanes - 1) * most;
+    size_t numbers = (is_target ? 3 : 1) * room + 14 * (most + 1);
     float *memory = sorted->memory = malloc(numbers * sizeof(float));
     if (!cells || !memory) {
         free(cells);
         return 0;
     }
-    sorted->order = (uint32_t *)take(&memory, points.count);
-    for (int k = 0; k < 3; k++)
-        sorted->at[k] = is_target ? take(&memory, points.count) : NULL;
+    if (!is_target)
+        sorted->order = (uint32_t *)take(&memory, room);
+    for (int k = 0; is_target && k < 3; k++) {
+        sorted->at[k] = take(&memory, room);
+        for (size_t i = 0; i < room; i++)
+            sorted->at[k][i] = NOWHERE;
+    }
     sorted->cells = make_boxes(&memory, most);
     sorted->blocks = make_boxes(&memory, most);
-    number_cells(sorted, &raster, cells);
+    number_cells(sorted, &raster, cells, lanes);
     uint32_t *first = sorted->cells.first;
     for (size_t i = 0; i < points.count; i++) {
         size_t cell = cells[cell_of(&raster, points.at[i])], to = first[cell]++;
         float at[3];
         locate(axes, points.at[i], at);
-        sorted->order[to] = (uint32_t)i;
+        if (!is_target)
+            sorted->order[to] = (uint32_t)i;
         for (int k = 0; k < 3; k++) {
             widen(&sorted->cells, cell, k, at[k], at[k]);
             if (is_target)
                 sorted->at[k][to] = at[k];
         }
     }
+    for (size_t i = 0; i < points.count; i++)
+        first[cells[cell_of(&raster, points.at[i])]]--; /* back to where its cell begins */
     free(cells);
-    /* Each first has moved to the end of its cell, which is the first of the next. */
-    memmove(first + 1, first, sorted->cells.count * sizeof *first);
-    first[0] = 0;
     for (size_t b = 0; b < sorted->blocks.count; b++)
         for (size_t i = sorted->blocks.first[b]; i < sorted->blocks.first[b + 1]; i++)
             for (int k = 0; k < 3; k++)
@@ -246,18 +255,20 @@ typedef struct {
     const Sorted *target;
     Boxes near;                   /* cells that may hold the nearest point; first: their number */
     float *bounds, *block_bounds; /* of cells, of blocks */
+    float *squares;               /* from the middle of the queries to the near cells */
     float *memory;
 } Search;
 
 static int start_search(Search *search, const Axes *axes, const Sorted *target)
 {
     size_t cells = target->cells.count, blocks = target->blocks.count;
-    float *memory = malloc((8 * cells + 1 + blocks) * sizeof(float));
+    float *memory = malloc((9 * cells + 1 + blocks) * sizeof(float));
     Search new = {.axes = axes, .target = target, .memory = memory};
     *search = new;
     if (!memory)
         return 0;
     search->bounds = take(&memory, cells);
+    search->squares = take(&memory, cells);
     search->block_bounds = take(&memory, blocks);
     search->near = make_boxes(&memory, cells);
     return 1;
@@ -317,50 +328,84 @@ static inline void compare(const Search *search, const From *from, size_t i, Nea
     }
 }
 
-/* Compare a query with the points of a cell: roughly with all, then exactly with those that may be nearest. */
-static void search_cell(Search *search, const From *from, size_t cell, Nearest *nearest)
+static inline float least_of(const float *values)
+{
+    float least = values[0];
+    for (int i = 1; i < LANES; i++)
+        least = values[i] < least ? values[i] : least;
+    return least;
+}
+
+/* Compare a query with the points of a cell: roughly with all, which gives the least square, then
+ * exactly with those that may be nearest. */
+static float search_cell(Search *search, const From *from, size_t cell, Nearest *nearest)
 {
     const Sorted *target = search->target;
-    size_t first = target->cells.first[cell], count = target->cells.first[cell + 1] - first;
+    const uint32_t *first = target->cells.first + cell;
+    size_t count = (first[1] - first[0]) / LANES * LANES; /* the compiler sees whole vectors */
     float squares[CELL * CELL * CELL], least = NOTHING_YET;
     for (size_t i = 0; i < count; i++) {
         float sum = 0;
         for (int k = 0; k < 3; k++) {
-            float gap = (target->at[k][first + i] - from->low[k]) * from->step[k];
+            float gap = (target->at[k][first[0] + i] - from->low[k]) * from->step[k];
             sum += gap * gap;
         }
         squares[i] = sum;
         least = sum < least ? sum : least;
     }
-    if (least * BELOW < nearest->square)
-        for (size_t i = 0; i < count; i++)
-            if (squares[i] <= least * ABOVE)
-                compare(search, from, first + i, nearest);
+    for (size_t i = 0; least * BELOW < nearest->square && i < count; i += LANES)
+        if (least_of(squares + i) <= least * ABOVE)
+            for (size_t j = i; j < i + LANES; j++)
+                if (squares[j] <= least * ABOVE)
+                    compare(search, from, first[0] + j, nearest);
+    return least;
+}
+
+/* The least squares from a point to the near cells, by those from the middle of the queries: a step
+ * along an axis takes no more from them than to the farthest points of a cell on that side. */
+static void bound_from_middle(Search *search, const From *middle, const float *at)
+{
+    float scale[3], between[3], *edge[3];
+    for (int k = 0; k < 3; k++) {
+        float step = at[k] - middle->low[k];
+        scale[k] = 2 * step * middle->step[k] * middle->step[k];
+        between[k] = (at[k] + middle->low[k]) / 2;
+        edge[k] = step > 0 ? search->near.high[k] : search->near.low[k];
+    }
+    for (size_t j = 0; j < search->near.count; j++) {
+        float sum = search->squares[j];
+        for (int k = 0; k < 3; k++)
+            sum += scale[k] * (between[k] - edge[k][j]);
+        search->bounds[j] = sum * BELOW;
+    }
 }
 
 /* Search for the queries of one cell. */
 static void search_for_cell(Search *search, const Sorted *query, const uint64_t *points,
                             size_t cell, double *squared)
 {
-    From from;
+    From from, middle;
     for (int k = 0; k < 3; k++) {
         from.low[k] = query->cells.low[k][cell];
         from.high[k] = query->cells.high[k][cell];
-        from.step[k] = (float)search->axes->step[k];
+        middle.low[k] = (from.low[k] + from.high[k]) / 2;
+        middle.step[k] = from.step[k] = (float)search->axes->step[k];
     }
     find_near_cells(search, &from);
-    /* The nearest of the query before is a good first guess. */
-    size_t guess = search->target->cells.first[search->near.first[0]];
+    Nearest nearest = {0, search->target->cells.first[search->near.first[0]]};
+    for (size_t j = 0; j < search->near.count; j++)
+        search->squares[j] = BELOW * search_cell(search, &middle, search->near.first[j], &nearest);
     for (size_t i = query->cells.first[cell]; i < query->cells.first[cell + 1]; i++) {
         locate(search->axes, points[query->order[i]], from.low);
-        memcpy(from.high, from.low, sizeof from.high);
-        Nearest nearest = {NOTHING_YET, guess};
-        compare(search, &from, guess, &nearest);
-        bound_below(&from, &search->near, 0, search->near.count, search->bounds);
+        nearest.square = NOTHING_YET; /* the nearest of the query before is a good first guess */
+        compare(search, &from, nearest.target, &nearest);
+        bound_from_middle(search, &middle, from.low);
+        float limit = (float)nearest.square * ABOVE;
         for (size_t j = 0; j < search->near.count; j++)
-            if (search->bounds[j] < nearest.square)
+            if (search->bounds[j] < limit) {
                 search_cell(search, &from, search->near.first[j], &nearest);
-        guess = nearest.target;
+                limit = (float)nearest.square * ABOVE;
+            }
         squared[query->order[i]] = nearest.square;
     }
 }

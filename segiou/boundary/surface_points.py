@@ -488,9 +488,9 @@ class SurfacePair:
             near = np.flatnonzero(found.areas)
             values, weights = found.values[near], found.areas[near]
             order = np.argsort(found.far)  # farther than anything near
-            far = query[np.flatnonzero(found.ranks == len(found.values))[order]]
-            values = np.append(values, found.far[order])
-            weights = np.append(weights, self._weights(far))
+            codes = point_codes(query)[found.ranks == len(found.values)].take(order)
+            values = np.append(values, found.far.take(order))
+            weights = np.append(weights, self._areas.take(codes))
         return Distances(values, weights, float(weights.sum()))
 
     def _weights(self, points: Points) -> Floats:
