@@ -166,6 +166,17 @@ def short_count(value: float) -> str:
     return f"{value:.0f}"
 
 
+def digits(number: float) -> str:
+    """A number in all its digits, for who reads it again.
+
+    Examples
+    --------
+    >>> digits(2.0), digits(0.1234567)
+    ('2', '0.1234567')
+    """
+    return repr(float(number)).removesuffix(".0")
+
+
 def did_you_mean(given: str, known: Iterable[str]) -> str:
     """Name the one of some names that was probably meant, for the end of a message.
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice, check_flag, check_number, read_several
-from segiou._support.text import Json
+from segiou._support.text import Json, digits
 
 __all__ = [
     "BINS",
@@ -170,8 +170,8 @@ class Tolerance:
 
     def __str__(self) -> str:
         if self.unit == "diagonal":
-            return f"{self.value * 100:g}%"
-        return f"{self.value:g}{'mm' * (self.unit == 'mm')}"
+            return f"{digits(round(self.value * 100, 12))}%"
+        return f"{digits(self.value)}{'mm' * (self.unit == 'mm')}"
 
     def distance(self, shape: tuple[int, int], spacing: tuple[float, float]) -> float:
         """Distance in units of the spacing, for an image of this shape.
@@ -269,11 +269,11 @@ class BoundaryOptions:
         border: Border = "reference",
         resolution: float | None = None,
     ) -> None:
-        spacing = _spacing(spacing)
+        height, width = read_spacing(spacing, "two")
         check_flag("trimaps", trimaps)
         check_choice("border", border, get_args(Border))
         if resolution is None:
-            resolution = min(spacing) / 4
+            resolution = min(height, width) / 4
         resolution = check_number("resolution", resolution)
         if not (math.isfinite(resolution) and resolution > 0):
             msg = f"resolution must be positive, got {resolution}"
@@ -283,7 +283,7 @@ class BoundaryOptions:
             ("trimaps", bool(trimaps)),
             ("tolerances", _tolerances(tolerances, "tolerances")),
             ("contours", _contours(contours)),
-            ("spacing", spacing),
+            ("spacing", (height, width)),
             ("border", border),
             ("resolution", resolution),
         ):
@@ -400,10 +400,12 @@ def _contours(values: Any) -> tuple[Contour, ...]:
     return tuple(c for c in get_args(Contour) if c in chosen)
 
 
-def _spacing(values: Any) -> tuple[float, float]:
-    wanted = "two positive numbers, the height and width of a pixel"
-    spacing = tuple(check_number("spacing", v) for v in read_several("spacing", values, wanted))
-    if len(spacing) != 2 or not all(math.isfinite(v) and v > 0 for v in spacing):
-        msg = f"spacing must be {wanted}, got {values}"
+def read_spacing(given: Any, axes: str = "two or three") -> tuple[float, ...]:
+    """The size of a pixel or voxel, as somebody gives it."""
+    wanted = f"{axes} positive numbers, the size of a pixel along each axis"
+    spacing = tuple(check_number("spacing", v) for v in read_several("spacing", given, wanted))
+    most = 2 if axes == "two" else 3
+    if not 2 <= len(spacing) <= most or not all(0 < v < math.inf for v in spacing):
+        msg = f"spacing must be {wanted}, got {given}"
         raise ValueError(msg)
-    return spacing[0], spacing[1]
+    return spacing

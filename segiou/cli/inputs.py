@@ -77,14 +77,14 @@ def _asked_for(parsed: argparse.Namespace, classes: ClassOptions) -> dict[str, A
 
         chosen = ClassOptions.of(classes.labels, exclude=parsed.things).exclude
         things = tuple(classes.labels.class_names[index] for index in chosen) or None
-        found = ObjectOptions(parsed.objects, things, min_size=parsed.min_size or 0)
-        objects = found.with_things_of(parsed.labels)
+        objects = ObjectOptions(parsed.objects, things, min_size=parsed.min_size or 0)
     if parsed.spacing is not None:
         try:
             spacing = tuple(float(part) for part in parsed.spacing.split(","))
         except ValueError:
             msg = f"--spacing {parsed.spacing}: give a number for each axis, such as 0.5,0.5"
             raise ValueError(msg) from None
+    objects = object_options(objects, parsed.labels, spacing)
     if not (parsed.boundary or parsed.boundary_tolerance or parsed.empty):
         return {"objects": objects, "spacing": spacing, "surfaces": parsed.surface}
     return {"objects": objects, "spacing": spacing, **_at_boundaries(parsed, spacing)}
@@ -343,7 +343,7 @@ _NEEDS = {
     "images": ("html",),
     "examples": ("html",),
     "worst_by": ("worst",),
-    "spacing": ("boundary", "boundary_tolerance", "surface", "empty"),
+    "spacing": ("boundary", "boundary_tolerance", "surface", "empty", "min_size"),
     "things": ("objects",),
     "min_size": ("objects",),
     "junit": ("fail_under", "fail_if_worse"),

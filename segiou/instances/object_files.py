@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import chain, compress
 from pathlib import Path
@@ -11,11 +11,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_choice, check_integer, check_number, refuse_kind
+from segiou._support.arguments import check_choice, check_integer, refuse_kind
 from segiou._support.files import read_json
-from segiou._support.text import Json, listed
+from segiou._support.text import Json, digits, listed
+from segiou.boundary.boundary_options import read_spacing
 from segiou.counting.id_pairs import count_id_pairs
-from segiou.instances.objects import NO_OBJECT, Ints, label_components, pack_ids, unpack_ids
+from segiou.instances.objects import (
+    NO_OBJECT,
+    Ints,
+    label_components,
+    pack_ids,
+    read_size,
+    unpack_ids,
+)
 from segiou.instances.panoptic import PROTOCOLS, Matches, PanopticCounts
 from segiou.instances.weighted import cityscapes_things
 from segiou.labels.class_options import ClassOptions
@@ -65,8 +73,14 @@ class ObjectOptions:
         of, or that the label file of COCO names (``isthing``), else all classes.
     protocol : str
         As of :class:`PanopticCounts`; by default that of the source.
-    connectivity, min_size, merge
+    connectivity, merge
         Of components, as of :func:`label_components`.
+    min_size : float or str
+        Components below it are void: in pixels or voxels, or such as
+        ``"50mm3"`` (of images ``"50mm2"``).
+    spacing : sequence of float, optional
+        Size of a pixel along each axis, where ``min_size`` is in mm; by default
+        that of the truth's file.
 
     Raises
     ------
@@ -80,15 +94,20 @@ class ObjectOptions:
     things: tuple[str, ...] | None = None
     protocol: str = ""
     connectivity: int | None = None
-    min_size: float = 0
+    min_size: float | str = 0
     merge: int = 0
+    spacing: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         check_choice("source", self.source, _SOURCES)
         usual = "semantickitti" if self.source == "kitti" else "coco"
         object.__setattr__(self, "protocol", self.protocol or usual)
         check_choice("protocol", self.protocol, tuple(PROTOCOLS))
-        check_number("min_size", self.min_size, 0)
+        least, unit = read_size(self.min_size)
+        if isinstance(self.min_size, str):
+            object.__setattr__(self, "min_size", f"{digits(least)}{unit}" if unit else least)
+        if self.spacing is not None:
+            object.__setattr__(self, "spacing", read_spacing(self.spacing))
         check_integer("merge", self.merge, 0)
 
     @classmethod
@@ -201,7 +220,12 @@ class ObjectOptions:
         return ObjectMask(classes, ids, tuple(range(1, 1000)), path)
 
     def count(
-        self, counts: PanopticCounts, truth: Any, pred: Any, mask: Any = None
+        self,
+        counts: PanopticCounts,
+        truth: Any,
+        pred: Any,
+        mask: Any = None,
+        spacing: Sequence[float] | None = None,
     ) -> PanopticCounts:
         """Add one pair, of ids or of class maps; what ``mask`` leaves out is void.
 
@@ -215,19 +239,23 @@ class ObjectOptions:
             The same of the prediction.
         mask : array_like, optional
             True where a pixel counts; all by default.
+        spacing : sequence of float, optional
+            Size of a pixel, as the truth's file says.
 
         Returns
         -------
         PanopticCounts
         """
-        return counts.add(self._matched(counts, truth, pred, mask)[1])
+        return counts.add(self._matched(counts, truth, pred, spacing, mask)[1])
 
     def _matched(
-        self, counts: PanopticCounts, truth: Any, pred: Any, mask: Any = None
+        self, counts: PanopticCounts, truth: Any, pred: Any, spacing: Any, mask: Any = None
     ) -> tuple[tuple[ObjectMask, ObjectMask], Matches]:
         """The objects of both sides, of class maps their components, and what became of them."""
         first, second = (
-            side if isinstance(side, ObjectMask) else self._components(counts, side, labels)
+            side
+            if isinstance(side, ObjectMask)
+            else self._components(counts, side, labels, self.spacing or spacing)
             for side, labels in ((truth, counts.labels), (pred, counts.pred_labels))
         )
         if self.source == "cityscapes":
@@ -238,11 +266,18 @@ class ObjectOptions:
         found = counts.matches(first[:2], second[:2], first.crowd, unknown_is_void=True)
         return (first, second), found
 
-    def _components(self, counts: PanopticCounts, values: Any, labels: LabelSet) -> ObjectMask:
+    def _components(
+        self, counts: PanopticCounts, values: Any, labels: LabelSet, spacing: Any
+    ) -> ObjectMask:
         names = {*compress(counts.labels.class_names, counts.things)}
         things = [entry.values for entry in labels.classes if entry.name in names]
         ids = label_components(
-            values, things, connectivity=self.connectivity, min_size=self.min_size, merge=self.merge
+            values,
+            things,
+            connectivity=self.connectivity,
+            min_size=self.min_size,
+            spacing=spacing if isinstance(self.min_size, str) else None,
+            merge=self.merge,
         )
         if self.min_size:
             # What is too small is no object, and void.
@@ -268,11 +303,16 @@ def _check_numbered(counts: PanopticCounts, pred: ObjectMask) -> None:
 
 
 def draw_objects(
-    options: ObjectOptions, classes: ClassOptions, truth: Any, pred: Any, shape: tuple[int, ...]
+    options: ObjectOptions,
+    classes: ClassOptions,
+    truth: Any,
+    pred: Any,
+    shape: tuple[int, ...],
+    spacing: tuple[float, ...],
 ) -> Drawn:
     """What became of each object of a pair, and where it lies in pictures of this shape."""
     counts = options.empty(classes)
-    sides, matches = options._matched(counts, truth, pred)
+    sides, matches = options._matched(counts, truth, pred, spacing)
     drawn = []
     for k, side in enumerate(sides):
         small = pack_ids(*side.resized(shape)[:2], ("classes", "ids"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import math
+import unicodedata
 from abc import abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Self
@@ -17,7 +18,7 @@ from segiou._support.text import Json
 from segiou.accumulators.base import Accumulator
 from segiou.boundary.surface_points import check_spacing
 from segiou.counting.arrays import as_label_array, check_same_shape
-from segiou.counting.counts import counts_array
+from segiou.counting.counts import LARGEST, counts_array
 from segiou.counting.id_pairs import count_id_pairs
 from segiou.labels.class_options import ClassOptions
 
@@ -73,7 +74,7 @@ def label_components(
     values: Iterable[int | Collection[int]] | None = None,
     *,
     connectivity: int | None = None,
-    min_size: float = 0,
+    min_size: float | str = 0,
     spacing: float | Sequence[float] | None = None,
     merge: int = 0,
 ) -> NDArray[np.int64]:
@@ -89,9 +90,9 @@ def label_components(
     connectivity : {4, 8} or {6, 18, 26}, optional
         How many neighbours of a pixel belong to the same component; all 8, or
         26, by default.
-    min_size : float
+    min_size : float or str
         Components below it are no objects: in pixels, or in the unit of
-        ``spacing`` (mm² or mm³).
+        ``spacing`` (mm² or mm³); ``"50mm3"`` says the unit, and needs a spacing.
     spacing : float or sequence of float, optional
         Size of a pixel along each axis.
     merge : int
@@ -128,7 +129,13 @@ def label_components(
     """
     array = as_label_array(labels, "labels")
     voxel = math.prod(check_spacing(array, spacing, "objects"))
-    check_number("min_size", min_size, 0)
+    least, unit = read_size(min_size)
+    if unit not in ("", f"mm{array.ndim}"):
+        msg = f"min_size={min_size} is no size in {array.ndim} axes: give mm{array.ndim}, or pixels"
+        raise ValueError(msg)
+    if unit and spacing is None:
+        msg = f"min_size={min_size} needs the size of a pixel: spacing=… (--spacing A,B)"
+        raise ValueError(msg)
     check_integer("merge", merge, 0)
     choices = _NEIGHBOURS[array.ndim]
     if connectivity not in (None, *choices):
@@ -142,9 +149,24 @@ def label_components(
     classes = _numbered(array, [[v] if isinstance(v, (int, np.integer)) else [*v] for v in values])
     found = _merged(classes, merge, rank) if merge else _connected(classes, rank)
     sizes = np.bincount(found.reshape(-1), minlength=1)
-    kept = sizes * voxel >= min_size
+    kept = sizes * voxel >= least
     kept[0] = False
     return np.where(kept, np.cumsum(kept), 0)[found]
+
+
+def read_size(size: float | str) -> tuple[float, str]:
+    """A size and its unit, ``"mm2"`` or ``"mm3"``; none for pixels."""
+    number, unit = size, ""
+    if isinstance(size, str):
+        # Normalized, mm³ is mm3.
+        text = unicodedata.normalize("NFKC", size).strip()
+        unit = text[-3:] if text.endswith(("mm2", "mm3")) else ""
+        try:
+            number = float(text.removesuffix(unit))
+        except ValueError:
+            msg = f"min_size is {size!r}; give pixels, such as 50, or a size such as 50mm2 or 50mm3"
+            raise ValueError(msg) from None
+    return check_number("min_size", number, 0, LARGEST), unit
 
 
 def _numbered(array: NDArray[Any], groups: Sequence[Sequence[int]]) -> NDArray[np.int32]:

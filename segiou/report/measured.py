@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from segiou._support.files import printable
-from segiou._support.text import did_you_mean, listed, plural
+from segiou._support.text import did_you_mean, digits, listed, plural
 from segiou.metrics.ratio import Floats
 from segiou.report.wording import NAMED, cell, range_text
 
@@ -171,8 +171,10 @@ def _object_table(report: Report, objects: Mapping[str, Any]) -> MeasuredTable:
     covered = plural(objects["all"]["classes"], "class", "classes")
     note = f"objects: {options['source']}, protocol {objects['protocol']}; mean over {covered}"
     note += ", with sums of found, missed and invented"
-    if options["min_size"]:
-        note += f"; components below {options['min_size']:g} {report.unit} are void"
+    if size := options["min_size"]:
+        least = size if isinstance(size, str) else f"{digits(size)} {report.unit}"
+        least = least.replace("mm2", " mm²").replace("mm3", " mm³")
+        note += f"; components below {least} are void"
     pixels = {row.name for row in report.classes if row.tp + row.fn}
     things = [row for row in classes if row["thing"] and row["name"] in pixels]
     if things and not any(row["found"] + row["missed"] for row in things):

@@ -232,7 +232,7 @@ def _with_objects(
     truth, *others = whole
     shape = masks.arrays[0].shape
     drawn = [
-        draw_objects(objects, options, truth, pred, shape)
+        draw_objects(objects, options, truth, pred, shape, masks.spacing)
         for pred, (_, options) in zip(others, preds, strict=True)
     ]
     numbers = [drawn[0][0][0], *(found for _, (found, _) in drawn)]
@@ -274,7 +274,7 @@ def _values(
         values = to_labels(raw, path, labels, allow_lossy=True) if ids is None else ids.classes
     except (MaskError, OSError) as error:
         raise PictureError(str(error)) from error
-    spacing: tuple[float, ...] = (1.0, 1.0, 1.0)
+    spacing = (1.0, 1.0, 1.0) if raw.volume is None else raw.volume.spacing
     if raw.volume is not None and values.ndim == 3:
         from segiou.masks.volumes import reoriented
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from segiou._support.text import digits
 from segiou.labels.label_set import LabelSet, load_labels
 from segiou.report.image_table import EXAMPLES
 from segiou.report.page import bootstrap_text
@@ -101,7 +102,10 @@ def _options(run: Run, report: Report, page: dict[str, Any]) -> list[str]:
         words.append(f"--objects={objects.source}")
         things = objects.things or ()
         words += [f"--things={_class_argument(n, run.labels.index(n))}" for n in things]
-        words += [f"--min-size={objects.min_size:g}"] * bool(objects.min_size)
+        least = objects.min_size
+        words += [f"--min-size={least if isinstance(least, str) else digits(least)}"] * bool(least)
+    if (spacing := _given_spacing(run)) is not None:
+        words.append(f"--spacing={','.join(map(digits, spacing))}")
     if report.intervals is not None:
         words.append("--intervals")
     named = _interval_options(report) | page
@@ -124,11 +128,6 @@ def _boundary_words(run: Run) -> list[str]:
     return words or ["--boundary"]
 
 
-def _short(number: float) -> str:
-    """A number in few digits, where these are all it has."""
-    return f"{number:g}" if float(f"{number:g}") == number else repr(number)
-
-
 def _surface_words(run: Run) -> list[str]:
     plan = run.surface_plan
     if plan is None:
@@ -136,20 +135,30 @@ def _surface_words(run: Run) -> list[str]:
     options, unit = plan.options, plan.unit.removesuffix("px")
     words = [f"--surface={options.convention}"]
     if options.widths:
-        words.append(f"--boundary={','.join(f'{_short(width)}mm' for width in options.widths)}")
+        words.append(f"--boundary={','.join(f'{digits(width)}mm' for width in options.widths)}")
     if run.boundary_options is None:
         own = [(f"{n}=", limits) for n, limits in options.tolerances_of.items()]
         limits = [
-            f"{name}{_short(limit)}{unit}"
+            f"{name}{digits(limit)}{unit}"
             for name, of_name in (("", options.tolerances), *own)
             for limit in of_name
         ]
         words.append(f"--boundary-tolerance={','.join(limits)}")
     for measure, values in options.empty.items():
         words.append(f"--empty={measure}={','.join(map(str, values))}")
-    if plan.spacing is not None:
-        words.append(f"--spacing={','.join(f'{size:g}' for size in plan.spacing)}")
     return words
+
+
+def _given_spacing(run: Run) -> tuple[float, ...] | None:
+    """The size of a pixel that was given in place of what the files say."""
+    from segiou.boundary.surfaces import CONVENTIONS
+
+    plan, objects, boundary = run.surface_plan, run.object_options, run.boundary_options
+    if objects is not None and objects.spacing is not None:
+        return objects.spacing
+    if plan is not None and plan.spacing != CONVENTIONS[plan.options.convention].spacing:
+        return plan.spacing
+    return None if boundary is None or boundary.spacing == (1.0, 1.0) else boundary.spacing
 
 
 def _interval_options(report: Report) -> dict[str, Any]:
@@ -177,11 +186,11 @@ def _python(masks: list[str], run: Run, report: Report, html: str, **page: Any) 
     if (plan := run.surface_plan) is not None:
         imports.append("from segiou.boundary import SurfaceOptions")
         lines.append(f"surfaces=SurfaceOptions({_surface_arguments(plan.options)})")
-        if plan.spacing is not None:
-            lines.append(f"spacing={plan.spacing!r}")
     if run.object_options is not None:
         imports.append("from segiou.instances import ObjectOptions")
         lines.append(f"objects={run.object_options!r}")
+    if (spacing := _given_spacing(run)) is not None:
+        lines.append(f"spacing={spacing!r}")
     imports.append("from segiou.report import write_html")
     made = ["report = run.report()"]
     if report.intervals is not None:

@@ -14,11 +14,9 @@ from segiou._support.arguments import (
     check_choice,
     check_integer,
     check_kind,
-    check_number,
-    read_several,
 )
 from segiou._support.text import Json, did_you_mean
-from segiou.boundary.boundary_options import BoundaryOptions
+from segiou.boundary.boundary_options import BoundaryOptions, read_spacing
 from segiou.boundary.codes import LabelCodes, ignored_code
 from segiou.boundary.surface_cases import case_counts, flat_scores
 from segiou.boundary.surfaces import (
@@ -111,7 +109,7 @@ class SurfacePlan:
             raise ValueError(msg)
         unit = "mm" if in_mm else "px" if spacing is None else ""
         if spacing is not None:
-            spacing = _checked_spacing(spacing)
+            spacing = read_spacing(spacing)
         elif volumes:
             spacing = usual.spacing
         return cls(replace(options, tolerances_of=own), chosen, unit, spacing)
@@ -157,7 +155,7 @@ class SurfacePlan:
             name: tuple(check_integer("a class", c, 0) for c in members)
             for name, members in data["structures"].items()
         }
-        spacing = None if data["spacing"] is None else _checked_spacing(data["spacing"])
+        spacing = None if data["spacing"] is None else read_spacing(data["spacing"])
         options = SurfaceOptions.from_dict(data["options"])
         return cls(options, structures, str(data["unit"]), spacing)
 
@@ -333,15 +331,6 @@ class SurfacePlan:
         bands = ((0, 0, 0),) * len(self.options.widths)
         nothing = SurfaceRow(name, "", "absent", 0, (0, 0), self._tolerances(name), (), bands=bands)
         return ["dice", *flat_scores(nothing.values(self.options))]
-
-
-def _checked_spacing(given: Any) -> tuple[float, ...]:
-    wanted = "two or three positive numbers, the size of a pixel along each axis"
-    spacing = tuple(check_number("spacing", v) for v in read_several("spacing", given, wanted))
-    if len(spacing) not in (2, 3) or not all(0 < v < float("inf") for v in spacing):
-        msg = f"spacing must be {wanted}, got {given}"
-        raise ValueError(msg)
-    return spacing
 
 
 def plans_of(

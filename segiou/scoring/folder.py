@@ -129,8 +129,8 @@ def score_folder(
         convention such as ``"medpy"`` takes the tolerances of ``boundary``; True:
         segiou's own convention.
     spacing : sequence of float, optional
-        Size of a pixel along each axis for the surfaces, in place of what the
-        files say.
+        Size of a pixel along each axis for the surfaces and the least size of
+        objects, in place of what the files say.
     run : str or path, optional
         A run file to keep every finished pair in. If it exists, pairs in it
         whose files are unchanged are not read again.
@@ -202,7 +202,7 @@ def score_folder(
         resize_pred=resize_pred,
         geometry=geometry,
         boundary=boundary,
-        objects=object_options(objects, labels),
+        objects=object_options(objects, labels, spacing),
         surfaces="segiou" if surfaces is True else surfaces or None,
         spacing=spacing,
         run=run,

@@ -216,13 +216,17 @@ def _absolute(source: Source) -> Source:
     return type(source)(**paths)
 
 
-def object_options(choice: ObjectOptions | str | bool | None, labels: Any) -> ObjectOptions | None:
+def object_options(
+    choice: ObjectOptions | str | bool | None, labels: Any, spacing: Any = None
+) -> ObjectOptions | None:
     """Read a caller's choice; the module is loaded only where objects are scored."""
     if choice is None or choice is False:
         return None
     from segiou.instances.object_files import ObjectOptions
 
-    return ObjectOptions.of(choice).with_things_of(labels)
+    found = ObjectOptions.of(choice).with_things_of(labels)
+    in_mm = isinstance(found.min_size, str)
+    return replace(found, spacing=spacing) if in_mm and spacing is not None else found
 
 
 def pair_sources(truth: Source, pred: Source, job: Job | None = None) -> Pairing:

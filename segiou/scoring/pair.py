@@ -250,7 +250,8 @@ class PairScorer:
             at_boundaries = count_labels(self._codes, truth, pred, self.header.boundary, mask)
         if self.header.objects is not None:
             sides = ids[0] or truth, ids[1] or pred
-            objects = self.header.objects.count(self.header.objects.empty(options), *sides, mask)
+            nothing = self.header.objects.empty(options)
+            objects = self.header.objects.count(nothing, *sides, mask, spacing)
         rows = plan.measure(options, truth, pred, mask=mask, spacing=spacing) if plan else None
         return pack_measured(at_boundaries, objects), rows
 

@@ -74,7 +74,8 @@ def score(
     surfaces : SurfaceOptions, str or bool, optional
         As :func:`score_folder`.
     spacing : sequence of float, optional
-        Size of a pixel or voxel along each axis, for the surfaces.
+        Size of a pixel or voxel along each axis, for the surfaces and the
+        least size of objects.
     protocol, name
         As :func:`score_folder`.
     **options
@@ -109,7 +110,7 @@ def score(
         load_protocol(protocol),
         name,
         boundary=BoundaryOptions.of(boundary),
-        objects=object_options(objects, labels),
+        objects=object_options(objects, labels, spacing),
     )
     scorer = PairScorer(header)
     decided: dict[str, Any] = {"argmax": argmax, "threshold": threshold}

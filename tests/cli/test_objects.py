@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import json
+import re
+import shlex
 from pathlib import Path
 
+import numpy as np
 import pytest
 from coco_files import write_coco
 
@@ -136,3 +140,58 @@ def test_pq_has_an_interval_where_intervals_are_asked_for(coco, tmp_path, capsys
     # Without PQ the report has intervals of IoU as before.
     assert run.report(intervals=run.intervals("iou", groups="none")).intervals.metric == "iou"
     assert run.report(intervals=found).intervals is None
+
+
+def objects_of(command, capsys):
+    capsys.readouterr()
+    code = main([*command, "--quiet", "--format", "json"])
+    found = capsys.readouterr()
+    assert code == 0, found.err
+    return json.loads(found.out)["objects"]
+
+
+def recipe_of(page):
+    """The command that a page shows."""
+    (command,) = re.findall(r"segiou score [^<]*", page.read_text())
+    return shlex.split(html.unescape(command))[1:]
+
+
+def test_a_least_size_in_mm_is_in_the_command_that_a_page_shows(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # the command shown writes a page here
+    nibabel = pytest.importorskip("nibabel", reason="needs nibabel")
+    for side in ("truth", "pred"):
+        for name, depth in (("fine", 1.0), ("thick", 2.0)):
+            (tmp_path / side).mkdir(exist_ok=True)
+            image = nibabel.Nifti1Image(np.uint8([[[1, 1, 1, 0, 1, 1]]]), np.diag([1, 1, depth, 1]))
+            image.to_filename(tmp_path / side / f"{name}.nii.gz")
+    page = tmp_path / "page.html"
+    command = ["score", str(tmp_path / "truth"), str(tmp_path / "pred"), "--labels", "2"]
+    command += ["--objects", "--things", "1", "--html", str(page)]
+    for least, found in (("2.1234567mm³", 3), ("3.0001", 0), ("2", 4)):
+        objects = objects_of([*command, "--min-size", least], capsys)
+        assert objects["classes"][1]["found"] == found
+        again = recipe_of(page)
+        assert f"--min-size={least.replace('³', '3')}" in again
+        assert objects_of(again, capsys) == objects
+    # TotalSegmentator measures surfaces with voxels of its own size; objects have their file's.
+    own = [*command, "--min-size=2.5mm3", "--surface", "totalsegmentator"]
+    objects = objects_of(own, capsys)
+    assert objects["classes"][1]["found"] == 3
+    assert objects_of(recipe_of(page), capsys) == objects
+    objects = objects_of([*own, "--spacing", "1,1,0.1234567"], capsys)
+    assert objects["classes"][1]["found"] == 0
+    assert "--spacing=1,1,0.1234567" in recipe_of(page)
+    assert objects_of(recipe_of(page), capsys) == objects
+
+
+def test_a_least_size_in_mm_of_images_needs_a_spacing(capsys):
+    command = ["score", str(STREETS / "truth"), str(STREETS / "model_a"), "--quiet"]
+    command += ["--labels", str(STREETS / "labels.toml"), "--objects", "--min-size", "5mm2"]
+    assert main(command) == 3
+    assert "min_size=5mm2 needs the size of a pixel: spacing=" in capsys.readouterr().err
+    pixels = objects_of([*command[:-1], "20"], capsys)
+    in_mm = objects_of([*command, "--spacing", "0.5,0.5"], capsys)
+    assert in_mm["classes"] == pixels["classes"]
+    assert in_mm["options"]["spacing"] == [0.5, 0.5]
+    assert main([*command[:-1], "small"]) == 2
+    assert "min_size is 'small'; give pixels, such as 50" in capsys.readouterr().err

@@ -18,6 +18,7 @@ import segiou
 from segiou.instances import ObjectOptions, PanopticCounts, label_components
 from segiou.labels import load_labels
 from segiou.masks.read import read_mask
+from segiou.report.pictures import read_indices
 from segiou.runs.database import checksum
 from segiou.runs.image_counts import encode_cells
 from segiou.scoring import DataError
@@ -212,6 +213,109 @@ def test_components_of_class_maps():
     ]
     again = segiou.score(*arrays, labels=run.labels, objects=options)
     assert again.objects == run.objects
+
+
+#: Blobs along a line of voxels that the prediction finds: of 6, 4, 3 and 2 of them.
+BLOBS = [n for size in (6, 4, 3, 2) for n in (*[1] * size, 0)]
+
+
+@pytest.fixture
+def scans(tmp_path):
+    """Two volumes of the same voxels: of 1 mm³ in the first, of 2 mm³ in the second."""
+    nibabel = pytest.importorskip("nibabel", reason="needs nibabel")
+    for side in ("truth", "pred"):
+        (tmp_path / side).mkdir()
+        for name, depth in (("fine", 1.0), ("thick", 2.0)):
+            image = nibabel.Nifti1Image(np.uint8([[BLOBS]]), np.diag([1.0, 1.0, depth, 1.0]))
+            image.to_filename(tmp_path / side / f"{name}.nii.gz")
+    return tmp_path
+
+
+def scored_scans(scans, min_size, **options):
+    objects = ObjectOptions(things=("1",), min_size=min_size)
+    return segiou.score_folder(
+        scans / "truth", scans / "pred", labels=2, objects=objects, **options
+    )
+
+
+@pytest.mark.parametrize(
+    ("min_size", "kept"),
+    [
+        (0, [4, 4]),
+        (4, [2, 2]),
+        ("4", [2, 2]),
+        ("4mm3", [2, 4]),
+        (" 4.5 mm³", [1, 3]),
+        ("6.01mm3", [0, 2]),
+    ],
+)
+def test_a_least_size_is_of_voxels_or_of_the_volume_that_they_have(scans, min_size, kept):
+    run = scored_scans(scans, min_size)
+    found = [run.select([id]).objects for id in ("fine", "thick")]
+    assert [counts.tp[1] for counts in found] == kept
+    # What is smaller is void on both sides.
+    assert run.objects.overlaps[:, 1].tolist() == run.objects.overlaps[:, 2].tolist()
+    given = scored_scans(scans, min_size, spacing=(1, 1, 2))
+    assert given.objects.tp[1] == (2 * kept[1])
+
+
+def test_a_least_size_in_mm_is_kept_and_compared(scans):
+    path = scans / "run.sqlite"
+    whole = scored_scans(scans, "4.5mm³", run=path)
+    again = segiou.Run.open(path)
+    assert again.object_options == ObjectOptions(things=("1",), min_size="4.5mm3")
+    assert again.objects == whole.objects
+    (scans / "pred" / "thick.nii.gz").touch()
+    resumed = scored_scans(scans, "4.5 mm3", run=path)
+    assert resumed.objects == whole.objects
+    whole = resumed
+    halves = [scored_scans(scans, "4.5mm3", shard=(i, 2), missing="skip") for i in (1, 2)]
+    assert halves[0].merge(halves[1]).objects == whole.objects
+    found = whole.report().objects["options"]
+    assert (found["min_size"], found["spacing"]) == ("4.5mm3", None)
+    assert "components below 4.5 mm³ are void" in " ".join(str(whole.report()).split())
+    assert "components below 4.5 voxels are void" in " ".join(
+        str(scored_scans(scans, 4.5).report()).split()
+    )
+    files = (
+        str(scans / "truth" / "thick.nii.gz"),
+        [(str(scans / "pred" / "thick.nii.gz"), whole.options)],
+    )
+    ((drawn, _),) = read_indices(*files, objects=whole.object_options).outcomes
+    assert sorted(drawn) == [[1, 1, 3], [1, 1, 4], [1, 1, 6]]
+    other = r"min_size=4.5mm3 here, components, things=\('1',\), min_size=4.5 there"
+    with pytest.raises(ValueError, match=other):
+        whole.merge(scored_scans(scans, 4.5))
+    with pytest.raises(ValueError, match=r"min_size=5mm3"):
+        scored_scans(scans, "5mm3", run=path)
+    with pytest.raises(ValueError, match=r"spacing=\(1.0, 1.0, 1.0\)"):
+        scored_scans(scans, "4.5mm3", run=path, spacing=(1, 1, 1))
+
+
+def test_images_have_a_least_size_in_mm_by_their_spacing():
+    image = np.array([BLOBS])
+    options: dict = {"labels": 2, "objects": ObjectOptions(things=("1",), min_size="2mm2")}
+    run = segiou.score([image], [image], spacing=(0.5, 1), **options)
+    assert run.objects.tp.tolist() == [1, 2]
+    assert run.object_options.spacing == (0.5, 1.0)
+    assert "components below 2 mm² are void" in " ".join(str(run.report()).split())
+    with pytest.raises(ValueError, match="min_size=2mm2 needs the size of a pixel: spacing="):
+        segiou.score([image], [image], **options)
+    with pytest.raises(ValueError, match="spacing must be two or three positive numbers"):
+        segiou.score([image], [image], spacing=(0.5, 0), **options)
+    options["objects"] = ObjectOptions(min_size="2mm3")
+    with pytest.raises(ValueError, match="min_size=2mm3 is no size in 2 axes: give mm2, or pixels"):
+        segiou.score([image], [image], spacing=(1, 1), **options)
+
+
+@pytest.mark.parametrize(
+    ("size", "problem"),
+    [(text, f"min_size is '{text}'; give pixels") for text in ("", "mm3", "5cm3", "5mm", "5 5")]
+    + [("-1mm3", "must be at least 0, got -1"), ("infmm3", "must be at most"), ("nan", "got NaN")],
+)
+def test_texts_that_are_no_size_are_named(size, problem):
+    with pytest.raises(ValueError, match=problem):
+        ObjectOptions(min_size=size)
 
 
 def test_scores_and_masked_pixels_of_arrays():
