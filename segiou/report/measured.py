@@ -287,10 +287,11 @@ def _surface_cells(row: Mapping[str, Any], plan: Mapping[str, Any]) -> Iterator[
     ):
         parts = [part for name, part in row.items() if name.startswith(measure)]
         for length, part in zip(lengths, parts, strict=True):
-            yield f"{title} {length:g}{unit}", cell(part["mean"])
+            head = f"{title} {length:g}{unit}"
+            yield head, cell(part["mean"])
             if "level" in part:
                 limits = (part["low"], part["high"])
-                yield f"{100 * part['level']:g} % interval", range_text(limits)
+                yield f"{head}, {100 * part['level']:g} % interval", range_text(limits)
 
 
 #: How a case may lack a structure, in words.

@@ -123,6 +123,11 @@ class Column:
         """The cells with their styles."""
         return [Text(cell) if isinstance(cell, str) else cell for cell in self.cells]
 
+    @property
+    def full(self) -> int:
+        """Columns at which nothing is broken."""
+        return max(text.cell_len for text in (Text(self.head), *self.texts))
+
     def least(self, width: int) -> int:
         """Columns at which it can still be read, in a table of ``width`` columns."""
         words = self.head.split()
@@ -142,19 +147,20 @@ def show(
 ) -> list[str]:
     """Print a table of the columns for which there is room, what is noted, and an empty line.
 
-    Gives the heads of these columns.
+    Gives the heads of these columns. Numbers that are left out are named.
     """
+    gone: list[str] = []
     kept = [column for column in columns if any(text.plain for text in column.texts)]
     width = console.width
     least = [column.least(width) for column in kept]
-    while len(kept) > 1 and sum(least) + _GAP * (len(kept) - 1) > width:
-        gone = min(range(len(kept)), key=lambda i: kept[i].rank)
-        del kept[gone], least[gone]
-    spare = width - sum(least) - _GAP * (len(kept) - 1)
+    while len(kept) > 1 and _table_width(least) > width:
+        lowest = min(range(len(kept)), key=lambda i: kept[i].rank)
+        gone += [] if kept[lowest].is_text else [kept[lowest].head]
+        del kept[lowest], least[lowest]
+    spare = width - _table_width(least)
     table = Table(box=box.SIMPLE, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
     for column, needed in zip(kept, least, strict=True):
-        full = max(text.cell_len for text in (Text(column.head), *column.texts))
-        more = max(0, min(full - needed, spare))
+        more = max(0, min(column.full - needed, spare))
         spare -= more
         table.add_column(
             Text(column.head),
@@ -171,8 +177,30 @@ def show(
     console.print(table)
     if note:
         say(console, note, "dim")
+    if gone:
+        say(console, f"a wider terminal also shows {listed(gone)}", "dim")
     console.print()
     return [column.head for column in kept]
+
+
+def _table_width(widths: Sequence[int]) -> int:
+    return sum(widths) + _GAP * (len(widths) - 1)
+
+
+def _tables_of(columns: Sequence[Column], width: int) -> Iterator[Sequence[Column]]:
+    """All columns in one table, or in several that fit, each of which has the first column."""
+    if _table_width([column.least(width) for column in columns]) <= width:
+        yield columns
+        return
+    first, *others = columns
+    block, taken = [first], [first.least(width)]
+    for column in others:
+        if len(block) > 1 and _table_width([*taken, column.full]) > width:
+            yield block
+            block, taken = [first], taken[:1]
+        block.append(column)
+        taken.append(column.full)
+    yield block
 
 
 def render_text(
@@ -196,8 +224,9 @@ def render_text(
     if report.group_rows:
         show(console, _class_columns(report, report.group_rows, "group"))
     for measured in measured_tables(report):
-        lines = len(measured.filled)
-        show(console, _measured_columns(measured), section_before=lines if measured.summary else -1)
+        lines = len(measured.filled) if measured.summary else -1
+        for columns in _tables_of([*_measured_columns(measured)], console.width):
+            show(console, columns, section_before=lines)
     if (worst := report.worst_images) is not None:
         names = [printable(row["id"]) for row in worst.rows] or ["none"]
         scores = [score_text(row[worst.by]) for row in worst.rows] or ["–"]
@@ -256,7 +285,7 @@ def _means_over_images(report: Report) -> Iterator[Fact]:
 def _class_columns(report: Report, rows: Sequence[ClassRow], heading: str) -> Iterator[Column]:
     yield Column(heading, [printable(row.name) for row in rows], 9, is_text=True)
     yield Column("IoU", [Text(cell(row.iou), tone_of(row.iou)) for row in rows], 8)
-    for name, rank in (("Dice", 2), ("precision", 4), ("recall", 5), ("share", 6)):
+    for name, rank in (("Dice", 3), ("precision", 4), ("recall", 5), ("share", 6)):
         yield Column(name, [cell(getattr(row, name.lower())) for row in rows], rank)
     if report.intervals is not None and heading == "class":
         ranges = [range_text(report.interval_of(row.name)) for row in rows]
@@ -265,7 +294,7 @@ def _class_columns(report: Report, rows: Sequence[ClassRow], heading: str) -> It
     excluded = {n for n, kept in zip(report.class_names, report.include, strict=True) if not kept}
     notes = [row.status or ("not in the mean" if row.name in excluded else "") for row in rows]
     whole = [note.replace(" ", _TIE) for note in notes]
-    yield Column("note", whole, 3, is_text=True, style="dim")
+    yield Column("note", whole, 2, is_text=True, style="dim")
 
 
 def _bar(value: float) -> str:

@@ -496,7 +496,7 @@ class Run(Drawable):
         title : str, default ""
             Title of the report.
         intervals : Intervals or sequence of Intervals, optional
-            Intervals of this run, from :meth:`intervals`: of IoU, of PQ or of both.
+            Intervals of this run, from :meth:`intervals`: of IoU, PQ or surface Dice, or several.
         worst : int, default 0
             How many of the worst images are listed.
         worst_by : str, default "mean_iou"

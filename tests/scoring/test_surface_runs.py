@@ -381,6 +381,22 @@ def test_intervals_are_over_cases():
     assert found.overall.low < found.overall.value < found.overall.high
 
 
+@pytest.mark.parametrize("width", [40, 60, 80, 140])
+def test_a_terminal_of_any_width_shows_every_measure(width):
+    options = SurfaceOptions(tolerances=(1, 3))
+    run = patients("model_a", labels=FIXTURE / "regions.json", surfaces=options)
+    report = run.report(intervals=run.intervals("surface_dice", resamples=50))
+    text = report.to_text(width=width)
+    assert max(map(len, text.splitlines())) <= width
+    lines = [line.split("  ")[1:] for line in text.splitlines() if line.startswith("core ")]
+    found = {value.strip() for line in lines for value in line}
+    core = report.to_dict()["surfaces"][-1]
+    for name in ("surface_dice_1", "surface_dice_3"):
+        assert f"{100 * core[name]['mean']:.2f} %" in found
+    assert f"{core['average_surface_distance']['mean_of_found']:.2f}" in found
+    assert ("a wider terminal also shows Dice" in " ".join(text.split())) == (width == 40)
+
+
 def test_a_structure_that_no_case_has_is_not_listed():
     mask = np.zeros((4, 4), np.uint8)
     mask[1:3, 1:3] = 1

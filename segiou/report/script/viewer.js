@@ -68,8 +68,9 @@ const viewer = {
     if (!full) return "";
     const shown = (depth > 1 ? [depth, height, width] : [height, width]).reverse().join(" × ");
     const whole = [...full].reverse().join(" × ");
-    const patient = depth > 1 ? " The right of a patient is on the left." : "";
-    return `${shown === whole ? shown : `${whole}, shown as ${shown}`}.${patient}`;
+    const size = `${whole} ${depth > 1 ? "voxels" : "pixels"}${shown === whole ? "" : `, shown as ${shown}`}`;
+    const patient = "The patient's right is on the left. Planes are counted from the top, the front and the right.";
+    return depth > 1 ? `${size}. ${patient}` : size;
   },
 
   // A slider for each direction of a volume.
@@ -81,15 +82,17 @@ const viewer = {
     const { depth, height, width } = this.picture;
     [depth, height, width].forEach((length, axis) => {
       const label = html("label", { class: "field" }, PLANES[axis]);
+      const shown = html("span", { "aria-hidden": "true" }, `${this.place[axis] + 1} of ${length}`);
       const slider = html("input", { type: "range", min: 1, max: length });
       slider.value = this.place[axis] + 1;
       slider.addEventListener("input", () => {
         this.place[axis] = slider.value - 1;
+        shown.textContent = `${slider.value} of ${length}`;
         const planes = planesOf(this.picture, this.place);
         for (const frame of this.frames) frame.plane = planes.find(({ name }) => name === frame.plane.name);
         this.draw();
       });
-      label.append(slider);
+      label.append(slider, shown);
       holder.append(label);
     });
   },
@@ -116,7 +119,8 @@ const viewer = {
         const canvas = html("canvas", { role: "img", "aria-label": `${title} of ${images.ids[this.number]}` });
         canvas.style.aspectRatio = plane.aspect;
         frame.append(canvas);
-        figure.append(frame, html("figcaption", {}, title));
+        // What a row of planes shows stands below its first.
+        figure.append(frame, html("figcaption", {}, plane === this.planes[0] ? title : plane.name));
         this.holder.append(figure);
         this.frames.push({ figure, canvas, plane, content });
       }
