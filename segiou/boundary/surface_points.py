@@ -391,26 +391,26 @@ class SurfacePair:
         return both
 
     def bands(
-        self, values: tuple[int, ...], widths: tuple[float, ...]
-    ) -> tuple[tuple[int, int, int], ...]:
-        """Voxels within each width inside truth, prediction and both, beside none of the others."""
-        from scipy.ndimage import (  # type: ignore[import-untyped]
-            distance_transform_edt,
-            find_objects,
-        )
-
-        ignored = np.isin(self.truth, [*self.ignore])
-        # What is ignored ends nothing.
-        given = [np.isin(side, values) | ignored for side in (self.truth, self.pred)]
-        box = [*find_objects((given[0] | given[1]).view(np.uint8)), ()][0]
-        *solid, ignored = (np.pad(mask[box], 1) for mask in (*given, ignored))
-        truth, pred = (distance_transform_edt(mask, sampling=self.spacing) for mask in solid)
-        truth[~solid[0] | ignored] = pred[~solid[1] | ignored] = np.inf
-        counted = []
-        for width in widths:
-            bands = truth <= width, pred <= width
-            counted.append([*map(np.count_nonzero, (*bands, bands[0] & bands[1]))])
-        return tuple((int(a), int(b), int(c)) for a, b, c in counted)
+        self, structures: Mapping[Label, tuple[int, ...]], widths: tuple[float, ...]
+    ) -> Iterator[tuple[Label, tuple[tuple[int, int, int], ...]]]:
+        """Voxels within each width inside truth, prediction and both, of what occurs."""
+        for names, sides, ignored in self._layers(structures):
+            seen = _occurring(sides)
+            for code, name in names.items():
+                if not seen[code]:
+                    continue
+                # What is ignored ends nothing.
+                left_out = sides[0] == ignored if ignored >= 0 else np.False_
+                solid = [(side == code) | left_out for side in sides]
+                box = _box(solid[0] | solid[1])
+                counted = []
+                for width in widths:
+                    truth, pred = (
+                        (side[box] == code) & ~_inner(mask[box], width, self._steps)
+                        for side, mask in zip(sides, solid, strict=True)
+                    )
+                    counted.append(tuple(map(np.count_nonzero, (truth, pred, truth & pred))))
+                yield name, tuple((int(a), int(b), int(both)) for a, b, both in counted)
 
     @cached_property
     def _is_reversed(self) -> bool:
@@ -459,9 +459,7 @@ class SurfacePair:
         found = self._map(lambda side: find_points(side, codes, self.kind, ignored, limit), sides)
         truth, pred = found
         if truth is None or pred is None:
-            seen = np.zeros(256, np.bool_)
-            for plane in itertools.chain(*sides):  # since places take much memory
-                seen[plane] = True
+            seen = _occurring(sides)
             for code in codes:
                 if seen[code]:
                     yield from self._measured([code], sides, ignored)
@@ -501,6 +499,48 @@ class SurfacePair:
             return [function(task) for task in tasks]
         with ThreadPoolExecutor(self.threads) as pool:
             return list(pool.map(function, tasks))
+
+
+def _occurring(sides: list[NDArray[np.uint8]]) -> Bools:
+    """Whether each code occurs."""
+    seen = np.zeros(256, np.bool_)
+    for plane in itertools.chain(*sides):  # since places take much memory
+        seen[plane] = True
+    return seen
+
+
+def _box(mask: Bools) -> tuple[slice, ...]:
+    """The smallest box that holds all of a mask that is not empty."""
+    others = [tuple({*range(mask.ndim)} - {axis}) for axis in range(mask.ndim)]
+    found = [np.flatnonzero(mask.any(axes)) for axes in others]
+    return tuple(slice(at[0], at[-1] + 1) for at in found)
+
+
+def _inner(mask: Bools, width: float, steps: tuple[float, ...]) -> Bools:
+    """Voxels of a mask that are farther than a width from all voxels outside of it."""
+    shape = (1,) * (3 - mask.ndim) + mask.shape
+    steps = (2 * width,) * (3 - mask.ndim) + steps  # nothing lies before or behind an image
+    depth, height, length = (
+        min(int(width / step) + 1, n) for step, n in zip(steps, shape, strict=True)
+    )
+    # Of rows of bits around each voxel, so many must be set to either side.
+    z, y = np.ogrid[-depth : depth + 1, -height : height + 1]
+    across = np.square(z * steps[0]) + np.square(y * steps[1])
+    along = np.square(np.arange(length + 1) * steps[2])
+    reach = (np.sqrt(across[..., None] + along) <= width).sum(-1) - 1
+    rows = np.packbits(mask.reshape(shape), axis=-1, bitorder="little")
+    inner = np.full_like(rows, 0xFF)
+    rows = np.pad(rows, ((depth, depth), (height, height), (0, 0)))
+    for steps_along in range(int(reach.max()) + 1):
+        if steps_along:
+            before, behind = rows << 1, rows >> 1
+            before[..., 1:] |= rows[..., :-1] >> 7
+            behind[..., :-1] |= rows[..., 1:] << 7
+            rows &= before & behind
+        for at, beside in np.argwhere(reach == steps_along).tolist():
+            inner &= rows[at : at + shape[0], beside : beside + shape[1]]
+    found = np.unpackbits(inner, axis=-1, count=shape[2], bitorder="little")
+    return found.view(np.bool_).reshape(mask.shape)
 
 
 def _disjoint(structures: Mapping[Label, tuple[int, ...]], most: int) -> list[list[Label]]:

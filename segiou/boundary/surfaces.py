@@ -467,7 +467,9 @@ def measure_surfaces(
     ordered = [rows.get(label) or _row(label, case, nothing, diagonal, options) for label in named]
     if not options.widths:
         return ordered
-    return [replace(row, bands=pair.bands(named[row.label], options.widths)) for row in ordered]
+    bands = dict(pair.bands(named, options.widths))
+    none = ((0, 0, 0),) * len(options.widths)
+    return [replace(row, bands=bands.get(row.label, none)) for row in ordered]
 
 
 def surface_scores(
