@@ -280,11 +280,8 @@ static void find_near_cells(Search *search, const From *from)
     const Boxes *cells = &search->target->cells, *blocks = &search->target->blocks;
     const uint32_t *first = blocks->first;
     Boxes *near = &search->near;
-    size_t nearest = 0;
+    float limit = NOTHING_YET;
     bound_below(from, blocks, 0, blocks->count, search->block_bounds);
-    for (size_t b = 1; b < blocks->count; b++)
-        nearest = search->block_bounds[b] < search->block_bounds[nearest] ? b : nearest;
-    float limit = bound_above(from, cells, first[nearest], first[nearest + 1]);
     for (size_t b = 0; b < blocks->count; b++)
         if (search->block_bounds[b] <= limit) {
             float other = bound_above(from, cells, first[b], first[b + 1]);

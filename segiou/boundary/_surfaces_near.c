@@ -12,11 +12,29 @@
 
 Box widened(Box box, const Axes *axes, Points points)
 {
-    for (size_t i = 0; i < points.count; i++)
-        for (int k = 0; k < 3; k++) {
-            int at = coordinate(points.at[i], axes->bits[k]);
-            box.low[k] = at < box.low[k] ? at : box.low[k];
-            box.high[k] = at > box.high[k] ? at : box.high[k];
+    uint16_t now[16], low[16], high[16]; /* four points at once, each as four numbers: vectors */
+    for (int j = 0; j < 16; j++) {
+        low[j] = UINT16_MAX;
+        high[j] = 0;
+    }
+    size_t many = points.count / 4 * 4;
+    for (size_t i = 0; i < many; i += 4) {
+        memcpy(now, points.at + i, sizeof now);
+        for (int j = 0; j < 16; j++) {
+            low[j] = now[j] < low[j] ? now[j] : low[j];
+            high[j] = now[j] > high[j] ? now[j] : high[j];
+        }
+    }
+    for (size_t i = many; i < points.count; i++)
+        for (int j = 0; j < 4; j++) {
+            int at = coordinate(points.at[i], 16 * j);
+            low[j] = at < low[j] ? at : low[j];
+            high[j] = at > high[j] ? at : high[j];
+        }
+    for (int k = 0; k < 3; k++)
+        for (int j = axes->bits[k] / 16; j < 16; j += 4) {
+            box.low[k] = low[j] < box.low[k] ? low[j] : box.low[k];
+            box.high[k] = high[j] > box.high[k] ? high[j] : box.high[k];
         }
     return box;
 }
