@@ -17,7 +17,7 @@ from segiou._support.text import csv_name
 from segiou.cli.console import note, progress_bar
 from segiou.cli.options import option_of
 from segiou.cli.thresholds import check_thresholds, read_thresholds
-from segiou.labels.class_options import ClassOptions
+from segiou.labels.class_options import ClassOptions, class_indices
 from segiou.metrics.protocols import load_protocol
 from segiou.report.formats import format_of
 from segiou.runs.run import Run
@@ -75,7 +75,7 @@ def _asked_for(parsed: argparse.Namespace, classes: ClassOptions) -> dict[str, A
     if parsed.objects is not None:
         from segiou.instances.object_files import ObjectOptions
 
-        chosen = ClassOptions.of(classes.labels, exclude=parsed.things).exclude
+        chosen = class_indices("things", classes.labels, parsed.things)
         things = tuple(classes.labels.class_names[index] for index in chosen) or None
         objects = ObjectOptions(parsed.objects, things, min_size=parsed.min_size or 0)
     if parsed.spacing is not None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from segiou._support.arguments import check_integer, read_several
 from segiou._support.optional import fallback, load_part
 from segiou.counting.arrays import as_label_array, check_same_shape
 
@@ -59,7 +60,9 @@ def count_id_pairs(
     check_same_shape(truth, pred, ("truth_ids", "pred_ids"))
     count = _count_runs if _id_pairs else fallback("segiou.counting._id_pairs", _count_by_sorting)
     in_truth, in_pred, pixels = count(*_lines(truth, pred))
-    kept = ~np.isin(in_truth, [*ignore]) if (ignore := [*ignore]) else slice(None)
+    kept = np.ones(len(in_truth), bool)
+    for value in read_several("ignore", ignore, "a sequence of ids"):
+        kept &= in_truth != check_integer("ignore", value)
     in_truth, in_pred, pixels = in_truth[kept], in_pred[kept], pixels[kept]
     order = _order(in_truth, in_pred)
     return in_truth[order], in_pred[order], pixels[order]

@@ -12,6 +12,7 @@ from typing import Any, Literal, TypedDict, cast
 import numpy as np
 
 from segiou._support.arguments import check_choice
+from segiou._support.text import listed
 from segiou.boundary.surface_points import check_spacing
 from segiou.boundary.surfaces import surface_scores
 from segiou.counting.id_pairs import count_id_pairs
@@ -165,11 +166,17 @@ def lesion_scores(
     """
     chosen = _protocol(protocol)
     sides = label_arrays(truth, pred, ("truth", "pred"))
+    present = {int(v) for found in count_id_pairs(*sides)[:2] for v in found.tolist()} - {0}
     regions = chosen.regions
     if regions is None:
-        present = {v for found in count_id_pairs(*sides)[:2] for v in found.tolist()} - {0}
         regions = {str(value): (value,) for value in sorted(present)}
     values = [*chain(*regions.values())]
+    if isinstance(protocol, str) and (unknown := present.difference(values)):
+        msg = (
+            f"label {listed([*map(str, sorted(unknown))], 8)} is in no region of {protocol!r}: "
+            f"{dict(regions)}; change the label, or give a LesionProtocol with other regions"
+        )
+        raise ValueError(msg)
     either = np.isin(sides[0], values) | np.isin(sides[1], values)
     if either.any():
         # Only what lies so near that it matters.

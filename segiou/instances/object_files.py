@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_choice, check_integer, refuse_kind
+from segiou._support.arguments import check_choice, check_integer, read_several, refuse_kind
 from segiou._support.files import read_json
 from segiou._support.text import Json, digits, listed
 from segiou.boundary.boundary_options import read_spacing
@@ -109,6 +109,15 @@ class ObjectOptions:
         if self.spacing is not None:
             object.__setattr__(self, "spacing", read_spacing(self.spacing))
         check_integer("merge", self.merge, 0)
+        if self.source != "components" and (least or self.merge or self.connectivity):
+            msg = (
+                "min_size, merge and connectivity are of components; "
+                f"the objects of {self.source!r} are those of its files"
+            )
+            raise ValueError(msg)
+        if self.things is not None:
+            things = read_several("things", self.things, "names of classes, such as ('car',)")
+            object.__setattr__(self, "things", tuple(things))
 
     @classmethod
     def of(cls, choice: ObjectOptions | str | bool) -> ObjectOptions:

@@ -7,20 +7,22 @@ import importlib.util
 import math
 import unicodedata
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain, compress
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_integer, check_number
+from segiou._support.arguments import check_integer, check_number, read_several
 from segiou._support.text import Json
 from segiou.accumulators.base import Accumulator
 from segiou.boundary.surface_points import check_spacing
 from segiou.counting.arrays import as_label_array, check_same_shape
 from segiou.counting.counts import LARGEST, counts_array
 from segiou.counting.id_pairs import count_id_pairs
-from segiou.labels.class_options import ClassOptions
+from segiou.labels.class_options import ClassOptions, class_indices
 
 Ints = NDArray[np.int64]
 Ids = NDArray[np.integer[Any] | np.bool_]
@@ -146,7 +148,12 @@ def label_components(
     if values is None:
         values = count_id_pairs(array, np.zeros(array.shape, bool))[0].tolist()
         values = [value for value in values if value]
-    classes = _numbered(array, [[v] if isinstance(v, (int, np.integer)) else [*v] for v in values])
+    several = read_several("values", values, "a sequence of classes, or of several together")
+    groups = [{v} if isinstance(v, (int, np.integer)) else {*v} for v in several]
+    if shared := [v for v, n in Counter(chain(*groups)).items() if n > 1]:
+        msg = f"value {shared[0]} stands in two regions; label each region in a call of its own"
+        raise ValueError(msg)
+    classes = _numbered(array, groups)
     found = _merged(classes, merge, rank) if merge else _connected(classes, rank)
     sizes = np.bincount(found.reshape(-1), minlength=1)
     kept = sizes * voxel >= least
@@ -169,7 +176,7 @@ def read_size(size: float | str) -> tuple[float, str]:
     return check_number("min_size", number, 0, LARGEST), unit
 
 
-def _numbered(array: NDArray[Any], groups: Sequence[Sequence[int]]) -> NDArray[np.int32]:
+def _numbered(array: NDArray[Any], groups: Sequence[Collection[int]]) -> NDArray[np.int32]:
     """The number of the group, from 1, that holds each value; 0 for none."""
     numbers = {value: number for number, group in enumerate(groups, 1) for value in group}
     low, high = (int(array.min()), int(array.max())) if array.size else (0, 0)
@@ -232,7 +239,8 @@ class ObjectCounts(Accumulator):
     def _choose(self, classes: ClassOptions, things: Iterable[int | str] | None) -> None:
         self._things = np.ones(classes.num_classes, dtype=bool)
         if things is not None:
-            self._things = ~ClassOptions.of(classes.labels, exclude=[*things]).include
+            self._things[:] = False
+            self._things[[*class_indices("things", classes.labels, things)]] = True
         self._start(classes)
 
     @classmethod
@@ -294,10 +302,10 @@ class ObjectCounts(Accumulator):
         """Whether saved rows can be true."""
 
     def _difference(self, other: Self) -> str:
-        if (different := self._things != other._things).any():
-            name = self.class_names[int(different.argmax())]
-            return f"class {name!r} is a thing on one side only"
-        return super()._difference(other)
+        if text := super()._difference(other):
+            return text
+        names = [*compress(self.class_names, self._things != other._things)]
+        return f"class {names[0]!r} is a thing on one side only" if names else ""
 
     def merge(self, *others: Self) -> Self:
         """Add others to this one; they stay as they are. Raises as its base says.

@@ -17,7 +17,7 @@ from segiou._support.text import Json
 from segiou.labels.label_set import LEAST_VALUE, MOST_VALUE, LabelSet, load_labels
 
 Unassigned = Literal["error", "count"]
-Labels = LabelSet | str | Path | Sequence[str] | int
+Labels = LabelSet | str | Path | Sequence[str] | Mapping[str, Any] | int
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class ClassOptions:
             truth_set,
             pred_set,
             ignore=_ignored_values(truth_set, ignore),
-            exclude=_class_indices(truth_set, exclude),
+            exclude=class_indices("exclude", truth_set, exclude),
             unassigned=unassigned,
         )
 
@@ -231,12 +231,15 @@ def _ignored_values(labels: LabelSet, ignore: int | str | Iterable[int | str]) -
     return tuple(dict.fromkeys(values))
 
 
-def _class_indices(labels: LabelSet, exclude: int | str | Iterable[int | str]) -> tuple[int, ...]:
+def class_indices(
+    name: str, labels: LabelSet, classes: int | str | Iterable[int | str]
+) -> tuple[int, ...]:
+    """The indices of classes that an option of this name gives, by name or index."""
     indices = []
-    for item in _several("exclude", exclude):
+    for item in _several(name, classes):
         index = labels.index(item) if isinstance(item, str) else item
         if not 0 <= index < labels.num_classes:
-            msg = f"exclude: there is no class {index}, only 0 to {labels.num_classes - 1}"
+            msg = f"{name}: there is no class {index}, only 0 to {labels.num_classes - 1}"
             raise ValueError(msg)
         indices.append(index)
     return tuple(dict.fromkeys(indices))

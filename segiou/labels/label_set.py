@@ -433,18 +433,21 @@ def _preset(name: str) -> LabelSet | None:
         return LabelSet.from_toml(path)
 
 
-def load_labels(labels: LabelSet | str | Path | Sequence[str] | int) -> LabelSet:
+def load_labels(
+    labels: LabelSet | str | Path | Sequence[str] | Mapping[str, Any] | int,
+) -> LabelSet:
     """Turn whatever describes the classes into a :class:`LabelSet`.
 
     Parameters
     ----------
-    labels : LabelSet, str, path, sequence of str or int
+    labels : LabelSet, str, path, sequence of str, mapping or int
         A set, the name of a preset or of a set that an installed package adds
         (entry point ``segiou.labelsets``), the path of a TOML file or of another
         tool's label file (``dataset.json`` of nnU-Net, COCO's ``categories``,
         ``id2label`` of Hugging Face, ``METAINFO`` of MMSegmentation as JSON,
         ``labelmap.txt`` of CVAT, a raster with GDAL's ``.aux.xml``), class
-        names for the values 0, 1, 2, …, or the number of classes.
+        names for the values 0, 1, 2, …, a mapping from class name to its value or
+        values, or the number of classes.
 
     Returns
     -------
@@ -461,11 +464,16 @@ def load_labels(labels: LabelSet | str | Path | Sequence[str] | int) -> LabelSet
     --------
     >>> load_labels("camvid").class_names[:3], load_labels(["road", "other"]).num_classes
     (('sky', 'building', 'pole'), 2)
+    >>> load_labels({"road": 7, "car": [26, 27]}).class_values
+    ((7,), (26, 27))
     """
     if isinstance(labels, LabelSet):
         return labels
     if isinstance(labels, Integral) and not isinstance(labels, bool):
         return LabelSet.numbered(int(labels))
+    if isinstance(labels, Mapping):
+        lists = [(n, [*v] if isinstance(v, Iterable) else [v]) for n, v in labels.items()]
+        return LabelSet("custom", tuple(LabelClass(n, tuple(values)) for n, values in lists))
     if isinstance(labels, Iterable) and not isinstance(labels, (str, bytes)):
         return LabelSet.from_names(labels)
     wanted = "a label set, its name or file, class names or their number"

@@ -43,6 +43,19 @@ def test_counted_by_hand():
     assert rows(count_id_pairs(truth, pred, ignore=[7])) == [(0, 0, 1), (9, 2, 2)]
 
 
+@pytest.mark.parametrize("base", [1 << 60, 1 << 63])
+def test_ignored_ids_are_exact_whatever_stands_beside_them(base):
+    truth = np.array([base, base + 1], np.uint64)
+    found = count_id_pairs(truth, [0, 0], ignore=[base, -1, 2**64 - 1, 2**70])
+    assert rows(found) == [(base + 1, 0, 1)]
+
+
+@pytest.mark.parametrize(("ignore", "problem"), [(0, "a sequence of ids"), (["0"], "an integer")])
+def test_ignored_ids_are_integers(ignore, problem):
+    with pytest.raises(TypeError, match=f"ignore must be {problem}"):
+        count_id_pairs([0], [0], ignore=ignore)
+
+
 @pytest.mark.parametrize("truth_dtype", DTYPES)
 @pytest.mark.parametrize("pred_dtype", DTYPES)
 def test_every_pair_of_dtypes(truth_dtype, pred_dtype):

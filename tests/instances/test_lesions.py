@@ -99,6 +99,13 @@ def test_nothing_at_all():
     assert lesion_scores(empty, empty, spacing=1, protocol="panoptica") == {}
 
 
+def test_an_own_protocol_may_leave_labels_out():
+    own = replace(LESION_PROTOCOLS["brats2023-met"], regions={"lesion": (4,)})
+    truth = [[1, 0, 0, 4, 4, 4]]
+    found = lesion_scores(truth, truth, spacing=1, protocol=own)
+    assert {name: scores["tp"] for name, scores in found.items()} == {"lesion": 1}
+
+
 def test_ids_far_apart_are_objects_like_others():
     truth = TRUTH.astype(np.uint64) << np.uint64(60)
     found = object_scores(truth, PRED, spacing=1, protocol=LesionProtocol("own", ""))
@@ -114,6 +121,10 @@ def test_wrong_arguments_are_named():
         object_scores([[-3]], [[1]], spacing=1)
     with pytest.raises(ValueError, match="protocol must be"):
         lesion_scores([[1]], [[1]], spacing=1, protocol="brats")
+    with pytest.raises(
+        ValueError, match=r"label 4 is in no region of 'autopet': {'lesion': \(1,\)}"
+    ):
+        lesion_scores([[0, 1]], [[4, 1]], spacing=1, protocol="autopet")
     with pytest.raises(ValueError, match="matching must be"):
         object_scores([[1]], [[1]], spacing=1, protocol=LesionProtocol("x", "", matching="best"))
     with pytest.raises(TypeError, match="truth"):

@@ -84,6 +84,7 @@ def test_nothing_is_no_object(program):
         ({"connectivity": 6}, "connectivity of 2 axes must be 4 or 8, got 6"),
         ({"min_size": -1}, "min_size must be at least 0"),
         ({"merge": -1}, "merge must be at least 0"),
+        ({"values": [1, (2, 1)]}, "value 1 stands in two regions"),
         ({"spacing": 0}, "spacing must be positive, one for all or for each axis, got 0"),
     ],
 )
@@ -97,3 +98,5 @@ def test_wrong_arrays_are_named():
         label_components([1, 0, 1])
     with pytest.raises(TypeError, match="labels"):
         label_components([[0.5]])
+    with pytest.raises(TypeError, match="values must be a sequence of classes"):
+        label_components(DIAGONAL, 1)

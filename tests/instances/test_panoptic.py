@@ -236,6 +236,8 @@ def test_state_travels():
 def test_what_differs_is_not_merged(options, message):
     with pytest.raises(ValueError, match=message):
         counted(()).merge(counted((), **options))
+    with pytest.raises(ValueError, match="2 classes here and 3 there"):
+        PanopticCounts(2).merge(PanopticCounts(3))
 
 
 def test_wrong_arguments_are_named():
@@ -253,5 +255,8 @@ def test_wrong_arguments_are_named():
     with pytest.raises(TypeError, match="truth_ids"):
         counts.update([0], [0.5], [0], [0])
     assert counts == PanopticCounts(2)
+    assert PanopticCounts(["a", "b"], things="b").things.tolist() == [False, True]
+    with pytest.raises(ValueError, match="things: there is no class 5, only 0 to 1"):
+        PanopticCounts(2, things=[5])
     with pytest.raises(ValueError, match="protocol must be"):
         PanopticCounts(2, protocol="voc")

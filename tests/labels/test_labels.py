@@ -41,6 +41,8 @@ def test_a_users_file_has_short_forms(tmp_path):
 def test_names_and_numbers_make_sets():
     assert load_labels(3).class_names == ("0", "1", "2")
     assert load_labels(["a", "b"]).class_values == ((0,), (1,))
+    named = load_labels({"b": 1, "a": 0, "c": [26, 27]})
+    assert (named.class_names, named.class_values) == (("b", "a", "c"), ((1,), (0,), (26, 27)))
 
 
 def test_a_set_survives_pickling_and_hashes():
@@ -100,6 +102,8 @@ def test_odd_kinds_are_refused():
         load_labels(True)
     with pytest.raises(TypeError, match="a sequence of strings, not str"):
         LabelSet.from_names("abc")
+    with pytest.raises(TypeError, match="the name of a class must be text, not int"):
+        load_labels({0: "a"})
     with pytest.raises(ValueError, match="at least 1, got 0"):
         load_labels(0)
     with pytest.raises(ValueError, match="has no classes"):

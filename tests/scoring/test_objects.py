@@ -466,6 +466,11 @@ def test_wrong_options_are_named(options, error, message):
         segiou.score_folder("truth", "pred", **{"labels": 2, **options})
     with pytest.raises(ValueError, match="protocol must be"):
         ObjectOptions(protocol="voc")
+    with pytest.raises(ValueError, match="min_size, merge and connectivity are of components; the"):
+        ObjectOptions("coco", min_size=5)
+    with pytest.raises(TypeError, match="things must be names of classes, such as"):
+        ObjectOptions(things="car")
+    assert ObjectOptions(things=["car"]) == ObjectOptions(things=("car",))
 
 
 @pytest.mark.parametrize(
