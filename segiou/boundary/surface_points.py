@@ -108,51 +108,33 @@ def find_points(
 def _find_by_numpy(
     labels: NDArray[Any], wanted: Iterable[int], kind: Kind, ignored: int
 ) -> dict[int, Points]:
-    """:func:`find_points` in NumPy: what the kernel must equal."""
-    search = _find_voxels if kind == "voxels" else _find_corners
-    at, found, codes = search(np.pad(labels, 1), ignored)
-    at = (np.zeros_like(found, dtype=np.int64),) * (3 - labels.ndim) + at
-    places = np.ravel_multi_index(at, point_shape(labels.shape)).astype(np.uint64)
-    order = np.lexsort((places, found))
-    points = (places | codes.astype(np.uint64) << _CODE_BITS)[order]
-    values, starts = np.unique(found[order], return_index=True)
-    parts = zip(values.tolist(), np.split(points, starts)[1:], strict=True)
-    chosen = {*wanted}
-    return {label: part for label, part in parts if label in chosen}
+    """:func:`find_points` in NumPy, label by label: what the kernel must equal."""
+    from scipy import ndimage  # type: ignore[import-untyped, unused-ignore]
 
-
-def _find_voxels(padded: NDArray[Any], ignored: int) -> tuple[Any, NDArray[Any], NDArray[Any]]:
-    """Where voxels have a face to another label, their labels, and codes, which they lack."""
-    valid, on_edge = padded != ignored, np.zeros(padded.shape, np.bool_)
-    for axis in range(padded.ndim):
-        side, seen, found = (np.moveaxis(x, axis, 0) for x in (padded, valid, on_edge))
-        edge = (side[1:] != side[:-1]) & seen[1:] & seen[:-1]
-        found[1:] |= edge
-        found[:-1] |= edge
-    inner = (slice(1, -1),) * padded.ndim
-    at = np.nonzero(on_edge[inner])
-    labels = padded[inner][at]
-    return at, labels, np.zeros_like(labels)
-
-
-def _find_corners(padded: NDArray[Any], ignored: int) -> tuple[Any, NDArray[Any], NDArray[Any]]:
-    """Corners between voxels that differ, once for each of their labels."""
-    shifts = list(itertools.product((0, 1), repeat=padded.ndim)) * (4 - padded.ndim)
-    sides = [padded[tuple(slice(i, i - 1 or None) for i in shift)] for shift in shifts]
-    differ = np.zeros(sides[0].shape, np.bool_)
-    for side in sides[1:]:
-        differ |= side != sides[0]
-    places = np.nonzero(differ)
-    around = np.stack([side[places] for side in sides])
-    kept = (around != ignored).all(0)
-    found = []
-    for i, labels in enumerate(around):
-        is_same = around == labels
-        first = np.flatnonzero(kept & ~is_same[:i].any(0))
-        codes = np.packbits(is_same[:, first], axis=0, bitorder="little")[0]
-        found.append((*(axis[first] for axis in places), labels[first], codes))
-    *at, labels, codes = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    return tuple(at), labels, codes
+    found: dict[int, Points] = {}
+    _, height, width = point_shape(labels.shape)
+    strides = (height * width, width, 1)[-labels.ndim :]
+    padded, chosen = np.pad(labels, 1), {*wanted}
+    ends = itertools.product((slice(-1), slice(1, None)), repeat=labels.ndim)
+    corners = list(ends) * (4 - labels.ndim)
+    for label, box in enumerate(ndimage.find_objects(labels, max(chosen)), 1):
+        if box is None or label not in chosen:
+            continue
+        part = padded[tuple(slice(side.start, side.stop + 2) for side in box)]
+        inside, is_void = part == label, part == ignored
+        if kind == "voxels":
+            on_edge = inside & ndimage.binary_dilation(~(inside | is_void))
+            on_surface = on_edge[(slice(1, -1),) * labels.ndim]
+            codes = np.zeros(on_surface.shape, np.uint8)
+        else:
+            bits = [inside[corner].view(np.uint8) << i for i, corner in enumerate(corners)]
+            codes = np.bitwise_or.reduce(bits)
+            on_surface = (codes % 255 > 0) & ~np.any([is_void[corner] for corner in corners], 0)
+        if on_surface.any():
+            at = np.argwhere(on_surface) + [side.start for side in box]
+            places = np.asarray(at @ strides).astype(np.uint64)
+            found[label] = places | codes[on_surface].astype(np.uint64) << _CODE_BITS
+    return found
 
 
 class Nearest(NamedTuple):
