@@ -233,14 +233,19 @@ def _of_attributes(root: Any) -> Iterator[Row]:
 def _of_nnunet(labels: Mapping[str, Any], path: Path, title: Any) -> LabelSet:
     """Labels of nnU-Net: names with a value, or with several, which are regions.
 
-    Values that occur in regions only become classes named after their number.
+    Values that occur in regions only become classes named after their number. As in nnU-Net, a
+    list of one value is a region where another one has several.
     """
     values = {label: _label_values(label, given) for label, given in labels.items()}
     ignored = values.pop("ignore", ())
-    single = {found[0]: label for label, found in values.items() if len(found) == 1}
+    has_regions = any(len(found) > 1 for found in values.values())
+    single = {
+        found[0]: label
+        for label, found in values.items()
+        if not (has_regions and isinstance(labels[label], list))
+    }
     every = sorted({value for found in values.values() for value in found})
     names = {value: single.get(value, f"label {value}") for value in every}
-    has_regions = any(isinstance(given, list) for given in labels.values())
     groups = {
         label: tuple(names[value] for value in found)
         for label, found in values.items()

@@ -321,17 +321,19 @@ def nnunet_summary(run: Run) -> str:
 
 def _nnunet_classes(run: Run) -> dict[str, list[int]]:
     """Classes of each label or region, by the values it has in the files."""
-    classes = run.labels.classes
+    classes, names = run.labels.classes, run.class_names
     if run.labels.groups:
-        names = run.class_names
-        regions = [[names.index(name) for name in group] for group in run.labels.groups.values()]
+        regions = {name: [*map(names.index, of)] for name, of in run.labels.groups.items()}
     else:
-        regions = [[c] for c in np.flatnonzero(run.include).tolist() if classes[c].values != (0,)]
-    keys = (tuple(value for c in region for value in classes[c].values) for region in regions)
-    return {
-        str(key[0] if len(key) == 1 else key): region
-        for key, region in zip(keys, regions, strict=True)
-    }
+        scored = np.flatnonzero(run.include).tolist()
+        regions = {names[c]: [c] for c in scored if classes[c].values != (0,)}
+    keys = {}
+    for name, region in regions.items():
+        values = tuple(value for c in region for value in classes[c].values)
+        # A label has the name of its class; a region of one value has not.
+        is_label = len(values) == 1 and name == names[region[0]]
+        keys[str(values[0] if is_label else values)] = region
+    return keys
 
 
 def _nnunet_metrics(run: Run, index: int, scored: dict[str, list[int]]) -> dict[str, Any]:

@@ -30,12 +30,12 @@ def test_labels_of_nnunet(tmp_path):
 def test_regions_of_nnunet_overlap(tmp_path):
     labels = {"background": 0, "whole": [1, 2, 3], "core": [2, 3], "enhancing": [3]}
     found = of(tmp_path, {"labels": labels, "regions_class_order": [1, 2, 3]})
-    assert found.class_names == ("background", "label 1", "label 2", "enhancing")
+    assert found.class_names == ("background", "label 1", "label 2", "label 3")
     assert [c.values for c in found.classes] == [(0,), (1,), (2,), (3,)]
     assert dict(found.groups) == {
-        "whole": ("label 1", "label 2", "enhancing"),
-        "core": ("label 2", "enhancing"),
-        "enhancing": ("enhancing",),
+        "whole": ("label 1", "label 2", "label 3"),
+        "core": ("label 2", "label 3"),
+        "enhancing": ("label 3",),
     }
     matrix = segiou.ConfusionMatrix(found).update([0, 1, 2, 3], [0, 1, 3, 0])
     assert {g["name"]: g["iou"] for g in matrix.report().to_dict()["groups"]} == {
@@ -43,6 +43,11 @@ def test_regions_of_nnunet_overlap(tmp_path):
         "core": 1 / 2,
         "enhancing": 0.0,
     }
+
+
+def test_a_list_of_one_value_is_a_label_where_nothing_is_a_region(tmp_path):
+    found = of(tmp_path, {"labels": {"background": 0, "lung": [1], "lesion": 2}})
+    assert (found.class_names, dict(found.groups)) == (("background", "lung", "lesion"), {})
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,16 @@ def test_a_label_that_never_occurs_makes_the_foreground_mean_nan():
     assert math.isnan(json.loads(text)["foreground_mean"]["Dice"])
 
 
+def test_a_region_of_one_value_is_named_as_one(tmp_path):
+    # nnU-Net, dataset_conversion/Dataset137_BraTS21.py; its keys are str((3,)) and str(3).
+    regions = {"whole": [1, 2, 3], "core": [3, 2], "list": [3], "label": 3}
+    (tmp_path / "dataset.json").write_text(json.dumps({"labels": {"background": 0, **regions}}))
+    case = np.array([[0, 1, 2, 3]]), np.array([[0, 1, 2, 3]])
+    found = json.loads(nnunet_summary(run_of(tmp_path / "dataset.json", case)))
+    assert [*found["mean"]] == ["(1, 2, 3)", "(3, 2)", "(3,)", "3"]
+    assert found["mean"]["(3,)"]["TP"] == found["mean"]["3"]["TP"] == 1
+
+
 @pytest.mark.skipif(not VOLUMES.is_dir(), reason="the volumes are not there")
 @pytest.mark.parametrize("golden", ["no_ignore", "ignore_100"])
 def test_what_nnunet_gives_for_the_spine(tmp_path, capsys, golden):
