@@ -295,11 +295,14 @@ def _from_metaimage(data: bytes, path: str | Path) -> Volume:
         pass
     name = fields["ElementDataFile"]
     content = data[start:] if name.upper() == "LOCAL" else _beside(Path(path), name)
-    if fields.get("BinaryData", "True").lower() != "true":
+    if not _is_true(fields.get("BinaryData", "True")):
         raise MaskError(path, f"holds {fields.get('ElementType')} as text; labels are binary")
+    if (skipped := fields.get("HeaderSize", "0")) not in ("0", "-1"):
+        problem = f"leaves out {skipped[:20]} bytes before its data (HeaderSize); write it anew"
+        raise MaskError(path, problem)
     msb = fields.get("BinaryDataByteOrderMSB", fields.get("ElementByteOrderMSB", "False"))
     size = math.prod(shape) * dtype.itemsize
-    if fields.get("CompressedData", "False").lower() == "true":
+    if _is_true(fields.get("CompressedData", "False")):
         packed = fields.get("CompressedDataSize", "")
         if packed not in ("", str(len(content))):
             problem = (
@@ -309,8 +312,13 @@ def _from_metaimage(data: bytes, path: str | Path) -> Volume:
         content = _unpacked(content, size, path, wbits=47)
     if len(content) != size:
         raise MaskError(path, _length_text(len(content), size))
-    values = np.frombuffer(content, dtype.newbyteorder(">" if msb.lower() == "true" else "<"))
+    values = np.frombuffer(content, dtype.newbyteorder(">" if _is_true(msb) else "<"))
     return _volume(_whole_numbers(values.reshape(shape, order="F"), path), affine, path)
+
+
+def _is_true(value: str) -> bool:
+    """As SimpleITK reads it."""
+    return value[:1] in ("T", "t", "1")
 
 
 def _metaimage_fields(data: bytes, path: str | Path) -> tuple[dict[str, str], int]:

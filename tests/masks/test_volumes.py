@@ -297,6 +297,28 @@ def test_damaged_data_of_a_metaimage_are_refused(tmp_path):
             read_volume(path)
 
 
+@pytest.mark.parametrize("yes", ["True", "true", "T", "t", "1"])
+@pytest.mark.parametrize("field", ["BinaryData", "BinaryDataByteOrderMSB", "ElementByteOrderMSB"])
+def test_fields_of_a_metaimage_are_true_as_simpleitk_has_it(tmp_path, field, yes):
+    path = tmp_path / "a.mha"
+    image = itk.GetImageFromArray(np.arange(24, dtype=np.int16).reshape(2, 3, 4))
+    itk.WriteImage(image, str(path))
+    whole = path.read_bytes().replace(b"BinaryDataByteOrderMSB = False\n", b"")
+    fields = re.sub(rb"BinaryData = True\n", b"", whole) if field == "BinaryData" else whole
+    path.write_bytes(fields.replace(b"DimSize", f"{field} = {yes}\nDimSize".encode()))
+    found = itk.GetArrayFromImage(itk.ReadImage(str(path)))
+    np.testing.assert_array_equal(read_volume(path).values, found.T)
+    assert found[0, 0, 1] == (256 if "MSB" in field else 1)
+
+
+def test_a_metaimage_that_leaves_out_bytes_is_refused(tmp_path):
+    path = tmp_path / "a.mha"
+    itk.WriteImage(itk.GetImageFromArray(labels()), str(path))
+    path.write_bytes(path.read_bytes().replace(b"DimSize", b"HeaderSize = 4\nDimSize"))
+    with pytest.raises(MaskError, match="leaves out 4 bytes before its data"):
+        read_volume(path)
+
+
 def test_data_beside_a_metaimage(tmp_path):
     path = tmp_path / "a.mhd"
     itk.WriteImage(itk.GetImageFromArray(labels()), str(path))
