@@ -102,6 +102,7 @@ WRONG_KINDS = [
     (lambda: geometry.count_label_sets(None, []), "truth must be a sequence of samples"),
     (lambda: segiou.compare(RUN, RUN).to_text(width=np.nan), "width must be an integer, not float"),
     (lambda: folder(key=7), "key must be text, not int"),
+    (lambda: segiou.score([["a.png"]], [["b.png"]], labels=2), "truth holds text; labels must be"),
     (lambda: read_mask(3), r"path must be a path, not int \(3\)"),
     (lambda: read_mask(b"x.png"), "path must be a path, not bytes"),
     (lambda: read_mask("x.png", "camvid"), "labels must be a LabelSet, such as segiou.load_labels"),

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from segiou import metrics
 from segiou._support.arguments import check_integer, check_kind
-from segiou._support.text import Json
+from segiou._support.text import Json, plural
 from segiou.counting.counts import LARGEST, Counts, Tally, add_exactly, sum_exactly
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
@@ -219,6 +219,10 @@ class Accumulator(ABC):
             return False
         mine, theirs = self._named(), other._named()
         return all(np.array_equal(mine[name], theirs[name]) for name in mine)
+
+    def __repr__(self) -> str:
+        classes = plural(self.num_classes, "class", "classes")
+        return f"<{type(self).__name__}: {classes}, {plural(self.pairs, 'pair')}>"
 
     def state_dict(self) -> dict[str, Json]:
         """The counts and options as plain lists, strings and integers."""

@@ -174,6 +174,8 @@ def check_labels(array: Any, name: str) -> None:
     if found.startswith(("int", "uint", "bool")):
         return
     msg = f"{name} has dtype {found}; labels must be integers or bool"
+    if found.startswith(("str", "bytes")):
+        msg = f"{name} holds text; labels must be integers or bool: read files with read_mask"
     if found.startswith(("float", "bfloat")):
         msg = (
             f"{name} is {found}; labels must be integers. If these are scores, say "

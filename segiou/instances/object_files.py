@@ -337,13 +337,19 @@ def draw_objects(
 
 
 def _no_ids(path: str, source: str, raw: RawMask) -> MaskError:
-    return MaskError(path, f"is no file of ids as {source!r} has them: a {raw.kind}")
+    wanted = {
+        "coco": "a PNG whose colours are the ids",
+        "cityscapes": "an image of one channel, such as …_instanceIds.png",
+        "kitti": "a .label file",
+    }
+    found = f"a {raw.kind} with {'colours' if raw.is_color else 'one channel'}"
+    return MaskError(path, f"is {found}; the ids of {source!r} are in {wanted[source]}")
 
 
 def _of_coco(raw: RawMask, path: str, folder: str) -> ObjectMask:
     """Objects of a PNG whose colours are ids, by the annotations beside its folder."""
     is_file = folder.endswith(".json")
-    file = Path(folder).resolve()
+    file = (Path(path).parent if folder == path else Path(folder)).resolve()
     file = file if is_file else file.with_name(f"{file.name}.json")
     try:
         contents = load_segments(str(file), stamp_of(file))
@@ -390,6 +396,6 @@ def _checked(
             raise MaskError(path, f"{problem}: {listed([*map(str, sorted(different))], 8)}")
     for number, part in segments.items():
         if part.get("area") not in (None, areas[number]):
-            problem = f"has {areas[number]} pixels, {part['area']} in its annotation"
-            raise MaskError(path, f"segment {number} {problem}")
+            problem = f"has {areas[number]} pixels, but its annotation says area {part['area']!r}"
+            raise MaskError(path, f"segment {number} {problem}; make the annotation again")
     return segments

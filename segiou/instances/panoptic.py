@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, Self, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_choice
+from segiou._support.arguments import check_choice, check_integer, read_several
 from segiou._support.text import Json
 from segiou.counting.arrays import check_same_shape
 from segiou.counting.counts import Counts
@@ -289,7 +289,8 @@ class PanopticCounts(ObjectCounts):
         (truth_codes, t), (pred_codes, p), shared = _joined(in_truth, in_pred, pixels)
         (truth, truth_ids), (pred, _) = unpack_ids(truth_codes), unpack_ids(pred_codes)
         void, pred_void = truth == VOID, pred == VOID
-        is_crowd = np.isin(truth_ids, [*crowd]) & ~void
+        crowds = read_several("crowd", crowd, "a sequence of ids")
+        is_crowd = np.isin(truth_ids, [check_integer("crowd", i) for i in crowds]) & ~void
         by_overlap = np.append(~self._things & protocol.every_stuff_overlap, False)
         areas = sums(t, shared, len(truth)), sums(p, shared, len(pred))
         on_void = sums(p, shared * void[t], len(pred))

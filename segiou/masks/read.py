@@ -289,7 +289,7 @@ def to_labels(
         if (values == values[..., :1]).all():
             problem += "; its three channels are equal: save one of them as a grey PNG"
         else:
-            problem += "; give a label set with colors"
+            problem += f"; give a label set with colors{_if_coco(labels)}"
         raise MaskError(path, problem)
     return _labels_of_colors(values, labels, path)
 
@@ -568,6 +568,12 @@ def count_colors(rgb: NDArray[np.uint8]) -> dict[str, int]:
     return {f"#{int(colors[i]):06x}": int(counts[i]) for i in order}
 
 
+def _if_coco(labels: LabelSet | None) -> str:
+    """What to do about colours with the categories of COCO, whose panoptic files hold ids."""
+    is_coco = labels is not None and labels.source == "COCO categories"
+    return "; ids of COCO's panoptic files: objects='coco' (--objects coco)" if is_coco else ""
+
+
 def _unknown_text(unknown: NDArray[np.uint8], labels: LabelSet) -> str:
     found = count_colors(unknown)
     shown = ", ".join(f"{color} ({n} pixels)" for color, n in list(found.items())[:8])
@@ -579,5 +585,5 @@ def _unknown_text(unknown: NDArray[np.uint8], labels: LabelSet) -> str:
     elif len(found) > 64:
         hint = "many near colours mean that it was resized with interpolation or saved with loss"
     else:
-        hint = "add them to a class or to ignore_colors"
+        hint = f"add them to a class or to ignore_colors{_if_coco(labels)}"
     return f"has colours that label set {labels.name!r} does not declare: {shown}{more}; {hint}"

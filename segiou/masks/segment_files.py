@@ -227,7 +227,7 @@ def _of_annotations(data: Mapping[str, Any]) -> _Contents:
             continue
         images[id].png = png
         for part in _of(entry, "segments_info", (list,), i):
-            _of(part, "id", _ID, i)
+            _of(part, "id", (int,), i)
             images[id].segments.append((_category(part, i), part))
     categories = [_of(c, "id", (int,), "a category") for c in data.get("categories") or ()]
     if any(marked):

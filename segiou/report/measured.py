@@ -152,6 +152,8 @@ def measured_tables(report: Report) -> list[MeasuredTable]:
 
 
 def _object_table(report: Report, objects: Mapping[str, Any]) -> MeasuredTable:
+    from segiou.instances.panoptic import PROTOCOLS
+
     classes, options, intervals = objects["classes"], objects["options"], objects.get("intervals")
     numbers = ("found", "missed", "invented")
 
@@ -169,8 +171,9 @@ def _object_table(report: Report, objects: Mapping[str, Any]) -> MeasuredTable:
             sums = {key: sum(row[key] for row in rows) for key in numbers}
             summary.append(line(name, {**objects[part], **sums}))
     covered = plural(objects["all"]["classes"], "class", "classes")
-    note = f"objects: {options['source']}, protocol {objects['protocol']}; mean over {covered}"
-    note += ", with sums of found, missed and invented"
+    protocol = PROTOCOLS[objects["protocol"]]
+    note = f"objects: {options['source']}, protocol {protocol.name} ({protocol.description})"
+    note += f"; mean over {covered}, with sums of found, missed and invented"
     if size := options["min_size"]:
         least = size if isinstance(size, str) else f"{digits(size)} {report.unit}"
         least = least.replace("mm2", " mm²").replace("mm3", " mm³")

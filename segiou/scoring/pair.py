@@ -393,15 +393,22 @@ def undeclared_text(error: UndeclaredValuesError, options: ClassOptions, unit: s
     values = error.values
     ranked = sorted(values.items(), key=lambda item: -item[1])
     more = f" and {len(ranked) - 6} more" if len(ranked) > 6 else ""
+    shown = ", ".join(str(value) for value, _ in ranked[:6])
     short = "px" if unit == "pixels" else unit
     pixels = ", ".join(f"{value}: {count} {short}" for value, count in ranked[:6])
+    declared = {value for several in options.labels.class_values for value in several}
+    if any(value >= 1000 and value // 1000 in declared for value in values):
+        return (
+            f"has values that are no class: {shown}{more}; if they are the instanceIds of "
+            "Cityscapes, score them with objects='cityscapes' (--objects cityscapes), or take the "
+            f"labelIds files [{pixels}{more}]"
+        )
     if len(values) > max(8, options.num_classes):
         return (
             "has very many values that are no class; so many look like a mask that was resized "
             "with interpolation or saved with loss: make it again with nearest neighbour, as PNG "
             f"[{pixels}{more}]"
         )
-    shown = ", ".join(str(value) for value, _ in ranked[:6])
     text = f"has values that are no class: {shown}{more}"
     if set(values) == {255} and options.num_classes <= 2:
         text += "; a 0/255 mask? labels='binary' (--labels binary) reads both"

@@ -75,7 +75,7 @@ def test_objects_are_drawn_and_filtered(page, until, url):
     assert said() == ("Objects, 0 to 5 pixels:", [0, 1, 2, 0])
     page.locator("#objects-to").fill("")
     page.locator("#objects-from").fill("6")
-    assert said() == ("Objects, 6 to any number of pixels:", [1, 1, 0, 1])
+    assert said() == ("Objects, 6 pixels or more:", [1, 1, 0, 1])
     assert [colors(page)[place] for place in (5, 11, 14)] == [PAPER, PAPER, edge(IGNORED)]
     page.locator("#image-class").select_option(label="road")
     until(page, "document.querySelector('#viewer-objects').textContent.includes('of road')")

@@ -97,6 +97,11 @@ def test_thresholds_and_intervals(coco, tmp_path, capsys):
     assert "objects are not measured; score with --objects" in capsys.readouterr().err
     assert main([*plain, "--worst", "1", "--worst-by", "objects_missed"]) == 2
     assert "score objects too: --objects" in capsys.readouterr().err
+    assert main([*plain, "--objects", "--things", "99"]) == 2
+    assert "things: there is no class 99" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["score", "--objects", *plain[1:]])
+    assert "/truth' is none of components, coco, cityscapes, kitti" in capsys.readouterr().err
     assert main([*plain, "--things", "car"]) == 2
     assert "--things has no effect without --objects" in capsys.readouterr().err
 

@@ -255,6 +255,10 @@ def test_wrong_arguments_are_named():
     with pytest.raises(TypeError, match="truth_ids"):
         counts.update([0], [0.5], [0], [0])
     assert counts == PanopticCounts(2)
+    for crowd, problem in ((3, "a sequence of ids"), (["3"], "an integer")):
+        with pytest.raises(TypeError, match=f"crowd must be {problem}"):
+            counts.update([0], [3], [0], [3], crowd=crowd)
+    assert repr(counts) == "<PanopticCounts: 2 classes, 0 pairs>"
     assert PanopticCounts(["a", "b"], things="b").things.tolist() == [False, True]
     with pytest.raises(ValueError, match="things: there is no class 5, only 0 to 1"):
         PanopticCounts(2, things=[5])

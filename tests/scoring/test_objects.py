@@ -156,7 +156,9 @@ def also(**values):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (set_first(area=3), "segment 1 has 2 pixels, 3 in its annotation"),
+        (set_first(area=3), "segment 1 has 2 pixels, but its annotation says area 3; make the"),
+        (set_first(area="2"), "segment 1 has 2 pixels, but its annotation says area '2'"),
+        (set_first(id="1"), "entry 0: its 'id' must be int, not '1'"),
         (set_first(id=7), "has segments that its annotation lacks: 1"),
         (also(id=7, category_id=1), "lacks segments that its annotation has: 7"),
         (also(id=1, category_id=2), "segment 1 has two classes, 1 and 2"),
@@ -178,14 +180,32 @@ def test_annotations_that_do_not_fit_are_named(problem, change, message):
 
 
 def test_without_annotations(coco, tmp_path):
-    with pytest.raises(DataError, match="is no file of ids as 'kitti' has them: a PNG"):
-        segiou.score_folder(STREETS / "truth", STREETS / "model_a", labels=2, objects="kitti")
+    for source, problem in (
+        ("kitti", "is a PNG with one channel; the ids of 'kitti' are in a .label file"),
+        ("coco", "needs COCO's annotations"),
+    ):
+        with pytest.raises(DataError, match=problem):
+            segiou.score_folder(STREETS / "truth", STREETS / "model_a", labels=2, objects=source)
+    colours = coco / "truth", coco / "model_a"
+    with pytest.raises(DataError, match="a PNG with colours; the ids of 'cityscapes' are in an im"):
+        segiou.score_folder(*colours, labels=2, objects="cityscapes")
+    with pytest.raises(DataError, match=r"colors; ids of COCO's panoptic files: objects='coco'"):
+        segiou.score_folder(*colours, labels=coco / "truth.json", objects=True)
     with pytest.raises(DataError, match=r"needs COCO's annotations; .* does not exist"):
         segiou.score_folder(STREETS / "truth", STREETS / "model_a", labels=2, objects="coco")
     Image.fromarray(np.zeros((2, 2, 3), np.uint8)).save(tmp_path / "x.png")
     truth = coco / "truth" / "north_0001.png"
     with pytest.raises(DataError, match=r"needs COCO's annotations; .* does not exist"):
         segiou.score_folder(truth, tmp_path / "x.png", labels=2, objects="coco")
+
+
+def test_two_files_of_coco_have_the_annotations_beside_their_folders(coco):
+    first = [coco / side / "north_0001.png" for side in ("truth", "model_a")]
+    options = {"labels": coco / "truth.json", "unassigned": "count", "objects": "coco"}
+    assert (
+        segiou.score_folder(*first, **options).objects
+        == coco_run(coco, "model_a").select(["north_0001"]).objects
+    )
 
 
 def test_components_of_class_maps():
@@ -365,12 +385,12 @@ def test_the_row_of_means_says_that_its_counts_are_sums():
     )
 
 
-def cityscapes_pair(folder, truth, pred):
+def cityscapes_pair(folder, truth, pred, objects="cityscapes"):
     for side, values in (("truth", truth), ("pred", pred)):
-        (folder / side).mkdir()
+        (folder / side).mkdir(exist_ok=True)
         Image.fromarray(np.array([values])).save(folder / side / "x.png")
     return segiou.score_folder(
-        folder / "truth", folder / "pred", labels="cityscapes", objects="cityscapes"
+        folder / "truth", folder / "pred", labels="cityscapes", objects=objects
     )
 
 
@@ -396,6 +416,8 @@ def test_class_maps_in_the_place_of_instance_ids_are_recognised(tmp_path):
     )
     (tmp_path / "none").mkdir()
     assert "class maps" not in str(cityscapes_pair(tmp_path / "none", ids, ids).report())
+    with pytest.raises(DataError, match=r"instanceIds of Cityscapes, .*--objects cityscapes"):
+        cityscapes_pair(tmp_path, ids, ids, objects=True)
 
 
 def test_the_points_of_semantickitti(tmp_path):
@@ -412,6 +434,7 @@ def test_the_points_of_semantickitti(tmp_path):
     run = segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=labels, objects=options)
     assert run.objects.detections.tolist() == [[0, 1, 2], [1, 0, 0]]
     assert run.objects.summary()["protocol"] == "semantickitti"
+    assert "absent classes count 0" in " ".join(str(run.report()).split())
     assert run.total().matrix.tolist() == [[80, 0], [0, 40]]
     plain = segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=labels)
     assert plain.total() == run.total() and plain.objects is None

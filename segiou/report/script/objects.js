@@ -34,7 +34,8 @@ const objects = {
     target.replaceChildren();
     if (!picture.objects?.length) return;
     const [from, to] = this.sizes;
-    const sizes = from > 0 || to < Infinity ? `, ${from} to ${to < Infinity ? to : "any number of"} ${data.unit}` : "";
+    const range = to < Infinity ? `${from} to ${to} ${data.unit}` : `${from} ${data.unit} or more`;
+    const sizes = from > 0 || to < Infinity ? `, ${range}` : "";
     const about = question.about === null ? "" : ` of ${className(question.about)}`;
     const counts = models.map((_, m) => this.counted(picture, m, question));
     target.append(html("b", {}, `Objects${about}${sizes}: `));
