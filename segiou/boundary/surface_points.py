@@ -138,16 +138,22 @@ def _find_by_numpy(
 
 
 class Nearest(NamedTuple):
-    """How far each of some points lies from the nearest of others."""
+    """How far each of some points lies from the nearest of others.
+
+    Attributes
+    ----------
+    values, areas : ndarray of float64
+        Distances that many points have, ascending, and the area of the points that have each.
+    ranks : ndarray of uint16
+        Which of them each point has; their number where it has a larger one.
+    far : ndarray of float64
+        The larger ones, in the order of the points.
+    """
 
     values: Floats
-    """Distances that many points have, ascending."""
     areas: Floats
-    """Area of the points that have each."""
     ranks: NDArray[np.uint16]
-    """Which of them each point has; their number where it has a larger one."""
     far: Floats
-    """The larger ones, in the order of the points."""
 
     @property
     def each(self) -> Floats:
@@ -217,12 +223,9 @@ def _table(steps: tuple[float, ...], is_reversed: bool) -> tuple[Any, Any, int, 
     Ranks up to the returned one are certain: nothing outside the rows lies nearer.
     """
 
-    def square(dz: Any, dy: Any, dx: Any) -> Floats:
-        offsets = (dz, dy, dx)[::-1] if is_reversed else (dz, dy, dx)
-        sizes = steps[::-1] if is_reversed else steps
-        first, second, third = (np.square(n * size) for n, size in zip(offsets, sizes, strict=True))
-        found: Floats = first + second + third
-        return found
+    def square(*offsets: Any) -> Any:
+        squares = [np.square(n * size) for n, size in zip(offsets, steps, strict=True)]
+        return sum(squares[::-1] if is_reversed else squares)
 
     reach = range(-_ROW_REACH, _ROW_REACH + 1)
     rows = np.array(list(itertools.product(reach, reach)), np.int32)
@@ -238,8 +241,7 @@ def _table(steps: tuple[float, ...], is_reversed: bool) -> tuple[Any, Any, int, 
     return rows, ranks, certain, np.sqrt(values[: certain + 1])
 
 
-@dataclass(frozen=True, eq=False)
-class Distances:
+class Distances(NamedTuple):
     """From the points of one surface to the nearest of the other, in ascending order.
 
     Attributes
@@ -252,14 +254,9 @@ class Distances:
         Number, or area, of all points of the surface.
     """
 
-    values: Floats
-    weights: Floats
-    size: float
-
-    @classmethod
-    def to_nothing(cls, size: float = 0.0) -> Distances:
-        """Of a surface of this size, where there is no other."""
-        return cls(np.empty(0), np.empty(0), size)
+    values: Floats = np.empty(0)
+    weights: Floats = np.empty(0)
+    size: float = 0.0
 
     def within(self, limit: float) -> float:
         """How much of the surface lies within a distance."""
@@ -281,21 +278,20 @@ def percentile_distance(there: Distances, back: Distances, how: str, share: floa
     """A percentile of the distances, by the ways that a convention names."""
     if how == "pooled":
         values = np.concatenate([there.values, back.values])
-        weights = np.concatenate([there.weights, back.weights])[np.argsort(values)]
-        values.sort()
-        return _linear(values, weights, share)
-    if how == "linear":
-        return max(_linear(side.values, side.weights, share) for side in (there, back))
-    find = _summed if how == "summed" else _weighted
+        weights = np.concatenate([there.weights, back.weights])
+        order = np.argsort(values)
+        return _linear(Distances(values[order], weights[order]), share)
+    find = {"linear": _linear, "weighted": _weighted, "summed": _summed}[how]
     return max(find(there, share), find(back, share))
 
 
-def _linear(values: Floats, weights: Floats, share: float) -> float:
+def _linear(side: Distances, share: float) -> float:
     """The percentile of so many points at each value, as ``np.quantile`` interpolates it."""
-    ends = np.cumsum(weights)
+    ends = np.cumsum(side.weights)
     place = (int(ends[-1]) - 1) * share
     below = int(place)
-    low, high = values[np.searchsorted(ends, [below, min(below + 1, ends[-1] - 1)], "right")]
+    places = np.searchsorted(ends, [below, min(below + 1, ends[-1] - 1)], "right")
+    low, high = side.values[places]
     part = place - below
     step = high - low
     return float(low + step * part if part < 0.5 else high - step * (1 - part))
@@ -456,7 +452,7 @@ class SurfacePair:
     def _distances(self, query: Points, target: Points) -> Distances:
         """From each point to the nearest of the other surface."""
         if not (len(query) and len(target)):
-            return Distances.to_nothing(float(self._weights(query).sum()))
+            return Distances(size=float(self._weights(query).sum()))
         shape = self.truth.shape[::-1] if self._is_reversed else self.truth.shape
         areas, is_reversed = self._areas, self._is_reversed
         found = find_nearest(query, target, shape, self._steps, areas, is_reversed)

@@ -463,7 +463,7 @@ def measure_surfaces(
         rows[label] = _row(label, case, both, diagonal, options)
     if named is None:
         named = {label: (int(label),) for label in sorted(rows)}
-    nothing = Distances.to_nothing(), Distances.to_nothing()
+    nothing = Distances(), Distances()
     ordered = [rows.get(label) or _row(label, case, nothing, diagonal, options) for label in named]
     if not options.widths:
         return ordered
