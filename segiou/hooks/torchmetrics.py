@@ -222,7 +222,14 @@ class PanopticScores(_Scores):
     def update(self, preds: Any, target: Any) -> None:
         """Count a batch (B, …, 2) of class and id of each pixel; target last."""
         counts = self.empty.empty()
-        for truth, pred in zip(to_host(target), to_host(preds), strict=True):
+        sides = {"target": to_host(target), "preds": to_host(preds)}
+        for name, side in sides.items():
+            if side.ndim < 3 or side.shape[-1] != 2:
+                msg = (
+                    f"{name} has shape {side.shape}; it must be (B, …, 2): class and id of a pixel"
+                )
+                raise ValueError(msg)
+        for truth, pred in zip(*sides.values(), strict=True):
             counts.update(truth[..., 0], truth[..., 1], pred[..., 0], pred[..., 1])
         device = self.detections.device
         self.detections = self.detections + torch.from_numpy(counts.detections).to(device)

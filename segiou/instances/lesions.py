@@ -11,7 +11,7 @@ from typing import Any, Literal, TypedDict, cast
 
 import numpy as np
 
-from segiou._support.arguments import check_choice
+from segiou._support.arguments import check_choice, check_number, read_several
 from segiou._support.text import listed
 from segiou.boundary.surface_points import check_spacing
 from segiou.boundary.surfaces import surface_scores
@@ -44,11 +44,12 @@ class LesionProtocol:
         ``threshold``, so that the sum of IoU is greatest; ``"id"``: objects of
         one id are the same.
     reach : int
-        For ``"any"``: the lesion is dilated so often before it is looked at
-        what it meets.
+        For ``"any"``: how often the lesion is dilated before it takes the
+        objects that it meets.
     threshold : float
     min_volume : float
-        True lesions of so much (mm³) or less are found or missed by nobody.
+        True lesions of this volume (mm³) or less count neither as found nor as
+        missed.
     convention : str
         Of the distances; see ``segiou.boundary.surface_scores``.
     penalty : float, optional
@@ -70,6 +71,10 @@ class LesionProtocol:
     convention: str = "segiou"
     penalty: float | None = None
     nothing: tuple[float, float] = (math.nan, math.nan)
+
+    def __post_init__(self) -> None:
+        check_choice("matching", self.matching, ("any", "greatest", "iou", "id"))
+        check_number("threshold", self.threshold, 0, 1)
 
 
 #: Of the challenges of BraTS 2023 the dilations, and the volume (mm³) that lesions must exceed.
@@ -142,7 +147,7 @@ def lesion_scores(
     protocol : str or LesionProtocol
         A name in ``segiou.instances.LESION_PROTOCOLS``, or one of your own.
     bands : iterable of float
-        Limits between bands of volume (mm³) that are counted each for itself.
+        Limits (mm³) of size bands; each band is counted separately.
 
     Returns
     -------
@@ -249,7 +254,8 @@ def object_scores(
     ]
     taken = {*chain(*partners.values())}
     invented = [pixels * voxel for j, pixels in objects.pixels[1].items() if j not in taken]
-    limits = sorted(bands)
+    several = read_several("bands", bands, "a sequence of volumes")
+    limits = sorted(check_number("bands", limit, 0) for limit in several)
     edges = pairwise([0.0, *limits, math.inf]) if limits else ()
     total = sum(sum(side.values()) for side in objects.pixels)
     scores: Any = {
@@ -273,7 +279,6 @@ def object_scores(
 
 def _protocol(protocol: str | LesionProtocol) -> LesionProtocol:
     if isinstance(protocol, LesionProtocol):
-        check_choice("matching", protocol.matching, ("any", "greatest", "iou", "id"))
         return protocol
     check_choice("protocol", protocol, tuple(LESION_PROTOCOLS))
     return LESION_PROTOCOLS[protocol]
@@ -289,7 +294,7 @@ def _boxes(ids: Ids, names: list[int]) -> dict[int, Box]:
 
     if ids.dtype == np.bool_ or names != list(range(1, len(names) + 1)):
         ids = np.searchsorted(np.array([0, *names], dtype=ids.dtype), ids)
-    return dict(zip(names, find_objects(ids, len(names)), strict=True))
+    return dict(zip(names, find_objects(ids, len(names)) if names else (), strict=True))
 
 
 class _Objects:

@@ -108,6 +108,14 @@ def test_metrics_of_other_options_are_no_compute_group(hook, batches):
     assert found == {name: float(metric.compute()) for name, metric in metrics.items()}
 
 
+@pytest.mark.parametrize("shape", [(2,), (4, 2), (2, 3, 4), (2, 3, 4, 3)])
+def test_other_tensors_than_classes_with_ids_are_refused(hook, need, shape):
+    zeros = need("torch").zeros(shape, dtype=int)
+    metric = hook.PanopticScores(1)
+    with pytest.raises(ValueError, match=r"target has shape .*; it must be \(B, …, 2\): class and"):
+        metric.update(zeros, zeros)
+
+
 def test_scores_are_named(hook):
     with pytest.raises(ValueError, match="scores must be 'pq', 'sq' or 'rq', got 'iou'"):
         hook.PanopticScores(3, scores="iou")

@@ -97,6 +97,7 @@ def test_nothing_at_all():
     assert np.isnan([other["dice"], other["sensitivity"], other["overall_dice"]]).all()
     assert (other["fp_volume"], other["fn_volume"]) == (0, 0)
     assert lesion_scores(empty, empty, spacing=1, protocol="panoptica") == {}
+    assert lesion_scores(empty[:0], empty[:0], spacing=1)["ET"]["dice"] == 1
 
 
 def test_an_own_protocol_may_leave_labels_out():
@@ -126,7 +127,11 @@ def test_wrong_arguments_are_named():
     ):
         lesion_scores([[0, 1]], [[4, 1]], spacing=1, protocol="autopet")
     with pytest.raises(ValueError, match="matching must be"):
-        object_scores([[1]], [[1]], spacing=1, protocol=LesionProtocol("x", "", matching="best"))
+        LesionProtocol("x", "", matching="best")
+    with pytest.raises(ValueError, match="threshold must be at most 1, got 50"):
+        LesionProtocol("x", "", threshold=50)
+    with pytest.raises(TypeError, match="bands must be a sequence of volumes, not int"):
+        lesion_scores([[1]], [[1]], spacing=1, bands=50)
     with pytest.raises(TypeError, match="truth"):
         lesion_scores([[0.5]], [[1]], spacing=1)
     with pytest.raises(ValueError, match="spacing must be positive"):
