@@ -23,6 +23,7 @@ from segiou.boundary.boundary_options import (
 )
 from segiou.boundary.codes import Codes
 from segiou.boundary.surface_points import (
+    Grid,
     Kind,
     find_nearest,
     find_points,
@@ -324,15 +325,15 @@ class ContourDistances:
 def _apart(query: ContourPoints, target: ContourPoints, spacing: tuple[float, float]) -> Floats:
     """From each point to the nearest of its class on the other side."""
     longest = max(int(side.points.max(initial=0)) for side in (query, target)) + 1
-    shape = longest, longest
+    grid = Grid((longest, longest), spacing)
     asked, known = (
-        np.asarray(side.points @ [point_shape(shape)[-1], 1]).astype(np.uint64)
+        np.asarray(side.points @ [point_shape(grid.shape)[-1], 1]).astype(np.uint64)
         for side in (query, target)
     )
     distances = np.full(len(asked), np.inf)
     for c in np.flatnonzero((np.diff(query.starts) > 0) & (np.diff(target.starts) > 0)).tolist():
         here, there = (slice(*side.starts[c : c + 2]) for side in (query, target))
-        distances[here] = find_nearest(asked[here], np.sort(known[there]), shape, spacing).each
+        distances[here] = find_nearest(asked[here], np.sort(known[there]), grid).each
     return distances
 
 

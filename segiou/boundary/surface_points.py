@@ -18,8 +18,6 @@ from segiou._support.optional import load_part, warn_missing
 from segiou.boundary.codes import as_bytes
 from segiou.counting.encoding import can_hold
 
-__all__ = ["Both", "Distances", "Kind", "Nearest", "SurfacePair", "find_nearest", "find_points"]
-
 _MODULE = "segiou.boundary._surfaces"
 _kernel = load_part(_MODULE)
 
@@ -163,26 +161,37 @@ class Nearest(NamedTuple):
         return found
 
 
-def find_nearest(
-    query: Points,
-    target: Points,
-    shape: tuple[int, ...],
-    spacing: tuple[float, ...],
-    areas: Floats = _ONES,
-    is_reversed: bool = False,
-) -> Nearest:
+class Grid(NamedTuple):
+    """Where the voxels of an array lie.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Of the array.
+    spacing : tuple of float
+        Size of a voxel along each axis.
+    is_reversed : bool
+        Whether squares along the axes are added up from the last to the first.
+    """
+
+    shape: tuple[int, ...]
+    spacing: tuple[float, ...]
+    is_reversed: bool = False
+
+
+def find_nearest(query: Points, target: Points, grid: Grid, areas: Floats = _ONES) -> Nearest:
     """How far each query lies from the nearest target, of which there are some, in their order.
 
-    ``shape`` is that of the array, and areas are those of points, by code. ``is_reversed`` says
-    that squares along the axes are added up from the last to the first.
+    Areas are those of points, by code.
     """
     if _kernel is None:
         warn_missing(_MODULE)
+    shape, spacing, is_reversed = grid
     # Nothing lies before or behind an image: so far away that no row there is searched.
     steps = spacing if len(spacing) == 3 else (1000 * max(spacing), *spacing)
     is_odd = max(shape) > _LONGEST or min(spacing) <= _STEPS[0] or max(spacing) >= _STEPS[1]
     if _kernel is None or is_odd:
-        far = _nearest_by_scipy(query, target, point_shape(shape), steps, is_reversed)
+        far = _nearest_by_scipy(query, target, Grid(point_shape(shape), steps, is_reversed))
         return Nearest(np.empty(0), np.empty(0), np.zeros(len(far), np.uint16), far)
     rows, ranks, certain, values = _table(steps, is_reversed)
     found, sums, squares = _kernel.nearest(
@@ -192,23 +201,18 @@ def find_nearest(
     return Nearest(values, np.frombuffer(sums), np.frombuffer(found, np.uint16), far)
 
 
-def _nearest_by_scipy(
-    query: Points,
-    target: Points,
-    shape: tuple[int, ...],
-    steps: tuple[float, ...],
-    is_reversed: bool,
-) -> Floats:
+def _nearest_by_scipy(query: Points, target: Points, grid: Grid) -> Floats:
     """:func:`find_nearest` by SciPy's trees: what the kernel must equal."""
     from scipy.spatial import cKDTree  # type: ignore[import-untyped]
 
     asked, known = (
-        np.stack(np.unravel_index(point_places(points), shape), -1) for points in (query, target)
+        np.stack(np.unravel_index(point_places(points), grid.shape), -1)
+        for points in (query, target)
     )
-    found = cKDTree(known * steps).query(asked * steps)[1]
+    found = cKDTree(known * grid.spacing).query(asked * grid.spacing)[1]
     # From whole offsets, not from the tree's scaled points: no rounding but one per axis.
-    squares = np.square((asked - known[found]) * steps)
-    distances: Floats = np.sqrt((squares[:, ::-1] if is_reversed else squares).sum(-1))
+    squares = np.square((asked - known[found]) * grid.spacing)
+    distances: Floats = np.sqrt((squares[:, ::-1] if grid.is_reversed else squares).sum(-1))
     return distances
 
 
@@ -384,32 +388,30 @@ class SurfacePair:
                 counted = []
                 for width in widths:
                     truth, pred = (
-                        (side[box] == code) & ~_inner(mask[box], width, self._steps)
+                        (side[box] == code) & ~_inner(mask[box], width, self._grid.spacing)
                         for side, mask in zip(sides, solid, strict=True)
                     )
                     counted.append(tuple(map(np.count_nonzero, (truth, pred, truth & pred))))
                 yield name, tuple((int(a), int(b), int(both)) for a, b, both in counted)
 
     @cached_property
-    def _is_reversed(self) -> bool:
-        """Whether the arrays are read from the last axis to the first, as they lie."""
+    def _grid(self) -> Grid:
+        """As the arrays are read: from the last axis to the first where they lie so."""
         flags = self.truth.flags, self.pred.flags
-        return all(f.f_contiguous for f in flags) and not all(f.c_contiguous for f in flags)
-
-    @cached_property
-    def _steps(self) -> tuple[float, ...]:
-        return self.spacing[::-1] if self._is_reversed else self.spacing
+        if all(f.f_contiguous for f in flags) and not all(f.c_contiguous for f in flags):
+            return Grid(self.truth.shape[::-1], self.spacing[::-1], is_reversed=True)
+        return Grid(self.truth.shape, self.spacing)
 
     @cached_property
     def _areas(self) -> Floats:
         """Area by the code of a point."""
-        return _ONES if self.kind == "voxels" else element_areas(self._steps)
+        return _ONES if self.kind == "voxels" else element_areas(self._grid.spacing)
 
     def _layers(
         self, structures: Mapping[Label, tuple[int, ...]] | None
     ) -> Iterator[tuple[dict[int, Label], list[NDArray[np.uint8]], int]]:
         """Structures that do not overlap, by codes; both sides with these; the code to ignore."""
-        given = [as_bytes(x.T if self._is_reversed else x) for x in (self.truth, self.pred)]
+        given = [as_bytes(x.T if self._grid.is_reversed else x) for x in (self.truth, self.pred)]
         truth, pred = sides = [np.ascontiguousarray(side) for side in given]
         are_bytes = not self.ignore and truth.dtype == pred.dtype == np.uint8
         if structures is None:
@@ -453,9 +455,7 @@ class SurfacePair:
         """From each point to the nearest of the other surface."""
         if not (len(query) and len(target)):
             return Distances(size=float(self._weights(query).sum()))
-        shape = self.truth.shape[::-1] if self._is_reversed else self.truth.shape
-        areas, is_reversed = self._areas, self._is_reversed
-        found = find_nearest(query, target, shape, self._steps, areas, is_reversed)
+        found = find_nearest(query, target, self._grid, self._areas)
         if self.of_each:
             values, weights = found.each, self._weights(query)
             order = np.lexsort((weights, values))

@@ -233,19 +233,13 @@ class SurfaceOptions:
 
     def to_dict(self) -> dict[str, Json]:
         """The options as plain values; numbers that JSON lacks as "nan" and "inf"."""
-        plain = {
+        plain = {k: [*v] if isinstance(v, tuple) else v for k, v in vars(self).items()}
+        plain["tolerances_of"] = [[label, [*own]] for label, own in self.tolerances_of.items()]
+        plain["empty"] = {
             measure: [v if v == "diagonal" or math.isfinite(v) else str(float(v)) for v in values]
             for measure, values in self.empty.items()
         }
-        own = [[label, list(given)] for label, given in self.tolerances_of.items()]
-        return {
-            "tolerances": list(self.tolerances),
-            "percentiles": list(self.percentiles),
-            "convention": self.convention,
-            "tolerances_of": own,
-            "empty": plain,
-            **({"widths": list(self.widths)} if self.widths else {}),
-        }
+        return {name: value for name, value in plain.items() if value or name != "widths"}
 
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> SurfaceOptions:

@@ -327,23 +327,22 @@ def _surface_note(plan: Mapping[str, Any]) -> str:
 
 def _counted_empty(options: SurfaceOptions) -> str:
     """What Dice and surface Dice count where a mask is empty."""
-    rules = {
-        name: {state: options.filling(measure, state, math.nan) for state in _EMPTY}
-        for name, measure in (("Dice", "dice"), ("surface Dice", "surface_dice"))
-    }
-    words = {
-        name: ", ".join(
+
+    def words(measure: str) -> str:
+        rules = {state: options.filling(measure, state, math.nan) for state in _EMPTY}
+        texts = [
             f"{_EMPTY[state]} counts {'nothing' if math.isnan(value) else f'{value:g}'}"
-            for state, value in rule.items()
-            if not (state == "absent" and math.isnan(value))
-        )
-        for name, rule in rules.items()
-    }
-    if words["Dice"] != words["surface Dice"]:
-        return "; ".join(f"for {name} {text}" for name, text in words.items())
-    if words["Dice"] == "a missed structure counts 0, an invented one counts 0":
+            for state, value in rules.items()
+            if state != "absent" or not math.isnan(value)
+        ]
+        return ", ".join(texts)
+
+    dice, surface_dice = words("dice"), words("surface_dice")
+    if dice != surface_dice:
+        return f"for Dice {dice}; for surface Dice {surface_dice}"
+    if dice == "a missed structure counts 0, an invented one counts 0":
         return "a missed or invented structure counts 0"
-    return words["Dice"]
+    return dice
 
 
 def _distance(value: float, digits: int = 2) -> str:
