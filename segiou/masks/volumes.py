@@ -5,8 +5,6 @@ from __future__ import annotations
 import io
 import math
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -274,72 +272,93 @@ def _length_text(found: int, declared: int) -> str:
 
 
 # NRRD and MetaImage -----------------------------------------------------------------------
+#
+# Of data that cannot be unpacked, SimpleITK gives whatever lay in memory, and it unpacks slowly:
+# only the header is left to it.
 
 
 def _from_nrrd(data: bytes, path: str | Path) -> Volume:
-    with _itk_header(data, "NrrdImageIO", path) as (reader, shape, dtype, affine):
-        if (size := math.prod(shape) * dtype.itemsize) > MAX_RATIO * len(data) + 1024:
-            raise MaskError(path, f"declares {size} bytes, more than its {len(data)} can hold")
-        with damage(path, "is damaged", MemoryError):
-            image = reader.Execute()
-    # SimpleITK gives the slowest axis first; seen the other way, nothing is copied.
-    values = _needed("SimpleITK").GetArrayFromImage(image).T.reshape(shape, order="F")
-    return _volume(_whole_numbers(values, path), affine, path)
+    fields, start = _header_fields(data, data.find(b"\n") + 1, ":", "", path)
+    if skipped := fields.keys() & {"data file", "datafile", "line skip", "byte skip"}:
+        problem = f"has {min(skipped)!r} in its header: save header and data as one plain file"
+        raise MaskError(path, problem)
+    packing = fields.get("encoding", "").lower()
+    if packing not in ("raw", "gz", "gzip"):
+        problem = f"holds its voxels in the encoding {packing!r}: save it with raw or gzip"
+        raise MaskError(path, problem)
+    is_big = fields.get("endian", "").lower() == "big"
+    wbits = None if packing == "raw" else 31
+    return _by_itk(data[:start], "NrrdImageIO", data[start:], wbits, is_big, path)
 
 
 def _from_metaimage(data: bytes, path: str | Path) -> Volume:
-    # Of data that cannot be unpacked, SimpleITK gives whatever lay in memory: only the
-    # header is left to it.
-    fields, start = _metaimage_fields(data, path)
-    with _itk_header(data[:start], "MetaImageIO", path) as (_, shape, dtype, affine):
-        pass
-    name = fields["ElementDataFile"]
+    fields, start = _header_fields(data, 0, "=", "elementdatafile", path)
+    if fields.get("ndims") not in ("1", "2", "3", "4", "5"):
+        # SimpleITK would end the process.
+        raise MaskError(path, f"is damaged: it declares {fields.get('ndims', 'no')[:20]!r} axes")
+    name = fields["elementdatafile"]
     content = data[start:] if name.upper() == "LOCAL" else _beside(Path(path), name)
-    if not _is_true(fields.get("BinaryData", "True")):
-        raise MaskError(path, f"holds {fields.get('ElementType')} as text; labels are binary")
-    if (skipped := fields.get("HeaderSize", "0")) not in ("0", "-1"):
+    true = "T", "t", "1"  # what begins so
+    if not fields.get("binarydata", "True").startswith(true):
+        raise MaskError(path, f"holds {fields.get('elementtype')} as text; labels are binary")
+    if (skipped := fields.get("headersize", "0")) not in ("0", "-1"):
         problem = f"leaves out {skipped[:20]} bytes before its data (HeaderSize); write it anew"
         raise MaskError(path, problem)
-    msb = fields.get("BinaryDataByteOrderMSB", fields.get("ElementByteOrderMSB", "False"))
+    msb = fields.get("binarydatabyteordermsb", fields.get("elementbyteordermsb", "False"))
+    is_packed = fields.get("compresseddata", "False").startswith(true)
+    size = fields.get("compresseddatasize", "")
+    if is_packed and size not in ("", str(len(content))):
+        problem = f"declares {size[:20]} packed bytes, and holds {len(content)}: it is damaged"
+        raise MaskError(path, problem)
+    wbits, is_big = 47 if is_packed else None, msb.startswith(true)
+    return _by_itk(data[:start], "MetaImageIO", content, wbits, is_big, path)
+
+
+def _by_itk(
+    head: bytes,
+    image_io: str,
+    content: bytes,
+    wbits: int | None,
+    is_big: bool,
+    path: str | Path,
+) -> Volume:
+    """The volume that a header describes, of content that may be packed."""
+    with damage(path, "is damaged", MemoryError, ImportError):
+        shape, components, dtype, affine = _itk_header(image_io, head)
+    if components != 1:
+        raise MaskError(path, f"has {components} values a voxel; a label has one")
+    shape = _checked_shape(shape, path)
     size = math.prod(shape) * dtype.itemsize
-    if _is_true(fields.get("CompressedData", "False")):
-        packed = fields.get("CompressedDataSize", "")
-        if packed not in ("", str(len(content))):
-            problem = (
-                f"declares {packed[:20]} packed bytes, and holds {len(content)}: it is damaged"
-            )
-            raise MaskError(path, problem)
-        content = _unpacked(content, size, path, wbits=47)
+    if wbits is not None:
+        content = _unpacked(content, size, path, wbits)
     if len(content) != size:
         raise MaskError(path, _length_text(len(content), size))
-    values = np.frombuffer(content, dtype.newbyteorder(">" if _is_true(msb) else "<"))
-    return _volume(_whole_numbers(values.reshape(shape, order="F"), path), affine, path)
+    values = np.frombuffer(content, dtype.newbyteorder(">" if is_big else "<"))
+    labels = _whole_numbers(values.reshape(shape, order="F"), path)
+    return _volume(labels, affine.copy(), path)
 
 
-def _is_true(value: str) -> bool:
-    """As SimpleITK reads it."""
-    return value[:1] in ("T", "t", "1")
-
-
-def _metaimage_fields(data: bytes, path: str | Path) -> tuple[dict[str, str], int]:
-    """The header's fields, and where it ends: its last one says where the data are."""
+def _header_fields(
+    data: bytes, at: int, mark: str, last: str, path: str | Path
+) -> tuple[dict[str, str], int]:
+    """The fields of a header from some place on, and where it ends: behind its last one."""
     fields: dict[str, str] = {}
-    at = 0
-    while "ElementDataFile" not in fields:
-        end = data.find(b"\n", at, at + 4096)
+    while last not in fields:
+        end = data.find(b"\n", at, at + (1 << 16))
         if end < 0:
             raise MaskError(path, "is damaged: its header does not say where the data are")
-        line = data[at:end].decode("latin-1")
-        name, equals, value = line.partition("=")
-        if line.strip() and not equals:
-            raise MaskError(path, f"is damaged: its header has a line without '=': {line[:40]!r}")
-        fields[name.strip()] = value.strip()
+        line = data[at:end].decode("latin-1").strip()
+        name, found, value = line.partition(mark)
+        if line and not found and line[0] != "#":
+            problem = f"is damaged: its header has a line without {mark!r}: {line[:40]!r}"
+            raise MaskError(path, problem)
+        fields[name.strip().lower()] = value.strip()
         at = end + 1
     return fields, at
 
 
 def _beside(path: Path, name: str) -> bytes:
-    if Path(name).name != name or name in ("", "LIST"):
+    if Path(name).name != name or name in ("", "LIST") or "\0" in name:
         raise MaskError(path, f"has its data in {name!r}; only one file beside it is read")
     try:
         return path.with_name(name).read_bytes()
@@ -347,34 +366,30 @@ def _beside(path: Path, name: str) -> bytes:
         raise MaskError(path, f"has its data in {name!r}, which {os_problem(error)}") from error
 
 
-#: A reader that knows the header; the shape, type and affine that it found there.
-_Header = tuple[Any, tuple[int, ...], np.dtype[Any], NDArray[np.float64]]
-
-
-@contextmanager
-def _itk_header(data: bytes, image_io: str, path: str | Path) -> Iterator[_Header]:
+@lru_cache(maxsize=16)
+def _itk_header(
+    image_io: str, head: bytes
+) -> tuple[tuple[int, ...], int, np.dtype[Any], NDArray[np.float64]]:
+    """By a header: the shape, how many values a voxel has, their type, and the affine."""
     itk = _needed("SimpleITK")
+    reader = itk.ImageFileReader()
+    reader.SetImageIO(image_io)
     with TemporaryDirectory(prefix="segiou-") as folder:
         # SimpleITK reads files only.
         file = Path(folder) / ("volume.nrrd" if image_io == "NrrdImageIO" else "volume.mha")
-        file.write_bytes(data)
-        reader = itk.ImageFileReader()
-        reader.SetImageIO(image_io)
+        file.write_bytes(head)
         reader.SetFileName(str(file))
-        with damage(path, "is damaged", MemoryError):
-            reader.ReadImageInformation()
-        if (components := reader.GetNumberOfComponents()) != 1:
-            raise MaskError(path, f"has {components} values a voxel; a label has one")
-        dtype = itk.GetArrayViewFromImage(itk.Image([1, 1], reader.GetPixelID())).dtype
-        axes = reader.GetDimension()
-        direction = np.array(reader.GetDirection()).reshape(axes, axes)
-        used = min(axes, 3)
-        affine = np.eye(4)
-        affine[:used, :used] = (direction * np.array(reader.GetSpacing()))[:used, :used]
-        affine[:used, 3] = np.array(reader.GetOrigin())[:used]
-        # ITK counts to the left and to the back.
-        affine = np.asarray(np.diag([-1.0, -1.0, 1.0, 1.0]) @ affine)
-        yield reader, _checked_shape(tuple(map(int, reader.GetSize())), path), dtype, affine
+        reader.ReadImageInformation()
+    dtype = itk.GetArrayViewFromImage(itk.Image([1, 1], reader.GetPixelID())).dtype
+    axes = reader.GetDimension()
+    direction = np.array(reader.GetDirection()).reshape(axes, axes)
+    used = min(axes, 3)
+    affine = np.eye(4)
+    affine[:used, :used] = (direction * np.array(reader.GetSpacing()))[:used, :used]
+    affine[:used, 3] = np.array(reader.GetOrigin())[:used]
+    # ITK counts to the left and to the back.
+    affine = np.asarray(np.diag([-1.0, -1.0, 1.0, 1.0]) @ affine)
+    return tuple(map(int, reader.GetSize())), reader.GetNumberOfComponents(), dtype, affine
 
 
 # Geometry ---------------------------------------------------------------------------------

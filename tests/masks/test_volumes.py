@@ -181,10 +181,20 @@ def test_hostile_headers_of_other_formats_are_refused(tmp_path, ending):
         (old.replace(b"3 4 5", b"2000 2000 90"), "more than its|cut off"),
         (old.replace(b"3 4 5", b"32767 32767 32767"), "declares a size that no label volume has"),
         (old.replace(b"3 4 5", b"3 4 6"), "damaged|cut off"),
+        (b"data file: b.raw\n" + old, "has 'data file' in its header|without '='"),
+        (b"NDims = -1\n" + old, "declares '-1' axes|without ':'"),
     ]:
         path.write_bytes(data.replace(old, new))
         with pytest.raises(MaskError, match=message):
             read_volume(path)
+
+
+def test_nrrd_that_is_not_packed_by_gzip_is_refused(tmp_path):
+    itk.WriteImage(itk.GetImageFromArray(labels()), str(tmp_path / "a.nrrd"))
+    data = (tmp_path / "a.nrrd").read_bytes()
+    (tmp_path / "a.nrrd").write_bytes(data.replace(b"encoding: raw", b"encoding: ascii"))
+    with pytest.raises(MaskError, match="in the encoding 'ascii': save it with raw or gzip"):
+        read_volume(tmp_path / "a.nrrd")
 
 
 def test_geometries_are_compared(tmp_path):
