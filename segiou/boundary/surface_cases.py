@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.text import Json, plural
-from segiou.boundary.surface_points import Label, band_share
+from segiou.boundary.surface_points import Label
 from segiou.boundary.surfaces import (
     DISTANCES,
     Scores,
     SurfaceOptions,
     SurfaceRow,
     as_values,
+    band_share,
     measure_surfaces,
     named_values,
 )

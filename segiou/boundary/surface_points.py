@@ -267,26 +267,43 @@ class Distances(NamedTuple):
         return float(self.weights[: np.searchsorted(self.values, limit, "right")].sum())
 
 
-Both = tuple[Distances, Distances]
+class Both(NamedTuple):
+    """The distances between two surfaces.
 
+    Attributes
+    ----------
+    there, back : Distances
+        From the surface of the truth, and from the predicted one.
+    """
 
-def average_distance(there: Distances, back: Distances, how: str) -> float:
-    """The mean over both surfaces together, or of the two means."""
-    sums = [float((side.values * side.weights).sum()) for side in (there, back)]
-    if how == "pooled":
-        return sum(sums) / (there.size + back.size)
-    return (sums[0] / there.size + sums[1] / back.size) / 2
+    there: Distances = Distances()
+    back: Distances = Distances()
 
+    def average(self, how: str) -> float:
+        """The mean over both surfaces together, or of the two means."""
+        sums = [float((side.values * side.weights).sum()) for side in self]
+        if how == "pooled":
+            return sum(sums) / (self.there.size + self.back.size)
+        return (sums[0] / self.there.size + sums[1] / self.back.size) / 2
 
-def percentile_distance(there: Distances, back: Distances, how: str, share: float) -> float:
-    """A percentile of the distances, by the ways that a convention names."""
-    if how == "pooled":
-        values = np.concatenate([there.values, back.values])
-        weights = np.concatenate([there.weights, back.weights])
-        order = np.argsort(values)
-        return _linear(Distances(values[order], weights[order]), share)
-    find = {"linear": _linear, "weighted": _weighted, "summed": _summed}[how]
-    return max(find(there, share), find(back, share))
+    def percentile(self, how: str, share: float) -> float:
+        """A percentile of the distances, by the ways that a convention names."""
+        if how == "pooled":
+            values = np.concatenate([side.values for side in self])
+            weights = np.concatenate([side.weights for side in self])
+            order = np.argsort(values)
+            return _linear(Distances(values[order], weights[order]), share)
+        find = {"linear": _linear, "weighted": _weighted, "summed": _summed}[how]
+        return max(find(side, share) for side in self)
+
+    def has_tie(self, percentiles: tuple[float, ...]) -> bool:
+        """Whether the order of sums may decide; then each point must be an entry of its own."""
+        shares = [np.cumsum(side.weights) / side.size for side in self if len(side.values)]
+        return any(
+            (np.abs(sums - percentile / 100) < _ROUNDING).any()
+            for sums in shares
+            for percentile in percentiles
+        )
 
 
 def _linear(side: Distances, share: float) -> float:
@@ -308,27 +325,11 @@ def _summed(side: Distances, share: float) -> float:
     return float(side.values[place])
 
 
-def has_tie(both: Both, percentiles: tuple[float, ...]) -> bool:
-    """Whether the order of sums may decide; then each point must be an entry of its own."""
-    shares = [np.cumsum(side.weights) / side.size for side in both if len(side.values)]
-    return any(
-        (np.abs(sums - percentile / 100) < _ROUNDING).any()
-        for sums in shares
-        for percentile in percentiles
-    )
-
-
 def _weighted(side: Distances, share: float) -> float:
     """The smallest distance within which such a share of the area lies."""
     within = np.cumsum(side.weights)
     place = np.searchsorted(within, share * within[-1] * (1 - _ROUNDING))
     return float(side.values[place])
-
-
-def band_share(in_truth: int, in_pred: int, both: int) -> float:
-    """Boundary IoU of two bands; NaN where there are none."""
-    union = in_truth + in_pred - both
-    return both / union if union else math.nan
 
 
 @dataclass(frozen=True, eq=False)
@@ -449,7 +450,7 @@ class SurfacePair:
         pairs = ((truth.pop(code, none), pred.pop(code, none)) for code in occurring)
         tasks = (task for pair in pairs for task in (pair, pair[::-1]))
         directions = self._map(lambda task: self._distances(*task), tasks)
-        yield from zip(occurring, zip(directions[::2], directions[1::2], strict=True), strict=True)
+        yield from zip(occurring, map(Both, directions[::2], directions[1::2]), strict=True)
 
     def _distances(self, query: Points, target: Points) -> Distances:
         """From each point to the nearest of the other surface."""

@@ -9,18 +9,7 @@ from typing import Any, Final, Literal
 
 from segiou._support.arguments import check_choice, check_number, read_several
 from segiou._support.text import Json
-from segiou.boundary.surface_points import (
-    Both,
-    Distances,
-    Kind,
-    Label,
-    SurfacePair,
-    average_distance,
-    band_share,
-    check_spacing,
-    has_tie,
-    percentile_distance,
-)
+from segiou.boundary.surface_points import Both, Kind, Label, SurfacePair, check_spacing
 from segiou.counting.arrays import as_label_array, check_same_shape
 
 __all__ = [
@@ -452,13 +441,12 @@ def measure_surfaces(
     diagonal = math.hypot(*(n * step for n, step in zip(sides[0].shape, steps, strict=True)))
     rows = {}
     for label, both in pair.distances(named):
-        if convention.percentile == "summed" and has_tie(both, options.percentiles):
+        if convention.percentile == "summed" and both.has_tie(options.percentiles):
             both = pair.each_distance((int(label),) if named is None else named[label])
         rows[label] = _row(label, case, both, diagonal, options)
     if named is None:
         named = {label: (int(label),) for label in sorted(rows)}
-    nothing = Distances(), Distances()
-    ordered = [rows.get(label) or _row(label, case, nothing, diagonal, options) for label in named]
+    ordered = [rows.get(label) or _row(label, case, Both(), diagonal, options) for label in named]
     if not options.widths:
         return ordered
     bands = dict(pair.bands(named, options.widths))
@@ -556,6 +544,12 @@ def surface_scores(
     return {int(row.label): row.values(options) for row in rows}
 
 
+def band_share(in_truth: int, in_pred: int, both: int) -> float:
+    """Boundary IoU of two bands; NaN where there are none."""
+    union = in_truth + in_pred - both
+    return both / union if union else _NAN
+
+
 def as_values(given: int | Iterable[int]) -> tuple[int, ...]:
     """One or several labels."""
     return tuple(map(int, given)) if isinstance(given, Iterable) else (int(given),)
@@ -588,9 +582,6 @@ def _row(
     return replace(
         row,
         hausdorff=float(max(there.values[-1], back.values[-1])),
-        average=average_distance(there, back, how.average),
-        percentiles=tuple(
-            percentile_distance(there, back, how.percentile, percentile / 100)
-            for percentile in options.percentiles
-        ),
+        average=both.average(how.average),
+        percentiles=tuple(both.percentile(how.percentile, p / 100) for p in options.percentiles),
     )
