@@ -25,8 +25,6 @@ from segiou.boundary.surfaces import (
 from segiou.counting.counts import Counts
 from segiou.metrics.ratio import Floats, ratio
 
-__all__ = ["SurfaceAccumulator", "summarize_surfaces"]
-
 
 class SurfaceAccumulator:
     """Collect the surface distances of cases, one row for each case and structure.

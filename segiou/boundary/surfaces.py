@@ -5,27 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Final, Literal
+from itertools import chain
+from typing import Any, Final, Literal, get_args
 
 from segiou._support.arguments import check_choice, check_number, read_several
 from segiou._support.text import Json
 from segiou.boundary.surface_points import Both, Kind, Label, SurfacePair, check_spacing
 from segiou.counting.arrays import as_label_array, check_same_shape
 
-__all__ = [
-    "CONVENTIONS",
-    "Convention",
-    "SurfaceOptions",
-    "SurfaceRow",
-    "measure_surfaces",
-    "surface_scores",
-]
-
 #: What a measure counts where a mask is empty: a number, or the diagonal of the volume.
 Filling = float | Literal["diagonal"]
 #: Where both masks are empty, only the truth is, only the prediction is.
 Fillings = tuple[Filling, Filling, Filling]
 State = Literal["found", "missed", "invented", "absent"]
+#: How a case may lack a structure, in the order of these rules.
+LONE: Final[tuple[State, ...]] = ("absent", "invented", "missed")
 Scores = dict[str, Any]
 
 _NAN, _INF = float("nan"), float("inf")
@@ -59,6 +53,8 @@ class Convention:
         What a challenge measures with, where nothing else is said: tolerances
         in common and of structures by name, and the size of a voxel in place
         of the file's.
+    is_challenge : bool
+        Whether it has tolerances of its own.
     """
 
     surface: Kind
@@ -68,6 +64,7 @@ class Convention:
     tolerances: tuple[float, ...] = (1.0,)
     tolerances_of: Mapping[Label, tuple[float, ...]] = field(default_factory=dict)
     spacing: tuple[float, ...] | None = None
+    is_challenge: bool = False
 
 
 #: Distances of a pair of surfaces, the percentile 95 being "hausdorff_95"; and shares.
@@ -87,7 +84,7 @@ _WEIGHTED_SUMS = Convention(
 def _challenge(rules: Fillings, tolerances: tuple[float, ...] = (1.0,), **more: Any) -> Convention:
     """Surface Dice as surface-distance has it, with one set of rules for it and for Dice."""
     empty = {**_WEIGHTED_SUMS.empty, "surface_dice": rules, "dice": rules}
-    return replace(_WEIGHTED_SUMS, empty=empty, tolerances=tolerances, **more)
+    return replace(_WEIGHTED_SUMS, empty=empty, tolerances=tolerances, is_challenge=True, **more)
 
 
 #: Tolerances in mm of the organs of FLARE 2022, and of the lesions of 2023.
@@ -104,13 +101,6 @@ _KITS: Final = {
     "tumor": (1.1498198361434828,),
 }
 
-#: Those with tolerances of their own.
-CHALLENGES: Final = {
-    "totalsegmentator": _challenge((_NAN, _NAN, 0.0), (3.0,), spacing=(1.5, 1.5, 1.5)),
-    "kits23": _challenge(_BEST, tolerances_of=_KITS),
-    "flare22": _challenge(_BEST, tolerances_of=_FLARE),
-}
-
 #: Each tool's own way, by name. medpy refuses empty masks: they count as segiou counts them.
 CONVENTIONS: Final = {
     "segiou": Convention("elements", "weighted", "pooled"),
@@ -123,7 +113,9 @@ CONVENTIONS: Final = {
         "pooled",
         dict.fromkeys(DISTANCES, (0.0, _NAN, _NAN)) | {"surface_dice": _BEST},
     ),
-    **CHALLENGES,
+    "totalsegmentator": _challenge((_NAN, _NAN, 0.0), (3.0,), spacing=(1.5, 1.5, 1.5)),
+    "kits23": _challenge(_BEST, tolerances_of=_KITS),
+    "flare22": _challenge(_BEST, tolerances_of=_FLARE),
 }
 
 
@@ -262,7 +254,7 @@ class SurfaceOptions:
         float
         """
         rules = {**_EMPTY, **CONVENTIONS[self.convention].empty, **self.empty}
-        value = rules[measure][("absent", "invented", "missed").index(state)]
+        value = rules[measure][LONE.index(state)]
         return diagonal if value == "diagonal" else float(value)
 
 
@@ -361,15 +353,26 @@ class SurfaceRow:
         return plain
 
     @classmethod
-    def from_dict(cls, state: Mapping[str, Any]) -> SurfaceRow:
+    def from_dict(
+        cls, state: Mapping[str, Any], options: SurfaceOptions | None = None
+    ) -> SurfaceRow:
         """The row that :meth:`to_dict` gave, from JSON too.
 
         Parameters
         ----------
         state : mapping
             What :meth:`to_dict` gave.
+        options : SurfaceOptions, optional
+            What it was measured with: what no such row has is refused.
+
+        Raises
+        ------
+        ValueError
+            If it is no row that was measured so.
         """
         given = dict(state)
+        if options is not None:
+            _check_entry(given, options)
         given["within"] = tuple((float(a), float(b)) for a, b in given["within"])
         given["bands"] = tuple((int(a), int(b), int(c)) for a, b, c in given.get("bands", ()))
         for name in ("sizes", "tolerances", "percentiles"):
@@ -544,6 +547,20 @@ def surface_scores(
     return {int(row.label): row.values(options) for row in rows}
 
 
+def _check_entry(entry: Mapping[str, Any], options: SurfaceOptions) -> None:
+    """Refuse what no row has: a run file may be forged."""
+    check_choice("state", entry["state"], get_args(State))
+    found = entry["state"] == "found"
+    lists = [entry["sizes"], entry["percentiles"], *entry["within"], *entry.get("bands", ())]
+    lengths = [2, found * len(options.percentiles), *[2] * len(options.tolerances)]
+    lengths += [3] * len(options.widths)
+    numbers = [entry["diagonal"], *chain(*lists)]
+    numbers += [entry["hausdorff"], entry["average"]] if found else []
+    if [*map(len, lists)] != lengths or not {*map(type, numbers)} <= {int, float}:
+        msg = f"{dict(entry)!r:.100} is none"
+        raise ValueError(msg)
+
+
 def band_share(in_truth: int, in_pred: int, both: int) -> float:
     """Boundary IoU of two bands; NaN where there are none."""
     union = in_truth + in_pred - both
@@ -572,8 +589,7 @@ def _row(
     """What is kept of the distances of one structure."""
     there, back = both
     limits = options.tolerances_of.get(label, options.tolerances)
-    states: tuple[State, ...] = ("absent", "invented", "missed", "found")
-    state = states[2 * (there.size > 0) + (back.size > 0)]
+    state = (*LONE, "found")[2 * (there.size > 0) + (back.size > 0)]
     within = tuple((there.within(limit), back.within(limit)) for limit in limits)
     row = SurfaceRow(label, case, state, diagonal, (there.size, back.size), limits, within)
     if state != "found":

@@ -125,7 +125,7 @@ def _surfaces(
 ) -> SurfaceOptions:
     """What is measured between surfaces: a convention, and all that is said beside it."""
     from segiou.boundary.boundary_options import BoundaryOptions
-    from segiou.boundary.surfaces import CHALLENGES, CONVENTIONS, SurfaceOptions
+    from segiou.boundary.surfaces import CONVENTIONS, SurfaceOptions
 
     if len({tolerance.unit for several in tolerances.values() for tolerance in several}) > 1:
         msg = f"--boundary-tolerance {parsed.boundary_tolerance}: give all tolerances in one unit"
@@ -135,7 +135,8 @@ def _surfaces(
         convention = parsed.protocol if parsed.protocol in CONVENTIONS else "segiou"
     values = {name: [one.value for one in several] for name, several in tolerances.items()}
     common = values.pop("")
-    if parsed.boundary is not None and not (common or values or convention in CHALLENGES):
+    own = common or values or CONVENTIONS[convention].is_challenge
+    if parsed.boundary is not None and not own:
         common = [tolerance.value for tolerance in BoundaryOptions().tolerances]
     return SurfaceOptions.of(
         convention,

@@ -5,35 +5,22 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
 from segiou import metrics
-from segiou._support.arguments import (
-    check_choice,
-    check_integer,
-    check_kind,
-)
+from segiou._support.arguments import check_integer, check_kind
 from segiou._support.text import Json, did_you_mean
 from segiou.boundary.boundary_options import BoundaryOptions, read_spacing
 from segiou.boundary.codes import LabelCodes, ignored_code
 from segiou.boundary.surface_cases import case_counts, flat_scores
-from segiou.boundary.surfaces import (
-    CHALLENGES,
-    CONVENTIONS,
-    State,
-    SurfaceOptions,
-    SurfaceRow,
-    measure_surfaces,
-)
+from segiou.boundary.surfaces import CONVENTIONS, LONE, SurfaceOptions, SurfaceRow, measure_surfaces
 from segiou.counting.counts import Cells, CellTally, Counts
 from segiou.counting.encoding import Encoding
 from segiou.labels.class_options import ClassOptions
 from segiou.runs.image_counts import Columns, ImageCount
 
-#: How a case may lack a structure, in the order of the rules for empty masks.
-_LONE: tuple[State, ...] = ("absent", "invented", "missed")
 #: What of a row is the same in all cases, or the name of the case.
 _KNOWN = ("label", "case", "tolerances")
 
@@ -230,9 +217,8 @@ class SurfacePlan:
         try:
             rows = []
             for label, entry in zip(self.structures, json.loads(text), strict=True):
-                self._check(entry)
                 about = {"label": label, "case": case, "tolerances": self._tolerances(label)}
-                rows.append(SurfaceRow.from_dict({**entry, **about}))
+                rows.append(SurfaceRow.from_dict({**entry, **about}, self.options))
         except (AttributeError, LookupError, TypeError, RecursionError, ValueError) as error:
             msg = f"its surfaces are no rows: {type(error).__name__}: {error}"
             raise ValueError(msg) from error
@@ -240,20 +226,6 @@ class SurfacePlan:
 
     def _tolerances(self, label: str) -> tuple[float, ...]:
         return self.options.tolerances_of.get(label, self.options.tolerances)
-
-    def _check(self, entry: Mapping[str, Any]) -> None:
-        """Refuse what no row has: a run file may be forged."""
-        found = entry["state"] == "found"
-        check_choice("state", entry["state"], get_args(State))
-        bands = entry.get("bands", ())
-        lists = [entry["sizes"], entry["percentiles"], *entry["within"], *bands]
-        lengths = [2, found * len(self.options.percentiles), *[2] * len(self.options.tolerances)]
-        lengths += [3] * len(self.options.widths)
-        numbers = [entry["diagonal"], *(number for part in lists for number in part)]
-        numbers += [entry["hausdorff"], entry["average"]] if found else []
-        if [len(part) for part in lists] != lengths or not {*map(type, numbers)} <= {int, float}:
-            msg = f"{dict(entry)!r:.100} is none"
-            raise ValueError(msg)
 
     def dice(self, rows: Sequence[SurfaceRow]) -> Counts | None:
         """Surface Dice at the first tolerance of each case and structure, (N, R), if any.
@@ -294,7 +266,7 @@ class SurfacePlan:
         lone = [counts.truth + counts.pred == 0, counts.truth == 0, counts.pred == 0]
         found = {}
         for name, values in (("iou", metrics.iou(counts)), ("dice", metrics.dice(counts))):
-            rules = [self.options.filling(name, state, np.nan) for state in _LONE]
+            rules = [self.options.filling(name, state, np.nan) for state in LONE]
             found[name] = np.select(lone, rules, values).tolist()
         return [{"iou": i, "dice": d} for i, d in zip(*found.values(), strict=True)]
 
@@ -377,7 +349,8 @@ def plans_of(
             )
             raise ValueError(msg)
         given = tuple(tolerance.value for tolerance in tolerances)
-        if surfaces in CHALLENGES and tolerances == BoundaryOptions().tolerances:
+        is_challenge = surfaces in CONVENTIONS and CONVENTIONS[surfaces].is_challenge
+        if is_challenge and tolerances == BoundaryOptions().tolerances:
             given = ()
         surfaces = SurfaceOptions.of(surfaces, tolerances=given)
     plan = None
