@@ -571,7 +571,8 @@ def count_colors(rgb: NDArray[np.uint8]) -> dict[str, int]:
 def _if_coco(labels: LabelSet | None) -> str:
     """What to do about colours with the categories of COCO, whose panoptic files hold ids."""
     is_coco = labels is not None and labels.source == "COCO categories"
-    return "; ids of COCO's panoptic files: objects='coco' (--objects coco)" if is_coco else ""
+    hint = "; if they are ids of COCO: objects='coco' (segiou score --objects coco)"
+    return hint if is_coco else ""
 
 
 def _unknown_text(unknown: NDArray[np.uint8], labels: LabelSet) -> str:

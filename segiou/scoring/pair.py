@@ -397,11 +397,12 @@ def undeclared_text(error: UndeclaredValuesError, options: ClassOptions, unit: s
     short = "px" if unit == "pixels" else unit
     pixels = ", ".join(f"{value}: {count} {short}" for value, count in ranked[:6])
     declared = {value for several in options.labels.class_values for value in several}
-    if any(value >= 1000 and value // 1000 in declared for value in values):
+    # What Cityscapes has instances of are its labels 24 to 33.
+    if any(24 <= value // 1000 <= 33 and value // 1000 in declared for value in values):
         return (
-            f"has values that are no class: {shown}{more}; if they are the instanceIds of "
-            "Cityscapes, score them with objects='cityscapes' (--objects cityscapes), or take the "
-            f"labelIds files [{pixels}{more}]"
+            f"has values that are no class: {shown}{more}; if they are Cityscapes' instanceIds: "
+            "objects='cityscapes' (segiou score --objects cityscapes), or take the labelIds files "
+            f"[{pixels}{more}]"
         )
     if len(values) > max(8, options.num_classes):
         return (

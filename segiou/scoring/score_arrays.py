@@ -112,6 +112,12 @@ def score(
         boundary=BoundaryOptions.of(boundary),
         objects=object_options(objects, labels, spacing),
     )
+    if header.objects and header.objects.source != "components":
+        msg = (
+            f"arrays hold no ids of {header.objects.source!r}; score their components "
+            "(objects=True), files (score_folder), or ids (segiou.instances.PanopticCounts)"
+        )
+        raise ValueError(msg)
     scorer = PairScorer(header)
     decided: dict[str, Any] = {"argmax": argmax, "threshold": threshold}
     first_values = {entry.name: entry.values[0] for entry in classes.pred_labels.classes}

@@ -180,6 +180,8 @@ def test_annotations_that_do_not_fit_are_named(problem, change, message):
 
 
 def test_without_annotations(coco, tmp_path):
+    with pytest.raises(ValueError, match="arrays hold no ids of 'coco'; score their components"):
+        segiou.score([[0, 1]], [[0, 1]], labels=2, objects="coco")
     for source, problem in (
         ("kitti", "is a PNG with one channel; the ids of 'kitti' are in a .label file"),
         ("coco", "needs COCO's annotations"),
@@ -189,7 +191,7 @@ def test_without_annotations(coco, tmp_path):
     colours = coco / "truth", coco / "model_a"
     with pytest.raises(DataError, match="a PNG with colours; the ids of 'cityscapes' are in an im"):
         segiou.score_folder(*colours, labels=2, objects="cityscapes")
-    with pytest.raises(DataError, match=r"colors; ids of COCO's panoptic files: objects='coco'"):
+    with pytest.raises(DataError, match="colors; if they are ids of COCO: objects='coco'"):
         segiou.score_folder(*colours, labels=coco / "truth.json", objects=True)
     with pytest.raises(DataError, match=r"needs COCO's annotations; .* does not exist"):
         segiou.score_folder(STREETS / "truth", STREETS / "model_a", labels=2, objects="coco")
@@ -416,7 +418,7 @@ def test_class_maps_in_the_place_of_instance_ids_are_recognised(tmp_path):
     )
     (tmp_path / "none").mkdir()
     assert "class maps" not in str(cityscapes_pair(tmp_path / "none", ids, ids).report())
-    with pytest.raises(DataError, match=r"instanceIds of Cityscapes, .*--objects cityscapes"):
+    with pytest.raises(DataError, match="Cityscapes' instanceIds: objects='cityscapes'"):
         cityscapes_pair(tmp_path, ids, ids, objects=True)
 
 
