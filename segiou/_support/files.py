@@ -198,6 +198,12 @@ class Stamp(NamedTuple):
         """Whether both are known."""
         return self.size is not None and self.version is not None
 
+    def joined(self, other: Stamp) -> Stamp:
+        """The stamp of two files that are read as one."""
+        if self.size is None or other.size is None or not self.known or not other.known:
+            return Stamp(None, None)
+        return Stamp(self.size + other.size, f"{self.version} {other.version}")
+
 
 def os_problem(error: OSError) -> str:
     """Why a file cannot be read."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice, check_integer, read_several, refuse_kind
-from segiou._support.files import read_json
+from segiou._support.files import Stamp, read_json
 from segiou._support.text import Json, digits, listed
 from segiou.boundary.boundary_options import read_spacing
 from segiou.counting.id_pairs import count_id_pairs
@@ -29,7 +29,7 @@ from segiou.instances.weighted import cityscapes_things
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
 from segiou.masks.read import MaskError, RawMask, open_mask
-from segiou.masks.segment_files import ImageSegments, load_segments
+from segiou.masks.segment_files import ImageSegments, load_segments, png_path
 from segiou.masks.sources import stamp_of
 from segiou.masks.windows import resized
 
@@ -228,6 +228,26 @@ class ObjectOptions:
         # Of a class of objects, what has no number is a group of them.
         return ObjectMask(classes, ids, tuple(range(1, 1000)), path)
 
+    def stamp(self, own: Stamp, path: str, folder: str) -> Stamp:
+        """The stamp of a file with that of COCO's annotations, if they lie beside its folder.
+
+        Parameters
+        ----------
+        own : Stamp
+            The stamp of the file.
+        path : str
+            The file.
+        folder : str
+            The folder that the file is in.
+
+        Returns
+        -------
+        Stamp
+        """
+        if self.source != "coco" or folder.endswith(".json"):
+            return own
+        return own.joined(stamp_of(_annotations(path, folder)))
+
     def count(
         self,
         counts: PanopticCounts,
@@ -346,11 +366,15 @@ def _no_ids(path: str, source: str, raw: RawMask) -> MaskError:
     return MaskError(path, f"is {found}; the ids of {source!r} are in {wanted[source]}")
 
 
+def _annotations(path: str, folder: str) -> Path:
+    """COCO's annotations: of a folder the file beside it, of a PNG that beside its folder."""
+    file = (Path(path).parent if folder == path else Path(folder)).resolve()
+    return file if folder.endswith(".json") else file.with_name(f"{file.name}.json")
+
+
 def _of_coco(raw: RawMask, path: str, folder: str) -> ObjectMask:
     """Objects of a PNG whose colours are ids, by the annotations beside its folder."""
-    is_file = folder.endswith(".json")
-    file = (Path(path).parent if folder == path else Path(folder)).resolve()
-    file = file if is_file else file.with_name(f"{file.name}.json")
+    is_file, file = folder.endswith(".json"), _annotations(path, folder)
     try:
         contents = load_segments(str(file), stamp_of(file))
     except ValueError as error:
@@ -364,7 +388,7 @@ def _of_coco(raw: RawMask, path: str, folder: str) -> ObjectMask:
         raise MaskError(path, f"has no {kind} in {file}")
     if is_file:
         # What was read are the classes that the file draws; the ids are in its folder.
-        raw = open_mask(file.with_suffix("") / image.png)
+        raw = open_mask(png_path(image, file))
     if not raw.is_color:
         raise _no_ids(path, "coco", raw)
     wide = raw.values.astype(np.uint32)

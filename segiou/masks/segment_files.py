@@ -62,8 +62,11 @@ class SegmentFile:
         return {name: f"{self.root}/{name}" for name in images}
 
     def stamp(self, path: str) -> Stamp:
-        """The stamp of the file."""
-        return stamp_of(self.root)
+        """The stamp of the file, and of the PNG that it names for an image."""
+        image, own = self._image(path), stamp_of(self.root)
+        if not isinstance(image, ImageSegments) or not image.png:
+            return own
+        return own.joined(stamp_of(png_path(image, Path(self.root))))
 
     def read(self, path: str) -> tuple[RawMask, Stamp]:
         """The mask of an image.
@@ -73,10 +76,11 @@ class SegmentFile:
         MaskError
             If its segments cannot be drawn.
         """
-        stamp, contents = self.stamp(path), self._contents()
-        if (image := contents.images.get(path[len(self.root) + 1 :])) is None:
+        contents = self._contents()
+        if (image := self._image(path)) is None:
             raise MaskError(path, "is not in its file any more")
         try:
+            stamp = self.stamp(path)
             if isinstance(image, DrawnImage):
                 return image.draw(), stamp
             mask = (_of_png if image.png else _drawn)(image, contents, Path(self.root))
@@ -85,6 +89,9 @@ class SegmentFile:
         except ValueError as error:
             raise MaskError(path, str(error)) from error
         return RawMask(mask, "json", "JSON"), stamp
+
+    def _image(self, path: str) -> ImageSegments | DrawnImage | None:
+        return self._contents().images.get(path[len(self.root) + 1 :])
 
     def _contents(self) -> _Contents:
         """What the file holds now."""
@@ -278,14 +285,19 @@ def _drawn(image: ImageSegments, contents: _Contents, _file: Path) -> NDArray[An
     return painting.mask
 
 
-def _of_png(image: ImageSegments, contents: _Contents, file: Path) -> NDArray[Any]:
-    """Categories of a PNG whose colours are ids: red + 256 green + 65536 blue."""
+def png_path(image: ImageSegments, file: Path) -> Path:
+    """The PNG of an image in a panoptic file: in the folder of its name, else beside it."""
     relative = PurePosixPath(image.png)
     if relative.is_absolute() or ".." in relative.parts:
         msg = f"its file_name {image.png!r} leads out of the folder of masks"
         raise ValueError(msg)
     folders = (file.with_suffix(""), file.parent)
-    path = next((f / relative for f in folders if (f / relative).is_file()), folders[0] / relative)
+    return next((f / relative for f in folders if (f / relative).is_file()), folders[0] / relative)
+
+
+def _of_png(image: ImageSegments, contents: _Contents, file: Path) -> NDArray[Any]:
+    """Categories of a PNG whose colours are ids: red + 256 green + 65536 blue."""
+    path = png_path(image, file)
     raw = open_mask(path)
     ids = raw.values.astype(np.int64)
     if raw.is_color:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from segiou._support.arguments import check_callable
-from segiou._support.files import Problem
+from segiou._support.files import Problem, Stamp
 from segiou._support.text import encodable
 from segiou.labels.class_options import ClassOptions, Labels, Unassigned
 from segiou.labels.label_set import labelset_names
@@ -268,7 +268,7 @@ def score_job(
 
         with RunWriter(job.run, header) as writer:
             by_id = {pair.id: pair for pair in pairs}
-            known = writer.reconcile(partial(_files_now, by_id, job.sources))
+            known = writer.reconcile(partial(_files_now, by_id, job))
             for problem in left_out:
                 writer.skip(problem)
             todo = [pair for pair in pairs if pair.id not in known]
@@ -440,9 +440,14 @@ def _better_labels(
     return better_label_set(labels, job.sources[0], paths, certain=not problems)
 
 
-def _files_now(pairs: Mapping[str, Pair], sources: Sequence[Source], id: str) -> ImageFiles | None:
+def _files_now(pairs: Mapping[str, Pair], job: Job, id: str) -> ImageFiles | None:
     """The files of a pair as they are now; None where there is no such pair."""
     if (pair := pairs.get(id)) is None:
         return None
-    truth, pred = sources
-    return ImageFiles(pair.truth, pair.pred, truth.stamp(pair.truth), pred.stamp(pair.pred))
+
+    def stamp(source: Source, path: str) -> Stamp:
+        own = source.stamp(path)
+        return own if job.objects is None else job.objects.stamp(own, path, source.root)
+
+    files = pair.truth, pair.pred
+    return ImageFiles(*files, *map(stamp, job.sources, files))

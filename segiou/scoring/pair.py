@@ -153,6 +153,7 @@ class PairScorer:
         data, stamp = source.read(path) if content is None else content
         raw = from_bytes(data, path, scratch)
         if self.header.objects is not None:
+            stamp = self.header.objects.stamp(stamp, path, source.root)
             ids = self.header.objects.read(raw, path, source.root)
             if ids is not None:
                 return _OpenMask(ids.classes, stamp, objects=ids)

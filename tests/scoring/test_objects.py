@@ -210,6 +210,27 @@ def test_two_files_of_coco_have_the_annotations_beside_their_folders(coco):
     )
 
 
+@pytest.mark.parametrize("ending", ["", ".json"])
+@pytest.mark.parametrize("changed", ["pred.json", "pred/x.png"])
+def test_what_is_scored_already_is_read_again_if_a_file_of_coco_changes(tmp_path, ending, changed):
+    Image.fromarray(np.array([[0, 0, 1]], np.uint8)).save(tmp_path / "mask.png")
+    for side in ("truth", "pred"):
+        masks = {"x": tmp_path / "mask.png"}
+        write_coco(tmp_path / side, masks, load_labels(["a", "b"]), things=())
+    sides = [tmp_path / f"{side}{ending}" for side in ("truth", "pred")]
+    options = {"labels": tmp_path / "truth.json", "objects": "coco"}
+    first = segiou.score_folder(*sides, **options, run=tmp_path / "a.sqlite").objects
+    if changed == "pred.json":
+        found = json.loads((tmp_path / changed).read_text())
+        set_first(category_id=2)(found["annotations"])
+        (tmp_path / changed).write_text(json.dumps(found))
+    else:
+        pixels = np.asarray(Image.open(tmp_path / changed))
+        Image.fromarray(pixels[:, ::-1]).save(tmp_path / changed)
+    again = segiou.score_folder(*sides, **options, run=tmp_path / "a.sqlite")
+    assert again.objects == segiou.score_folder(*sides, **options).objects != first
+
+
 def test_components_of_class_maps():
     options = ObjectOptions(things=THINGS, min_size=20, connectivity=4)
     run = segiou.score_folder(
