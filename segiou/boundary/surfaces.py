@@ -259,7 +259,9 @@ class SurfaceOptions:
 
 
 def _checked_lengths(name: str, given: Iterable[float]) -> tuple[float, ...]:
-    limits = tuple(float(limit) for limit in read_several(name, given, "distances"))
+    limits = tuple(
+        check_number(name, limit) for limit in read_several(name, given, "a series of distances")
+    )
     if not all(limit >= 0 for limit in limits):
         msg = f"{name} must not be negative, got {list(limits)}"
         raise ValueError(msg)
@@ -461,13 +463,13 @@ def surface_scores(
     truth: Any,
     pred: Any,
     *,
-    labels: Iterable[int] | None = None,
+    labels: Iterable[int] | Mapping[str, int | Iterable[int]] | None = None,
     spacing: float | Sequence[float] | None = None,
     tolerances: Iterable[float] = (1.0,),
     convention: str = "segiou",
     widths: Iterable[float] = (),
     threads: int = 1,
-) -> dict[int, Scores]:
+) -> dict[Any, Scores]:
     """Measure how far the surfaces of labels lie apart.
 
     A surface is where a label ends, at the border of the array too. All labels
@@ -477,8 +479,9 @@ def surface_scores(
     ----------
     truth, pred : array_like of int or bool, equal shapes (H, W) or (D, H, W)
         Label images or volumes.
-    labels : iterable of int, optional
-        Which labels; by default those in either but 0.
+    labels : iterable of int or mapping of str to int or iterable of int, optional
+        Which labels, or the labels of each region by its name; by default those in
+        either but 0.
     spacing : float or sequence of float, optional
         Size of a voxel along each axis, in the unit of the results (mm); 1 by
         default.
@@ -542,9 +545,10 @@ def surface_scores(
     >>> found[1]["hausdorff"], found[1]["surface_dice"][3]
     (3.0, 1.0)
     """
-    options = SurfaceOptions(tuple(tolerances), convention=convention, widths=tuple(widths))
+    lengths: Any = {"tolerances": tolerances, "widths": widths}
+    options = SurfaceOptions(convention=convention, **lengths)
     rows = measure_surfaces(truth, pred, labels, spacing=spacing, options=options, threads=threads)
-    return {int(row.label): row.values(options) for row in rows}
+    return {row.label: row.values(options) for row in rows}
 
 
 def _check_entry(entry: Mapping[str, Any], options: SurfaceOptions) -> None:
@@ -579,7 +583,10 @@ def named_values(
     if structures is None:
         return None
     if not isinstance(structures, Mapping):
-        structures = {int(label): int(label) for label in structures}
+        structures = {
+            int(label): int(label)
+            for label in read_several("labels", structures, "a series of labels")
+        }
     return {name: as_values(given) for name, given in structures.items()}
 
 

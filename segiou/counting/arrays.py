@@ -176,6 +176,8 @@ def check_labels(array: Any, name: str) -> None:
     msg = f"{name} has dtype {found}; labels must be integers or bool"
     if found.startswith(("str", "bytes")):
         msg = f"{name} holds text; labels must be integers or bool: read files with read_mask"
+    if found == "object":
+        msg += ": give an array of numbers; of a Volume, its values"
     if found.startswith(("float", "bfloat")):
         msg = (
             f"{name} is {found}; labels must be integers. If these are scores, say "

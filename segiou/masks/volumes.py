@@ -237,7 +237,10 @@ def _checked_shape(shape: tuple[int, ...], path: str | Path) -> tuple[int, ...]:
     while len(shape) > 3 and shape[-1] == 1:
         shape = shape[:-1]
     if not 2 <= len(shape) <= 3:
-        problem = f"has shape {shape}; a label volume has two or three axes"
+        problem = (
+            f"has shape {shape}; a label volume has two or three axes: save each of its volumes "
+            "as a file of its own"
+        )
         raise MaskError(path, problem)
     if min(shape) < 1 or math.prod(shape) > _MOST_VOXELS:
         raise MaskError(path, f"declares a size that no label volume has: {shape}")
@@ -428,7 +431,7 @@ def _whole_numbers(values: NDArray[Any], path: str | Path) -> NDArray[Any]:
     with np.errstate(invalid="ignore"):
         others = values[values.astype(np.int64) != values]
     problem = (
-        f"holds {others.size} values that are no integers, such as {others[0]}; "
+        f"holds values that are no integers, such as {others[0]} ({others.size} of {values.size}); "
         "labels are integers: save the label volume, not probabilities"
     )
     raise MaskError(path, problem)

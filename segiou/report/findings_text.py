@@ -93,8 +93,9 @@ def render_inspection(found: Inspection, width: int, *, color: bool) -> str:
     if found.pred is not None and found.pred.files:
         console.print("\nthe predictions hold:\n")
         _show_pixels(console, replace(found.pred, fits=found.fits))
-    for text in found.suspicions:
-        say(console, f"suspicious: {text}", "yellow")
+    for side, lead in ((found, ""), (found.pred, " in the predictions")):
+        for text in () if side is None else side.suspicions:
+            say(console, f"suspicious{lead}: {printable(text)}", "yellow")
     for line in found.problem_lines:
         say(console, f"unreadable: {line}", "red")
     for line in problem_lines(found.disagreements):

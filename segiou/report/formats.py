@@ -19,7 +19,7 @@ from segiou._support.files import printable
 from segiou._support.optional import compiled_parts, import_extra
 from segiou._support.text import called, csv_text, percent, plain, plural
 from segiou.report.measured import measured_cells, measured_tables
-from segiou.report.wording import cell, difference_cells, pairs_text, score_text
+from segiou.report.wording import accuracy_text, cell, difference_cells, pairs_text, score_text
 
 if TYPE_CHECKING:
     import pandas
@@ -184,8 +184,7 @@ def to_markdown(
     """
     parts = [
         f"**{_escaped(report.verdict)}**",
-        f"Pixel accuracy {percent(report.pixel_accuracy)} · "
-        f"mean accuracy {percent(report.mean_accuracy)}",
+        accuracy_text(report),
     ]
     if outcomes:
         passed = [(text, "passed" if good else "**failed**") for text, good in outcomes]

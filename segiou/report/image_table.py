@@ -216,4 +216,6 @@ def choose(table: ImageTable, number: int, first: Sequence[str], seed: int) -> l
         drawn = np.random.default_rng(seed).permutation(order).tolist()
         turns = zip(order, order, order[::-1], drawn, strict=True)
         order = [i for turn in turns for i in turn]
+    # Images without a score come last: of a volume whose truth is empty, all is a false positive.
+    order += np.flatnonzero(np.isnan(key)).tolist()
     return sorted(list(dict.fromkeys([*chosen, *order]))[:number])

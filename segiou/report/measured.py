@@ -109,6 +109,14 @@ def measured_cells(report: Report, class_name: str) -> dict[str, Any]:
             parts = (row["measure"], row["tolerance"], row["contour"])
             value = row["classes"][class_name]
             cells[":".join(filter(None, parts))] = "inf" if math.isinf(value) else value
+    for name, value in (report.surfaces[0] if report.surfaces else {}).items():
+        found = next((row for row in report.surfaces if row["label"] == class_name), {})
+        if isinstance(value, Mapping):
+            for key in ("mean", "mean_of_found", "median"):
+                score = found.get(name, {}).get(key, math.nan)
+                cells[f"{name}:{key}"] = "inf" if math.isinf(score) else score
+        elif name not in ("label", "cases"):
+            cells[f"surfaces_{name}"] = found.get(name)
     rows = [] if report.objects is None else report.objects["classes"]
     of_class: Mapping[str, Any] = next((row for row in rows if row["name"] == class_name), {})
     cells |= {

@@ -15,6 +15,7 @@ from segiou.metrics.per_image import image_means
 from segiou.metrics.ratio import ratio
 from segiou.report.measured import measured_tables
 from segiou.report.wording import (
+    accuracy_text,
     cell,
     difference_cells,
     influences,
@@ -53,8 +54,7 @@ def render_notebook(report: Report) -> str:
     return (
         f'<div class="segiou-report">{title}'
         f"<div><b>{escape(report.verdict)}</b></div>"
-        f"<div>Pixel accuracy {_percent(report.pixel_accuracy)} · "
-        f"mean accuracy {_percent(report.mean_accuracy)}</div>"
+        f"<div>{escape(accuracy_text(report))}</div>"
         f'<div style="{MUTED}">Majority baseline, a model that says '
         f"{escape(called(majority['class']))} everywhere: "
         f"pixel accuracy {accuracy}, mean IoU {iou}</div>"

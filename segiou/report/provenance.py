@@ -78,6 +78,7 @@ def _asked(run: Run, report: Report) -> dict[str, Any]:
         "unassigned": None if options.unassigned == "error" else options.unassigned,
         "protocol": None if report.protocol.name == "segiou" else report.protocol.name,
         **{name: "skip" for name in ("missing", "extra", "on_error") if name in skipped},
+        **{name: run.provenance.get(name) for name in ("allow_lossy", "resize_pred", "geometry")},
     }
     return {name: value for name, value in every.items() if value is not None}
 
@@ -96,7 +97,8 @@ def _options(run: Run, report: Report, page: dict[str, Any]) -> list[str]:
         values = value if isinstance(value, list) else [value]
         if name == "exclude":
             values = [_class_argument(v, run.class_names.index(v)) for v in values]
-        words += [f"--{name.replace('_', '-')}={v}" for v in values]
+        option = f"--{name.replace('_', '-')}"
+        words += [option if v is True else f"{option}={v}" for v in values]
     words += [*_boundary_words(run), *_surface_words(run)]
     if (objects := run.object_options) is not None:
         words.append(f"--objects={objects.source}")

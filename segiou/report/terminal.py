@@ -187,20 +187,26 @@ def _table_width(widths: Sequence[int]) -> int:
     return sum(widths) + _GAP * (len(widths) - 1)
 
 
-def _tables_of(columns: Sequence[Column], width: int) -> Iterator[Sequence[Column]]:
-    """All columns in one table, or in several that fit, each of which has the first column."""
-    if _table_width([column.least(width) for column in columns]) <= width:
-        yield columns
-        return
+def _tables_of(columns: Sequence[Column], width: int) -> list[list[Column]]:
+    """All columns in as few tables as there is room for, each of which has the first column.
+
+    Heads are broken into lines only where that saves a table.
+    """
     first, *others = columns
-    block, taken = [first], [first.least(width)]
-    for column in others:
-        if len(block) > 1 and _table_width([*taken, column.full]) > width:
-            yield block
-            block, taken = [first], taken[:1]
-        block.append(column)
-        taken.append(column.full)
-    yield block
+    narrow = first.least(width)
+
+    def packed(widths: Iterable[int]) -> list[list[Column]]:
+        tables, taken = [[first]], [narrow]
+        for column, needed in zip(others, widths, strict=True):
+            if len(taken) > 1 and _table_width([*taken, needed]) > width:
+                tables.append([first])
+                taken = [narrow]
+            tables[-1].append(column)
+            taken.append(needed)
+        return tables
+
+    whole = packed(column.full for column in others)
+    return min(whole, packed(column.least(width) for column in others), key=len)
 
 
 def render_text(
@@ -243,6 +249,8 @@ def _headline(report: Report, *, detail: bool) -> Iterator[Fact]:
     yield "mean IoU", cell(report.mean_iou), f"over {report.mean_iou_classes} of {total}"
     if report.shown_intervals is not None:
         yield "", "", interval_text(report.shown_intervals)
+    if report.unit == "voxels":
+        yield "mean Dice", cell(report.mean_dice), "over the same classes"
     yield "pixel accuracy", cell(report.pixel_accuracy), _gap_text(report)
     if detail:
         yield "mean accuracy", cell(report.mean_accuracy), "mean recall of the classes"
@@ -324,6 +332,10 @@ def _footer(report: Report, *, notes: bool, detail: bool) -> list[str]:
     from segiou._support import __version__
 
     lines = [f"protocol {report.protocol.name}: {report.protocol.description}"]
+    if report.protocol.needs_images:
+        lines.append(
+            f"only means follow it: the scores of a class add the {report.unit} of all images"
+        )
     if report.unassigned.any():
         missed = plural(int(report.unassigned.sum()), f"valid {report.unit.removesuffix('s')}")
         lines.append(f"predicted as no class, so missed: {missed}")

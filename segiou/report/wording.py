@@ -128,12 +128,31 @@ def _held_back(steps: Sequence[NextStep], unit: str) -> str:
     return f"{what} ({gain} points{each})"
 
 
+def accuracy_text(report: Report) -> str:
+    """The means beside mean IoU, in a line; Dice is what volumes are scored by."""
+    means = {"mean Dice": report.mean_dice} if report.unit == "voxels" else {}
+    means |= {"pixel accuracy": report.pixel_accuracy, "mean accuracy": report.mean_accuracy}
+    text = " · ".join(f"{name} {cell(value)}" for name, value in means.items())
+    return text[0].upper() + text[1:]
+
+
+#: How predictions were brought to the grid of their truth, in words.
+_ALIGNED = {
+    "reorient": "axes of predictions exchanged where they differ",
+    "ignore": "geometry of the files ignored",
+    "nearest": "predictions resized",
+}
+
+
 def pairs_text(report: Report) -> str:
-    """How many pairs were counted, and what is missing of them."""
+    """How many pairs were counted, what is missing of them, and how they were aligned."""
     left_out = f" ({report.left_out} left out)" if report.left_out else ""
     lacks = (("unfinished", "not finished"), ("partial", "not complete"))
     found = [(said, report.provenance.get(name)) for name, said in lacks]
     rest = "".join(f", {said}: {text}" for said, text in found if text)
+    first = next(iter(report.provenance.get("merged", ())), report.provenance)
+    aligned = [str(first.get(name)) for name in ("geometry", "resize_pred")]
+    rest += "".join(f", {_ALIGNED[how]}" for how in aligned if how in _ALIGNED)
     return f"{plural(report.pairs, 'pair')}{left_out}{rest}"
 
 

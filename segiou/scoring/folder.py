@@ -398,6 +398,10 @@ def _header(job: Job, pairing: Pairing, expected: int) -> Header:
             volumes=volumes,
             usual=job.protocol.name,
         )
+    reading: dict[str, Any] = {"allow_lossy": job.allow_lossy, "resize_pred": job.resize_pred}
+    unusual = {name: how for name, how in reading.items() if how}
+    if job.geometry != "check":
+        unusual["geometry"] = reading["geometry"] = job.geometry
     header = Header(
         job.options,
         job.protocol,
@@ -407,6 +411,7 @@ def _header(job: Job, pairing: Pairing, expected: int) -> Header:
             "pred": encodable(roots[1]),
             "pairing": pairing.rule,
             **({"masks": "volumes"} if volumes else {}),
+            **unusual,
         },
         boundary=boundary,
         objects=job.objects,
@@ -415,9 +420,6 @@ def _header(job: Job, pairing: Pairing, expected: int) -> Header:
     )
     if job.run is None:
         return header
-    reading: dict[str, Any] = {"allow_lossy": job.allow_lossy, "resize_pred": job.resize_pred}
-    if job.geometry != "check":
-        reading["geometry"] = job.geometry
     return replace(header, truth=roots[0], pred=roots[1], reading=reading, expected=expected)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.files import Problem, os_problem, problem_lines
-from segiou._support.text import Json
+from segiou._support.text import Json, listed, plural
 from segiou.labels.label_set import LabelClass, LabelSet, hex_color, labelset_names, load_labels
 from segiou.masks.pairing import Pairing
 from segiou.masks.read import MaskError, RawMask, count_colors, from_bytes, open_mask
@@ -539,9 +539,10 @@ def _suspicions(
     ):
         hold = "file holds" if grey == 1 else "files hold"
         found.append(f"{grey} {hold} grey in three equal channels; save one of them")
-    flat = sum(f.what != "names" and len(f.pixels) == 1 for f in files)
+    flat = [f.path for f in files if f.what != "names" and len(f.pixels) == 1]
     if flat and len(files) > 1:
-        found.append(f"{flat} of {len(files)} files have one value throughout")
+        have = plural(len(flat), "file has", "files have")
+        found.append(f"{have} one value throughout: {listed(flat, 3)}")
     return found
 
 

@@ -13,6 +13,7 @@ from itertools import compress
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from segiou._support.files import Problem, Stamp
+from segiou._support.text import plural
 from segiou.counting.counts import Tally
 from segiou.counting.encoding import Encoding, UndeclaredValuesError, count_windows
 from segiou.labels.class_options import ClassOptions
@@ -370,13 +371,12 @@ def size_text(truth: str, shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> st
     """What to do about a prediction of another size than its truth."""
 
     def size(shape: tuple[int, ...]) -> str:
-        return f"{shape[1]} × {shape[0]}" if len(shape) == 2 else f"shape {shape}"
+        flat = len(shape) == 2
+        return f"is {shape[1]} × {shape[0]} pixels" if flat else f"has shape {shape}"
 
-    unit = "voxels" if len(shapes[0]) == 3 else "pixels"
     return (
-        f"is {size(shapes[1])} {unit}, but its truth is {size(shapes[0])}; predict at the truth's "
-        "size, or resize predictions: resize_pred='nearest' (--resize-pred nearest) "
-        f"[truth: {truth}]"
+        f"{size(shapes[1])}, but its truth {size(shapes[0])}; predict at the truth's size, or "
+        f"resize predictions: resize_pred='nearest' (--resize-pred nearest) [truth: {truth}]"
     )
 
 
@@ -385,8 +385,10 @@ def geometry_text(truth: str, difference: str, move: str = "resample", unit: str
     fix = f"{move} it to the grid of its truth"
     if difference.startswith("orientation"):
         fix = "exchange its axes: geometry='reorient' (--geometry reorient)"
-    ignore = "geometry='ignore' (--geometry ignore)"
-    return f"has {difference}; {fix}, or compare {unit} by {unit}: {ignore} [truth: {truth}]"
+    # Voxels of unequal shapes have no partners.
+    if not difference.startswith("shape"):
+        fix += f", or compare {unit} by {unit}: geometry='ignore' (--geometry ignore)"
+    return f"has {difference}; {fix} [truth: {truth}]"
 
 
 def undeclared_text(error: UndeclaredValuesError, options: ClassOptions, unit: str) -> str:
@@ -395,8 +397,8 @@ def undeclared_text(error: UndeclaredValuesError, options: ClassOptions, unit: s
     ranked = sorted(values.items(), key=lambda item: -item[1])
     more = f" and {len(ranked) - 6} more" if len(ranked) > 6 else ""
     shown = ", ".join(str(value) for value, _ in ranked[:6])
-    short = "px" if unit == "pixels" else unit
-    pixels = ", ".join(f"{value}: {count} {short}" for value, count in ranked[:6])
+    names = ("px", "px") if unit == "pixels" else ("voxel", "voxels")
+    pixels = ", ".join(f"{value}: {plural(count, *names)}" for value, count in ranked[:6])
     declared = {value for several in options.labels.class_values for value in several}
     # What Cityscapes has instances of are its labels 24 to 33.
     if any(24 <= value // 1000 <= 33 and value // 1000 in declared for value in values):

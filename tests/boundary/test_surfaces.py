@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from segiou.boundary.surfaces import CONVENTIONS, surface_scores
+from segiou.masks.volumes import Volume
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "data" / "volumes"
 
@@ -152,6 +153,26 @@ def test_arrays_are_left_alone(order):
 def test_what_is_refused(arguments, settings, what):
     with pytest.raises(ValueError, match=what):
         surface_scores(*arguments, **settings)
+
+
+def test_what_is_no_series_is_named():
+    both = (np.zeros((2, 2), int),) * 2
+    with pytest.raises(TypeError, match="tolerances must be a series of distances, not int"):
+        surface_scores(*both, tolerances=1)
+    with pytest.raises(TypeError, match="labels must be a series of labels, not int"):
+        surface_scores(*both, labels=2)
+    with pytest.raises(TypeError, match="of a Volume, its values"):
+        surface_scores(Volume(both[0], (1.0, 1.0), np.eye(4), "RA"), both[1])
+
+
+def test_regions_have_names():
+    pred = cube((6, 6, 6), (1, 1, 1), (5, 5, 5))
+    truth = pred + cube((6, 6, 6), (2, 2, 2), (4, 4, 4))
+    found = surface_scores(truth, pred, labels={"whole": (1, 2), "core": 2})
+    assert {name: scores["hausdorff"] for name, scores in found.items()} == {
+        "whole": 0,
+        "core": math.inf,
+    }
 
 
 def approx(values):

@@ -85,3 +85,16 @@ def test_planes_are_flipped_together_and_axe_finds_nothing(
     assert shown.first.inner_text() == "axial: prediction"
     assert "IoU" in page.locator("#viewer-facts").inner_text()
     assert accessibility_faults(page) == []
+
+
+def test_a_single_slice_has_the_sides_of_a_volume_too(page, tmp_path, until):
+    truth = np.zeros((5, 4, 1), np.uint8)
+    truth[1:3, 1:3] = 1
+    for name, values in (("truth", truth), ("pred", 0 * truth)):
+        (tmp_path / name).mkdir()
+        nibabel.save(nibabel.Nifti1Image(values, np.eye(4)), tmp_path / name / "a.nii")
+    run = segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=2)
+    page.goto(write_html(tmp_path / "report.html", run.report(), run=run).as_uri())
+    until(page, "document.querySelectorAll('#viewer-panels canvas').length === 3")
+    shown = page.locator("#viewer-size").inner_text()
+    assert shown.startswith("5 × 4 × 1 voxels. The patient's right is on the left.")

@@ -166,7 +166,7 @@ def test_damaged_gzip_is_refused(tmp_path):
 def test_what_is_no_label_is_refused(tmp_path, value):
     values = labels().astype(np.float64)
     values[1, 2, 0] = value
-    with pytest.raises(MaskError, match="holds 1 values that are no integers, such as"):
+    with pytest.raises(MaskError, match=r"holds values that are no integers, such as .* \(1 of"):
         read_volume(nifti(tmp_path / "a.nii", values))
 
 

@@ -397,6 +397,25 @@ def test_a_terminal_of_any_width_shows_every_measure(width):
     assert ("a wider terminal also shows Dice" in " ".join(text.split())) == (width == 40)
 
 
+def test_csv_has_the_surfaces_of_classes():
+    report = patients("model_a", exclude=["background"]).report()
+    background, organ, *_ = csv.DictReader(report.to_csv().splitlines())
+    row = report.to_dict()["surfaces"][0]
+    assert (row["label"], organ["surfaces_invented"]) == ("organ", "1")
+    assert float(organ["dice:mean"]) == row["dice"]["mean"]
+    assert float(organ["hausdorff_95:median"]) == row["hausdorff_95"]["median"]
+    assert organ["hausdorff_95:mean"] == "inf"
+    assert background["hausdorff_95:median"] == background["surfaces_found"] == ""
+
+
+def test_the_table_has_mean_dice_and_says_what_a_protocol_is_about():
+    report = patients("model_a", boundary=None, exclude=["background"]).report("nnunet")
+    text = " ".join(report.to_text().split())
+    assert f"mean Dice {100 * report.mean_dice:.2f} % over the same classes" in text
+    assert "only means follow it: the scores of a class add the voxels of all images" in text
+    assert "only means follow it" not in patients("model_a").report().to_text()
+
+
 def test_a_structure_that_no_case_has_is_not_listed():
     mask = np.zeros((4, 4), np.uint8)
     mask[1:3, 1:3] = 1

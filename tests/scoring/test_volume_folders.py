@@ -15,6 +15,7 @@ from segiou.cli.main import main
 from segiou.counting.encoding import count_pairs
 from segiou.masks import sources, windows
 from segiou.masks.volumes import read_volume
+from segiou.report.report_page import write_html
 from segiou.scoring import pair
 from segiou.scoring.inspection import inspect_folder
 from segiou.scoring.job import DataError
@@ -84,6 +85,9 @@ def test_axes_are_exchanged_where_asked(cases):
     options = {"labels": 3, "geometry": "reorient", "run": folder / "run"}
     run = segiou.score_folder(folder / "truth", folder / "pred", **options)
     np.testing.assert_array_equal(run.total().matrix, table)
+    assert "pairs, axes of predictions exchanged where they differ" in str(run.report())
+    page = write_html(folder / "page.html", run.report(), run=run).read_text()
+    assert "--geometry=reorient" in page and "geometry=&#39;reorient&#39;" in page
     with pytest.raises(ValueError, match="geometry"):
         segiou.score_folder(folder / "truth", folder / "pred", labels=3, run=folder / "run")
 
@@ -164,18 +168,27 @@ def test_inspect_says_where_voxels_are_and_which_pairs_disagree(tmp_path, capsys
     assert found.disagreements == ()
     assert "disagrees" not in found.to_text()
     assert "orientation RAS (6), LPS (2), PIR (1), LAS (1)" in found.to_text()
+    truth = " ".join(found.to_text(width=300).split())
+    assert f"suspicious: 1 file has one value throughout: {FIXTURE / 'truth'}" in truth
+    turned = inspect_folder(FIXTURE / "model_a", pred=FIXTURE / "truth").to_text(width=300)
+    assert "suspicious in the predictions: 1 file has one value" in " ".join(turned.split())
     values = np.zeros((4, 4, 4), np.uint8)
     thick = AFFINE * np.array([1, 1, 1.5, 1])
     for name, affine in {"same": AFFINE, "thick": thick, "turned": np.eye(4)}.items():
         save(tmp_path / "truth" / f"{name}.nii.gz", values)
         save(tmp_path / "pred" / f"{name}.nii.gz", values, affine)
+    save(tmp_path / "pred" / "short.nii.gz", values[:3])
+    save(tmp_path / "truth" / "short.nii.gz", values)
     save(tmp_path / "truth" / "alone.nii.gz", values)
     folders = [str(tmp_path / name) for name in ("truth", "pred")]
     assert main(["inspect", folders[0], "--pred", folders[1], "--format", "json"]) == 3
     data = json.loads(capsys.readouterr().out)
-    assert data["orientations"] == {"PIR": 4}
+    assert data["orientations"] == {"PIR": 5}
     found = {Path(entry["file"]).name: entry["problem"] for entry in data["disagreements"]}
-    assert sorted(found) == ["alone.nii.gz", "thick.nii.gz", "turned.nii.gz"]
+    assert sorted(found) == ["alone.nii.gz", *(f"{n}.nii.gz" for n in ("short", "thick", "turned"))]
+    # Values of unequal shapes cannot be compared voxel by voxel.
+    assert "its truth has (4, 4, 4); resample it" in found["short.nii.gz"]
+    assert "--geometry ignore" not in found["short.nii.gz"]
     assert (
         "has spacing 0.5 × 0.75 × 3 mm, but its truth has 0.5 × 0.75 × 2" in (found["thick.nii.gz"])
     )

@@ -66,11 +66,12 @@ const viewer = {
 
   sizeOf({ full, depth, height, width }) {
     if (!full) return "";
-    const shown = (depth > 1 ? [depth, height, width] : [height, width]).reverse().join(" × ");
+    const solid = full.length === 3;
+    const shown = (solid ? [depth, height, width] : [height, width]).reverse().join(" × ");
     const whole = [...full].reverse().join(" × ");
-    const size = `${whole} ${depth > 1 ? "voxels" : "pixels"}${shown === whole ? "" : `, shown as ${shown}`}`;
+    const size = `${whole} ${solid ? "voxels" : "pixels"}${shown === whole ? "" : `, shown as ${shown}`}`;
     const patient = "The patient's right is on the left. Planes are counted from the top, the front and the right.";
-    return depth > 1 ? `${size}. ${patient}` : size;
+    return solid ? `${size}. ${patient}` : size;
   },
 
   // A slider for each direction of a volume.
@@ -110,6 +111,7 @@ const viewer = {
     this.front = Math.min(this.front, this.planes.length ? this.contents.length - 1 : 0);
     this.holder.replaceChildren();
     this.frames = [];
+    const widest = Math.max(...this.planes.map(({ aspect }) => aspect));
     for (const [content, name] of this.contents) {
       for (const plane of this.planes) {
         const title = plane.name ? `${plane.name}: ${name}` : name;
@@ -119,8 +121,8 @@ const viewer = {
         const canvas = html("canvas", { role: "img", "aria-label": `${title} of ${images.ids[this.number]}` });
         canvas.style.aspectRatio = plane.aspect;
         frame.append(canvas);
-        // What a row of planes shows stands below its first.
-        figure.append(frame, html("figcaption", {}, plane === this.planes[0] ? title : plane.name));
+        // What a row of planes shows stands below its widest.
+        figure.append(frame, html("figcaption", {}, plane.aspect === widest ? title : plane.name));
         this.holder.append(figure);
         this.frames.push({ figure, canvas, plane, content });
       }
