@@ -163,7 +163,7 @@ def test_pairs_of_other_sizes_are_listed(tmp_path):
     found = inspect_folder(tmp_path / "truth", pred=tmp_path / "pred")
     (problem,) = found.disagreements
     assert problem.where.endswith("b.png")
-    assert problem.text.startswith("is 4 × 3 pixels, but its truth is 3 × 3")
+    assert problem.text.startswith("is 4 × 3 pixels, but its truth is 3 × 3 pixels")
     assert (found.spacings, found.orientations) == ({}, {})
     assert found.pairs == 2
     assert "pairs   2\n" in str(found)

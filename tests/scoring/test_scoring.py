@@ -186,7 +186,7 @@ def test_sizes_must_agree_and_only_predictions_are_resized(two_pairs):
     truth, pred = two_pairs
     write_mask(pred / "b.png", [[0, 0, 1, 1], [0, 0, 1, 1], [0, 0, 0, 0], [0, 0, 0, 0]])
     with pytest.raises(
-        DataError, match=r"b.png: is 4 × 4 pixels, but its truth is 2 × 2; .*truth/b.png\]"
+        DataError, match=r"b.png: is 4 × 4 pixels, but its truth is 2 × 2 pixels; .*truth/b.png\]"
     ):
         segiou.score_folder(truth, pred, labels=2, ignore=255)
     run = segiou.score_folder(truth, pred, labels=2, ignore=255, resize_pred="nearest")
