@@ -95,7 +95,7 @@ def read_volume(path: str | Path) -> Volume:
             if _nifti_kind(head) is None:
                 file.seek(0)
                 return volume_from_bytes(file.readall(), path)
-            header = _NiftiHeader.of(head, path)
+            header = _Header.of_nifti(head, path)
             header.check_size(file.seek(0, os.SEEK_END))
     except OSError as error:
         raise MaskError(path, os_problem(error)) from error
@@ -123,16 +123,11 @@ def volume_from_bytes(data: bytes, path: str | Path) -> Volume:
 
 
 def _from_nifti(data: bytes, path: str | Path) -> Volume:
-    if data[:2] == _GZIP:
-        with damage(path, "is damaged", MemoryError):
-            head = inflater.decompressobj(31).decompress(data[:4096], _HEAD)
-        header = _NiftiHeader.of(head, path)
-        data = _unpacked(data, header.size, path)
-    else:
-        header = _NiftiHeader.of(data[:_HEAD], path)
-    header.check_size(len(data))
-    values = np.frombuffer(data, header.dtype, math.prod(header.shape), header.offset)
-    return header.volume(values.reshape(header.shape, order="F"))
+    if data[:2] != _GZIP:
+        return _Header.of_nifti(data[:_HEAD], path).read(data, None)
+    with damage(path, "is damaged", MemoryError):
+        head = inflater.decompressobj(31).decompress(data[:4096], _HEAD)
+    return _Header.of_nifti(head, path).read(data, 31)
 
 
 def open_nifti(path: str | Path, bound: int) -> RawMask | None:
@@ -147,7 +142,7 @@ def open_nifti(path: str | Path, bound: int) -> RawMask | None:
         head = file.read(_HEAD)
         if _nifti_kind(head) is None:
             return None
-        header = _NiftiHeader.of(head, path)
+        header = _Header.of_nifti(head, path)
         header.check_size(file.seek(0, os.SEEK_END))
     if math.prod(header.shape) < bound:
         return None
@@ -159,20 +154,20 @@ def open_nifti(path: str | Path, bound: int) -> RawMask | None:
     return RawMask(values, "volume", "volume", volume=replace(geometry, values=values))
 
 
-class _NiftiHeader(NamedTuple):
-    """What the header of a NIfTI file says of its values and of where they are."""
+class _Header(NamedTuple):
+    """What the header of a file says of its values and of where they are."""
 
     path: str | Path
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
-    offset: int
-    scale: tuple[float, float]
     affine: NDArray[np.float64]
-    unit: str
+    unit: str = "mm"
+    offset: int = 0
+    scale: tuple[float, float] = (1, 0)
 
     @classmethod
-    def of(cls, head: bytes, path: str | Path) -> _NiftiHeader:
-        """Read and check the first bytes of a file."""
+    def of_nifti(cls, head: bytes, path: str | Path) -> _Header:
+        """Read and check the first bytes of a NIfTI file."""
         kind = _nifti_kind(head)
         if kind is None and head[344:348] == b"ni1\0":
             problem = "is a NIfTI header whose data lie in another file: save it as .nii"
@@ -186,7 +181,17 @@ class _NiftiHeader(NamedTuple):
         affine = affine.copy()
         affine[:3] *= _MILLIMETRES[unit]
         named = "mm" if unit else "unknown"
-        return cls(path, _checked_shape(shape, path), dtype, offset, scale, affine, named)
+        return cls(path, _checked_shape(shape, path), dtype, affine, named, offset, scale)
+
+    @classmethod
+    def of_itk(cls, head: bytes, image_io: str, is_big: bool, path: str | Path) -> _Header:
+        """What SimpleITK reads in a header of data that lie by themselves."""
+        with damage(path, "is damaged", MemoryError, ImportError):
+            shape, components, dtype, affine = _itk_header(image_io, head)
+        if components != 1:
+            raise MaskError(path, f"has {components} values a voxel; a label has one")
+        dtype = dtype.newbyteorder(">" if is_big else "<")
+        return cls(path, _checked_shape(shape, path), dtype, affine.copy())
 
     @property
     def size(self) -> int:
@@ -197,6 +202,14 @@ class _NiftiHeader(NamedTuple):
         """Refuse a file of another size."""
         if found != self.size:
             raise MaskError(self.path, _length_text(found, self.size))
+
+    def read(self, data: bytes, wbits: int | None) -> Volume:
+        """The volume of these bytes, which zlib unpacks, unless ``wbits`` is None."""
+        if wbits is not None:
+            data = _unpacked(data, self.size, self.path, wbits)
+        self.check_size(len(data))
+        values = np.frombuffer(data, self.dtype, math.prod(self.shape), self.offset)
+        return self.volume(values.reshape(self.shape, order="F"))
 
     def labels(self, values: NDArray[Any]) -> NDArray[Any]:
         """What stored values mean."""
@@ -247,7 +260,7 @@ def _checked_shape(shape: tuple[int, ...], path: str | Path) -> tuple[int, ...]:
     return shape
 
 
-def _unpacked(data: bytes, size: int, path: str | Path, wbits: int = 31) -> bytes:
+def _unpacked(data: bytes, size: int, path: str | Path, wbits: int) -> bytes:
     """What gzip members, or one zlib stream, hold: exactly so many bytes."""
     if size > MAX_RATIO * len(data) + 1024:
         problem = f"declares {size} bytes, more than its {len(data)} packed bytes can hold"
@@ -291,7 +304,7 @@ def _from_nrrd(data: bytes, path: str | Path) -> Volume:
         raise MaskError(path, problem)
     is_big = fields.get("endian", "").lower() == "big"
     wbits = None if packing == "raw" else 31
-    return _by_itk(data[:start], "NrrdImageIO", data[start:], wbits, is_big, path)
+    return _Header.of_itk(data[:start], "NrrdImageIO", is_big, path).read(data[start:], wbits)
 
 
 def _from_metaimage(data: bytes, path: str | Path) -> Volume:
@@ -313,32 +326,8 @@ def _from_metaimage(data: bytes, path: str | Path) -> Volume:
     if is_packed and size not in ("", str(len(content))):
         problem = f"declares {size[:20]} packed bytes, and holds {len(content)}: it is damaged"
         raise MaskError(path, problem)
-    wbits, is_big = 47 if is_packed else None, msb.startswith(true)
-    return _by_itk(data[:start], "MetaImageIO", content, wbits, is_big, path)
-
-
-def _by_itk(
-    head: bytes,
-    image_io: str,
-    content: bytes,
-    wbits: int | None,
-    is_big: bool,
-    path: str | Path,
-) -> Volume:
-    """The volume that a header describes, of content that may be packed."""
-    with damage(path, "is damaged", MemoryError, ImportError):
-        shape, components, dtype, affine = _itk_header(image_io, head)
-    if components != 1:
-        raise MaskError(path, f"has {components} values a voxel; a label has one")
-    shape = _checked_shape(shape, path)
-    size = math.prod(shape) * dtype.itemsize
-    if wbits is not None:
-        content = _unpacked(content, size, path, wbits)
-    if len(content) != size:
-        raise MaskError(path, _length_text(len(content), size))
-    values = np.frombuffer(content, dtype.newbyteorder(">" if is_big else "<"))
-    labels = _whole_numbers(values.reshape(shape, order="F"), path)
-    return _volume(labels, affine.copy(), path)
+    header = _Header.of_itk(data[:start], "MetaImageIO", msb.startswith(true), path)
+    return header.read(content, 47 if is_packed else None)
 
 
 def _header_fields(
