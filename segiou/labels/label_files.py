@@ -234,8 +234,12 @@ def _of_nnunet(labels: Mapping[str, Any], path: Path, title: Any) -> LabelSet:
     """Labels of nnU-Net: names with a value, or with several, which are regions.
 
     Values that occur in regions only become classes named after their number. As in nnU-Net, a
-    list of one value is a region where another one has several.
+    list of one value is a region where another one has several. Its first version, like the
+    Medical Segmentation Decathlon, has the names of the values instead.
     """
+    if all(value.isdecimal() and isinstance(name, str) for value, name in labels.items()):
+        named = {str(name): int(value) for value, name in labels.items()}
+        labels = named if len(named) == len(labels) else labels
     values = {label: _label_values(label, given) for label, given in labels.items()}
     ignored = values.pop("ignore", ())
     has_regions = any(len(found) > 1 for found in values.values())

@@ -316,9 +316,12 @@ _EMPTY: dict[State, str] = {
 def _surface_note(plan: Mapping[str, Any]) -> str:
     """How surfaces were measured, and what missed structures count, in a line."""
     from segiou.boundary.surfaces import SurfaceOptions
+    from segiou.masks.volumes import spacing_text
 
     options = plan["options"]
     unit = {"px": "pixels", "": "units of the spacing"}.get(plan["unit"], plan["unit"])
+    if plan["spacing"]:
+        unit += f", voxels of {spacing_text(plan['spacing'])} whatever the files say"
     own = [
         f"{label} {', '.join(f'{limit:g}' for limit in limits)}"
         for label, limits in options["tolerances_of"]

@@ -334,7 +334,7 @@ def _footer(report: Report, *, notes: bool, detail: bool) -> list[str]:
     lines = [f"protocol {report.protocol.name}: {report.protocol.description}"]
     if report.protocol.needs_images:
         lines.append(
-            f"only means follow it: the scores of a class add the {report.unit} of all images"
+            f"only means follow it: in tables of classes, the {report.unit} of all images are added"
         )
     if report.unassigned.any():
         missed = plural(int(report.unassigned.sum()), f"valid {report.unit.removesuffix('s')}")

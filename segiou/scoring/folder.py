@@ -428,6 +428,9 @@ def _better_labels(
 ) -> str:
     """Which label set fits better, where values are no classes, or classes of a preset lack."""
     labels = job.options.labels
+    # A set of one's own lacks what the problems say.
+    if labels.name not in labelset_names() and labels.source:
+        return ""
     if problems:
         undeclared = {problem.where for problem in problems if problem.text.startswith(UNDECLARED)}
         if len(undeclared) < max(len(run), len(problems) / 2):

@@ -27,6 +27,17 @@ def test_labels_of_nnunet(tmp_path):
     assert dict(found.groups) == {}
 
 
+def test_the_first_version_of_nnunet_names_values(tmp_path):
+    found = of(tmp_path, {"labels": {"0": "background", "1": "liver", "2": "cancer"}})
+    assert [(c.name, c.values) for c in found.classes] == [
+        ("background", (0,)),
+        ("liver", (1,)),
+        ("cancer", (2,)),
+    ]
+    with pytest.raises(ValueError, match="label '0' must have an integer"):
+        of(tmp_path, {"labels": {"0": "background", "1": "liver", "2": "liver"}})
+
+
 def test_regions_of_nnunet_overlap(tmp_path):
     labels = {"background": 0, "whole": [1, 2, 3], "core": [2, 3], "enhancing": [3]}
     found = of(tmp_path, {"labels": labels, "regions_class_order": [1, 2, 3]})

@@ -412,7 +412,7 @@ def test_the_table_has_mean_dice_and_says_what_a_protocol_is_about():
     report = patients("model_a", boundary=None, exclude=["background"]).report("nnunet")
     text = " ".join(report.to_text().split())
     assert f"mean Dice {100 * report.mean_dice:.2f} % over the same classes" in text
-    assert "only means follow it: the scores of a class add the voxels of all images" in text
+    assert "only means follow it: in tables of classes, the voxels of all images are added" in text
     assert "only means follow it" not in patients("model_a").report().to_text()
 
 
