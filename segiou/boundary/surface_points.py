@@ -94,13 +94,11 @@ def find_points(
         return _find_by_numpy(labels, wanted, kind, ignored)
     is_wanted = np.zeros(256, np.uint8)
     is_wanted[[*wanted]] = 1
-    is_flat = labels.ndim == 2
-    shape = (1, *labels.shape) if is_flat else labels.shape
+    is_flat, is_corners = labels.ndim == 2, kind == "elements"
+    shape = (1,) * is_flat + labels.shape
     labels = np.ascontiguousarray(labels)
-    found = _kernel.find(labels, *shape, is_flat, is_wanted, ignored, kind == "elements", limit)
-    if found is None:
-        return None
-    return {label: np.frombuffer(points, np.uint64) for label, points in found.items()}
+    found = _kernel.find(labels, *shape, is_flat, is_wanted, ignored, is_corners, limit)
+    return found and {label: np.frombuffer(part, np.uint64) for label, part in found.items()}
 
 
 def _find_by_numpy(

@@ -205,9 +205,8 @@ class SurfaceOptions:
         if isinstance(choice, SurfaceOptions):
             return choice
         name = "segiou" if choice is True else str(choice)
-        check_choice("convention", name, tuple(CONVENTIONS))
-        usual = CONVENTIONS[name]
-        if not own.get("tolerances"):
+        usual = CONVENTIONS.get(name)
+        if usual is not None and not own.get("tolerances"):
             own["tolerances"] = usual.tolerances
             own["tolerances_of"] = {**usual.tolerances_of, **own.get("tolerances_of", {})}
         return cls(convention=name, **own)

@@ -139,12 +139,8 @@ def _surface_words(run: Run) -> list[str]:
     if options.widths:
         words.append(f"--boundary={','.join(f'{digits(width)}mm' for width in options.widths)}")
     if run.boundary_options is None:
-        own = [(f"{n}=", limits) for n, limits in options.tolerances_of.items()]
-        limits = [
-            f"{name}{digits(limit)}{unit}"
-            for name, of_name in (("", options.tolerances), *own)
-            for limit in of_name
-        ]
+        of = {"": options.tolerances} | {f"{n}=": own for n, own in options.tolerances_of.items()}
+        limits = [f"{name}{digits(limit)}{unit}" for name, own in of.items() for limit in own]
         words.append(f"--boundary-tolerance={','.join(limits)}")
     for measure, values in options.empty.items():
         words.append(f"--empty={measure}={','.join(map(str, values))}")

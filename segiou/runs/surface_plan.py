@@ -122,12 +122,10 @@ class SurfacePlan:
 
     def to_dict(self) -> dict[str, Json]:
         """Plain values, for JSON; :meth:`from_dict` reads them."""
-        return {
-            "options": self.options.to_dict(),
-            "structures": {name: list(members) for name, members in self.structures.items()},
-            "unit": self.unit,
-            "spacing": None if self.spacing is None else list(self.spacing),
-        }
+        structures = {name: list(members) for name, members in self.structures.items()}
+        spacing = None if self.spacing is None else list(self.spacing)
+        own = {"options": self.options.to_dict(), "structures": structures, "spacing": spacing}
+        return {**vars(self), **own}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> SurfacePlan:
