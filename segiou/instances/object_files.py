@@ -111,8 +111,8 @@ class ObjectOptions:
         check_integer("merge", self.merge, 0)
         if self.source != "components" and (least or self.merge or self.connectivity):
             msg = (
-                "min_size, merge and connectivity are of components; "
-                f"the objects of {self.source!r} are those of its files"
+                "min_size, merge and connectivity have no effect on the objects of "
+                f"{self.source!r}, which its files name; leave them out"
             )
             raise ValueError(msg)
         if self.things is not None:

@@ -512,7 +512,7 @@ def test_wrong_options_are_named(options, error, message):
         segiou.score_folder("truth", "pred", **{"labels": 2, **options})
     with pytest.raises(ValueError, match="protocol must be"):
         ObjectOptions(protocol="voc")
-    with pytest.raises(ValueError, match="min_size, merge and connectivity are of components; the"):
+    with pytest.raises(ValueError, match="no effect on the objects of 'coco', which its"):
         ObjectOptions("coco", min_size=5)
     with pytest.raises(TypeError, match="things must be names of classes, such as"):
         ObjectOptions(things="car")
