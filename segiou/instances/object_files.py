@@ -192,7 +192,7 @@ class ObjectOptions:
             things = cityscapes_things(classes.labels)
         return PanopticCounts.from_options(classes, things=things, protocol=self.protocol)
 
-    def read(self, raw: RawMask, path: str, folder: str) -> ObjectMask | None:
+    def read(self, raw: RawMask, path: str) -> ObjectMask | None:
         """Split what a file holds into classes and ids; None where components are looked for.
 
         Parameters
@@ -201,8 +201,6 @@ class ObjectOptions:
             The file's pixels.
         path : str
             The file.
-        folder : str
-            The folder that the file is in.
 
         Returns
         -------
@@ -216,7 +214,7 @@ class ObjectOptions:
         if self.source == "components":
             return None
         if self.source == "coco":
-            return _of_coco(raw, path, folder)
+            return _of_coco(raw, path)
         if raw.is_color if self.source == "cityscapes" else raw.kind != "LABEL":
             raise _no_ids(path, self.source, raw)
         if self.source == "kitti":
@@ -228,7 +226,7 @@ class ObjectOptions:
         # Of a class of objects, what has no number is a group of them.
         return ObjectMask(classes, ids, tuple(range(1, 1000)), path)
 
-    def stamp(self, own: Stamp, path: str, folder: str) -> Stamp:
+    def stamp(self, own: Stamp, path: str) -> Stamp:
         """The stamp of a file with that of COCO's annotations, if they lie beside its folder.
 
         Parameters
@@ -237,16 +235,15 @@ class ObjectOptions:
             The stamp of the file.
         path : str
             The file.
-        folder : str
-            The folder that the file is in.
 
         Returns
         -------
         Stamp
         """
-        if self.source != "coco" or folder.endswith(".json"):
+        if self.source != "coco":
             return own
-        return own.joined(stamp_of(_annotations(path, folder)))
+        file, name = _annotations(path)
+        return own if name else own.joined(stamp_of(file))
 
     def count(
         self,
@@ -366,27 +363,33 @@ def _no_ids(path: str, source: str, raw: RawMask) -> MaskError:
     return MaskError(path, f"is {found}; the ids of {source!r} are in {wanted[source]}")
 
 
-def _annotations(path: str, folder: str) -> Path:
-    """COCO's annotations: of a folder the file beside it, of a PNG that beside its folder."""
-    file = (Path(path).parent if folder == path else Path(folder)).resolve()
-    return file if folder.endswith(".json") else file.with_name(f"{file.name}.json")
+def _annotations(path: str) -> tuple[Path, str]:
+    """COCO's annotations of a mask, and its name if it is read from them: ``FILE.json/NAME``.
+
+    Those of a PNG lie beside the nearest of its folders that has any.
+    """
+    start, is_in_file, name = path.partition(".json/")
+    if is_in_file:
+        return Path(f"{start}.json"), name
+    folder = Path(path).parent.resolve()
+    files = [place.with_name(f"{place.name}.json") for place in (folder, *folder.parents[:-1])]
+    return next((file for file in files if file.is_file()), files[0]), ""
 
 
-def _of_coco(raw: RawMask, path: str, folder: str) -> ObjectMask:
+def _of_coco(raw: RawMask, path: str) -> ObjectMask:
     """Objects of a PNG whose colours are ids, by the annotations beside its folder."""
-    is_file, file = folder.endswith(".json"), _annotations(path, folder)
+    file, name = _annotations(path)
     try:
         contents = load_segments(str(file), stamp_of(file))
     except ValueError as error:
         raise MaskError(path, f"needs COCO's annotations; {error}") from error
-    name = path[len(folder) + 1 :] if is_file else Path(path).name
-    image = contents.pngs.get(name) or contents.images.get(name)
+    image = contents.images.get(name) if name else contents.pngs.get(Path(path).name)
     if not isinstance(image, ImageSegments) or not image.png:
         found = [i for i in contents.images.values() if isinstance(i, ImageSegments)]
         has_outlines = any(i.segments and not i.png for i in found)
         kind = "panoptic annotation (segments_info)" if has_outlines else "annotation"
         raise MaskError(path, f"has no {kind} in {file}")
-    if is_file:
+    if name:
         # What was read are the classes that the file draws; the ids are in its folder.
         raw = open_mask(png_path(image, file))
     if not raw.is_color:

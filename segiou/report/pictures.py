@@ -270,7 +270,7 @@ def _values(
         raise PictureError("it was scored from arrays, not from files")
     try:
         raw = open_mask(path) if read is None else from_bytes(read(path), path)
-        ids = None if objects is None else objects.read(raw, path, str(Path(path).parent))
+        ids = None if objects is None else objects.read(raw, path)
         values = to_labels(raw, path, labels, allow_lossy=True) if ids is None else ids.classes
     except (MaskError, OSError) as error:
         raise PictureError(str(error)) from error

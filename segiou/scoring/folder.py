@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from segiou._support.arguments import check_callable
-from segiou._support.files import Problem, Stamp
+from segiou._support.files import Problem
 from segiou._support.text import encodable
 from segiou.labels.class_options import ClassOptions, Labels, Unassigned
 from segiou.labels.label_set import labelset_names
 from segiou.masks.pairing import Pair, Pairing
 from segiou.masks.read import VOLUME_SUFFIXES, MaskError
-from segiou.masks.sources import LocalFolder, Source
+from segiou.masks.sources import LocalFolder
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.runs.header import Header, Shard
 from segiou.runs.image_counts import Columns, ImageCount, ImageFiles
@@ -449,10 +449,8 @@ def _files_now(pairs: Mapping[str, Pair], job: Job, id: str) -> ImageFiles | Non
     """The files of a pair as they are now; None where there is no such pair."""
     if (pair := pairs.get(id)) is None:
         return None
-
-    def stamp(source: Source, path: str) -> Stamp:
-        own = source.stamp(path)
-        return own if job.objects is None else job.objects.stamp(own, path, source.root)
-
     files = pair.truth, pair.pred
-    return ImageFiles(*files, *map(stamp, job.sources, files))
+    stamps = [source.stamp(file) for source, file in zip(job.sources, files, strict=True)]
+    if job.objects is not None:
+        stamps = [*map(job.objects.stamp, stamps, files)]
+    return ImageFiles(*files, *stamps)

@@ -154,8 +154,8 @@ class PairScorer:
         data, stamp = source.read(path) if content is None else content
         raw = from_bytes(data, path, scratch)
         if self.header.objects is not None:
-            stamp = self.header.objects.stamp(stamp, path, source.root)
-            ids = self.header.objects.read(raw, path, source.root)
+            stamp = self.header.objects.stamp(stamp, path)
+            ids = self.header.objects.read(raw, path)
             if ids is not None:
                 return _OpenMask(ids.classes, stamp, objects=ids)
         values = to_labels(raw, path, labels, allow_lossy=self.allow_lossy)

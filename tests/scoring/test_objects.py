@@ -18,6 +18,8 @@ import segiou
 from segiou.instances import ObjectOptions, PanopticCounts, label_components
 from segiou.labels import load_labels
 from segiou.masks.read import read_mask
+from segiou.masks.sources import open_source
+from segiou.report import write_html
 from segiou.report.pictures import read_indices
 from segiou.runs.database import checksum
 from segiou.runs.image_counts import encode_cells
@@ -229,6 +231,28 @@ def test_what_is_scored_already_is_read_again_if_a_file_of_coco_changes(tmp_path
         Image.fromarray(pixels[:, ::-1]).save(tmp_path / changed)
     again = segiou.score_folder(*sides, **options, run=tmp_path / "a.sqlite")
     assert again.objects == segiou.score_folder(*sides, **options).objects != first
+
+
+@pytest.mark.parametrize("place", ["folder", "file"])
+def test_masks_of_coco_may_lie_in_subfolders_and_are_drawn(tmp_path, place):
+    Image.fromarray(np.array([[0, 0, 1]], np.uint8)).save(tmp_path / "mask.png")
+    for side in ("truth", "pred"):
+        masks = {"x": tmp_path / "mask.png"}
+        write_coco(tmp_path / side, masks, load_labels(["a", "b"]), things=())
+        if place == "folder":
+            (tmp_path / side / "sub").mkdir()
+            (tmp_path / side / "x.png").rename(tmp_path / side / "sub" / "x.png")
+        else:
+            file = tmp_path / f"{side}.json"
+            file.write_text(file.read_text().replace("x.jpg", "sub/x.jpg"))
+    sides = [tmp_path / side for side in ("truth", "pred")]
+    if place == "file":
+        sides = [side.with_suffix(".json") for side in sides]
+    run = segiou.score_folder(*sides, labels=tmp_path / "truth.json", objects="coco")
+    assert run.objects.tp.tolist() == [1, 1]
+    read = {"read": lambda path: open_source(path).read(path)[0]}
+    page = write_html(tmp_path / "page.html", run.report(), run=run, **read).read_text()
+    assert "data:image/png" in page and "No pictures" not in page
 
 
 def test_components_of_class_maps():
