@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,6 +63,8 @@ class ImageTable:
         Gives the content of a mask file.
     folder : Path, optional
         The folder of the page, where pictures are files beside it.
+    texts : mapping of str to str
+        What else was measured in an image, in words.
     """
 
     runs: tuple[Run, ...]
@@ -74,6 +76,7 @@ class ImageTable:
     match: ImageMatch | None = None
     read: Reader | None = None
     folder: Path | None = None
+    texts: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -130,6 +133,7 @@ class ImageTable:
             is_image = len(masks.full) == 2
             most = min(room, _ONE_IMAGE) if room is not None and is_image else room
             found: dict[str, Any] = plain(fitted(masks, colors, image, most))
+            found["text"] = self.texts.get(self.ids[index], "")
             if self.match is not None and image is None and is_image:
                 found["problem"] = self.match.no_photo
             return found

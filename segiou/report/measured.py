@@ -101,6 +101,23 @@ def values_of_cases(
     }
 
 
+def texts_of_cases(report: Report) -> dict[str, str]:
+    """Dice and the first percentile of the distances of every structure of each case, in words."""
+    if not report.surface_cases:
+        return {}
+    measure = next((n for n in report.surfaces[0] if n.startswith("hausdorff_")), "hausdorff")
+    texts: dict[str, list[str]] = {}
+    for row in report.surface_cases:
+        score = row["state"]
+        if score == "found":
+            score = f"{cell(row['dice'])}, {_distance(row[measure])}"
+        if score != "absent":
+            texts.setdefault(row["case"], []).append(f"{row['label']} {score}")
+    unit = (report.surface_plan or {}).get("unit")
+    title = f"Dice and {measure.replace('hausdorff_', 'HD')} in {unit or 'units of the spacing'}"
+    return {case: f"{title}: {'; '.join(parts)}" for case, parts in texts.items()}
+
+
 def measured_cells(report: Report, class_name: str) -> dict[str, Any]:
     """Columns of a class; infinite distances are written so."""
     cells: dict[str, Any] = {}

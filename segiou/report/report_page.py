@@ -19,7 +19,7 @@ from segiou.labels.label_set import LabelSet, hex_color
 from segiou.metrics.per_image import image_means, worst_mean
 from segiou.metrics.ratio import Floats, ratio
 from segiou.report.image_table import EXAMPLES, choose, image_table
-from segiou.report.measured import measured_tables
+from segiou.report.measured import measured_tables, texts_of_cases
 from segiou.report.page import assemble, bootstrap_text, class_colors, count, plural
 from segiou.report.pictures import Reader, grey_png, match_images
 from segiou.report.provenance import making
@@ -181,7 +181,8 @@ def render_page(
     if runs:
         match = None if images is None else match_images(images, runs[0].ids)
         beside = None if folder is None else Path(folder)
-        table = image_table(runs, models, match=match, read=read, folder=beside)
+        texts = texts_of_cases(reports[0]) if len(reports) == 1 else {}
+        table = image_table(runs, models, match=match, read=read, folder=beside, texts=texts)
         chosen = choose(table, examples, first, seed)
     # The own page of each of two runs is one file.
     place = "report.html" if folder is None or len(reports) > 1 else f"{Path(folder)}/"

@@ -23,7 +23,7 @@ from segiou._support.files import Problem, problem_lines, read_rows, read_text
 from segiou._support.text import encodable, plural
 from segiou.counting.encoding import Encoding
 from segiou.labels.class_options import ClassOptions
-from segiou.masks.pairing import IS_A_FILE, Pair, Pairing, listed_files, pair_folders
+from segiou.masks.pairing import IS_A_FILE, Pair, Pairing, listed_files, pair_folders, split_ending
 from segiou.masks.sources import LocalFolder, RemoteFolder, Source, open_source
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.scoring.pair import Geometry
@@ -280,9 +280,13 @@ def pairing_problems(
     pairing: Pairing, missing: Unpaired = "error", extra: Unpaired = "error"
 ) -> tuple[list[Problem], list[Problem]]:
     """What is wrong with a pairing, and what is left out because it was asked for."""
-    shared = "shares its key with others of its folder; keep one of them"
+    shared = "shares its key with others of its folder; keep one of them, or choose "
+    shared += "an ending: pred_suffix='{0}' (--pred-suffix {0}), of the truth truth_suffix"
     problems = [
-        Problem(paths[0], f"{shared} [{key!r}: {', '.join(paths[1:])}]")
+        Problem(
+            paths[0],
+            f"{shared.format(split_ending(paths[0])[1])} [{key!r}: {', '.join(paths[1:])}]",
+        )
         for key, paths in pairing.duplicates
     ]
     left_out: list[Problem] = []

@@ -93,8 +93,9 @@ def test_a_single_slice_has_the_sides_of_a_volume_too(page, tmp_path, until):
     for name, values in (("truth", truth), ("pred", 0 * truth)):
         (tmp_path / name).mkdir()
         nibabel.save(nibabel.Nifti1Image(values, np.eye(4)), tmp_path / name / "a.nii")
-    run = segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=2)
+    run = segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=2, surfaces="medpy")
     page.goto(write_html(tmp_path / "report.html", run.report(), run=run).as_uri())
     until(page, "document.querySelectorAll('#viewer-panels canvas').length === 3")
     shown = page.locator("#viewer-size").inner_text()
     assert shown.startswith("5 × 4 × 1 voxels. The patient's right is on the left.")
+    assert page.locator("#viewer-text").inner_text() == "Dice and HD95 in mm: 1 missed"

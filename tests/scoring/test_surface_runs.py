@@ -484,6 +484,9 @@ def test_the_page_has_the_distances(tmp_path):
         assert f'<span class="name">{row["label"]}</span>' in section
     assert "Surfaces as segiou measures them, distances in mm." in section
     assert "of the voxels that are a class" in page and '"unit":"voxels"' in page
+    case = next(c for c in run.report().surface_cases if c["case"] == "patient_05")
+    known = f"organ {100 * case['dice']:.2f} %, {case['hausdorff_95']:.2f}; tumour missed; vessel "
+    assert f"Dice and HD95 in mm: {known}" in page
     # How to make it again.
     assert "--surface=segiou --boundary-tolerance=1mm,2mm,4mm" in page
 

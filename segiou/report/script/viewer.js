@@ -56,6 +56,7 @@ const viewer = {
     this.picture = picture;
     this.drawKey();
     byId("viewer-problem").textContent = picture.problem;
+    byId("viewer-text").textContent = picture.text ?? "";
     byId("opacity-field").hidden = !picture.grey;
     this.place = picture.depth > 1 ? largestError(picture, question) : null;
     byId("viewer-size").textContent = this.sizeOf(picture);
