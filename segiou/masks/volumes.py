@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import os
+import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -23,6 +24,17 @@ from segiou.masks.windows import ArrayFile
 _GZIP = b"\x1f\x8b"
 #: Bytes of the longest header of NIfTI.
 _HEAD = 540
+#: Bytes of the longest field of NRRD and MetaImage.
+_LONGEST_FIELD = 500
+#: Fields of MetaImage that say what voxels are and where, and of which power of the number of axes
+#: they have values.
+_GEOMETRY = {
+    **dict.fromkeys(("NDims", "ElementType", "ElementNumberOfChannels"), 0),
+    **dict.fromkeys(
+        ("DimSize", "ElementSpacing", "ElementSize", "Offset", "Position", "Origin"), 1
+    ),
+    **dict.fromkeys(("TransformMatrix", "Rotation", "Orientation"), 2),
+}
 #: Voxels of the largest volume that is read.
 _MOST_VOXELS = 1 << 33
 #: Spacing and affine may differ by so much, as a part of the spacing.
@@ -295,6 +307,10 @@ def _length_text(found: int, declared: int) -> str:
 
 def _from_nrrd(data: bytes, path: str | Path) -> Volume:
     fields, start = _header_fields(data, data.find(b"\n") + 1, ":", "", path)
+    for line in data[:start].split(b"\n"):
+        # SimpleITK does not survive longer ones, but of comments and of keys with values.
+        if len(line) > _LONGEST_FIELD and not re.match(rb"#|[^:]*:=", line):
+            raise MaskError(path, f"is damaged: it has a line of {len(line)} bytes in its header")
     if skipped := fields.keys() & {"data file", "datafile", "line skip", "byte skip"}:
         problem = f"has {min(skipped)!r} in its header: save header and data as one plain file"
         raise MaskError(path, problem)
@@ -309,9 +325,7 @@ def _from_nrrd(data: bytes, path: str | Path) -> Volume:
 
 def _from_metaimage(data: bytes, path: str | Path) -> Volume:
     fields, start = _header_fields(data, 0, "=", "elementdatafile", path)
-    if fields.get("ndims") not in ("1", "2", "3", "4", "5"):
-        # SimpleITK would end the process.
-        raise MaskError(path, f"is damaged: it declares {fields.get('ndims', 'no')[:20]!r} axes")
+    geometry = _geometry_header(fields, path)
     name = fields["elementdatafile"]
     content = data[start:] if name.upper() == "LOCAL" else _beside(Path(path), name)
     true = "T", "t", "1"  # what begins so
@@ -326,8 +340,19 @@ def _from_metaimage(data: bytes, path: str | Path) -> Volume:
     if is_packed and size not in ("", str(len(content))):
         problem = f"declares {size[:20]} packed bytes, and holds {len(content)}: it is damaged"
         raise MaskError(path, problem)
-    header = _Header.of_itk(data[:start], "MetaImageIO", msb.startswith(true), path)
+    header = _Header.of_itk(geometry, "MetaImageIO", msb.startswith(true), path)
     return header.read(content, 47 if is_packed else None)
+
+
+def _geometry_header(fields: dict[str, str], path: str | Path) -> bytes:
+    """A MetaImage header of what says where the voxels are: others SimpleITK may not survive."""
+    axes = int(fields["ndims"]) if fields.get("ndims", "") in set("12345") else 0
+    kept = {name: fields[name.lower()] for name in _GEOMETRY if name.lower() in fields}
+    for name, value in kept.items():
+        if not axes or len(value.split()) != axes ** _GEOMETRY[name] or len(value) > _LONGEST_FIELD:
+            raise MaskError(path, f"is damaged: its header has {name} = {value[:40]!r}")
+    kept["ElementDataFile"] = "LOCAL"
+    return "".join(f"{name} = {value}\n" for name, value in kept.items()).encode("latin-1")
 
 
 def _header_fields(

@@ -182,7 +182,7 @@ def test_hostile_headers_of_other_formats_are_refused(tmp_path, ending):
         (old.replace(b"3 4 5", b"32767 32767 32767"), "declares a size that no label volume has"),
         (old.replace(b"3 4 5", b"3 4 6"), "damaged|cut off"),
         (b"data file: b.raw\n" + old, "has 'data file' in its header|without '='"),
-        (b"NDims = -1\n" + old, "declares '-1' axes|without ':'"),
+        (b"NDims = -1\n" + old, "has NDims = '-1'|without ':'"),
     ]:
         path.write_bytes(data.replace(old, new))
         with pytest.raises(MaskError, match=message):
@@ -321,6 +321,56 @@ def test_fields_of_a_metaimage_are_true_as_simpleitk_has_it(tmp_path, field, yes
     assert found[0, 0, 1] == (256 if "MSB" in field else 1)
 
 
+@pytest.mark.parametrize(
+    "field",
+    [
+        "NDims = -1",
+        "NDims = 215",
+        "NDims = ",
+        "DimSize = 3 4",
+        "Offset = 0",
+        "Origin = " + "1" * 501,
+    ],
+)
+def test_a_header_that_simpleitk_does_not_survive_is_refused(tmp_path, field):
+    path = tmp_path / "a.mha"
+    itk.WriteImage(itk.GetImageFromArray(labels()), str(path))
+    name = field.partition(" =")[0]
+    whole = re.sub(rf"{name} = .*\n".encode(), b"", path.read_bytes())
+    path.write_bytes(whole.replace(b"BinaryData =", f"{field}\nBinaryData =".encode()))
+    with pytest.raises(MaskError, match=f"is damaged: its header has {name} = "):
+        read_volume(path)
+
+
+@pytest.mark.parametrize("name", ["NDims", "DimSize", "ElementType"])
+def test_a_metaimage_without_a_field_is_refused(tmp_path, name):
+    path = tmp_path / "a.mha"
+    itk.WriteImage(itk.GetImageFromArray(labels()), str(path))
+    path.write_bytes(re.sub(rf"{name} = .*\n".encode(), b"", path.read_bytes()))
+    with pytest.raises(MaskError, match="is damaged"):
+        read_volume(path)
+
+
+def test_a_long_comment_of_a_metaimage_is_passed_over(tmp_path):
+    path = tmp_path / "a.mha"
+    itk.WriteImage(itk.GetImageFromArray(labels()), str(path))
+    comment = b"Comment = " + b": 1 " * 900 + b"\nBinaryData ="
+    path.write_bytes(path.read_bytes().replace(b"BinaryData =", comment))
+    np.testing.assert_array_equal(read_volume(path).values, labels().T)
+
+
+def test_a_long_field_of_nrrd_is_refused(tmp_path):
+    # SimpleITK writes it over its own memory, and the process ends.
+    path = tmp_path / "a.nrrd"
+    itk.WriteImage(itk.GetImageFromArray(labels()), str(path))
+    head, end, rest = path.read_bytes().partition(b"\n\n")
+    path.write_bytes(head + b"\nkinds: " + b"1 " * 700 + end + rest)
+    with pytest.raises(MaskError, match="has a line of 1407 bytes in its header"):
+        read_volume(path)
+    path.write_bytes(head + b"\n# " + b"1 " * 700 + b"\nkey:=" + b"1 " * 700 + end + rest)
+    np.testing.assert_array_equal(read_volume(path).values, labels().T)
+
+
 def test_a_metaimage_that_leaves_out_bytes_is_refused(tmp_path):
     path = tmp_path / "a.mha"
     itk.WriteImage(itk.GetImageFromArray(labels()), str(path))
@@ -338,9 +388,11 @@ def test_data_beside_a_metaimage(tmp_path):
     (tmp_path / "a.raw").unlink()
     with pytest.raises(MaskError, match=r"has its data in 'a\.raw', which does not exist"):
         read_volume(path)
-    path.write_bytes(path.read_bytes().replace(b"a.raw", b"../../a.raw"))
-    with pytest.raises(MaskError, match="only one file beside it is read"):
-        read_volume(path)
+    whole = path.read_bytes()
+    for name in (b"../../a.raw", b"\0"):
+        path.write_bytes(whole.replace(b"a.raw", name))
+        with pytest.raises(MaskError, match="only one file beside it is read"):
+            read_volume(path)
 
 
 def test_masks_are_read_from_volumes(tmp_path):
