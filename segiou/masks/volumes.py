@@ -306,7 +306,8 @@ def _length_text(found: int, declared: int) -> str:
 
 
 def _from_nrrd(data: bytes, path: str | Path) -> Volume:
-    fields, start = _header_fields(data, data.find(b"\n") + 1, ":", "", path)
+    found, start = _header_fields(data, data.find(b"\n") + 1, ":", "", path)
+    fields = {name.lower(): value for name, value in found.items()}
     for line in data[:start].split(b"\n"):
         # SimpleITK does not survive longer ones, but of comments and of keys with values.
         if len(line) > _LONGEST_FIELD and not re.match(rb"#|[^:]*:=", line):
@@ -324,19 +325,19 @@ def _from_nrrd(data: bytes, path: str | Path) -> Volume:
 
 
 def _from_metaimage(data: bytes, path: str | Path) -> Volume:
-    fields, start = _header_fields(data, 0, "=", "elementdatafile", path)
+    fields, start = _header_fields(data, 0, "=", "ElementDataFile", path)
     geometry = _geometry_header(fields, path)
-    name = fields["elementdatafile"]
+    name = fields["ElementDataFile"]
     content = data[start:] if name.upper() == "LOCAL" else _beside(Path(path), name)
     true = "T", "t", "1"  # what begins so
-    if not fields.get("binarydata", "True").startswith(true):
-        raise MaskError(path, f"holds {fields.get('elementtype')} as text; labels are binary")
-    if (skipped := fields.get("headersize", "0")) not in ("0", "-1"):
+    if not fields.get("BinaryData", "True").startswith(true):
+        raise MaskError(path, f"holds {fields.get('ElementType')} as text; labels are binary")
+    if (skipped := fields.get("HeaderSize", "0")) not in ("0", "-1"):
         problem = f"leaves out {skipped[:20]} bytes before its data (HeaderSize); write it anew"
         raise MaskError(path, problem)
-    msb = fields.get("binarydatabyteordermsb", fields.get("elementbyteordermsb", "False"))
-    is_packed = fields.get("compresseddata", "False").startswith(true)
-    size = fields.get("compresseddatasize", "")
+    msb = fields.get("BinaryDataByteOrderMSB", fields.get("ElementByteOrderMSB", "False"))
+    is_packed = fields.get("CompressedData", "False").startswith(true)
+    size = fields.get("CompressedDataSize", "")
     if is_packed and size not in ("", str(len(content))):
         problem = f"declares {size[:20]} packed bytes, and holds {len(content)}: it is damaged"
         raise MaskError(path, problem)
@@ -346,8 +347,8 @@ def _from_metaimage(data: bytes, path: str | Path) -> Volume:
 
 def _geometry_header(fields: dict[str, str], path: str | Path) -> bytes:
     """A MetaImage header of what says where the voxels are: others SimpleITK may not survive."""
-    axes = int(fields["ndims"]) if fields.get("ndims", "") in set("12345") else 0
-    kept = {name: fields[name.lower()] for name in _GEOMETRY if name.lower() in fields}
+    axes = int(fields["NDims"]) if fields.get("NDims", "") in set("12345") else 0
+    kept = {name: fields[name] for name in _GEOMETRY if name in fields}
     for name, value in kept.items():
         if not axes or len(value.split()) != axes ** _GEOMETRY[name] or len(value) > _LONGEST_FIELD:
             raise MaskError(path, f"is damaged: its header has {name} = {value[:40]!r}")
@@ -369,7 +370,10 @@ def _header_fields(
         if line and not found and line[0] != "#":
             problem = f"is damaged: its header has a line without {mark!r}: {line[:40]!r}"
             raise MaskError(path, problem)
-        fields[name.strip().lower()] = value.strip()
+        name = name.strip()
+        if mark == "=" and name in fields:
+            raise MaskError(path, f"is damaged: its header has {name[:40]!r} twice")
+        fields[name] = value.strip()
         at = end + 1
     return fields, at
 

@@ -182,7 +182,7 @@ def test_hostile_headers_of_other_formats_are_refused(tmp_path, ending):
         (old.replace(b"3 4 5", b"32767 32767 32767"), "declares a size that no label volume has"),
         (old.replace(b"3 4 5", b"3 4 6"), "damaged|cut off"),
         (b"data file: b.raw\n" + old, "has 'data file' in its header|without '='"),
-        (b"NDims = -1\n" + old, "has NDims = '-1'|without ':'"),
+        (b"NDims = -1\n" + old, "has 'NDims' twice|without ':'"),
     ]:
         path.write_bytes(data.replace(old, new))
         with pytest.raises(MaskError, match=message):
