@@ -150,7 +150,9 @@ class ObjectOptions:
         if self.source != "coco" or self.things is not None or not file.endswith(".json"):
             return self
         found = read_json(file)
-        categories = found.get("categories", ()) if isinstance(found, dict) else found
+        categories = found.get("categories") if isinstance(found, dict) else found
+        if categories is None:
+            return self
         things = tuple(entry["name"] for entry in categories if entry.get("isthing", 1))
         return replace(self, things=things)
 

@@ -87,6 +87,14 @@ def test_the_annotations_are_a_place_too(coco):
     assert len(run.ids) == 6
 
 
+def test_a_label_file_without_categories_names_no_things(coco, tmp_path):
+    names = load_labels(coco / "truth.json").class_names
+    (tmp_path / "config.json").write_text(json.dumps({"id2label": dict(enumerate(["", *names]))}))
+    found = ObjectOptions("coco").with_things_of(tmp_path / "config.json")
+    assert found.things is None
+    assert ObjectOptions("coco").with_things_of(coco / "truth.json").things == THINGS
+
+
 def test_objects_are_kept_merged_compared_and_given_intervals(coco, tmp_path):
     a, b = (coco_run(coco, f"model_{x}", run=tmp_path / f"{x}.sqlite") for x in "ab")
     again = segiou.Run.open(tmp_path / "a.sqlite")
