@@ -239,7 +239,8 @@ def class_indices(
     for item in _several(name, classes):
         index = labels.index(item) if isinstance(item, str) else item
         if not 0 <= index < labels.num_classes:
-            msg = f"{name}: there is no class {index}, only 0 to {labels.num_classes - 1}"
+            known = f"only 0 to {labels.num_classes - 1} (not mask values); or give names"
+            msg = f"{name}: there is no class {index}, {known}"
             raise ValueError(msg)
         indices.append(index)
     return tuple(dict.fromkeys(indices))
