@@ -19,7 +19,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from segiou._support.arguments import check_integer, check_kind, read_several
+from segiou._support.arguments import check_integer, check_kind, read_several, refuse_kind
 from segiou._support.text import Json, did_you_mean
 
 #: What integers of masks can be.
@@ -307,6 +307,8 @@ class LabelSet:
         ignore : int or iterable of int, optional
             Truth values whose pixels are dropped.
         """
+        if isinstance(names, (set, frozenset)):
+            raise refuse_kind("class names", names, "a sequence of strings, for they have an order")
         several = read_several("class names", names, "a sequence of strings")
         ignored = tuple(ignore) if isinstance(ignore, Iterable) else (ignore,)
         classes = tuple(LabelClass(str(name), (i,)) for i, name in enumerate(several))

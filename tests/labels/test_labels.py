@@ -104,6 +104,8 @@ def test_odd_kinds_are_refused():
         LabelSet.from_names("abc")
     with pytest.raises(TypeError, match="the name of a class must be text, not int"):
         load_labels({0: "a"})
+    with pytest.raises(TypeError, match="a sequence of strings, for they have an order, not set"):
+        load_labels({"a", "b"})
     with pytest.raises(ValueError, match="at least 1, got 0"):
         load_labels(0)
     with pytest.raises(ValueError, match="has no classes"):
