@@ -12,7 +12,7 @@ import numpy as np
 from segiou import metrics
 from segiou._support.arguments import check_integer, check_kind
 from segiou._support.text import Json, did_you_mean
-from segiou.boundary.boundary_options import BoundaryOptions, read_spacing
+from segiou.boundary.boundary_options import read_spacing
 from segiou.boundary.codes import LabelCodes, ignored_code
 from segiou.boundary.surface_cases import case_counts, flat_scores
 from segiou.boundary.surfaces import CONVENTIONS, LONE, SurfaceOptions, SurfaceRow, measure_surfaces
@@ -301,59 +301,3 @@ class SurfacePlan:
         bands = ((0, 0, 0),) * len(self.options.widths)
         nothing = SurfaceRow(name, "", "absent", 0, (0, 0), self._tolerances(name), (), bands=bands)
         return ["dice", *flat_scores(nothing.values(self.options))]
-
-
-def plans_of(
-    classes: ClassOptions,
-    boundary: BoundaryOptions | None,
-    surfaces: SurfaceOptions | str | None,
-    *,
-    volumes: bool,
-    spacing: Any = None,
-    usual: str = "segiou",
-) -> tuple[BoundaryOptions | None, SurfacePlan | None]:
-    """What is measured of volumes, or of images, where this is asked for.
-
-    Of volumes only surfaces are measured. A convention alone takes the tolerances of
-    ``boundary``, in mm of volumes and in pixels, or units of the spacing, of images;
-    ``boundary`` may have nothing else. By default volumes are measured as by the
-    convention named ``usual``, if there is one.
-
-    Raises
-    ------
-    ValueError
-        If a tolerance is none of such masks, or widths are given for volumes.
-    """
-    if volumes and boundary is not None and boundary.widths not in ((), BoundaryOptions().widths):
-        msg = (
-            f"widths {', '.join(map(str, boundary.widths))}: Boundary IoU of volumes has widths "
-            "in mm: --boundary=2mm (in Python surfaces=SurfaceOptions(widths=...))"
-        )
-        raise ValueError(msg)
-    tolerances = () if boundary is None else boundary.tolerances
-    if boundary is not None and spacing is None and boundary.spacing != (1.0, 1.0):
-        spacing = boundary.spacing
-    in_mm = any(tolerance.unit == "mm" for tolerance in tolerances)
-    if in_mm and spacing is None and not volumes:
-        msg = "tolerances in mm need the size of a pixel in mm: spacing=(H, W) (--spacing H,W)"
-        raise ValueError(msg)
-    if surfaces is None and volumes:
-        surfaces = usual if usual in CONVENTIONS else "segiou"
-    if isinstance(surfaces, str):
-        if shares := [str(t) for t in tolerances if t.unit == "diagonal"]:
-            msg = (
-                f"tolerance {shares[0]}: surfaces have tolerances of a fixed distance, and no "
-                "share of the diagonal; give pixels, or mm such as '2mm'"
-            )
-            raise ValueError(msg)
-        given = tuple(tolerance.value for tolerance in tolerances)
-        is_challenge = surfaces in CONVENTIONS and CONVENTIONS[surfaces].is_challenge
-        if is_challenge and tolerances == BoundaryOptions().tolerances:
-            given = ()
-        surfaces = SurfaceOptions.of(surfaces, tolerances=given)
-    plan = None
-    if surfaces is not None:
-        how: Any = {"volumes": volumes, "in_mm": volumes or in_mm, "spacing": spacing}
-        plan = SurfacePlan.of(surfaces, classes, **how)
-    measures = boundary is not None and bool(boundary.widths or boundary.contours)
-    return boundary if measures and not volumes else None, plan

@@ -386,18 +386,7 @@ def _header(job: Job, pairing: Pairing, expected: int) -> Header:
     roots = [source.root for source in job.sources]
     shards = () if job.shard is None else (Shard(*job.shard, len(pairing.pairs)),)
     volumes = any(pair.truth.lower().endswith(VOLUME_SUFFIXES) for pair in pairing.pairs)
-    boundary, surfaces = job.boundary, None
-    if job.boundary is not None or job.surfaces is not None:
-        from segiou.runs.surface_plan import plans_of
-
-        boundary, surfaces = plans_of(
-            job.options,
-            job.boundary,
-            job.surfaces,
-            spacing=job.spacing,
-            volumes=volumes,
-            usual=job.protocol.name,
-        )
+    boundary, surfaces = job.measures(volumes=volumes)
     reading: dict[str, Any] = {"allow_lossy": job.allow_lossy, "resize_pred": job.resize_pred}
     unusual = {name: how for name, how in reading.items() if how}
     if job.geometry != "check":

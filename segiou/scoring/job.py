@@ -29,9 +29,10 @@ from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.scoring.pair import Geometry
 
 if TYPE_CHECKING:
-    from segiou.boundary.boundary_options import BoundaryOptions
+    from segiou.boundary.boundary_options import BoundaryOptions, Tolerance
     from segiou.boundary.surfaces import SurfaceOptions
     from segiou.instances.object_files import ObjectOptions
+    from segiou.runs.surface_plan import SurfacePlan
 
 Unpaired = Literal["error", "skip"]
 #: A line of two words, the second of which is a flag or a file.
@@ -166,6 +167,75 @@ class Job:
     def title(self) -> str:
         """The name of what is scored: by default the last part of the predictions' path."""
         return self.name or encodable(Path(str(self.pred)).name or str(self.pred))
+
+    def measures(self, *, volumes: bool) -> tuple[BoundaryOptions | None, SurfacePlan | None]:
+        """What is measured at boundaries, and between surfaces.
+
+        Of volumes only surfaces are measured, if anything is. A convention alone takes the
+        tolerances of boundaries, in mm of volumes and in pixels, or units of the spacing, of
+        images; boundaries may have nothing else. By default volumes are measured as by the
+        protocol's convention, if it has one.
+
+        Parameters
+        ----------
+        volumes : bool
+            Whether the masks are volumes.
+
+        Returns
+        -------
+        tuple of BoundaryOptions or None and SurfacePlan or None
+
+        Raises
+        ------
+        ValueError
+            If a tolerance is none of such masks, or widths are given for volumes.
+        """
+        if self.boundary is None and self.surfaces is None:
+            return None, None
+        from segiou.boundary.boundary_options import BoundaryOptions
+        from segiou.runs.surface_plan import SurfacePlan
+
+        usual, spacing = BoundaryOptions(), self.spacing
+        boundary = self.boundary or BoundaryOptions((), tolerances=(), contours=())
+        if volumes and boundary.widths not in ((), usual.widths):
+            msg = (
+                f"widths {', '.join(map(str, boundary.widths))}: Boundary IoU of volumes has "
+                "widths in mm: --boundary=2mm (in Python surfaces=SurfaceOptions(widths=...))"
+            )
+            raise ValueError(msg)
+        if spacing is None and boundary.spacing != usual.spacing:
+            spacing = boundary.spacing
+        in_mm = volumes or any(tolerance.unit == "mm" for tolerance in boundary.tolerances)
+        if in_mm and spacing is None and not volumes:
+            msg = "tolerances in mm need the size of a pixel in mm: spacing=(H, W) (--spacing H,W)"
+            raise ValueError(msg)
+        plan = None
+        if volumes or self.surfaces is not None:
+            options = self._surface_options(boundary.tolerances, usual.tolerances)
+            how: Any = {"volumes": volumes, "in_mm": in_mm, "spacing": spacing}
+            plan = SurfacePlan.of(options, self.options, **how)
+        is_measured = not volumes and (boundary.widths or boundary.contours)
+        return boundary if is_measured else None, plan
+
+    def _surface_options(
+        self, tolerances: tuple[Tolerance, ...], usual: tuple[Tolerance, ...]
+    ) -> SurfaceOptions:
+        """Options as they are given, or a convention with the tolerances of boundaries."""
+        from segiou.boundary.surfaces import CONVENTIONS, SurfaceOptions
+
+        if self.surfaces is not None and not isinstance(self.surfaces, str):
+            return self.surfaces
+        own = self.protocol.name
+        name = self.surfaces or (own if own in CONVENTIONS else "segiou")
+        if shares := [str(t) for t in tolerances if t.unit == "diagonal"]:
+            msg = (
+                f"tolerance {shares[0]}: surfaces have tolerances of a fixed distance, and no "
+                "share of the diagonal; give pixels, or mm such as '2mm'"
+            )
+            raise ValueError(msg)
+        is_challenge = name in CONVENTIONS and CONVENTIONS[name].is_challenge
+        given = () if is_challenge and tolerances == usual else tolerances
+        return SurfaceOptions.of(name, tolerances=tuple(tolerance.value for tolerance in given))
 
     @cached_property
     def sources(self) -> tuple[Source, Source]:
