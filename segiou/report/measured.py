@@ -338,7 +338,7 @@ def _surface_note(plan: Mapping[str, Any]) -> str:
     options = plan["options"]
     unit = {"px": "pixels", "": "units of the spacing"}.get(plan["unit"], plan["unit"])
     if plan["spacing"]:
-        unit += f", voxels of {spacing_text(plan['spacing'])} whatever the files say"
+        unit += f", spacing {spacing_text(plan['spacing'])} whatever the files say"
     own = [
         f"{label} {', '.join(f'{limit:g}' for limit in limits)}"
         for label, limits in options["tolerances_of"]
