@@ -14,6 +14,7 @@ import json
 import logging
 import os
 import random
+import re
 import resource
 import sys
 import tempfile
@@ -33,6 +34,8 @@ MEGABYTES = 3000
 LABELS = np.random.default_rng(0).integers(0, 7, (9, 8, 7)).astype("i2")
 AFFINE = np.array([[0, 0, 2.0, 5], [-0.5, 0, 0, 7], [0, -0.75, 0, -3], [0, 0, 0, 1]])
 #: By the code of the unit: nibabel knows no names of those with a damaged unit of time.
+#: What may stand in the place of a word of a header.
+WORDS = [b"-1", b"0", b"1", b"T", b"nan", b"1e400", b"32768", b"1 1", b"x" * 1200, b""]
 MILLIMETRES = {1: 1000.0, 3: 0.001}
 
 
@@ -73,6 +76,9 @@ def mutated(rng: random.Random, data: bytes, head: int) -> bytes:
 
 def case(rng: random.Random, ending: str, data: bytes) -> bytes:
     """A mutated file; a packed one has mutated content, or a mutated stream."""
+    if ending in (".nrrd", ".mha") and rng.random() < 0.5:
+        word = rng.choice([*re.finditer(rb"[^\s:=]+", data[:300])])
+        return data[: word.start()] + rng.choice(WORDS) + data[word.end() :]
     if ending != ".nii.gz":
         return mutated(rng, data, 540)
     if rng.random() < 0.3:
