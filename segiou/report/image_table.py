@@ -107,6 +107,7 @@ class ImageTable:
             for i, picture in enumerate(every):
                 call = f"segiouPicture({i}, {json.dumps(self.ids[i])}, {json.dumps(picture)});\n"
                 write_whole(self.folder / "pictures" / f"{i}.js", call)
+        counts = self.runs[0].objects
         return {
             "models": list(self.models),
             "colors": [hex_color(color) for color in colors],
@@ -114,6 +115,7 @@ class ImageTable:
             "scores": plain(self.scores),
             "cells": [_packed(columns, self.kept) for columns in self.columns],
             "objects": self.objects,
+            "things": [] if counts is None else np.flatnonzero(counts.things).tolist(),
             "pictures": within,
             "folder": "" if self.folder is None else "pictures",
         }

@@ -153,7 +153,7 @@ class PairScorer:
                 return big
         data, stamp = source.read(path) if content is None else content
         raw = from_bytes(data, path, scratch)
-        if self.header.objects is not None:
+        if self.header.objects is not None and (self.allow_lossy or not raw.lossy):
             stamp = self.header.objects.stamp(stamp, path)
             ids = self.header.objects.read(raw, path)
             if ids is not None:

@@ -455,6 +455,17 @@ def test_ids_of_8_bits_hold_no_objects(tmp_path):
     assert run.objects.overlaps.tolist() == [[road, 2, 3, 1]]
 
 
+def test_ids_with_loss_are_refused_like_classes(tmp_path):
+    cityscapes_pair(tmp_path, *[np.uint8([7, 7, 7, 7])] * 2)
+    Image.open(tmp_path / "pred" / "x.png").save(tmp_path / "pred" / "x.jpg", quality=100)
+    (tmp_path / "pred" / "x.png").unlink()
+    folders = tmp_path / "truth", tmp_path / "pred"
+    options = {"labels": "cityscapes", "objects": "cityscapes"}
+    with pytest.raises(DataError, match="is a JPEG, which does not keep label values exactly"):
+        segiou.score_folder(*folders, **options)
+    assert segiou.score_folder(*folders, **options, allow_lossy=True).objects.tp.sum() == 1
+
+
 def test_class_maps_in_the_place_of_instance_ids_are_recognised(tmp_path):
     plain, ids = np.uint8([7, 7, 26, 26]), np.uint16([7, 7, 26000, 26001])
     problem = (

@@ -33,6 +33,10 @@ const objects = {
     const target = byId("viewer-objects");
     target.replaceChildren();
     if (!picture.objects?.length) return;
+    if (question.about !== null && !data.images.things.includes(question.about)) {
+      target.append(`${className(question.about)} has no objects: all its pixels are one segment.`);
+      return;
+    }
     const [from, to] = this.sizes;
     const range = to < Infinity ? `${from} to ${to} ${data.unit}` : `${from} ${data.unit} or more`;
     const sizes = from > 0 || to < Infinity ? `, ${range}` : "";
