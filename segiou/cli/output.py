@@ -142,7 +142,7 @@ def write_comparison_pages(
 
 def _page_options(run: Run, parsed: argparse.Namespace) -> dict[str, Any]:
     """What pages show of images; those that have no file in ``--images`` are said."""
-    if parsed.images:
+    if parsed.images and not parsed.quiet:
         from segiou.report.pictures import match_images
 
         for text in match_images(parsed.images, run.ids).sentences():

@@ -376,6 +376,7 @@ def test_images_that_are_not_found_are_said(tmp_path):
     done = segiou(*SCORE, *page)
     assert done.returncode == 0
     assert "--images: 0 of 6 images have a file in" in done.stderr
+    assert "--images" not in segiou(*SCORE, *page, "--quiet").stderr
     assert "other files there: elsewhere.png" in done.stderr
     assert "A photo is found by its name" in done.stderr
     assert "--images" in (tmp_path / "page.html").read_text(encoding="utf-8")
