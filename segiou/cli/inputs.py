@@ -105,13 +105,12 @@ def _at_boundaries(parsed: argparse.Namespace, spacing: tuple[float, ...] | None
     surfaces = parsed.surface
     if in_mm or of.keys() > {""} or parsed.empty:
         surfaces = _surfaces(parsed, in_mm, of)
-    if not texts and not any(of.values()):
+    every = [tolerance for several in of.values() for tolerance in several]
+    if not texts and not every:
         return {"surfaces": surfaces}
     options: dict[str, Any] = {"widths": widths} if widths else {}
-    if in_mm or any(of.values()):
-        own = [tolerance.unit for name, several in of.items() if name for tolerance in several]
-        unit = own[0] if own else "mm" if in_mm else "absolute"
-        options["tolerances"] = of[""] or [Tolerance(1, unit)]
+    if in_mm or every:
+        options["tolerances"] = of[""] or [Tolerance(1, every[0].unit if every else "mm")]
     if not widths and surfaces is not None:
         # The tolerances are those of the surfaces, and nothing else is measured.
         options |= {"widths": (), "trimaps": False, "contours": ()}
@@ -130,9 +129,7 @@ def _surfaces(
     if len({tolerance.unit for several in tolerances.values() for tolerance in several}) > 1:
         msg = f"--boundary-tolerance {parsed.boundary_tolerance}: give all tolerances in one unit"
         raise ValueError(msg)
-    convention = parsed.surface
-    if convention is None:
-        convention = parsed.protocol if parsed.protocol in CONVENTIONS else "segiou"
+    convention = parsed.surface or (parsed.protocol if parsed.protocol in CONVENTIONS else "segiou")
     values = {name: [one.value for one in several] for name, several in tolerances.items()}
     common = values.pop("")
     own = common or values or CONVENTIONS[convention].is_challenge
