@@ -72,7 +72,9 @@ def render_comparison(
     comparison = with_short_names(comparison)
     found = comparison.pairs[pair]
     runs = (run_a, run_b)
-    reports = [run.report(comparison.protocol or None) for run in runs]
+    # Means of surfaces follow no protocol of pixels.
+    protocol = comparison.protocol if comparison.metric != "surface_dice" else ""
+    reports = [run.report(protocol or None) for run in runs]
     rows = (found.overall, *found.classes)
     before, after = (image_means(run.counts, include=run.include) for run in runs)
     context = {
@@ -80,6 +82,8 @@ def render_comparison(
         "found": found,
         "names": (found.a, found.b),
         "reports": reports,
+        # Structures of surfaces are classes and regions.
+        "shares": {r.name: r.share for r in (*reports[0].group_rows, *reports[0].classes)},
         "reach": _reach(x for row in rows for x in (row.delta, row.low, row.high)),
         "spread": _spread(after - before),
     }

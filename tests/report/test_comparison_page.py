@@ -82,3 +82,23 @@ def test_differences_of_the_images_are_not_called_losses(runs, found):
     page = render_comparison(found, *runs)
     assert "<dt>lowest difference, points</dt>" in page
     assert "loss" not in page[page.index('id="images"') : page.index("</dl>")]
+
+
+def test_structures_of_surfaces_keep_their_shares():
+    labels = segiou.LabelSet.from_dict(
+        {
+            "name": "own",
+            "classes": [{"name": name, "values": [v]} for v, name in enumerate(("air", "a", "b"))],
+            "groups": {"both": ["a", "b"]},
+        }
+    )
+    models = {"one": np.roll(TRUTH, 1, 0), "two": TRUTH}
+    own = {"labels": labels, "exclude": ["air"], "surfaces": "medpy"}
+    pair = [segiou.score(TRUTH, pred, name=name, **own) for name, pred in models.items()]
+    found = compare(*pair, metric="surface_dice", resamples=100, permutations=100)
+    page = render_comparison(found, *pair)
+    rows = re.findall(r'<th scope="row" data-value="(a|b|both)">.*?</tr>', page, re.DOTALL)
+    assert rows == ["a", "b", "both"]
+    cells = re.findall(r'data-value="(?:a|b|both)">.*?([\d.]+) %</td>\s*</tr>', page, re.DOTALL)
+    shares = [100 * (value == TRUTH).mean() for value in (1, 2)]
+    assert cells == [f"{share:.2f}" for share in (*shares, sum(shares))]

@@ -217,12 +217,12 @@ const viewer = {
     return Array(best).fill(widthOf(best));
   },
 
-  // The planes of a volume stand in one row, as high as each other.
+  // The planes of a volume stand in one row, as high as each other and so high that they have names.
   widthsOfPlanes(rows) {
     const aspects = this.planes.map(({ aspect }) => aspect);
     const [wide, high] = this.room(aspects.length, rows);
     const widest = (wide * aspects.length) / aspects.reduce((sum, aspect) => sum + aspect);
-    return aspects.map((aspect) => Math.min(high, widest) * aspect);
+    return aspects.map((aspect) => Math.min(Math.max(high, 130), widest) * aspect);
   },
 
   flip(place) {
