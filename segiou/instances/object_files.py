@@ -226,7 +226,7 @@ class ObjectOptions:
         ids = raw.values.astype(np.promote_types(raw.values.dtype, np.uint16), copy=False)
         classes = np.where(ids >= 1000, ids // 1000, ids)
         # Of a class of objects, what has no number is a group of them.
-        return ObjectMask(classes, ids, tuple(range(1, 1000)), path)
+        return ObjectMask(classes, ids.clip(0), tuple(range(1, 1000)), path)
 
     def stamp(self, own: Stamp, path: str) -> Stamp:
         """The stamp of a file with that of COCO's annotations, if they lie beside its folder.

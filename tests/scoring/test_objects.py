@@ -455,6 +455,15 @@ def test_ids_of_8_bits_hold_no_objects(tmp_path):
     assert run.objects.overlaps.tolist() == [[road, 2, 3, 1]]
 
 
+def test_void_of_cityscapes_may_be_negative(tmp_path):
+    for side, ids in (("truth", [7, 26001, -1]), ("pred", [7, 26002, 7])):
+        (tmp_path / side).mkdir()
+        np.save(tmp_path / side / "x.npy", np.array([ids]))
+    options = {"labels": "cityscapes", "ignore": -1, "objects": "cityscapes"}
+    run = segiou.score_folder(tmp_path / "truth", tmp_path / "pred", **options)
+    assert run.objects.overlaps[:, 1:].tolist() == [[1, 1, 1], [1, 1, 1]]
+
+
 def test_ids_with_loss_are_refused_like_classes(tmp_path):
     cityscapes_pair(tmp_path, *[np.uint8([7, 7, 7, 7])] * 2)
     Image.open(tmp_path / "pred" / "x.png").save(tmp_path / "pred" / "x.jpg", quality=100)
