@@ -72,16 +72,18 @@ class Accumulator(ABC):
         """The array of what :meth:`_named` gives, checked."""
 
     @classmethod
-    def from_options(cls, options: ClassOptions) -> Self:
+    def from_options(cls, options: ClassOptions, *own: Any, **named: Any) -> Self:
         """An empty accumulator of the given classes; does not warn again.
 
         Parameters
         ----------
         options : ClassOptions
             The classes, and what is ignored.
+        *own, **named
+            What only this kind has.
         """
         new = cls.__new__(cls)
-        new._start(options)
+        new._start(options, *own, **named)
         return new
 
     @property

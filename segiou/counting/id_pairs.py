@@ -15,11 +15,12 @@ from segiou.counting.arrays import as_label_array, check_same_shape
 _id_pairs = load_part("segiou.counting._id_pairs")
 
 Ids = NDArray[np.integer[Any] | np.bool_]
+Ints = NDArray[np.int64]
 
 
 def count_id_pairs(
     truth_ids: Any, pred_ids: Any, *, ignore: Iterable[int] = ()
-) -> tuple[Ids, Ids, NDArray[np.int64]]:
+) -> tuple[Ids, Ids, Ints]:
     """Count how many pixels have truth id *i* and prediction id *j*.
 
     Parameters
@@ -78,7 +79,7 @@ def _lines(truth: Ids, pred: Ids) -> tuple[Ids, Ids]:
     return first, second
 
 
-def _count_runs(truth: Ids, pred: Ids) -> tuple[Ids, Ids, NDArray[np.int64]]:
+def _count_runs(truth: Ids, pred: Ids) -> tuple[Ids, Ids, Ints]:
     found = _id_pairs.count_pairs(truth, truth.itemsize, pred, pred.itemsize)
     table = np.frombuffer(found, dtype=np.uint64).reshape(-1, 3)
     return (
@@ -99,10 +100,26 @@ def _from_bits(bits: NDArray[np.uint64], dtype: np.dtype[Any]) -> Ids:
     return bits.astype(f"u{dtype.itemsize}").view(dtype)
 
 
-def _count_by_sorting(truth: Ids, pred: Ids) -> tuple[Ids, Ids, NDArray[np.int64]]:
+def _count_by_sorting(truth: Ids, pred: Ids) -> tuple[Ids, Ids, Ints]:
     """The same without the compiled routine."""
-    truths, in_truth = np.unique(truth, return_inverse=True)
-    preds, in_pred = np.unique(pred, return_inverse=True)
-    pairs, pixels = np.unique(in_truth * max(1, len(preds)) + in_pred, return_counts=True)
-    first, second = np.divmod(pairs, max(1, len(preds)))
-    return truths[first], preds[second], pixels.astype(np.int64)
+    (truths, t), (preds, p), pixels = add_up(truth, pred, np.ones(truth.shape, np.int64))
+    return truths[t], preds[p], pixels
+
+
+Side = tuple[NDArray[Any], NDArray[np.intp]]
+
+
+def add_up(in_truth: Ids, in_pred: Ids, pixels: Ints) -> tuple[Side, Side, Ints]:
+    """Ids of either side; of each two that share pixels, their places and how many."""
+    truth, t = np.unique(in_truth, return_inverse=True)
+    pred, p = np.unique(in_pred, return_inverse=True)
+    pairs, of_pair = np.unique(t * max(1, len(pred)) + p, return_inverse=True)
+    t, p = np.divmod(pairs, max(1, len(pred)))
+    return (truth, t), (pred, p), sums(of_pair, pixels, len(pairs))
+
+
+def sums(at: NDArray[np.integer[Any]], pixels: Ints, length: int) -> Ints:
+    """The pixels of each place."""
+    found = np.zeros(length, dtype=np.int64)
+    np.add.at(found, at, pixels)
+    return found

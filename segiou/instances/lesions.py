@@ -16,10 +16,8 @@ from segiou._support.text import listed
 from segiou.boundary.surface_points import check_spacing
 from segiou.boundary.surfaces import surface_scores
 from segiou.counting.id_pairs import count_id_pairs
-from segiou.instances.objects import Ids, dilate, label_arrays, label_components
-
-Box = tuple[slice, ...]
-Partners = dict[int, list[int]]
+from segiou.instances.objects import Ids, dilate, id_areas, label_arrays, label_components, mapped
+from segiou.metrics.ratio import ratio
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +169,7 @@ def lesion_scores(
     """
     chosen = _protocol(protocol)
     sides = label_arrays(truth, pred, ("truth", "pred"))
-    present = {int(v) for found in count_id_pairs(*sides)[:2] for v in found.tolist()} - {0}
+    present = {int(v) for side in sides for v in id_areas(side) if v}
     regions = chosen.regions
     if regions is None:
         regions = {str(value): (value,) for value in sorted(present)}
@@ -182,17 +180,17 @@ def lesion_scores(
             f"{dict(regions)}; change the label, or give a LesionProtocol with other regions"
         )
         raise ValueError(msg)
-    either = np.isin(sides[0], values) | np.isin(sides[1], values)
-    if either.any():
+    found = (np.isin(sides[0], values) | np.isin(sides[1], values)).nonzero()
+    if found[0].size:
         # Only what lies so near that it matters.
-        box = _wider(_boxes(either.view(np.int8), [1])[1], chosen.merge + chosen.reach + 1)
+        margin = chosen.merge + chosen.reach + 1
+        box = _wider([slice(at.min(), at.max() + 1) for at in found], margin)
         sides = sides[0][box], sides[1][box]
+    near = chosen.connectivity
     return {
         name: object_scores(
-            *(
-                label_components(side, [region], connectivity=chosen.connectivity, merge=merge)
-                for side, merge in zip(sides, (chosen.merge, 0), strict=True)
-            ),
+            label_components(sides[0], [region], connectivity=near, merge=chosen.merge),
+            label_components(sides[1], [region], connectivity=near),
             spacing=spacing,
             protocol=chosen,
             bands=bands,
@@ -258,7 +256,7 @@ def object_scores(
     limits = sorted(check_number("bands", limit, 0) for limit in several)
     edges = pairwise([0.0, *limits, math.inf]) if limits else ()
     total = sum(sum(side.values()) for side in objects.pixels)
-    scores: Any = {
+    scores = {
         **_detection(lesions, invented),
         **_means(lesions, len(invented), chosen),
         "overall_dice": 2 * sum(objects.both.values()) / total if total else chosen.nothing[0],
@@ -284,17 +282,8 @@ def _protocol(protocol: str | LesionProtocol) -> LesionProtocol:
     return LESION_PROTOCOLS[protocol]
 
 
-def _wider(box: Box, margin: int) -> Box:
+def _wider(box: Iterable[slice], margin: int) -> tuple[slice, ...]:
     return tuple(slice(max(0, side.start - margin), side.stop + margin) for side in box)
-
-
-def _boxes(ids: Ids, names: list[int]) -> dict[int, Box]:
-    """Where each object lies."""
-    from scipy.ndimage import find_objects  # type: ignore[import-untyped, unused-ignore]
-
-    if ids.dtype == np.bool_ or names != list(range(1, len(names) + 1)):
-        ids = np.searchsorted(np.array([0, *names], dtype=ids.dtype), ids)
-    return dict(zip(names, find_objects(ids, len(names)) if names else (), strict=True))
 
 
 class _Objects:
@@ -303,34 +292,42 @@ class _Objects:
     def __init__(self, truth_ids: Ids, pred_ids: Ids) -> None:
         self.ids = truth_ids, pred_ids
         table = (column.tolist() for column in count_id_pairs(truth_ids, pred_ids))
-        pairs = {(i, j): n for i, j, n in zip(*table, strict=True)}
-        if (least := min(map(min, pairs), default=0)) < 0:
-            msg = f"ids must not be negative, got {least}"
-            raise ValueError(msg)
-        self.both = {(i, j): n for (i, j), n in pairs.items() if i and j}
-        self.pixels: tuple[dict[int, int], dict[int, int]] = {}, {}
-        for pair, n in pairs.items():
-            for side, number in zip(self.pixels, pair, strict=True):
-                if number:
-                    side[number] = side.get(number, 0) + n
-        self.boxes = _boxes(truth_ids, [*self.pixels[0]]), _boxes(pred_ids, sorted(self.pixels[1]))
+        self.both = {(i, j): n for i, j, n in zip(*table, strict=True) if i and j}
+        self.pixels = [id_areas(side) for side in self.ids]
+        for side in self.pixels:
+            side.pop(0, None)
+            if (least := min(side, default=0)) < 0:
+                msg = f"ids must not be negative, got {least}"
+                raise ValueError(msg)
+        self.boxes = [_boxes(*side) for side in zip(self.ids, self.pixels, strict=True)]
 
 
-def _partners(objects: _Objects, protocol: LesionProtocol) -> Partners:
+def _boxes(ids: Ids, names: Iterable[int]) -> dict[int, tuple[slice, ...]]:
+    """Where each object lies."""
+    from scipy.ndimage import find_objects  # type: ignore[import-untyped, unused-ignore]
+
+    places = {name: place for place, name in enumerate(names, 1)}
+    if ids.dtype == np.bool_ or [*places] != [*places.values()]:
+        ids = mapped(ids, places)
+    return dict(zip(places, find_objects(ids, len(places)) if places else (), strict=True))
+
+
+def _partners(objects: _Objects, protocol: LesionProtocol) -> dict[int, list[int]]:
     """Predicted objects that each true one takes; those without are left out."""
-    if protocol.matching == "id":
-        return {i: [i] for i in objects.pixels[0] if i in objects.pixels[1]}
-    if protocol.matching == "iou":
-        return _one_to_one(objects, protocol.threshold)
     pairs: Iterable[tuple[int, int]] = objects.both
-    if protocol.matching == "any" and protocol.reach:
+    if protocol.matching == "id":
+        pairs = ((i, i) for i in objects.pixels[0] if i in objects.pixels[1])
+    elif protocol.matching == "greatest":
+        greatest = sorted(objects.both, key=lambda pair: (objects.both[pair], -pair[1]))
+        pairs = dict(greatest).items()
+    elif protocol.matching == "iou":
+        pairs = _one_to_one(objects, protocol.threshold)
+    elif protocol.reach:
         pairs = ((i, j) for i in objects.pixels[0] for j in _met(objects, i, protocol.reach))
-    partners: Partners = {}
+    partners: dict[int, list[int]] = {}
     for i, j in pairs:
         partners.setdefault(i, []).append(j)
-    if protocol.matching == "any":
-        return partners
-    return {i: [max(js, key=lambda j: objects.both[i, j])] for i, js in partners.items()}
+    return partners
 
 
 def _met(objects: _Objects, i: int, reach: int) -> list[int]:
@@ -340,7 +337,7 @@ def _met(objects: _Objects, i: int, reach: int) -> list[int]:
     return [int(j) for j in np.unique(objects.ids[1][box][near]) if j]
 
 
-def _one_to_one(objects: _Objects, threshold: float) -> Partners:
+def _one_to_one(objects: _Objects, threshold: float) -> Iterable[tuple[int, int]]:
     """The assignment with the greatest sum of IoU among pairs that reach the threshold."""
     from scipy.optimize import linear_sum_assignment  # type: ignore[import-untyped, unused-ignore]
 
@@ -353,8 +350,7 @@ def _one_to_one(objects: _Objects, threshold: float) -> Partners:
     table = [[ious.get((i, j), 0.0) for j in columns] for i in rows]
     size = len(rows), len(columns)
     chosen = zip(*linear_sum_assignment(np.reshape(table, size), maximize=True), strict=True)
-    found = clear | ({(rows[a], columns[b]) for a, b in chosen} & ious.keys())
-    return {i: [j] for i, j in sorted(found)}
+    return clear | ({(rows[a], columns[b]) for a, b in chosen} & ious.keys())
 
 
 def _lesion(
@@ -372,9 +368,7 @@ def _lesion(
             for axis in zip(*boxes, strict=True)
         )
         masks = objects.ids[0][box] == i, np.isin(objects.ids[1][box], found)
-        scores = surface_scores(
-            *masks, labels=[1], spacing=steps, tolerances=(), convention=convention
-        )
+        scores = surface_scores(*masks, spacing=steps, tolerances=(), convention=convention)
         distance = scores[1]["hausdorff_95"]
     return {
         "id": i,
@@ -389,30 +383,22 @@ def _lesion(
 def _detection(lesions: list[dict[str, Any]], invented: list[float]) -> dict[str, Any]:
     tp, fp = sum(bool(row["pred"]) for row in lesions), len(invented)
     fn = len(lesions) - tp
-    shares = {
-        "sensitivity": (tp, tp + fn),
-        "precision": (tp, tp + fp),
-        "f1": (2 * tp, 2 * tp + fp + fn),
-    }
-    ratios = {name: part / of if of else math.nan for name, (part, of) in shares.items()}
-    return {"tp": tp, "fp": fp, "fn": fn, **ratios}
+    ratios = ratio([tp, tp, 2 * tp], [tp + fn, tp + fp, 2 * tp + fp + fn]).tolist()
+    shares = dict(zip(("sensitivity", "precision", "f1"), ratios, strict=True))
+    return {"tp": tp, "fp": fp, "fn": fn, **shares}
 
 
 def _means(
     lesions: list[dict[str, Any]], invented: int, protocol: LesionProtocol
 ) -> dict[str, float]:
     """Over the lesions that count and the invented ones; without a penalty over those found."""
-    far = protocol.penalty
-    if far is None:
-        lesions, invented, far = [row for row in lesions if row["pred"]], 0, 0.0
-    number = len(lesions) + invented
-    if not number:
-        dice, distance = protocol.nothing
-        return {"dice": dice, "iou": dice, "hausdorff_95": distance}
-    distances = [row["hausdorff_95"] for row in lesions]
-    reached = math.fsum(d if math.isfinite(d) else far for d in distances)
-    return {
-        "dice": math.fsum(row["dice"] for row in lesions) / number,
-        "iou": math.fsum(row["iou"] for row in lesions) / number,
-        "hausdorff_95": (reached + invented * far) / number,
-    }
+    found, far = [row for row in lesions if row["pred"]], protocol.penalty
+    dice, distance = protocol.nothing
+    means = {"dice": dice, "iou": dice, "hausdorff_95": distance}
+    # As many as there are, of which those that are not found have nothing but the penalty.
+    number = len(found) if far is None else len(lesions) + invented
+    for name, penalty in zip(means, (0.0, 0.0, far or 0.0), strict=True):
+        values = [row[name] if math.isfinite(row[name]) else penalty for row in found]
+        if number:
+            means[name] = math.fsum([*values, (number - len(found)) * penalty]) / number
+    return means

@@ -15,14 +15,13 @@ from segiou._support.arguments import check_choice, check_integer, read_several,
 from segiou._support.files import Stamp, read_json
 from segiou._support.text import Json, digits, listed
 from segiou.boundary.boundary_options import read_spacing
-from segiou.counting.id_pairs import count_id_pairs
 from segiou.instances.objects import (
     NO_OBJECT,
-    Ints,
+    id_areas,
     label_components,
+    mapped,
     pack_ids,
     read_size,
-    unpack_ids,
 )
 from segiou.instances.panoptic import PROTOCOLS, Matches, PanopticCounts
 from segiou.instances.weighted import cityscapes_things
@@ -53,7 +52,7 @@ class ObjectMask(NamedTuple):
 
 #: Of either side: the number, from 1, of the object of each pixel; and of each object whether it
 #: was forgiven (0), found (1), or missed or invented (2), its class index and its pixels.
-Drawn = tuple[tuple[Ints, list[list[int]]], ...]
+Drawn = tuple[tuple[NDArray[np.int64], list[list[int]]], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +99,18 @@ class ObjectOptions:
 
     def __post_init__(self) -> None:
         check_choice("source", self.source, _SOURCES)
-        usual = "semantickitti" if self.source == "kitti" else "coco"
-        object.__setattr__(self, "protocol", self.protocol or usual)
-        check_choice("protocol", self.protocol, tuple(PROTOCOLS))
         least, unit = read_size(self.min_size)
-        if isinstance(self.min_size, str):
-            object.__setattr__(self, "min_size", f"{digits(least)}{unit}" if unit else least)
-        if self.spacing is not None:
-            object.__setattr__(self, "spacing", read_spacing(self.spacing))
+        things = self.things
+        if things is not None:
+            things = tuple(read_several("things", things, "names of classes, such as ('car',)"))
+        for name, value in {
+            "things": things,
+            "protocol": self.protocol or ("semantickitti" if self.source == "kitti" else "coco"),
+            "min_size": f"{digits(least)}{unit}" if unit else least,
+            "spacing": None if self.spacing is None else read_spacing(self.spacing),
+        }.items():
+            object.__setattr__(self, name, value)
+        check_choice("protocol", self.protocol, tuple(PROTOCOLS))
         check_integer("merge", self.merge, 0)
         if self.source != "components" and (least or self.merge or self.connectivity):
             msg = (
@@ -115,9 +118,6 @@ class ObjectOptions:
                 f"{self.source!r}, which its files name; leave them out"
             )
             raise ValueError(msg)
-        if self.things is not None:
-            things = read_several("things", self.things, "names of classes, such as ('car',)")
-            object.__setattr__(self, "things", tuple(things))
 
     @classmethod
     def of(cls, choice: ObjectOptions | str | bool) -> ObjectOptions:
@@ -174,8 +174,7 @@ class ObjectOptions:
         data : mapping
             What :meth:`to_dict` gave.
         """
-        things = data["things"]
-        return cls(**{**data, "things": None if things is None else tuple(things)})
+        return cls(**data)
 
     def empty(self, classes: ClassOptions) -> PanopticCounts:
         """Nothing counted, of these classes.
@@ -192,7 +191,9 @@ class ObjectOptions:
         things = self.things
         if things is None and self.source == "cityscapes":
             things = cityscapes_things(classes.labels)
-        return PanopticCounts.from_options(classes, things=things, protocol=self.protocol)
+        # Which values are allowed is checked where pixels are counted.
+        lenient = replace(classes, unassigned="count")
+        return PanopticCounts.from_options(lenient, things=things, protocol=self.protocol)
 
     def read(self, raw: RawMask, path: str) -> ObjectMask | None:
         """Split what a file holds into classes and ids; None where components are looked for.
@@ -224,8 +225,8 @@ class ObjectOptions:
             return ObjectMask(raw.values & 0xFFFF, raw.values)
         # A file without objects may have 8 bits, and they do not hold 1000.
         ids = raw.values.astype(np.promote_types(raw.values.dtype, np.uint16), copy=False)
-        classes = np.where(ids >= 1000, ids // 1000, ids)
         # Of a class of objects, what has no number is a group of them.
+        classes = np.where(ids >= 1000, ids // 1000, ids)
         return ObjectMask(classes, ids.clip(0), tuple(range(1, 1000)), path)
 
     def stamp(self, own: Stamp, path: str) -> Stamp:
@@ -248,12 +249,7 @@ class ObjectOptions:
         return own if name else own.joined(stamp_of(file))
 
     def count(
-        self,
-        counts: PanopticCounts,
-        truth: Any,
-        pred: Any,
-        mask: Any = None,
-        spacing: Sequence[float] | None = None,
+        self, counts: PanopticCounts, truth: Any, pred: Any, mask: Any = None, spacing: Any = None
     ) -> PanopticCounts:
         """Add one pair, of ids or of class maps; what ``mask`` leaves out is void.
 
@@ -280,78 +276,58 @@ class ObjectOptions:
         self, counts: PanopticCounts, truth: Any, pred: Any, spacing: Any, mask: Any = None
     ) -> tuple[tuple[ObjectMask, ObjectMask], Matches]:
         """The objects of both sides, of class maps their components, and what became of them."""
-        first, second = (
-            side
-            if isinstance(side, ObjectMask)
-            else self._components(counts, side, labels, self.spacing or spacing)
-            for side, labels in ((truth, counts.labels), (pred, counts.pred_labels))
-        )
+        first = self._objects(truth, _things(counts, counts.labels), spacing)
+        second = self._objects(pred, _things(counts, counts.pred_labels), spacing)
         if self.source == "cityscapes":
             _check_numbered(counts, second)
         if mask is not None:
             first = first._replace(classes=np.where(mask, first.classes, NO_OBJECT))
-        # Which values are allowed is checked where pixels are counted.
-        found = counts.matches(first[:2], second[:2], first.crowd, unknown_is_void=True)
-        return (first, second), found
+        return (first, second), counts.matches(first[:2], second[:2], first.crowd)
 
-    def _components(
-        self, counts: PanopticCounts, values: Any, labels: LabelSet, spacing: Any
-    ) -> ObjectMask:
-        names = {*compress(counts.labels.class_names, counts.things)}
-        things = [entry.values for entry in labels.classes if entry.name in names]
-        ids = label_components(
-            values,
-            things,
-            connectivity=self.connectivity,
-            min_size=self.min_size,
-            spacing=spacing if isinstance(self.min_size, str) else None,
-            merge=self.merge,
-        )
+    def _objects(self, side: Any, things: Mapping[str, Sequence[int]], spacing: Any) -> ObjectMask:
+        """A side as it is, or the components of a class map; what is too small is void."""
+        if isinstance(side, ObjectMask):
+            return side
+        how: Any = {"connectivity": self.connectivity, "merge": self.merge}
+        if isinstance(self.min_size, str):
+            how["spacing"] = self.spacing or spacing
+        ids = label_components(side, things.values(), min_size=self.min_size, **how)
         if self.min_size:
-            # What is too small is no object, and void.
-            small = np.isin(values, [*chain(*things)]) & (ids == 0)
-            values = np.where(small, NO_OBJECT, values.astype(np.int64))
-        return ObjectMask(values, ids)
+            small = np.isin(side, [*chain(*things.values())]) & (ids == 0)
+            side = np.where(small, NO_OBJECT, side.astype(np.int64))
+        return ObjectMask(side, ids)
+
+
+def _things(counts: PanopticCounts, labels: LabelSet) -> dict[str, Sequence[int]]:
+    """Values of the classes that have objects."""
+    names = {*compress(counts.labels.class_names, counts.things)}
+    return {entry.name: entry.values for entry in labels.classes if entry.name in names}
 
 
 def _check_numbered(counts: PanopticCounts, pred: ObjectMask) -> None:
     """Refuse predictions of Cityscapes that are class maps: all pixels of a class, no object."""
-    present = count_id_pairs(pred.ids, np.zeros(pred.ids.shape, np.uint8))[0].tolist()
-    if present and present[-1] >= 1000:
-        return
-    things = {*compress(counts.labels.class_names, counts.things)}
-    for entry in counts.pred_labels.classes:
-        if entry.name in things and (found := {*present} & {*entry.values}):
-            value = min(found)
+    present = id_areas(pred.ids)
+    for name, values in _things(counts, counts.pred_labels).items():
+        if max(present, default=0) < 1000 and (found := present.keys() & values):
             problem = (
-                f"has classes and no objects: {entry.name} is {value}, an object of it would be "
-                f"{1000 * value} + its number; for connected components: --objects components"
+                f"has classes and no objects: {name} is {min(found)}, an object of it would be "
+                f"{1000 * min(found)} + its number; for connected components: --objects components"
             )
             raise MaskError(pred.path, problem)
 
 
 def draw_objects(
-    options: ObjectOptions,
-    classes: ClassOptions,
-    truth: Any,
-    pred: Any,
-    shape: tuple[int, ...],
-    spacing: tuple[float, ...],
+    options: ObjectOptions, classes: ClassOptions, truth: Any, pred: Any, shape: Any, spacing: Any
 ) -> Drawn:
     """What became of each object of a pair, and where it lies in pictures of this shape."""
     counts = options.empty(classes)
     sides, matches = options._matched(counts, truth, pred, spacing)
     drawn = []
     for k, side in enumerate(sides):
-        small = pack_ids(*side.resized(shape)[:2], ("classes", "ids"))
-        codes = counts._segments(k, small, unknown_is_void=True)
-        segments = matches.segments[k]
-        indices = unpack_ids(segments)[0]
-        is_thing = np.append(counts.things, False)[indices]
-        known = np.append(segments[is_thing], np.iinfo(np.int64).max)
-        at = np.searchsorted(known, codes)
-        rows = np.stack([matches.outcomes[k], indices, matches.areas[k]], axis=1)
-        drawn.append((np.where(known[at] == codes, at + 1, 0), rows[is_thing].tolist()))
+        codes = counts._segments(k, pack_ids(*side.resized(shape)[:2], ("classes", "ids")))
+        things = np.append(counts.things, False)[matches.rows[k][:, 1]]
+        numbers = {code: n for n, code in enumerate(matches.segments[k][things].tolist(), 1)}
+        drawn.append((mapped(codes, numbers), matches.rows[k][things].tolist()))
     return tuple(drawn)
 
 
@@ -387,8 +363,8 @@ def _of_coco(raw: RawMask, path: str) -> ObjectMask:
         raise MaskError(path, f"needs COCO's annotations; {error}") from error
     image = contents.images.get(name) if name else contents.pngs.get(Path(path).name)
     if not isinstance(image, ImageSegments) or not image.png:
-        found = [i for i in contents.images.values() if isinstance(i, ImageSegments)]
-        has_outlines = any(i.segments and not i.png for i in found)
+        every = contents.images.values()
+        has_outlines = any(isinstance(i, ImageSegments) and i.segments and not i.png for i in every)
         kind = "panoptic annotation (segments_info)" if has_outlines else "annotation"
         raise MaskError(path, f"has no {kind} in {file}")
     if name:
@@ -398,13 +374,10 @@ def _of_coco(raw: RawMask, path: str) -> ObjectMask:
         raise _no_ids(path, "coco", raw)
     wide = raw.values.astype(np.uint32)
     ids = wide[..., 0] | wide[..., 1] << 8 | wide[..., 2] << 16
-    present, _, pixels = count_id_pairs(ids, np.zeros(ids.shape, np.uint8))
-    areas = dict(zip(present.tolist(), pixels.tolist(), strict=True))
-    areas.pop(0, None)
-    segments = _checked(path, image, areas)
-    values = [segments[i]["category_id"] if i else contents.free for i in present.tolist()]
+    segments = _checked(path, image, {i: n for i, n in id_areas(ids).items() if i})
+    values = {i: part["category_id"] for i, part in segments.items()}
     crowd = tuple(number for number, part in segments.items() if part.get("iscrowd"))
-    return ObjectMask(np.array(values, np.int64)[np.searchsorted(present, ids)], ids, crowd)
+    return ObjectMask(mapped(ids, {0: contents.free, **values}), ids, crowd)
 
 
 def _checked(

@@ -21,8 +21,9 @@ from segiou.accumulators.base import Accumulator
 from segiou.boundary.surface_points import check_spacing
 from segiou.counting.arrays import as_label_array, check_same_shape
 from segiou.counting.counts import LARGEST, counts_array
+from segiou.counting.encoding import Encoding
 from segiou.counting.id_pairs import count_id_pairs
-from segiou.labels.class_options import ClassOptions, class_indices
+from segiou.labels.class_options import ClassOptions, Labels, Unassigned, class_indices
 
 Ints = NDArray[np.int64]
 Ids = NDArray[np.integer[Any] | np.bool_]
@@ -34,8 +35,10 @@ NO_OBJECT = -(2**31)
 ID_BITS = 32
 #: By the axes of an array, how many neighbours can be meant, the fewest first.
 _NEIGHBOURS = {2: (4, 8), 3: (6, 18, 26)}
-#: Values that lie closer together are looked up in a table.
-_MOST_VALUES = 1 << 16
+
+
+#: Values below it are looked up in a table.
+_FEW_VALUES = 1 << 16
 
 
 def label_arrays(first: Any, second: Any, names: tuple[str, str]) -> tuple[Ids, Ids]:
@@ -47,16 +50,13 @@ def label_arrays(first: Any, second: Any, names: tuple[str, str]) -> tuple[Ids, 
 
 def pack_ids(classes: Any, ids: Any, names: tuple[str, str]) -> Ints:
     """Class value and id of each pixel as one number; raises by the names of the arguments."""
-    values, objects = label_arrays(classes, ids, names)
-    for what, array, low, high in (
-        (names[0], values, -(2**31), 2**31 - 1),
-        (names[1], objects, 0, 2**ID_BITS - 1),
-    ):
+    sides = label_arrays(classes, ids, names)
+    for name, array, low in zip(names, sides, (-(2**31), 0), strict=True):
         for far in (int(array.min(initial=0)), int(array.max(initial=0))):
-            if not low <= far <= high:
-                msg = f"{what} holds {far}; it must lie between {low} and {high}"
+            if not low <= far < low + 2**ID_BITS:
+                msg = f"{name} holds {far}; it must lie between {low} and {low + 2**ID_BITS - 1}"
                 raise ValueError(msg)
-    return values.astype(np.int64) << ID_BITS | objects.astype(np.int64)
+    return sides[0].astype(np.int64) << ID_BITS | sides[1].astype(np.int64)
 
 
 def unpack_ids(codes: NDArray[Any]) -> tuple[Ints, Ints]:
@@ -64,11 +64,21 @@ def unpack_ids(codes: NDArray[Any]) -> tuple[Ints, Ints]:
     return codes >> ID_BITS, codes & (2**ID_BITS - 1)
 
 
-def sums(at: NDArray[np.integer[Any]], pixels: Ints, length: int) -> Ints:
-    """The pixels of each place."""
-    found = np.zeros(length, dtype=np.int64)
-    np.add.at(found, at, pixels)
-    return found
+def id_areas(ids: Ids) -> dict[int, int]:
+    """How many pixels each id has, the lowest first."""
+    found, _, pixels = count_id_pairs(ids, np.zeros(ids.shape, bool))
+    return dict(zip(found.tolist(), pixels.tolist(), strict=True))
+
+
+def mapped(ids: Ids, meaning: Mapping[int, int]) -> Ints:
+    """What each id means, 0 for the others."""
+    present = count_id_pairs(ids, np.zeros(ids.shape, bool))[0]
+    found = np.array([meaning.get(number, 0) for number in present.tolist()], dtype=np.int64)
+    if ids.dtype != np.bool_ and found.size and 0 <= present[0] <= present[-1] < _FEW_VALUES:
+        table = np.zeros(int(present[-1]) + 1, np.int64)
+        table[present] = found
+        return table[ids]
+    return found[np.searchsorted(present, ids)]
 
 
 def label_components(
@@ -132,11 +142,11 @@ def label_components(
     array = as_label_array(labels, "labels")
     voxel = math.prod(check_spacing(array, spacing, "objects"))
     least, unit = read_size(min_size)
-    if unit not in ("", f"mm{array.ndim}"):
-        msg = f"min_size={min_size} is no size in {array.ndim} axes: give mm{array.ndim}, or pixels"
-        raise ValueError(msg)
-    if unit and spacing is None:
-        msg = f"min_size={min_size} needs the size of a pixel: spacing=… (--spacing A,B)"
+    if unit and (spacing is None or unit != f"mm{array.ndim}"):
+        msg = (
+            f"min_size={min_size} needs masks of {unit[-1]} axes whose spacing is known: give it "
+            f"(spacing=…, --spacing A,B), or pixels; here are {array.ndim} axes, spacing {spacing}"
+        )
         raise ValueError(msg)
     check_integer("merge", merge, 0)
     choices = _NEIGHBOURS[array.ndim]
@@ -146,14 +156,14 @@ def label_components(
         raise ValueError(msg)
     rank = choices.index(connectivity) + 1 if connectivity else array.ndim
     if values is None:
-        values = count_id_pairs(array, np.zeros(array.shape, bool))[0].tolist()
-        values = [value for value in values if value]
+        values = [value for value in id_areas(array) if value]
     several = read_several("values", values, "a sequence of classes, or of several together")
     groups = [{v} if isinstance(v, (int, np.integer)) else {*v} for v in several]
     if shared := [v for v, n in Counter(chain(*groups)).items() if n > 1]:
         msg = f"value {shared[0]} stands in two regions; label each region in a call of its own"
         raise ValueError(msg)
-    classes = _numbered(array, groups)
+    numbers = {value: number for number, group in enumerate(groups, 1) for value in group}
+    classes = mapped(array, numbers).astype(np.int32)
     found = _merged(classes, merge, rank) if merge else _connected(classes, rank)
     sizes = np.bincount(found.reshape(-1), minlength=1)
     kept = sizes * voxel >= least
@@ -176,40 +186,22 @@ def read_size(size: float | str) -> tuple[float, str]:
     return check_number("min_size", number, 0, LARGEST), unit
 
 
-def _numbered(array: NDArray[Any], groups: Sequence[Collection[int]]) -> NDArray[np.int32]:
-    """The number of the group, from 1, that holds each value; 0 for none."""
-    numbers = {value: number for number, group in enumerate(groups, 1) for value in group}
-    low, high = (int(array.min()), int(array.max())) if array.size else (0, 0)
-    table = np.zeros(high - low + 1 if high - low < _MOST_VALUES else 0, np.int32)
-    if len(table):
-        for value, number in numbers.items():
-            if low <= value <= high:
-                table[value - low] = number
-        return np.asarray(table[array.astype(np.int64) - low])
-    classes = np.zeros(array.shape, np.int32)
-    for value, number in numbers.items():
-        classes[array == value] = number
-    return classes
-
-
 def dilate(mask: NDArray[np.bool_], times: int) -> NDArray[np.bool_]:
     """Grow a mask by the neighbours that share a face or an edge (in 2-D, a corner)."""
     from scipy import ndimage  # type: ignore[import-untyped]
 
     ball = ndimage.generate_binary_structure(mask.ndim, 2)
-    grown: NDArray[np.bool_] = ndimage.binary_dilation(mask, ball, iterations=times)
-    return grown
+    return np.asarray(ndimage.binary_dilation(mask, ball, iterations=times))
 
 
 def _connected(classes: NDArray[np.int32], rank: int) -> NDArray[np.integer[Any]]:
     """Components, numbered; neighbours differ along at most ``rank`` axes."""
     if importlib.util.find_spec("cc3d"):
-        connected: Any = importlib.import_module("cc3d").connected_components
-        ids = connected(classes, connectivity=_NEIGHBOURS[classes.ndim][rank - 1])
-    else:
-        label: Any = importlib.import_module("skimage.measure").label
-        ids = label(classes, connectivity=rank)
-    return np.asarray(ids)
+        cc3d: Any = importlib.import_module("cc3d")
+        near = _NEIGHBOURS[classes.ndim][rank - 1]
+        return np.asarray(cc3d.connected_components(classes, connectivity=near))
+    skimage: Any = importlib.import_module("skimage.measure")
+    return np.asarray(skimage.label(classes, connectivity=rank))
 
 
 def _merged(classes: NDArray[np.int32], merge: int, rank: int) -> NDArray[np.int64]:
@@ -236,31 +228,27 @@ class ObjectCounts(Accumulator):
     #: Names of further options in a saved state.
     _options: ClassVar[tuple[str, ...]] = ()
 
-    def _choose(self, classes: ClassOptions, things: Iterable[int | str] | None) -> None:
-        self._things = np.ones(classes.num_classes, dtype=bool)
+    def __init__(
+        self,
+        labels: Labels,
+        *,
+        pred_labels: Labels | None = None,
+        ignore: int | str | Iterable[int | str] = (),
+        things: Iterable[int | str] | None = None,
+        exclude: int | str | Iterable[int | str] = (),
+        unassigned: Unassigned = "error",
+        **own: Any,
+    ) -> None:
+        classes = ClassOptions.of(
+            labels, pred_labels=pred_labels, ignore=ignore, exclude=exclude, unassigned=unassigned
+        )
+        self._start(classes, things, **own)
+
+    def _start(self, classes: ClassOptions, things: Iterable[int | str] | None = None) -> None:
+        self._things = np.full(classes.num_classes, things is None)
         if things is not None:
-            self._things[:] = False
             self._things[[*class_indices("things", classes.labels, things)]] = True
-        self._start(classes)
-
-    @classmethod
-    def from_options(
-        cls, options: ClassOptions, *, things: Iterable[int | str] | None = None, **own: Any
-    ) -> Self:
-        """An empty one of the given classes; does not warn again.
-
-        Parameters
-        ----------
-        options : ClassOptions
-            The classes, and what is ignored.
-        things : iterable of int or str, optional
-            Classes whose objects are counted; by default as the protocol says.
-        **own
-            What only this kind has.
-        """
-        new = cls.__new__(cls)
-        new._choose(options, things, **own)
-        return new
+        super()._start(classes)
 
     @classmethod
     def _of_state(cls, state: Mapping[str, Any]) -> Self:
@@ -288,11 +276,10 @@ class ObjectCounts(Accumulator):
     def _read(self, named: Mapping[str, Any]) -> Ints:
         cells = counts_array(named["counts"], "counts")
         wide = np.reshape(np.array(named[self._rows_are], int), (-1, len(self._row) + 1))
-        if cells.shape != self._empty().shape:
-            msg = f"counts must have shape {self._empty().shape}, got {cells.shape}"
-            raise ValueError(msg)
-        if not self._are_rows(wide) or (wide[:, -1] < 1).any():
-            msg = f"{self._rows_are} must be rows of {', '.join(self._row)} and how often"
+        shape, once = self._empty().shape, (wide[:, -1] > 0).all()
+        if cells.shape != shape or not (once and self._are_rows(wide)):
+            rows = f"{self._rows_are} must be rows of {', '.join(self._row)} and how often"
+            msg = f"counts must have shape {shape}, {rows}"
             raise ValueError(msg)
         self._found = [np.repeat(wide[:, :-1], wide[:, -1], axis=0)]
         return cells
@@ -319,9 +306,8 @@ class ObjectCounts(Accumulator):
         -------
         Self
         """
-        found = [part for other in others for part in getattr(other, "_found", ())]
         super().merge(*others)
-        self._found += found
+        self._found += [part for other in others for part in other._found]
         return self
 
     def _count(self, counts: Ints, rows: Ints) -> Self:
@@ -339,21 +325,17 @@ class ObjectCounts(Accumulator):
         """True for the classes that have objects, (C,)."""
         return self._things.copy()
 
-    def _class_indices(self, values: Ids, name: str, unknown_is_void: bool = False) -> Ints:
+    def _class_indices(self, values: Ids, name: str) -> Ints:
         """The index of the class of each value; ``name`` is that of the argument they are from."""
         is_pred = name.startswith("pred")
-        labels = self._classes.pred_labels if is_pred else self.labels
-        numbers = {entry: c for c, entry in enumerate(self.class_names)}
-        indices = {v: numbers[entry.name] for entry in labels.classes for v in entry.values}
-        void = dict.fromkeys(self._classes.ignore, VOID)
-        indices = void | indices if is_pred else indices | void
-        known, at = np.unique(values, return_inverse=True)
-        unknown = {*known.tolist()} - indices.keys() - {NO_OBJECT}
-        if unknown and not unknown_is_void:
+        encoding = Encoding.of_classes(self._classes)
+        codes = (encoding.pred if is_pred else encoding.truth).codes_of(values).astype(np.int64)
+        classes = np.where(codes < self.num_classes, codes, VOID)
+        unknown = {*values[classes == VOID].tolist()}.difference(self._classes.ignore, [NO_OBJECT])
+        if unknown and not (is_pred and self._classes.unassigned == "count"):
             shown = ", ".join(map(str, sorted(unknown)[:6]))
             msg = f"{name} has values that are no class: {shown}; declare them, or " + (
                 "count them as void: unassigned='count'" if is_pred else "ignore them: ignore=…"
             )
             raise ValueError(msg)
-        classes = np.array([indices.get(value, VOID) for value in known.tolist()], dtype=np.int64)
-        return classes[at.reshape(values.shape)]
+        return classes

@@ -11,19 +11,10 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice, check_integer, read_several
 from segiou._support.text import Json
-from segiou.counting.arrays import check_same_shape
 from segiou.counting.counts import Counts
-from segiou.counting.id_pairs import count_id_pairs
-from segiou.instances.objects import (
-    ID_BITS,
-    VOID,
-    Ints,
-    ObjectCounts,
-    pack_ids,
-    sums,
-    unpack_ids,
-)
-from segiou.labels.class_options import ClassOptions, Labels, Unassigned
+from segiou.counting.id_pairs import add_up, count_id_pairs, sums
+from segiou.instances.objects import ID_BITS, VOID, Ints, ObjectCounts, pack_ids, unpack_ids
+from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
 from segiou.metrics.ratio import Floats, ratio
 
@@ -109,20 +100,15 @@ class Matches(NamedTuple):
     ----------
     segments : pair of ndarray of int64, shapes (T,) and (P,)
         Class index and id of the segments of either side, packed, sorted.
-    areas : pair of ndarray of int64
-        Their pixels.
-    outcomes : pair of ndarray of int
-        Of each segment 0 (forgiven), 1 (found) or 2 (missed or invented).
-    counts : ndarray of int64, shape (C, 3)
-        TP, FP and FN of each class.
+    rows : pair of ndarray of int64, shapes (T, 3) and (P, 3)
+        Of each segment 0 (forgiven), 1 (found) or 2 (missed or invented), its
+        class index and its pixels.
     overlaps : ndarray of int64, shape (M, 3)
         Class, intersection and union of each match.
     """
 
     segments: tuple[Ints, Ints]
-    areas: tuple[Ints, Ints]
-    outcomes: tuple[Ints, Ints]
-    counts: Ints
+    rows: tuple[Ints, Ints]
     overlaps: Ints
 
 
@@ -137,6 +123,8 @@ class PanopticCounts(ObjectCounts):
     ----------
     labels : int, sequence of str, LabelSet, str or path
         The classes, as of :class:`segiou.ConfusionMatrix`.
+    pred_labels : likewise, optional
+        The same classes as the predictions encode them.
     ignore : int, str or iterable of them
         Values or names of classes that are void: in the truth, what was
         predicted there is forgiven; predicted, they are no segment.
@@ -148,9 +136,10 @@ class PanopticCounts(ObjectCounts):
         Classes that means leave out.
     unassigned : {"error", "count"}
         Whether a predicted value that is no class is an error or void.
-    protocol : str
-        A name in ``segiou.instances.PROTOCOLS``: ``"coco"``,
-        ``"torchmetrics"``, ``"torchmetrics-modified"`` or ``"semantickitti"``.
+    **own
+        ``protocol``, a name in ``segiou.instances.PROTOCOLS``: ``"coco"``, the
+        default, ``"torchmetrics"``, ``"torchmetrics-modified"`` or
+        ``"semantickitti"``.
 
     References
     ----------
@@ -176,25 +165,10 @@ class PanopticCounts(ObjectCounts):
     _row = ("class", "intersection", "union")
     _options = ("protocol",)
 
-    def __init__(
-        self,
-        labels: Labels,
-        *,
-        ignore: int | str | Iterable[int | str] = (),
-        things: Iterable[int | str] | None = None,
-        exclude: int | str | Iterable[int | str] = (),
-        unassigned: Unassigned = "error",
-        protocol: str = "coco",
-    ) -> None:
-        classes = ClassOptions.of(labels, ignore=ignore, exclude=exclude, unassigned=unassigned)
-        self._choose(classes, things, protocol)
-
-    def _choose(
-        self, classes: ClassOptions, things: Iterable[int | str] | None, protocol: str = "coco"
-    ) -> None:
+    def _start(self, classes: ClassOptions, things: Any = None, protocol: str = "coco") -> None:
         check_choice("protocol", protocol, tuple(PROTOCOLS))
         self._protocol = PROTOCOLS[protocol]
-        super()._choose(classes, things)
+        super()._start(classes, things)
 
     def _are_rows(self, rows: Ints) -> bool:
         in_order = (rows[:, 0] < self.num_classes) & (rows[:, 1] <= rows[:, 2])
@@ -240,15 +214,9 @@ class PanopticCounts(ObjectCounts):
         ValueError
             If shapes differ, a value is no class, or an id is out of range.
         """
-        lenient = self._classes.unassigned == "count"
-        found = self.matches(
-            (truth_classes, truth_ids), (pred_classes, pred_ids), crowd, unknown_is_void=lenient
-        )
-        return self.add(found)
+        return self.add(self.matches((truth_classes, truth_ids), (pred_classes, pred_ids), crowd))
 
-    def matches(
-        self, truth: Layers, pred: Layers, crowd: Iterable[int], *, unknown_is_void: bool
-    ) -> Matches:
+    def matches(self, truth: Layers, pred: Layers, crowd: Iterable[int]) -> Matches:
         """Match the segments of one image, classes and ids of either side, without counting it.
 
         Parameters
@@ -259,8 +227,6 @@ class PanopticCounts(ObjectCounts):
             The same of the prediction.
         crowd : iterable of int
             Segments of the truth that are crowds.
-        unknown_is_void : bool
-            Whether pixels of unknown classes are left out.
 
         Returns
         -------
@@ -268,16 +234,13 @@ class PanopticCounts(ObjectCounts):
         """
         first = pack_ids(*truth, ("truth_classes", "truth_ids"))
         second = pack_ids(*pred, ("pred_classes", "pred_ids"))
-        check_same_shape(first, second)
         in_truth, in_pred, pixels = count_id_pairs(first, second)
-        in_truth = self._segments(0, in_truth)
-        return self._match(in_truth, self._segments(1, in_pred, unknown_is_void), pixels, crowd)
+        return self._match(self._segments(0, in_truth), self._segments(1, in_pred), pixels, crowd)
 
-    def _segments(self, side: int, codes: NDArray[Any], unknown_is_void: bool = False) -> Ints:
+    def _segments(self, side: int, codes: NDArray[Any]) -> Ints:
         """Class index and id of each segment, packed: those of a stuff class, or void, are one."""
         values, ids = unpack_ids(codes)
-        name = ("truth_classes", "pred_classes")[side]
-        classes = self._class_indices(values, name, unknown_is_void)
+        classes = self._class_indices(values, ("truth_classes", "pred_classes")[side])
         return classes << ID_BITS | np.where(np.append(self._things, False)[classes], ids, 0)
 
     def _match(self, in_truth: Ints, in_pred: Ints, pixels: Ints, crowd: Iterable[int]) -> Matches:
@@ -286,7 +249,7 @@ class PanopticCounts(ObjectCounts):
         if protocol.void == "drop":
             kept = in_truth >= 0  # codes of void are negative
             in_truth, in_pred, pixels = in_truth[kept], in_pred[kept], pixels[kept]
-        (truth_codes, t), (pred_codes, p), shared = _joined(in_truth, in_pred, pixels)
+        (truth_codes, t), (pred_codes, p), shared = add_up(in_truth, in_pred, pixels)
         (truth, truth_ids), (pred, _) = unpack_ids(truth_codes), unpack_ids(pred_codes)
         void, pred_void = truth == VOID, pred == VOID
         crowds = read_several("crowd", crowd, "a sequence of ids")
@@ -310,14 +273,11 @@ class PanopticCounts(ObjectCounts):
             void | is_crowd | (2 * under_void > areas[0]),
             pred_void | by_overlap[pred] | (2 * (on_void + on_crowd) > areas[1]),
         )
-        of_truth, of_pred = (
-            np.select([found[k], forgiven[k] | (areas[k] < protocol.least_pixels)], [1, 0], 2)
-            for k in (0, 1)
-        )
-        columns = truth[of_truth == 1], pred[of_pred == 2], truth[of_truth == 2]
-        counts = [np.bincount(column, minlength=self.num_classes) for column in columns]
-        segments = truth_codes, pred_codes
-        return Matches(segments, areas, (of_truth, of_pred), np.stack(counts, axis=1), overlaps)
+        dropped = [forgiven[k] | (areas[k] < protocol.least_pixels) for k in (0, 1)]
+        outcomes = [np.select([found[k], dropped[k]], [1, 0], 2) for k in (0, 1)]
+        of_truth = np.stack([outcomes[0], truth, areas[0]], axis=1)
+        of_pred = np.stack([outcomes[1], pred, areas[1]], axis=1)
+        return Matches((truth_codes, pred_codes), (of_truth, of_pred), overlaps)
 
     def add(self, matches: Matches) -> Self:
         """Count an image whose segments were matched.
@@ -331,7 +291,11 @@ class PanopticCounts(ObjectCounts):
         -------
         Self
         """
-        return self._count(matches.counts, matches.overlaps)
+        truth, pred = matches.rows
+        chosen = (truth, 1), (pred, 2), (truth, 2)
+        columns = [side[side[:, 0] == outcome, 1] for side, outcome in chosen]
+        counts = [np.bincount(column, minlength=self.num_classes) for column in columns]
+        return self._count(np.stack(counts, axis=1), matches.overlaps)
 
     @property
     def pred_labels(self) -> LabelSet:
@@ -368,9 +332,9 @@ class PanopticCounts(ObjectCounts):
         overlaps = self.overlaps
         ious = np.zeros(self.num_classes)
         np.add.at(ious, overlaps[:, 0], overlaps[:, 1] / overlaps[:, 2] * overlaps[:, 3])
-        occurring = np.asarray(self._cells @ np.array([1.0, 0.5, 0.5]))
-        sq = np.where(occurring > 0, np.nan_to_num(ratio(ious, self.tp)), np.nan)
-        rq = ratio(self.tp, occurring)
+        segments = self.tp + (self.fp + self.fn) / 2
+        # Without a match SQ is 0, so that it counts in a mean.
+        sq, rq = ratio(ious, np.maximum(self.tp, segments > 0)), ratio(self.tp, segments)
         return {"pq": sq * rq, "sq": sq, "rq": rq}
 
     def pq(self) -> Floats:
@@ -406,8 +370,7 @@ class PanopticCounts(ObjectCounts):
         """
         check_choice("part", part, get_args(Part))
         chosen = {"all": self.include, "things": self._things, "stuff": ~self._things}[part]
-        qualities = self._qualities()
-        taken = self.include & chosen
+        taken, qualities = self.include & chosen, self._qualities()
         if not self._protocol.absent_is_zero:
             taken &= ~np.isnan(qualities["rq"])
         classes = int(taken.sum())
@@ -419,27 +382,13 @@ class PanopticCounts(ObjectCounts):
 
     def summary(self) -> dict[str, Json]:
         """All of it as plain data: a dict a class, and the means over all, things and stuff."""
-        columns: dict[str, NDArray[Any]] = {**self._qualities()}
+        columns: dict[str, NDArray[Any]] = {"name": np.array(self.class_names, object)}
+        columns |= {"thing": self._things, **self._qualities()}
         columns |= {"found": self.tp, "invented": self.fp, "missed": self.fn}
-        classes: list[dict[str, Any]] = [
-            {"name": name, "thing": bool(thing)}
-            | {column: values[c].item() for column, values in columns.items()}
-            for c, (name, thing) in enumerate(zip(self.class_names, self._things, strict=True))
-        ]
+        rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+        classes: list[dict[str, Any]] = [dict(zip(columns, row, strict=True)) for row in rows]
         means = {part: self.panoptic_quality(part) for part in get_args(Part)}
         return {"protocol": self._protocol.name, "classes": classes, **means}
-
-
-Side = tuple[Ints, NDArray[np.intp]]
-
-
-def _joined(in_truth: Ints, in_pred: Ints, pixels: Ints) -> tuple[Side, Side, Ints]:
-    """Segments of either side; of each two that share pixels, their places and how many."""
-    truth, t = np.unique(in_truth, return_inverse=True)
-    pred, p = np.unique(in_pred, return_inverse=True)
-    pairs, of_pair = np.unique(t * len(pred) + p, return_inverse=True)
-    t, p = np.divmod(pairs, max(1, len(pred)))
-    return (truth, t), (pred, p), sums(of_pair, pixels, len(pairs))
 
 
 #: The sum of the IoU of matches in the counts of ``Run.object_counts`` is in units of one part in
@@ -449,12 +398,12 @@ IOU_UNIT = 1 << 32
 
 def pq(counts: Counts) -> Floats:
     """Panoptic quality of the counts of ``Run.object_counts``, (..., C)."""
-    return ratio(counts.tn / IOU_UNIT, counts.tp + (counts.fp + counts.fn) / 2)
+    return sq(counts) * rq(counts)
 
 
 def sq(counts: Counts) -> Floats:
-    """Segmentation quality likewise; NaN without a match."""
-    return ratio(counts.tn / IOU_UNIT, counts.tp)
+    """Segmentation quality likewise."""
+    return ratio(counts.tn / IOU_UNIT, np.maximum(counts.tp, counts.fp + counts.fn > 0))
 
 
 def rq(counts: Counts) -> Floats:

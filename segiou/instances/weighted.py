@@ -12,19 +12,18 @@ CVPR 2016, section 4.1.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from itertools import starmap
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segiou.counting.arrays import as_label_array, check_same_shape
-from segiou.counting.id_pairs import count_id_pairs
-from segiou.instances.objects import VOID, Ints, ObjectCounts, pack_ids, sums, unpack_ids
-from segiou.labels.class_options import ClassOptions, Labels, Unassigned
+from segiou.counting.id_pairs import count_id_pairs, sums
+from segiou.instances.objects import VOID, Ints, ObjectCounts, pack_ids, unpack_ids
 from segiou.labels.label_set import LabelClass, LabelSet, load_labels
-from segiou.metrics.ratio import Floats
+from segiou.metrics.ratio import Floats, ratio
 
 #: Average pixels of an object in the Cityscapes training set, by label id; what its scripts use.
 CITYSCAPES_INSTANCE_SIZES: Mapping[int, float] = {
@@ -42,7 +41,7 @@ CITYSCAPES_INSTANCE_SIZES: Mapping[int, float] = {
 
 #: Predicted ids that stand for a category of objects. The scripts do not evaluate caravans and
 #: trailers (29, 30), but where one is predicted they take it for a vehicle.
-_TAKEN_FOR: Mapping[str, Sequence[int]] = {"human": range(24, 26), "vehicle": range(26, 34)}
+_TAKEN_FOR = {"human": (24, 25), "vehicle": tuple(range(26, 34))}
 
 
 class InstanceCounts(ObjectCounts):
@@ -68,6 +67,8 @@ class InstanceCounts(ObjectCounts):
         Classes that means leave out.
     unassigned : {"error", "count"}
         Whether a predicted value that is no class is an error or wrong.
+    **own
+        Options of other counts of objects; these have none.
 
     Examples
     --------
@@ -83,21 +84,6 @@ class InstanceCounts(ObjectCounts):
     _counted = ("fp",)
     _rows_are = "objects"
     _row = ("value", "size", "tp")
-
-    def __init__(
-        self,
-        labels: Labels,
-        *,
-        pred_labels: Labels | None = None,
-        ignore: int | str | Iterable[int | str] = (),
-        things: Iterable[int | str] | None = None,
-        exclude: int | str | Iterable[int | str] = (),
-        unassigned: Unassigned = "error",
-    ) -> None:
-        classes = ClassOptions.of(
-            labels, pred_labels=pred_labels, ignore=ignore, exclude=exclude, unassigned=unassigned
-        )
-        self._choose(classes, things)
 
     def _are_rows(self, rows: Ints) -> bool:
         return bool(((rows[:, 2] >= 0) & (rows[:, 2] <= rows[:, 1]) & (rows[:, 1] > 0)).all())
@@ -130,9 +116,8 @@ class InstanceCounts(ObjectCounts):
         check_same_shape(codes, predicted)
         in_truth, in_pred, pixels = count_id_pairs(codes, predicted)
         values, numbers = unpack_ids(in_truth)
-        lenient = self._classes.unassigned == "count"
         true = self._class_indices(values, "truth")
-        given = self._class_indices(in_pred, "pred", lenient)
+        given = self._class_indices(in_pred, "pred")
         wrong = (true != given) & (true != VOID)
         fp = sums(given[wrong], pixels[wrong], self.num_classes + 1)
 
@@ -142,26 +127,25 @@ class InstanceCounts(ObjectCounts):
         tp = sums(at, np.where(wrong, 0, pixels)[chosen], len(found))
         return self._count(fp[:-1, None], np.stack([unpack_ids(found)[0], size, tp], axis=1))
 
-    @property
-    def _objects(self) -> tuple[Ints, ...]:
-        """Truth value, pixels and right pixels of each object, (K,)."""
+    def _column(self, number: int) -> Ints:
+        """What stands in a row, of each object, (K,)."""
         rows = self._rows
-        return tuple(np.repeat(rows[:, :-1], rows[:, -1], axis=0).T)
+        return np.repeat(rows[:, number], rows[:, -1])
 
     @property
     def label(self) -> Ints:
         """Truth value of each object, (K,)."""
-        return self._objects[0]
+        return self._column(0)
 
     @property
     def size(self) -> Ints:
         """Pixels of each object, (K,)."""
-        return self._objects[1]
+        return self._column(1)
 
     @property
     def tp(self) -> Ints:
         """Pixels of each object that are predicted right, (K,)."""
-        return self._objects[2]
+        return self._column(2)
 
     @property
     def fp(self) -> Ints:
@@ -170,7 +154,7 @@ class InstanceCounts(ObjectCounts):
 
     def average_sizes(self) -> dict[int, float]:
         """Average pixels of an object by truth value."""
-        label, size, _ = self._objects
+        label, size = self.label, self.size
         return {v: size[label == v].mean() for v in np.unique(label).tolist()}
 
     def iou(self, average_sizes: Mapping[int, float] | None = None) -> Floats:
@@ -192,20 +176,15 @@ class InstanceCounts(ObjectCounts):
         ValueError
             If an average size is missing.
         """
-        label, size, tp = self._objects
+        value, size, tp, often = self._rows.T
         sizes = self.average_sizes() if average_sizes is None else average_sizes
-        if missing := sorted({*label.tolist()} - {*sizes}):
+        if missing := sorted({*value.tolist()} - {*sizes}):
             msg = f"there is no average size for objects of truth value {missing[0]}"
             raise ValueError(msg)
-        weight = np.array([sizes[v] for v in label.tolist()], dtype=np.float64) / size
-        scores = np.full(self.num_classes, np.nan)
-        for c in np.flatnonzero(self._things):
-            own = np.isin(label, self.labels.classes[c].values)
-            # fsum: the score does not depend on the order in which images came.
-            right, wrong = (math.fsum(n[own] * weight[own]) for n in (tp, size - tp))
-            if union := right + int(self.fp[c]) + wrong:
-                scores[c] = right / union
-        return scores
+        weight = often * np.array([sizes[v] for v in value.tolist()]) / size
+        at = self._class_indices(value, "truth")
+        right, wrong = (np.bincount(at, n * weight, self.num_classes) for n in (tp, size - tp))
+        return np.where(self._things, ratio(right, right + self.fp + wrong), np.nan)
 
 
 def cityscapes_things(labels: LabelSet) -> tuple[str, ...]:
@@ -270,20 +249,17 @@ def cityscapes_iiou(images: Iterable[tuple[Any, Any]]) -> tuple[dict[str, float]
     """
     labels = load_labels("cityscapes")
     values = {c.name: c.values for c in labels.classes}
-    members: dict[str, Iterable[int]] = {
-        name: [v for c in classes for v in values[c]] for name, classes in labels.groups.items()
+    members = {
+        name: tuple(v for c in classes for v in values[c])
+        for name, classes in labels.groups.items()
     }
-    truth_groups, pred_groups = (
-        LabelSet("cityscapes categories", tuple(LabelClass(n, tuple(v)) for n, v in sides.items()))
+    groups, taken = (
+        LabelSet("cityscapes categories", tuple(starmap(LabelClass, sides.items())))
         for sides in (members, {**members, **_TAKEN_FOR})
     )
     of_classes = InstanceCounts(labels, things=cityscapes_things(labels), unassigned="count")
     of_groups = InstanceCounts(
-        truth_groups,
-        pred_labels=pred_groups,
-        ignore=labels.ignore,
-        things=_TAKEN_FOR,
-        unassigned="count",
+        groups, pred_labels=taken, ignore=labels.ignore, things=_TAKEN_FOR, unassigned="count"
     )
     for instance_ids, pred in images:
         truth, instances = cityscapes_instances(instance_ids)

@@ -193,7 +193,7 @@ def test_a_least_size_in_mm_of_images_needs_a_spacing(capsys):
     command = ["score", str(STREETS / "truth"), str(STREETS / "model_a"), "--quiet"]
     command += ["--labels", str(STREETS / "labels.toml"), "--objects", "--min-size", "5mm2"]
     assert main(command) == 3
-    assert "min_size=5mm2 needs the size of a pixel: spacing=" in capsys.readouterr().err
+    assert "min_size=5mm2 needs masks of 2 axes whose spacing is known" in capsys.readouterr().err
     pixels = objects_of([*command[:-1], "20"], capsys)
     in_mm = objects_of([*command, "--spacing", "0.5,0.5"], capsys)
     assert in_mm["classes"] == pixels["classes"]

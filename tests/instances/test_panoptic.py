@@ -248,7 +248,7 @@ def test_wrong_arguments_are_named():
         counts.update([0], [0], [7], [0])
     with pytest.raises(ValueError, match="pred_ids holds -1; it must lie between 0 and 4294967295"):
         counts.update([0], [0], [0], [-1])
-    with pytest.raises(ValueError, match=r"truth has shape \(1,\) but pred has \(2,\)"):
+    with pytest.raises(ValueError, match=r"truth_ids has shape \(1,\) but pred_ids has \(2,\)"):
         counts.update([0], [0], [0, 0], [0, 0])
     with pytest.raises(ValueError, match=r"pred_classes has shape \(2,\) but pred_ids has \(1,\)"):
         counts.update([0, 0], [0, 0], [0, 0], [0])

@@ -113,6 +113,15 @@ def test_objects_are_kept_merged_compared_and_given_intervals(coco, tmp_path):
     )
 
 
+def test_a_class_without_a_match_has_an_sq_of_0_in_tables_and_intervals():
+    truth, pred = np.array([[[0, 0, 1, 1]]] * 2), np.array([[[0, 0, 2, 2]]] * 2)
+    run = segiou.score(truth, pred, labels=4, objects=True)
+    np.testing.assert_array_equal(run.objects.sq(), [1, 0, 0, np.nan])
+    for name, mean in run.objects.panoptic_quality().items():
+        if name != "classes":
+            assert run.intervals(name, resamples=20).overall.value == mean == 1 / 3
+
+
 def test_objects_of_one_image_stand_with_its_boundaries(coco):
     alone = coco_run(coco, "model_a")
     both = coco_run(coco, "model_a", boundary=True)
@@ -171,6 +180,7 @@ def also(**values):
         (set_first(id="1"), "entry 0: its 'id' must be int, not '1'"),
         (set_first(id=7), "has segments that its annotation lacks: 1"),
         (also(id=7, category_id=1), "lacks segments that its annotation has: 7"),
+        (also(id=0, category_id=1), "lacks segments that its annotation has: 0"),
         (also(id=1, category_id=2), "segment 1 has two classes, 1 and 2"),
         (lambda annotations: annotations.clear(), "has no annotation in"),
         (set_first(category_id=9), "9: 2 px"),
@@ -374,12 +384,16 @@ def test_images_have_a_least_size_in_mm_by_their_spacing():
     assert run.objects.tp.tolist() == [1, 2]
     assert run.object_options.spacing == (0.5, 1.0)
     assert "components below 2 mm² are void" in " ".join(str(run.report()).split())
-    with pytest.raises(ValueError, match="min_size=2mm2 needs the size of a pixel: spacing="):
+    with pytest.raises(
+        ValueError, match="min_size=2mm2 needs masks of 2 axes whose spacing is known"
+    ):
         segiou.score([image], [image], **options)
     with pytest.raises(ValueError, match="spacing must be two or three positive numbers"):
         segiou.score([image], [image], spacing=(0.5, 0), **options)
     options["objects"] = ObjectOptions(min_size="2mm3")
-    with pytest.raises(ValueError, match="min_size=2mm3 is no size in 2 axes: give mm2, or pixels"):
+    with pytest.raises(
+        ValueError, match=r"min_size=2mm3 needs masks of 3 axes .* here are 2 axes, spacing"
+    ):
         segiou.score([image], [image], spacing=(1, 1), **options)
 
 
