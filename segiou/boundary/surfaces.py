@@ -468,7 +468,7 @@ def surface_scores(
     convention: str = "segiou",
     widths: Iterable[float] = (),
     threads: int = 1,
-) -> dict[Any, Scores]:
+) -> dict[int | str, Scores]:
     """Measure how far the surfaces of labels lie apart.
 
     A surface is where a label ends, at the border of the array too. All labels
