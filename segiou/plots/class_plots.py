@@ -24,6 +24,7 @@ from segiou.plots.style import (
     require,
     short_name,
 )
+from segiou.report.measured import first_distance
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -412,9 +413,9 @@ def distance_boxes(
         raise ValueError(msg)
     every.sort(key=lambda item: -float(np.median(item[1])))
     shown = every[:limit]
-    measure = measure or next(n for n in report.surfaces[0] if n.startswith("hausdorff_"))
-    is_share = measure.startswith(("surface_dice", "dice", "iou"))
-    unit = "" if is_share else f", {report.surface_plan['unit']}"
+    measure = measure or first_distance(report.surfaces[0])
+    is_distance = measure.startswith(("hausdorff", "average_surface_distance"))
+    unit = report.surface_plan["unit"] if is_distance else ""
     with drawing(ax, height_of(len(shown))) as axes:
         _draw_boxes(axes, [values for _, values, _ in shown])
         names = [
@@ -424,7 +425,7 @@ def distance_boxes(
         name_rows(axes, names)
         axes.set_xlim(left=0)
         short = measure.replace("hausdorff_", "HD").replace("_", " ")
-        axes.set_xlabel(f"{short}{unit}")
+        axes.set_xlabel(", ".join(filter(None, (short, unit))))
     return axes
 
 

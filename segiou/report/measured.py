@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -79,14 +79,18 @@ def _object_part(run: Run, intervals: Intervals | None) -> dict[str, Any]:
     return {"objects": {**summary, "options": run.object_options.to_dict()}}
 
 
+def first_distance(names: Iterable[str]) -> str:
+    """Of measures of surfaces the distance that is shown: the first percentile, if there is one."""
+    return next((name for name in names if name.startswith("hausdorff_")), "hausdorff")
+
+
 def values_of_cases(
     cases: Sequence[Mapping[str, Any]], measure: str
 ) -> dict[str, tuple[Floats, int]]:
     """See :meth:`segiou.Report.surface_values`."""
     names = dict.fromkeys(name for row in cases for name in row)
     known = [name for name in names if name not in ("case", "label", "state")]
-    if not measure:
-        measure = next((n for n in known if n.startswith("hausdorff_")), "hausdorff")
+    measure = measure or first_distance(known)
     if measure not in known:
         msg = f"{measure!r} was not measured{did_you_mean(measure, known)}"
         raise ValueError(msg)
@@ -105,7 +109,7 @@ def texts_of_cases(report: Report) -> dict[str, str]:
     """Dice and the first percentile of the distances of every structure of each case, in words."""
     if not report.surface_cases:
         return {}
-    measure = next((n for n in report.surfaces[0] if n.startswith("hausdorff_")), "hausdorff")
+    measure = first_distance(report.surfaces[0])
     texts: dict[str, list[str]] = {}
     for row in report.surface_cases:
         score = row["state"]

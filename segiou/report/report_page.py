@@ -19,7 +19,7 @@ from segiou.labels.label_set import LabelSet, hex_color
 from segiou.metrics.per_image import image_means, worst_mean
 from segiou.metrics.ratio import Floats, ratio
 from segiou.report.image_table import EXAMPLES, choose, image_table
-from segiou.report.measured import measured_tables, texts_of_cases
+from segiou.report.measured import first_distance, measured_tables, texts_of_cases
 from segiou.report.page import assemble, bootstrap_text, class_colors, count, plural
 from segiou.report.pictures import Reader, grey_png, match_images
 from segiou.report.provenance import making
@@ -356,11 +356,11 @@ def _distance_boxes(report: Report) -> dict[str, Any]:
                 "cases": f"{plural(values.size, 'case')}{f', {lost} without' if lost else ''}",
             }
         )
-    measure = next((n for n in report.surfaces[0] if n.startswith("hausdorff_")), "hausdorff_")
+    measure = first_distance(report.surfaces[0])
     unit = report.surface_plan["unit"] if report.surface_plan else ""
     return {
         "boxes": boxes,
-        "boxes_of": measure.replace("hausdorff_", "HD"),
+        "boxes_of": f"HD{measure[10:]}",
         "longest": f"{longest:.4g} {unit}".strip(),
     }
 

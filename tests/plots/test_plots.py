@@ -13,6 +13,7 @@ from segiou.accumulators.confusion import ChannelCounts
 from segiou.analysis.baselines import prevalence_curve as curve_of
 from segiou.analysis.bootstrapping import bootstrap
 from segiou.analysis.comparing import compare
+from segiou.boundary import SurfaceOptions
 
 pytest.importorskip("matplotlib")
 
@@ -335,6 +336,12 @@ def test_boxes_of_distances_are_of_the_cases_that_have_them():
     assert ax.get_xlabel() == "HD95, px"
     ax = run.plot("distance_boxes", measure="surface_dice_1")
     assert sorted(row_names(ax)) == ["car (3)", "pole (1)"]
+    options = SurfaceOptions(percentiles=(), widths=(1,))
+    run = segiou.score(truth, pred, labels=3, surfaces=options, spacing=(1, 1))
+    assert run.plot("distance_boxes").get_xlabel() == "hausdorff"
+    ax = run.plot("distance_boxes", measure="boundary_iou_1")
+    assert ax.get_xlabel() == "boundary iou 1"
+    run = segiou.score(truth, pred, labels=3, surfaces="medpy")
     with pytest.raises(ValueError, match="'hausdorff_59' was not measured; did you mean"):
         run.plot("distance_boxes", measure="hausdorff_59")
     with pytest.raises(ValueError, match="surfaces were not measured"):
