@@ -43,6 +43,8 @@ _GAP = 2
 _LONGEST_HEAD = 16
 _BAR_CELLS = 16
 _ABSENT_SHOWN = 8
+#: Protocols of tools that leave the background out.
+_FOREGROUND = ("nnunet", "totalsegmentator", "flare22")
 _NAMED = 5
 #: Percentage of the images whose mean stands for the worst case.
 _WORST = 10
@@ -336,6 +338,9 @@ def _footer(report: Report, *, notes: bool, detail: bool) -> list[str]:
         lines.append(
             f"only means follow it: in tables of classes, the {report.unit} of all images are added"
         )
+    if report.protocol.name in _FOREGROUND and report.include[0]:
+        first = printable(report.class_names[0])
+        lines.append(f"the mean has {first} in it, which is left out there: --exclude {first}")
     if report.unassigned.any():
         missed = plural(int(report.unassigned.sum()), f"valid {report.unit.removesuffix('s')}")
         lines.append(f"predicted as no class, so missed: {missed}")

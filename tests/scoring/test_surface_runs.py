@@ -414,6 +414,9 @@ def test_the_table_has_mean_dice_and_says_what_a_protocol_is_about():
     assert f"mean Dice {100 * report.mean_dice:.2f} % over the same classes" in text
     assert "only means follow it: in tables of classes, the voxels of all images are added" in text
     assert "only means follow it" not in patients("model_a").report().to_text()
+    assert "--exclude background" not in text
+    whole = patients("model_a", boundary=None).report("nnunet").to_text(width=200)
+    assert "has background in it, which is left out there: --exclude background" in whole
 
 
 def test_a_structure_that_no_case_has_is_not_listed():
