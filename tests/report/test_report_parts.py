@@ -218,7 +218,8 @@ def test_data_of_5000_images_and_150_classes_stay_below_10_mb():
         )
         for i in range(5000)
     ]
-    table = ImageTable((None,), ("model",), (rng.random(5000),), (Columns.of(images),))
+    run = segiou.score([[0]], [[0]], labels=2)
+    table = ImageTable((run,), ("model",), (rng.random(5000),), (Columns.of(images),))
     payload = table.payload(class_colors(segiou.LabelSet.numbered(150)), [])
     assert (table.kept, table.cut) == (120, True)
     assert len(payload["cells"][0]["steps"]) == 120 * 5000
