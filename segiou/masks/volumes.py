@@ -268,7 +268,7 @@ def _checked_shape(shape: tuple[int, ...], path: str | Path) -> tuple[int, ...]:
         )
         raise MaskError(path, problem)
     if min(shape) < 1 or math.prod(shape) > _MOST_VOXELS:
-        raise MaskError(path, f"declares a size that no label volume has: {shape}")
+        raise MaskError(path, f"declares a size that no label volume has: {shape}; save it again")
     return shape
 
 
@@ -296,7 +296,7 @@ def _unpacked(data: bytes, size: int, path: str | Path, wbits: int) -> bytes:
 def _length_text(found: int, declared: int) -> str:
     if found > declared:
         return f"holds more than the {declared} bytes that its header declares: it is damaged"
-    return f"is cut off: its header declares {declared} bytes, and it holds {found}"
+    return f"is cut off: its header declares {declared} bytes, and it holds {found}; copy it again"
 
 
 # NRRD and MetaImage -----------------------------------------------------------------------
@@ -423,7 +423,9 @@ def _volume(
     codes, spacing = _axes(affine.tobytes())
     # An axis without a direction has no code.
     if None in codes:
-        raise MaskError(path, f"has an impossible affine: {affine.tolist()}")
+        raise MaskError(
+            path, f"has an impossible affine: {affine.tolist()}; save it with that of its image"
+        )
     axes = values.ndim
     return Volume(values, spacing[:axes], affine, "".join(codes)[:axes], unit)
 

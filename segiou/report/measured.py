@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from segiou._support.files import printable
-from segiou._support.text import did_you_mean, digits, listed, plural
+from segiou._support.text import called, did_you_mean, digits, listed, plural
 from segiou.metrics.ratio import Floats
 from segiou.report.wording import NAMED, cell, range_text
 
@@ -116,7 +116,7 @@ def texts_of_cases(report: Report) -> dict[str, str]:
         if score == "found":
             score = f"{cell(row['dice'])}, {_distance(row[measure])}"
         if score != "absent":
-            texts.setdefault(row["case"], []).append(f"{row['label']} {score}")
+            texts.setdefault(row["case"], []).append(f"{called(str(row['label']))} {score}")
     unit = (report.surface_plan or {}).get("unit")
     title = f"Dice and {measure.replace('hausdorff_', 'HD')} in {unit or 'units of the spacing'}"
     return {case: f"{title}: {'; '.join(parts)}" for case, parts in texts.items()}

@@ -98,4 +98,4 @@ def test_a_single_slice_has_the_sides_of_a_volume_too(page, tmp_path, until):
     until(page, "document.querySelectorAll('#viewer-panels canvas').length === 3")
     shown = page.locator("#viewer-size").inner_text()
     assert shown.startswith("5 × 4 × 1 voxels. The patient's right is on the left.")
-    assert page.locator("#viewer-text").inner_text() == "Dice and HD95 in mm: 1 missed"
+    assert page.locator("#viewer-text").inner_text() == "Dice and HD95 in mm: class 1 missed"
