@@ -24,6 +24,8 @@ from segiou.masks.windows import ArrayFile
 _GZIP = b"\x1f\x8b"
 #: Bytes of the longest header of NIfTI.
 _HEAD = 540
+#: What SimpleITK passes over in headers.
+_SPACE = " \t\r"
 #: Bytes of the longest field of NRRD and MetaImage.
 _LONGEST_FIELD = 500
 #: Fields of MetaImage that say what voxels are and where, and of which power of the number of axes
@@ -328,7 +330,7 @@ def _from_metaimage(data: bytes, path: str | Path) -> Volume:
     fields, start = _header_fields(data, 0, "=", "ElementDataFile", path)
     geometry = _geometry_header(fields, path)
     name = fields["ElementDataFile"]
-    content = data[start:] if name.upper() == "LOCAL" else _beside(Path(path), name)
+    content = data[start:] if name in ("LOCAL", "Local", "local") else _beside(Path(path), name)
     true = "T", "t", "1"  # what begins so
     if not fields.get("BinaryData", "True").startswith(true):
         raise MaskError(path, f"holds {fields.get('ElementType')} as text; labels are binary")
@@ -350,7 +352,8 @@ def _geometry_header(fields: dict[str, str], path: str | Path) -> bytes:
     axes = int(fields["NDims"]) if fields.get("NDims", "") in set("12345") else 0
     kept = {name: fields[name] for name in _GEOMETRY if name in fields}
     for name, value in kept.items():
-        if not axes or len(value.split()) != axes ** _GEOMETRY[name] or len(value) > _LONGEST_FIELD:
+        is_text = len(value) <= _LONGEST_FIELD and re.fullmatch(r"[!-~ \t]*", value)
+        if not (axes and is_text and len(value.split()) == axes ** _GEOMETRY[name]):
             raise MaskError(path, f"is damaged: its header has {name} = {value[:40]!r}")
     kept["ElementDataFile"] = "LOCAL"
     return "".join(f"{name} = {value}\n" for name, value in kept.items()).encode("latin-1")
@@ -365,15 +368,15 @@ def _header_fields(
         end = data.find(b"\n", at, at + (1 << 16))
         if end < 0:
             raise MaskError(path, "is damaged: its header does not say where the data are")
-        line = data[at:end].decode("latin-1").strip()
+        line = data[at:end].decode("latin-1").strip(_SPACE)
         name, found, value = line.partition(mark)
         if line and not found and line[0] != "#":
             problem = f"is damaged: its header has a line without {mark!r}: {line[:40]!r}"
             raise MaskError(path, problem)
-        name = name.strip()
+        name = name.strip(_SPACE)
         if mark == "=" and name in fields:
             raise MaskError(path, f"is damaged: its header has {name[:40]!r} twice")
-        fields[name] = value.strip()
+        fields[name] = value.strip(_SPACE)
         at = end + 1
     return fields, at
 
