@@ -422,9 +422,14 @@ def measured(images: ScoredImages[Any], run: Any, name: str) -> ScoredImages[Cou
 
         return replace(images, counts=found, metric=band_iou)
     if option == "objects":
-        from segiou.instances.panoptic import OBJECT_METRICS
+        from segiou.instances.panoptic import OBJECT_METRICS, PROTOCOLS
 
-        return replace(images, counts=found, metric=OBJECT_METRICS[metric])
+        # The mean is that of the table of objects, whatever the protocol of the pixels.
+        own = PROTOCOLS[run.object_options.protocol]
+        absent: Any = "zero" if own.absent_is_zero else "skip"
+        protocol = Protocol(own.name, own.description, absent=absent)
+        function, include = OBJECT_METRICS[metric], run.options.include
+        return replace(images, counts=found, metric=function, include=include, protocol=protocol)
     from segiou.boundary.surface_cases import mean_of_cases
 
     names = tuple(run.surface_plan.structures)

@@ -108,9 +108,10 @@ def test_objects_are_kept_merged_compared_and_given_intervals(coco, tmp_path):
     assert [overall.a, overall.b] == pytest.approx(means, abs=1e-9)
     interval = again.intervals("pq", resamples=50).overall
     assert interval.low <= means[0] <= interval.high
-    assert again.intervals("rq", resamples=50).overall.value == pytest.approx(
-        a.objects.panoptic_quality()["rq"], abs=1e-12
-    )
+    for metric in ("pq", "sq", "rq"):
+        for protocol in ("segiou", "ade20k", "detectron2"):
+            value = again.intervals(metric, resamples=50, protocol=protocol).overall.value
+            assert value == pytest.approx(a.objects.panoptic_quality()[metric], abs=1e-9)
 
 
 def test_a_class_without_a_match_has_an_sq_of_0_in_tables_and_intervals():
@@ -530,6 +531,18 @@ def test_the_points_of_semantickitti(tmp_path):
     (tmp_path / "pred" / "000000.label").write_bytes(b"12345")
     with pytest.raises(DataError, match="5 bytes are no whole number of points"):
         segiou.score_folder(tmp_path / "truth", tmp_path / "pred", labels=labels)
+
+
+def test_intervals_have_the_mean_of_the_table_where_absent_classes_count_0():
+    images = [np.array([[0, 0, 1, 1]]), np.array([[1, 1, 0, 0]])]
+    objects = ObjectOptions(protocol="semantickitti")
+    run = segiou.score(images, images, labels=4, objects=objects)
+    assert run.objects.panoptic_quality()["pq"] == 0.5
+    found = run.intervals("pq", groups="none", resamples=20).overall
+    assert (found.value, found.low, found.high) == (0.5, 0.5, 0.5)
+    assert (
+        segiou.compare(run, run, metric="pq", groups="none", resamples=20).pairs[0].overall.a == 0.5
+    )
 
 
 def test_values_of_one_class_of_semantickitti_are_different_objects(tmp_path):
