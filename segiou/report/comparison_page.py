@@ -72,8 +72,9 @@ def render_comparison(
     comparison = with_short_names(comparison)
     found = comparison.pairs[pair]
     runs = (run_a, run_b)
-    # Means of surfaces follow no protocol of pixels.
-    protocol = comparison.protocol if comparison.metric != "surface_dice" else ""
+    # Means of surfaces and objects follow no protocol of pixels.
+    beside = comparison.metric in ("surface_dice", "pq", "sq", "rq")
+    protocol = "" if beside else comparison.protocol
     reports = [run.report(protocol or None) for run in runs]
     rows = (found.overall, *found.classes)
     before, after = (image_means(run.counts, include=run.include) for run in runs)

@@ -112,9 +112,11 @@ def test_two_models_are_compared_by_their_objects(coco, tmp_path, capsys):
         score(coco, "--run", run, model=run.stem)
     capsys.readouterr()
     command = ["compare", *map(str, runs), "--metric", "pq", "--resamples", "100"]
-    assert main([*command, "--format", "json", "--group-by", "none"]) == 0
+    page = ["--html", str(tmp_path / "page.html")]
+    assert main([*command, *page, "--format", "json", "--group-by", "none"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["metric"] == "pq"
+    assert (found["metric"], found["protocol"]) == ("pq", "coco")
+    assert "Difference of mean PQ" in (tmp_path / "page.html").read_text()
     means = [segiou.Run.open(run).objects.panoptic_quality()["pq"] for run in runs]
     overall = found["pairs"][0]["overall"]
     assert [overall["a"], overall["b"]] == pytest.approx(means, abs=1e-9)
