@@ -193,11 +193,12 @@ def _object_table(report: Report, objects: Mapping[str, Any]) -> MeasuredTable:
         bounds = [range_text(limits)] if intervals else []
         return (name, cell(row["pq"]), *bounds, *texts, cell(row["sq"]), cell(row["rq"]))
 
+    taken = dict(zip(report.class_names, report.include, strict=True))
     summary = []
     for part, name in (("all", "mean"), ("things", "mean of things"), ("stuff", "mean of stuff")):
         rows = [row for row in classes if part == "all" or row["thing"] == (part == "things")]
         if part == "all" or 0 < len(rows) < len(classes):
-            sums = {key: sum(row[key] for row in rows) for key in numbers}
+            sums = {key: sum(row[key] for row in rows if taken[row["name"]]) for key in numbers}
             summary.append(line(name, {**objects[part], **sums}))
     covered = plural(objects["all"]["classes"], "class", "classes")
     protocol = PROTOCOLS[objects["protocol"]]

@@ -464,6 +464,12 @@ def cityscapes_pair(folder, truth, pred, objects="cityscapes"):
     )
 
 
+def test_the_sums_are_over_the_classes_of_the_mean():
+    options = {"labels": ["ground", "cell"], "exclude": "ground", "objects": True}
+    report = segiou.score([[[0, 1, 0, 1]]], [[[0, 1, 0, 0]]], **options).report()
+    assert "mean 66.67 % 1 1 0 100.00 % 66.67 %" in " ".join(str(report).split())
+
+
 def test_ids_of_8_bits_hold_no_objects(tmp_path):
     run = cityscapes_pair(tmp_path, np.uint8([7, 7, 26, 0]), np.uint8([7, 7, 7, 0]))
     road = run.labels.index("road")
