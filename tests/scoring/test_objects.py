@@ -372,6 +372,8 @@ def test_a_least_size_in_mm_is_kept_and_compared(scans):
     other = r"min_size=4.5mm3 here, components, things=\('1',\), min_size=4.5 there"
     with pytest.raises(ValueError, match=other):
         whole.merge(scored_scans(scans, 4.5))
+    with pytest.raises(ValueError, match=r"objects are scored by .*4\.5mm3"):
+        segiou.compare(whole, scored_scans(scans, 4.5), metric="pq")
     with pytest.raises(ValueError, match=r"min_size=5mm3"):
         scored_scans(scans, "5mm3", run=path)
     with pytest.raises(ValueError, match=r"spacing=\(1.0, 1.0, 1.0\)"):
