@@ -228,7 +228,7 @@ class _Header(NamedTuple):
     def labels(self, values: NDArray[Any]) -> NDArray[Any]:
         """What stored values mean."""
         slope, intercept = self.scale
-        if self.scale != (1, 0):
+        if self.scale != (1, 0) and values.dtype.kind in "biuf":
             values = values.astype(np.float64) * slope + intercept
         return _whole_numbers(values, self.path)
 

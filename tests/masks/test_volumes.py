@@ -162,6 +162,14 @@ def test_damaged_gzip_is_refused(tmp_path):
             read_volume(tmp_path / "b.nii.gz")
 
 
+@pytest.mark.parametrize("kind", [[("R", "u1"), ("G", "u1"), ("B", "u1")], np.complex64])
+def test_scaled_values_that_are_no_numbers_are_refused(tmp_path, kind):
+    path = nifti(tmp_path / "a.nii", np.zeros((3, 4, 5), kind))
+    path.write_bytes(changed(path, 112, np.array([2, 1], "<f4").tobytes()))
+    with pytest.raises(MaskError, match="labels are integers"):
+        read_volume(path)
+
+
 @pytest.mark.parametrize("value", [0.5, np.nan, np.inf, 1e300])
 def test_what_is_no_label_is_refused(tmp_path, value):
     values = labels().astype(np.float64)
