@@ -176,8 +176,8 @@ def lesion_scores(
     values = [*chain(*regions.values())]
     if isinstance(protocol, str) and (unknown := present.difference(values)):
         msg = (
-            f"label {listed([*map(str, sorted(unknown))], 8)} is in no region of {protocol!r}: "
-            f"{dict(regions)}; change the label, or give a LesionProtocol with other regions"
+            f"no region of {protocol!r} has the label {listed([*map(str, sorted(unknown))], 8)}: "
+            f"{dict(regions)}; change these labels, or give a LesionProtocol with other regions"
         )
         raise ValueError(msg)
     found = (np.isin(sides[0], values) | np.isin(sides[1], values)).nonzero()

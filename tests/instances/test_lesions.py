@@ -123,7 +123,7 @@ def test_wrong_arguments_are_named():
     with pytest.raises(ValueError, match="protocol must be"):
         lesion_scores([[1]], [[1]], spacing=1, protocol="brats")
     with pytest.raises(
-        ValueError, match=r"label 4 is in no region of 'autopet': {'lesion': \(1,\)}"
+        ValueError, match=r"no region of 'autopet' has the label 4: {'lesion': \(1,\)}"
     ):
         lesion_scores([[0, 1]], [[4, 1]], spacing=1, protocol="autopet")
     with pytest.raises(ValueError, match="matching must be"):
