@@ -18,6 +18,7 @@ from segiou.report.wording import (
     accuracy_text,
     cell,
     difference_cells,
+    in_unit,
     influences,
     pairs_text,
     range_text,
@@ -43,7 +44,7 @@ def render_notebook(report: Report) -> str:
     """What counts most, the classes, and all else folded."""
     title = f"<div><b>{escape(report.title)}</b></div>" if report.title else ""
     classes = plural(len(report.class_names), "class", "classes")
-    steps = sentence_list(map(str, top_steps(report.next_steps)))
+    steps = sentence_list(in_unit(str(s), report.unit) for s in top_steps(report.next_steps))
     majority, protocol = report.majority, report.protocol
     accuracy, iou = _percent(majority["pixel_accuracy"]), _percent(majority["mean_iou"])
     worst_images = ""
@@ -63,7 +64,7 @@ def render_notebook(report: Report) -> str:
         f"{section(classes, _classes(report), shown=True)}"
         f"{_images(report)}{worst_images}{_measured(report)}{_matrix(report)}"
         f'<div style="{MUTED};font-size:90%">Protocol {escape(protocol.name)}: '
-        f"{escape(protocol.description)}. {pairs_text(report)}, "
+        f"{escape(in_unit(protocol.description, report.unit))}. {pairs_text(report)}, "
         f"{report.pixels} {report.unit}, {report.ignored} ignored.</div></div>"
     )
 

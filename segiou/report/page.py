@@ -17,7 +17,7 @@ from segiou._support import __version__
 from segiou._support.html import content_policy, script_of
 from segiou._support.text import called, p_text, points, signed_points, unbroken
 from segiou.labels.label_set import LabelSet
-from segiou.report.wording import cell, range_text
+from segiou.report.wording import cell, in_unit, range_text
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -202,6 +202,7 @@ def _environment() -> Environment:
         "class_link": lambda name: images_link(c=name),
         "image_link": lambda id: images_link(image=id),
         "step_link": _step_link,
+        "in_unit": in_unit,
         "step_text": lambda step: str(replace(step, images=())),
     }
     return environment

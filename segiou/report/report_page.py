@@ -26,6 +26,7 @@ from segiou.report.provenance import making
 from segiou.report.report import Report
 from segiou.report.wording import (
     ignored_text,
+    in_unit,
     share_text,
     short_name,
     skipped_text,
@@ -135,7 +136,7 @@ def render_report(
         "change": [] if baseline is None else baseline.pair_sentences(baseline.pairs[0])[:2],
         "skipped": skipped_text(report),
         "ignored": ignored_text(report),
-        "sentences": [text.replace(" pixels", f" {report.unit}") for text in sentences],
+        "sentences": [in_unit(text, report.unit) for text in sentences],
         **_dumbbells(report),
         **_confusions(report),
         "measured": measured_tables(report),

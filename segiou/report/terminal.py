@@ -20,6 +20,7 @@ from segiou.report.measured import MeasuredTable, measured_tables
 from segiou.report.wording import (
     cell,
     ignored_text,
+    in_unit,
     interval_text,
     pairs_text,
     range_text,
@@ -333,7 +334,8 @@ def _measured_columns(measured: MeasuredTable) -> Iterator[Column]:
 def _footer(report: Report, *, notes: bool, detail: bool) -> list[str]:
     from segiou._support import __version__
 
-    lines = [f"protocol {report.protocol.name}: {report.protocol.description}"]
+    rule = in_unit(report.protocol.description, report.unit)
+    lines = [f"protocol {report.protocol.name}: {rule}"]
     if report.protocol.needs_images:
         lines.append(
             f"only means follow it: in tables of classes, the {report.unit} of all images are added"

@@ -40,6 +40,11 @@ def share_text(share: float) -> str:
     return "<1" if 0 < share < 0.005 else f"{100 * share:.0f}"
 
 
+def in_unit(text: str, unit: str) -> str:
+    """A text that says pixels, of what an image or a volume is made of."""
+    return text.replace(" pixel", f" {unit.removesuffix('s')}")
+
+
 def ignored_text(report: Report) -> str:
     """Which part of the pixels is ignored."""
     return cell(report.ignored / report.pixels if report.pixels else math.nan)

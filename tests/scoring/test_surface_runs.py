@@ -487,6 +487,7 @@ def test_the_page_has_the_distances(tmp_path):
         assert f'<span class="name">{row["label"]}</span>' in section
     assert "Surfaces as segiou measures them, distances in mm." in section
     assert "of the voxels that are a class" in page and '"unit":"voxels"' in page
+    assert "of its voxels are predicted as" in page and "of its pixels" not in page
     case = next(c for c in run.report().surface_cases if c["case"] == "patient_05")
     known = f"organ {100 * case['dice']:.2f} %, {case['hausdorff_95']:.2f}; tumour missed; vessel "
     assert f"Dice and HD95 in mm: {known}" in page
@@ -581,7 +582,7 @@ def test_texts_of_volumes_say_voxels(folder, capsys):
     run = scored(folder)
     text = str(run.report())
     assert " voxels, " in text
-    assert "pixels," not in text
+    assert "the voxels of all images are added" in text and "pixels" not in text
     merged = run.select(run.ids[:2]).merge(run.select(run.ids[2:]))
     assert merged.report().unit == "voxels"
     assert main(["inspect", str(folder / "truth")]) == 0
