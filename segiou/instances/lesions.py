@@ -173,14 +173,13 @@ def lesion_scores(
     regions = chosen.regions
     if regions is None:
         regions = {str(value): (value,) for value in sorted(present)}
-    values = [*chain(*regions.values())]
-    if isinstance(protocol, str) and (unknown := present.difference(values)):
+    if isinstance(protocol, str) and (unknown := present.difference(*regions.values())):
         msg = (
             f"no region of {protocol!r} has the label {listed([*map(str, sorted(unknown))], 8)}: "
             f"{dict(regions)}; change these labels, or give a LesionProtocol with other regions"
         )
         raise ValueError(msg)
-    found = (np.isin(sides[0], values) | np.isin(sides[1], values)).nonzero()
+    found = ((sides[0] != 0) | (sides[1] != 0)).nonzero()
     if found[0].size:
         # Only what lies so near that it matters.
         margin = chosen.merge + chosen.reach + 1

@@ -66,13 +66,13 @@ def unpack_ids(codes: NDArray[Any]) -> tuple[Ints, Ints]:
 
 def id_areas(ids: Ids) -> dict[int, int]:
     """How many pixels each id has, the lowest first."""
-    found, _, pixels = count_id_pairs(ids, np.zeros(ids.shape, bool))
+    found, _, pixels = count_id_pairs(ids, np.zeros_like(ids, bool))
     return dict(zip(found.tolist(), pixels.tolist(), strict=True))
 
 
 def mapped(ids: Ids, meaning: Mapping[int, int]) -> Ints:
     """What each id means, 0 for the others."""
-    present = count_id_pairs(ids, np.zeros(ids.shape, bool))[0]
+    present = count_id_pairs(ids, np.zeros_like(ids, bool))[0]
     found = np.array([meaning.get(number, 0) for number in present.tolist()], dtype=np.int64)
     if ids.dtype != np.bool_ and found.size and 0 <= present[0] <= present[-1] < _FEW_VALUES:
         table = np.zeros(int(present[-1]) + 1, np.int64)
