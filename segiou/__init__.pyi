@@ -8,6 +8,7 @@ from segiou import (
     instances as instances,
     labels as labels,
     masks as masks,
+    measures as measures,
     metrics as metrics,
     plots as plots,
     report as report,

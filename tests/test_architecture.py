@@ -24,6 +24,7 @@ PACKAGES = (
     "counting",
     "metrics",
     "accumulators",
+    "measures",
     "boundary",
     "instances",
     "geometry",

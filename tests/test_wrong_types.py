@@ -128,7 +128,8 @@ WRONG_KINDS = [
     (lambda: run_of(CM.options, [RUN]), "each of images must be an ImageCount, not Run"),
     (lambda: run_of(CM.options, skipped=["x"]), "each of skipped must be a Problem, not str"),
     (lambda: run_of(CM.options, provenance=["a"]), "provenance must be a mapping, not list"),
-    (lambda: run_of(CM.options, boundary="yes"), "boundary must be True or BoundaryOptions"),
+    (lambda: run_of(CM.options, measures=3), "measures must be measures or their keys"),
+    (lambda: run_of(CM.options, measures=[3]), "each of measures must be measures or their keys"),
     (lambda: geometry.mask_to_box("mask"), "mask must be boolean or integer, got dtype <U4"),
     (lambda: geometry.box_to_mask(None, (2, 2)), "each box must be integers or floats"),
     (lambda: geometry.box_to_mask(BOX, (2, 2), fmt=None), "'xywh' or 'cxcywh', not NoneType"),
@@ -231,8 +232,8 @@ def test_flags_of_numpy_are_flags(flag):
 
 
 def test_boundary_options_of_a_run_may_be_asked_for_with_true():
-    assert run_of(CM.options, boundary=True).boundary_options == BoundaryOptions()
-    assert run_of(CM.options, boundary=False).boundary_options is None
+    assert run_of(CM.options, measures=["boundary"]).boundary_options == BoundaryOptions()
+    assert run_of(CM.options).boundary_options is None
 
 
 @pytest.mark.parametrize("number", [np.int64(19), np.uint8(19)])

@@ -13,8 +13,10 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 
-def lazy_face(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """``__getattr__`` and ``__dir__`` of a package, as its ``__init__.pyi`` says."""
+def lazy_face(
+    package: str, renamed: dict[str, str] | None = None
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """``__getattr__`` and ``__dir__`` of a package from its ``__init__.pyi``; old names warn."""
     homes: dict[str, str] = {}
 
     def names() -> list[str]:
@@ -25,6 +27,9 @@ def lazy_face(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str
     def load(name: str) -> Any:
         if name == "__all__":
             return names()
+        if renamed and name in renamed:
+            _warn_renamed(f"{package}.{name}", f"{package}.{renamed[name]}")
+            return getattr(sys.modules[package], renamed[name])
         if name not in names():
             msg = f"module {package!r} has no attribute {name!r}"
             raise AttributeError(msg)
@@ -39,6 +44,27 @@ def lazy_face(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str
         return value
 
     return load, names
+
+
+class RenamedAttribute:
+    """An attribute under its old name: ``old = RenamedAttribute("new")`` in the class body."""
+
+    def __init__(self, new: str) -> None:
+        self.new = new
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.old = name
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        _warn_renamed(f"{owner.__name__}.{self.old}", f"{owner.__name__}.{self.new}")
+        return getattr(owner if instance is None else instance, self.new)
+
+
+def _warn_renamed(old: str, new: str) -> None:
+    import warnings
+
+    message = f"{old} is deprecated and will be removed in 0.4; use {new}"
+    warnings.warn(message, DeprecationWarning, stacklevel=3)
 
 
 def homes_of(package: str) -> dict[str, str]:

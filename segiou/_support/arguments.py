@@ -124,3 +124,14 @@ def check_callable(name: str, value: object, wanted: str) -> None:
 def check_path(name: str, value: object) -> None:
     """Refuse a value that is not a path."""
     check_kind(name, value, (str, PathLike), "a path")
+
+
+def read_spacing(given: Any, axes: str = "two or three") -> tuple[float, ...]:
+    """The size of a pixel or voxel, as somebody gives it."""
+    wanted = f"{axes} positive numbers, the size of a pixel along each axis"
+    spacing = tuple(check_number("spacing", v) for v in read_several("spacing", given, wanted))
+    most = 2 if axes == "two" else 3
+    if not 2 <= len(spacing) <= most or not all(0 < v < math.inf for v in spacing):
+        msg = f"spacing must be {wanted}, got {given}"
+        raise ValueError(msg)
+    return spacing

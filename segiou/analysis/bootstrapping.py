@@ -308,7 +308,7 @@ def bootstrap(
     check_integer("resamples", resamples, 2)
     check_integer("seed", seed, 0)
     check_method(method, level)
-    images = scored_images(counts, metric, protocol, ids)
+    images: Any = scored_images(counts, metric, protocol, ids)
     images = replace(
         images,
         class_names=images.class_names if class_names is None else class_names,

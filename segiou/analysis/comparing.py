@@ -33,14 +33,15 @@ from segiou.analysis.comparison import (
 from segiou.analysis.dependence import BlockLength, design_of
 from segiou.analysis.imbalance import explain_difference
 from segiou.analysis.statistics import (
-    MEASURED,
     Aggregate,
     ScoredImages,
+    ScoredParts,
     Statistic,
-    measured,
+    scored_parts,
 )
 from segiou.analysis.units import Groups, Metric, ScoredRun, some_of, weighted
 from segiou.counting.counts import Counts
+from segiou.measures.registry import measure_of_score
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.metrics.ratio import Floats, ratio
 
@@ -170,11 +171,13 @@ def compare(
     check_method(method, level)
     called = _names(runs, names)
     pixels = _same_images(runs, called, protocol, metric)
-    images = pixels
-    if metric in MEASURED:
-        images = [measured(*each) for each in zip(pixels, runs, called, strict=True)]
-        _check_measured(runs, called, str(metric))
-        images = _same_order(runs, called, images)
+    images: list[Any] = list(pixels)
+    if (key := measure_of_score(metric)) is not None:
+        images = [scored_parts(*each, key) for each in zip(pixels, runs, called, strict=True)]
+        _check_plans(runs, called, key)
+        images = [
+            _ordered(one, run.ids, runs[0].ids) for one, run in zip(images, runs, strict=True)
+        ]
     design = design_of(images, groups, blocks)
     scores = [one.over(design.units, aggregate) for one in images]
     alone = scores
@@ -225,7 +228,8 @@ class _Compared(NamedTuple):
         """Models by score, with the share of resamples in which each is best."""
         resamples = np.stack([values[:, 0] for values in self.values])
         resamples = resamples[:, ~np.isnan(resamples).any(0)]
-        top = resamples == resamples.max(0, initial=-np.inf)
+        sign = 1 if self.scores[0].better == "higher" else -1
+        top = sign * resamples == (sign * resamples).max(0, initial=-np.inf)
         best = ratio((top / np.maximum(top.sum(0), 1)).sum(1), resamples.shape[1])
         found = []
         for name, score, values, share in zip(
@@ -235,7 +239,7 @@ class _Compared(NamedTuple):
             if score.units.few_groups:
                 ends = (float("nan"),) * 3
             found.append(Ranked(name, float(score.values[0]), *ends))
-        return tuple(sorted(found, key=lambda r: (np.isnan(r.value), -r.value)))
+        return tuple(sorted(found, key=lambda r: (np.isnan(r.value), -sign * r.value)))
 
     def pair(self, pair: tuple[int, int], permuted: Permuted, p_holm: float) -> PairComparison:
         """Compare two models, where Holm's adjustment over the pairs is known."""
@@ -321,29 +325,26 @@ def _same_images(
     return _same_order(runs, names, images)
 
 
-def _check_measured(runs: Sequence[Any], names: Sequence[str], metric: str) -> None:
-    """Refuse runs whose boundaries, objects or surfaces were measured in different ways."""
-    ways: list[dict[str, Any]] = []
-    for run in runs:
-        if metric == "boundary_iou":
-            border = "" if run.boundary_options.band_border else ", the image border no boundary"
-            ways.append({"": f"{run.boundary_options.widths[0]}{border}"})
-        elif metric == "surface_dice":
-            plan = run.surface_plan.to_dict()
-            ways.append({**plan.pop("options"), **plan})
-        else:
-            ways.append({"": run.object_options})
-    said = {
-        "boundary_iou": "Boundary IoU is measured at",
-        "surface_dice": "surfaces are measured by",
-    }.get(metric, "objects are scored by")
+def _ordered(images: ScoredParts, own: Sequence[str], ids: Sequence[str]) -> ScoredParts:
+    """The images in the order of the first run."""
+    place = {id: i for i, id in enumerate(own)}
+    return replace(images, parts=images.parts.take([place[id] for id in ids]))
+
+
+def _check_plans(runs: Sequence[Any], names: Sequence[str], key: str) -> None:
+    """Refuse runs of which a measure counted in different ways."""
+    ways = [run._header.plan(key).way() for run in runs]
     for way, name in zip(ways, names, strict=True):
         first, second = (
             ", ".join(f"{part} {own[part]}".strip() for part in own if own[part] != other.get(part))
             for own, other in ((ways[0], way), (way, ways[0]))
         )
         if first or second:
-            msg = f"{said} {first} in {names[0]} and {second} in {name}; score both alike"
+            noun = runs[0]._header.plan(key).measure.noun
+            msg = (
+                f"{noun} are measured by {first} in {names[0]} and {second} in {name}; score both "
+                "alike"
+            )
             raise ValueError(msg)
 
 

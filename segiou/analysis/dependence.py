@@ -19,11 +19,10 @@ from numpy.typing import NDArray
 from segiou._support.arguments import check_number, refuse_kind
 from segiou._support.files import printable
 from segiou._support.text import Json, listed, plain, roughly
-from segiou.analysis.statistics import ScoredImages, image_scores
+from segiou.analysis.statistics import ScoredImages
 from segiou.analysis.units import (
     FEW_UNITS,
     INDEPENDENT,
-    CountParts,
     Groups,
     Units,
     group_by_pattern,
@@ -385,7 +384,7 @@ def design_of(
 
     Of several, it is their differences on each image that matter.
     """
-    ids, num_images = scored[0].ids, CountParts.of(scored[0].counts).num_images
+    ids, num_images = scored[0].ids, scored[0].num_images
     check_blocks(groups, blocks)
     independent = isinstance(groups, str) and groups == INDEPENDENT
     if isinstance(groups, str) and ids is None and not independent:
@@ -402,7 +401,7 @@ def design_of(
     if blocks is None and sequences is None:
         return Design(images, images)
     sequences = sequences or Sequences(("",), (np.arange(num_images),))
-    scores = [image_scores(one.counts, one.metric, one.include) for one in scored]
+    scores = [one.of_images() for one in scored]
     differences = [b - a for a, b in combinations(scores, 2)]
     each = [dependence_of(values, sequences) for values in differences or scores]
     strongest = max(each, key=lambda found: found.design_effect)

@@ -23,6 +23,9 @@ from segiou.analysis.units import (
     unit_sums,
 )
 from segiou.counting.counts import Counts
+from segiou.measures.measure import Score
+from segiou.measures.parts import Parts
+from segiou.measures.registry import measure_keys, measure_of_score, score_names
 from segiou.metrics.overall import (
     cohen_kappa,
     frequency_weighted_iou,
@@ -46,11 +49,6 @@ OVERALL_METRICS: dict[str, Callable[[Counts], Floats]] = {
 _MEANS = {"mean_iou": "iou", "mean_dice": "dice", "mean_accuracy": "recall"}
 _LABELS = {
     "iou": "IoU",
-    "boundary_iou": "Boundary IoU",
-    "surface_dice": "surface Dice",
-    "pq": "PQ",
-    "sq": "SQ",
-    "rq": "RQ",
     "dice": "Dice",
     "frequency_weighted_iou": "frequency-weighted IoU",
 }
@@ -95,6 +93,7 @@ class Statistic:
     sums: Any
     evaluate: Callable[[NDArray[Any]], Floats]
     seen: NDArray[np.int64]
+    better: str = "higher"
 
     @property
     def values(self) -> Floats:
@@ -200,6 +199,15 @@ class ScoredImages(Generic[C]):
     include: Any
     protocol: Protocol
 
+    @property
+    def num_images(self) -> int:
+        """N."""
+        return CountParts.of(self.counts).num_images
+
+    def of_images(self) -> Floats:
+        """The score of each image over the classes in its truth, (N,)."""
+        return image_scores(self.counts, self.metric, self.include)
+
     def over(self, units: Units, aggregate: Aggregate | None) -> Statistic:
         """The score over units."""
         counts = CountParts.of(self.counts)
@@ -259,10 +267,11 @@ def _resolved(metric: Metric, counts: CountParts) -> tuple[str, Callable[[Counts
     name = _MEANS.get(metric, metric)
     known = {**METRICS, **OVERALL_METRICS}
     if name not in known:
-        hint = did_you_mean(metric, [*known, *MEASURED])
+        others = [n for k in measure_keys() for n in score_names(k)]
+        hint = did_you_mean(metric, [*known, *others])
         msg = (
             f"no metric {metric!r}; there are {', '.join(known)}, of runs that measured them "
-            f"{', '.join(MEASURED)}, or give a function of Counts{hint}"
+            f"{', '.join(others)}, or give a function of Counts{hint}"
         )
         raise ValueError(msg)
     return name, known[name], name in METRICS
@@ -356,7 +365,7 @@ def scored_images(
     metric: Metric,
     protocol: Protocol | str | None,
     ids: Sequence[str] | None = None,
-) -> ScoredImages[Any]:
+) -> ScoredImages[Any] | ScoredParts:
     """Find the counts of each image that a metric is to be taken of."""
     if isinstance(source, Counts):
         wanted = "a sequence, one id an image"
@@ -381,7 +390,9 @@ def scored_images(
     ids, include = tuple(run.ids) or None, protocol.include_of(run)
     images = ScoredImages(counts, metric, ids, run.class_names, include, protocol)
     name = "the report" if is_report else "the run"
-    return measured(images, run, name) if metric in MEASURED else images
+    if (key := measure_of_score(metric)) is not None:
+        return scored_parts(images, run, name, key)
+    return images
 
 
 def _no_images(source: Any) -> TypeError:
@@ -395,43 +406,65 @@ def _no_images(source: Any) -> TypeError:
     )
 
 
-#: Metrics of what is measured beside the pixels: the counts of a run, and the option they need.
-MEASURED: dict[str, tuple[str, str]] = {
-    "boundary_iou": ("band_counts", "boundary"),
-    **dict.fromkeys(("pq", "sq", "rq"), ("object_counts", "objects")),
-    "surface_dice": ("surface_dice", "surfaces"),
-}
-#: How surfaces are averaged: a case is what is drawn, and structures overlap.
-_CASES = Protocol(
-    "cases", "mean over the cases of each structure, then over the structures", unit="class"
-)
+@dataclass(frozen=True, eq=False)
+class ScoredParts:
+    """What a measure counted of each image, and the score to take of it."""
+
+    score: Score
+    parts: Parts
+    ids: tuple[str, ...] | None
+    include: Any
+
+    class_names: Sequence[str]
+
+    @property
+    def num_images(self) -> int:
+        """N."""
+        return len(self.parts)
+
+    def of_images(self) -> Floats:
+        """The score of each image, (N,)."""
+        return self.score.of_images(self.parts)[:, 0]
+
+    def over(self, units: Units, aggregate: Aggregate | None) -> Statistic:
+        """The score over units."""
+        score, parts = self.score, self.parts
+        sums, evaluate = score.sums(parts), score.evaluate
+        if aggregate in ("I", "C"):
+            values = score.evaluate(sums)
+            sums = np.concatenate([np.nan_to_num(values), ~np.isnan(values)], axis=-1)
+            evaluate = _ratios if aggregate == "I" else _mean_of_ratios
+        seen = np.zeros((len(parts), len(score.names)), bool)
+        if score.seen is not None:
+            seen = score.seen(parts)
+        in_units = (units.sums(seen.astype(np.int64)) > 0).sum(0)
+        return Statistic(
+            metric=score.name,
+            aggregate=aggregate or ("class" if score.rule == "cases" else "D"),
+            protocol=score.rule,
+            names=(f"mean {score.title}", *score.names),
+            units=units,
+            sums=units.sums(sums),
+            evaluate=evaluate,
+            seen=np.concatenate([[len(units)], in_units]),
+            better=score.better,
+        )
 
 
-def measured(images: ScoredImages[Any], run: Any, name: str) -> ScoredImages[Counts]:
-    """Images with the counts of boundaries, objects or surfaces, which their metric is of."""
-    metric = str(images.metric)
-    attribute, option = MEASURED[metric]
-    found: Counts | None = getattr(run, attribute, None)
-    if found is None:
-        what = option.removesuffix("s")
-        flag = option if option == "objects" else what
-        msg = f"{name} has no {what} counts; score it again with {option}=True (--{flag})"
+def _mean_of_ratios(sums: NDArray[Any]) -> Floats:
+    classes = _ratios(sums)[..., 1:]
+    return np.concatenate([np.nanmean(classes, -1, keepdims=True), classes], axis=-1)
+
+
+def scored_parts(images: ScoredImages[Any], run: Any, name: str, key: str) -> ScoredParts:
+    """Images with what the measure of a score counted of them."""
+    plan = getattr(run, "score_plans", {}).get(images.metric)
+    if plan is None:
+        flag = "surface" if key == "surfaces" else key
+        noun = key.removesuffix("s")
+        msg = f"{name} has no {noun} counts; score it again with {key}=True (--{flag})"
         raise ValueError(msg)
-    if option == "boundary":
-        from segiou.boundary.measures import band_iou
-
-        return replace(images, counts=found, metric=band_iou)
-    if option == "objects":
-        from segiou.instances.panoptic import OBJECT_METRICS, PROTOCOLS
-
-        # The mean is that of the table of objects, whatever the protocol of the pixels.
-        own = PROTOCOLS[run.object_options.protocol]
-        absent: Any = "zero" if own.absent_is_zero else "skip"
-        protocol = Protocol(own.name, own.description, absent=absent)
-        function, include = OBJECT_METRICS[metric], run.options.include
-        return replace(images, counts=found, metric=function, include=include, protocol=protocol)
-    from segiou.boundary.surface_cases import mean_of_cases
-
-    names = tuple(run.surface_plan.structures)
-    include = np.ones(len(names), dtype=bool)
-    return ScoredImages(found, mean_of_cases, images.ids, names, include, _CASES)
+    score = plan.scores[images.metric]
+    return ScoredParts(
+        score, run.parts(plan.key), images.ids, np.ones(len(score.names), bool), score.names
+    )

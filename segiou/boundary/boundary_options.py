@@ -5,13 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_choice, check_flag, check_number, read_several
+from segiou._support.arguments import (
+    check_choice,
+    check_flag,
+    check_number,
+    read_several,
+    read_spacing,
+)
 from segiou._support.text import Json, digits
+from segiou.labels.class_options import ClassOptions
+from segiou.measures.measure import Masks, Measure, Plan
 
 __all__ = [
     "BINS",
@@ -217,8 +225,8 @@ def _tolerances(values: Any, name: str) -> tuple[Tolerance, ...]:
     return read
 
 
-@dataclass(frozen=True, slots=True, init=False)
-class BoundaryOptions:
+@dataclass(frozen=True, init=False)
+class BoundaryOptions(Measure):
     """What to measure; kept with every result, and equal wherever results are added.
 
     Parameters
@@ -249,6 +257,9 @@ class BoundaryOptions:
     >>> [str(t) for t in options.widths], options.resolution
     (['2%', '3'], 0.25)
     """
+
+    key: ClassVar[str] = "boundary"
+    noun: ClassVar[str] = "boundaries"
 
     widths: tuple[Tolerance, ...]
     trimaps: bool
@@ -290,7 +301,7 @@ class BoundaryOptions:
             object.__setattr__(self, name, value)
 
     @classmethod
-    def of(cls, choice: BoundaryOptions | bool | None) -> BoundaryOptions | None:
+    def of(cls, choice: BoundaryOptions | bool | None) -> BoundaryOptions | None:  # type: ignore[override]
         """Read what a caller asks for: True is all by default, False and None nothing.
 
         Parameters
@@ -327,6 +338,21 @@ class BoundaryOptions:
             for name in self.to_dict()
             if (mine := getattr(self, name)) != (theirs := getattr(other, name))
         )
+
+    def plan(self, classes: ClassOptions, masks: Masks) -> Plan:
+        """Boundaries of these classes."""
+        from segiou.boundary.boundary_plan import BoundaryPlan
+
+        return BoundaryPlan(self, classes, masks)
+
+    def words(self, labels: Any) -> list[str]:
+        """What the command line can say of the options; the rest is for Python."""
+        chosen: Any = self.chosen()
+        options = {"widths": "boundary", "tolerances": "boundary-tolerance"}
+        words = [
+            f"--{options[name]}={','.join(chosen[name])}" for name in options if chosen.get(name)
+        ]
+        return words or ["--boundary"]
 
     @property
     def band_border(self) -> bool:
@@ -398,14 +424,3 @@ def _contours(values: Any) -> tuple[Contour, ...]:
         msg = f"contours must be {wanted}, got {wrong[0]!r}"
         raise ValueError(msg)
     return tuple(c for c in get_args(Contour) if c in chosen)
-
-
-def read_spacing(given: Any, axes: str = "two or three") -> tuple[float, ...]:
-    """The size of a pixel or voxel, as somebody gives it."""
-    wanted = f"{axes} positive numbers, the size of a pixel along each axis"
-    spacing = tuple(check_number("spacing", v) for v in read_several("spacing", given, wanted))
-    most = 2 if axes == "two" else 3
-    if not 2 <= len(spacing) <= most or not all(0 < v < math.inf for v in spacing):
-        msg = f"spacing must be {wanted}, got {given}"
-        raise ValueError(msg)
-    return spacing

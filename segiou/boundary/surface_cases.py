@@ -8,7 +8,6 @@ from itertools import repeat
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from segiou._support.text import Json, plural
 from segiou.boundary.surface_points import Label
@@ -22,8 +21,6 @@ from segiou.boundary.surfaces import (
     measure_surfaces,
     named_values,
 )
-from segiou.counting.counts import Counts
-from segiou.metrics.ratio import Floats, ratio
 
 
 class SurfaceAccumulator:
@@ -257,28 +254,3 @@ def _quantile(ranked: list[float], share: float) -> float:
     place = (len(ranked) - 1) * share
     low, high = ranked[math.floor(place)], ranked[math.ceil(place)]
     return low if low == high else low + (high - low) * (place - math.floor(place))
-
-
-#: Scores between 0 and 1 are kept in units of this.
-_UNIT = 2.0**-32
-
-
-def case_counts(scores: Floats, in_truth: NDArray[np.bool_]) -> Counts:
-    """Scores of cases and structures, (N, R), as counts, for what adds up counts.
-
-    TP or FP is 1 where a score is defined and the truth has the structure, or
-    has not; TN is the score in units of 2^-32.
-    """
-    defined = ~np.isnan(scores)
-    units = np.rint(np.where(defined, scores, 0.0) / _UNIT)
-    parts = (defined & in_truth, defined & ~in_truth, np.zeros_like(units), units)
-    return Counts(*(part.astype(np.int64) for part in parts))
-
-
-def mean_of_cases(counts: Counts) -> Floats:
-    """The mean of the scores that :func:`case_counts` made counts of."""
-    return ratio(counts.tn * _UNIT, counts.tp + counts.fp)
-
-
-# Results are named after the measure, whichever function gave them.
-mean_of_cases.__name__ = "surface_dice"

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from segiou.cli import console, inputs
+from segiou.measures.measure import Masks
 from segiou.runs.run import Run
 
 if TYPE_CHECKING:
     from segiou.masks.pairing import Pair
+    from segiou.measures.measure import Plan
+    from segiou.scoring.job import Job
 
 
 def score(parsed: argparse.Namespace) -> int:
@@ -25,7 +29,7 @@ def score(parsed: argparse.Namespace) -> int:
         # On volumes --boundary measures surfaces.
         surfaces = job.surfaces or job.boundary
         inputs.check_report(
-            parsed, job.options, boundary=job.boundary, surfaces=surfaces, objects=job.objects
+            parsed, job.options, boundary=job.boundary, surfaces=surfaces, plans=_plans(job)
         )
         with console.interruptible(kept=bool(parsed.run)) as stop:
             run = inputs.do(job, parsed, "scoring", check=partial(_check_pairs, parsed), stop=stop)
@@ -43,6 +47,16 @@ def score(parsed: argparse.Namespace) -> int:
         write_problems(parsed.problems, run.skipped)
     code = show_run(run, parsed)
     return code or (console.EXIT_DATA if run.skipped and parsed.on_error == "skip" else 0)
+
+
+def _plans(job: Job) -> list[Plan]:
+    """What will be counted, as far as it is known before the masks are."""
+    found = [m.plan(job.options, Masks()) for m in job.measures]
+    for volumes in (False, True) if job.surfaces else ():
+        with suppress(ValueError):  # of such masks; scoring says so
+            surfaces = job.along(volumes=volumes)[1]
+            return [*found, *([surfaces] if surfaces else [])]
+    return found
 
 
 def _check_pairs(parsed: argparse.Namespace, pairs: Sequence[Pair]) -> None:
@@ -199,7 +213,7 @@ def report(parsed: argparse.Namespace) -> int:
         run.options,
         boundary=run.boundary_options,
         surfaces=run.surface_plan,
-        objects=run.object_options,
+        plans=run.plans,
     )
     inputs.check_images(run.ids, parsed)
     return show_run(run, parsed)

@@ -17,12 +17,13 @@ from segiou._support.text import csv_name
 from segiou.cli.console import note, progress_bar
 from segiou.cli.options import option_of
 from segiou.cli.thresholds import check_thresholds, read_thresholds
-from segiou.labels.class_options import ClassOptions, class_indices
+from segiou.labels.class_options import ClassOptions
+from segiou.measures.registry import measure_keys, measure_of, measure_of_score
 from segiou.metrics.protocols import load_protocol
 from segiou.report.formats import format_of
 from segiou.runs.run import Run
 from segiou.scoring.folder import score_job
-from segiou.scoring.job import Job, ids_of, object_options
+from segiou.scoring.job import Job, ids_of, measures_of
 
 if TYPE_CHECKING:
     from segiou.boundary.boundary_options import Tolerance
@@ -60,34 +61,36 @@ def job_of(truth: str, pred: str, parsed: argparse.Namespace) -> Job:
 def _needed_for(parsed: argparse.Namespace) -> dict[str, Any]:
     """What is measured beside the IoU for the metric of a comparison."""
     metric = getattr(parsed, "metric", None)
-    if metric == "boundary_iou":
+    key = measure_of_score(metric)
+    if key == "boundary":
         from segiou.boundary.boundary_options import BoundaryOptions
 
         return {"boundary": BoundaryOptions(contours=())}
-    if metric in ("pq", "sq", "rq"):
-        return {"objects": object_options(True, parsed.labels)}
-    return {"surfaces": "segiou"} if metric == "surface_dice" else {}
+    if key == "surfaces":
+        return {"surfaces": "segiou"}
+    if key is not None:
+        return {"measures": measures_of([key], None, parsed.labels)}
+    return {}
 
 
 def _asked_for(parsed: argparse.Namespace, classes: ClassOptions) -> dict[str, Any]:
     """What is measured beside the IoU, as the options of scoring say."""
-    objects = spacing = None
-    if parsed.objects is not None:
-        from segiou.instances.object_files import ObjectOptions
-
-        chosen = class_indices("things", classes.labels, parsed.things)
-        things = tuple(classes.labels.class_names[index] for index in chosen) or None
-        objects = ObjectOptions(parsed.objects, things, min_size=parsed.min_size or 0)
+    spacing = None
     if parsed.spacing is not None:
         try:
             spacing = tuple(float(part) for part in parsed.spacing.split(","))
         except ValueError:
             msg = f"--spacing {parsed.spacing}: give a number for each axis, such as 0.5,0.5"
             raise ValueError(msg) from None
-    objects = object_options(objects, parsed.labels, spacing)
+    asked = (
+        measure_of(k).asked(vars(parsed), classes)
+        for k in measure_keys()
+        if k not in ("surfaces", "boundary") and getattr(parsed, k, None)
+    )
+    measures = measures_of([one for one in asked if one], None, parsed.labels, spacing)
     if not (parsed.boundary or parsed.boundary_tolerance or parsed.empty):
-        return {"objects": objects, "spacing": spacing, "surfaces": parsed.surface}
-    return {"objects": objects, "spacing": spacing, **_at_boundaries(parsed, spacing)}
+        return {"measures": measures, "spacing": spacing, "surfaces": parsed.surface}
+    return {"measures": measures, "spacing": spacing, **_at_boundaries(parsed, spacing)}
 
 
 def _at_boundaries(parsed: argparse.Namespace, spacing: tuple[float, ...] | None) -> dict[str, Any]:
@@ -263,18 +266,18 @@ def check_report(
     *,
     boundary: object,
     surfaces: object,
-    objects: object,
+    plans: Sequence[Any] = (),
 ) -> None:
     """Refuse options of a report that do not fit its classes, what is measured, or one another."""
     report_format(parsed)
     _check_needs(parsed)
-    measured = {"boundary_iou": boundary, "surface_dice": surfaces, "pq": objects}
+    measured = {"boundary": boundary, "surfaces": surfaces, **{p.key: p for p in plans}}
     check_thresholds(read_thresholds(parsed.fail_under), classes.labels.class_names, measured)
     load_protocol(parsed.protocol or "segiou")
     if parsed.worst:
         from segiou.runs.tables import check_score_name
 
-        check_score_name(parsed.worst_by, classes, objects)
+        check_score_name(parsed.worst_by, classes, plans)
     if wants_intervals(parsed) or parsed.baseline:
         _check_resampling(parsed)
     if parsed.baseline:
@@ -366,11 +369,11 @@ def _check_needs(parsed: argparse.Namespace) -> None:
 def _check_metric(metric: str) -> None:
     import numpy as np
 
-    from segiou.analysis.statistics import MEASURED, statistic
+    from segiou.analysis.statistics import statistic
     from segiou.analysis.units import units_of
     from segiou.counting.counts import Counts
 
-    if metric not in MEASURED:
+    if measure_of_score(metric) is None:
         # Computing it for two empty images is the check that it exists.
         statistic(Counts(*np.zeros((4, 2, 1), dtype=np.int64)), metric, units=units_of(2))
 

@@ -61,14 +61,31 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     if name not in COMMANDS:
         _help_or_refuse(parser, words)
     if "--help-all" in words and parser.shown is not None:
+        if _add_plugins():
+            parser = build_parser(name)
         parser.shown = None
         parser.print_help()
         parser.exit()
     parsed, unknown = parser.parse_known_args(words[1:])
+    if unknown and _add_plugins():
+        parser = build_parser(name)
+        parsed, unknown = parser.parse_known_args(words[1:])
     if unknown:
         parser.refuse(unknown)
     _check_given(parsed)
     return parsed
+
+
+def _add_plugins() -> bool:
+    """Add the options of measures that other packages add; whether there are any."""
+    from segiou._support.optional import plugin_names
+    from segiou.measures.registry import measure_of
+
+    new = [
+        line for key in plugin_names("measures") for line in measure_of(key).options.splitlines()
+    ]
+    _LINES.extend(line for line in new if line not in _LINES)
+    return bool(new)
 
 
 def _help_or_refuse(parser: _Parser, words: Sequence[str]) -> NoReturn:

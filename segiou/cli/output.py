@@ -30,8 +30,7 @@ def show_run(run: Run, parsed: argparse.Namespace) -> int:
     inputs.note_state(run)
     intervals = None
     if inputs.wants_intervals(parsed):
-        measured = {"pq": run.object_counts, "surface_dice": run.surface_dice}
-        bounded = ["iou", *(name for name, counts in measured.items() if counts is not None)]
+        bounded = ["iou", *(n for p in run.plans for n, s in p.scores.items() if s.bounded)]
         intervals = [_intervals(run, parsed, metric) for metric in bounded]
     report = run.report(
         parsed.protocol, intervals=intervals, worst=parsed.worst or 0, worst_by=parsed.worst_by

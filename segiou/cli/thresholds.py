@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 from segiou._support.files import printable
 from segiou._support.text import did_you_mean, percent, plural, signed_points
+from segiou.measures.registry import measure_keys, measure_of, measure_of_score, score_names
 
 if TYPE_CHECKING:
     from segiou.analysis.comparison import Comparison
@@ -21,9 +22,6 @@ _SCORES = (
     "mean_accuracy",
     "frequency_weighted_iou",
     "cohen_kappa",
-    "boundary_iou",
-    "surface_dice",
-    "pq",
 )
 _CLASS_SCORES = ("iou", "dice", "precision", "recall")
 
@@ -32,13 +30,13 @@ class Threshold(NamedTuple):
     """The least value that a score, or one of a class, may have."""
 
     score: str
-    class_name: str
+    class_name: str | None
     least: float
 
     @property
     def of_class(self) -> bool:
         """Whether it is the score of a class."""
-        return self.score in _CLASS_SCORES
+        return self.class_name is not None
 
     @property
     def name(self) -> str:
@@ -53,16 +51,19 @@ def read_thresholds(texts: Sequence[str]) -> list[Threshold]:
         name, _, value = text.rpartition("=")
         score, colon, class_name = name.strip().partition(":")
         score = "mean_iou" if score == "miou" else score
-        if score not in (_CLASS_SCORES if colon else _SCORES):
-            known = ("miou", *_SCORES[1:], *(f"{score}:CLASS" for score in _CLASS_SCORES))
+        key = measure_of_score(score)
+        if key is None and score not in (_CLASS_SCORES if colon else _SCORES):
+            others = [n for k in measure_keys() for n in score_names(k)]
+            known = ("miou", *_SCORES[1:], *others, *(f"{score}:CLASS" for score in _CLASS_SCORES))
             hint = did_you_mean(name.strip(), known)
             msg = f"--fail-under {text!r}: write NAME=VALUE with a name of {', '.join(known)}{hint}"
             raise ValueError(msg)
-        found.append(Threshold(score, class_name, _least(text, value)))
+        of = class_name if colon else None
+        found.append(Threshold(score, of, _least(text, value, is_free=key is not None)))
     return found
 
 
-def _least(text: str, value: str) -> float:
+def _least(text: str, value: str, *, is_free: bool) -> float:
     try:
         least = float(value)
     except ValueError:
@@ -70,19 +71,15 @@ def _least(text: str, value: str) -> float:
     if math.isnan(least):
         msg = f"--fail-under {text!r}: {value!r} is not a number"
         raise ValueError(msg)
-    if least > 1:
+    if least > 1 and not is_free:
         hint = f"; for {least:g} % write {least / 100:g}" if least <= 100 else ""
         msg = f"--fail-under {text!r}: no score is above 1{hint}"
         raise ValueError(msg)
     return least
 
 
-#: What has to be measured for a score, and the option that asks for it.
-_NEEDED = {
-    "boundary_iou": "boundaries are not measured; score with --boundary",
-    "surface_dice": "surfaces are not measured; score with --surface",
-    "pq": "objects are not measured; score with --objects",
-}
+#: Options that have another name than their measure.
+_FLAGS = {"surfaces": "surface"}
 
 
 def check_thresholds(
@@ -90,11 +87,16 @@ def check_thresholds(
 ) -> None:
     """Refuse thresholds of scores that a report will not have; ``measured`` has None for those."""
     for threshold in thresholds:
-        if measured.get(threshold.score, "") is None:
-            msg = f"--fail-under {threshold.name}: {_NEEDED[threshold.score]}"
+        key = measure_of_score(threshold.score)
+        if key is not None and measured.get(key) is None:
+            msg = (
+                f"--fail-under {threshold.name}: {measure_of(key).noun} are not measured; "
+                f"score with --{_FLAGS.get(key, key)}"
+            )
             raise ValueError(msg)
-        if threshold.of_class and threshold.class_name not in class_names:
-            known = ", ".join(class_names) + did_you_mean(threshold.class_name, class_names)
+        name = threshold.class_name
+        if name is not None and name not in class_names:
+            known = ", ".join(class_names) + did_you_mean(name, class_names)
             msg = f"--fail-under {threshold.name}: no such class; there are {known}"
             raise ValueError(msg)
 
@@ -106,10 +108,13 @@ class Outcome(NamedTuple):
     value: float
     at_least: float
     text: str
+    better: str = "higher"
 
     @property
     def passed(self) -> bool:
         """Whether the value is as high as asked."""
+        if self.better == "lower":
+            return self.value <= self.at_least
         return self.value >= self.at_least
 
     def to_dict(self) -> dict[str, Any]:
@@ -123,8 +128,16 @@ def outcomes(report: Report, thresholds: Sequence[Threshold]) -> list[Outcome]:
     rows = dict(zip(report.class_names, report.classes, strict=True))
     found = []
     for threshold in thresholds:
-        where = rows[threshold.class_name] if threshold.of_class else report
-        value = float(getattr(where, threshold.score))
+        if measure_of_score(threshold.score) is not None:
+            value = report.score(threshold.score, threshold.class_name or "")
+            if report.better(threshold.score) == "lower":
+                text = f"{threshold.name} is {value:.4g}, and is to be at most {threshold.least:g}"
+                found.append(Outcome(threshold.name, value, threshold.least, text, "lower"))
+                continue
+        else:
+            name = threshold.class_name
+            where: Any = report if name is None else rows[name]
+            value = float(getattr(where, threshold.score))
         text = _compared(threshold.name, value, threshold.least)
         found.append(Outcome(threshold.name, value, threshold.least, text))
     return found

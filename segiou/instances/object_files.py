@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import chain, compress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from segiou._support.arguments import check_choice, check_integer, read_several, refuse_kind
+from segiou._support.arguments import (
+    check_choice,
+    check_integer,
+    read_several,
+    read_spacing,
+    refuse_kind,
+)
 from segiou._support.files import Stamp, read_json
-from segiou._support.text import Json, digits, listed
-from segiou.boundary.boundary_options import read_spacing
+from segiou._support.text import digits, listed
 from segiou.instances.objects import (
     NO_OBJECT,
     id_areas,
@@ -25,12 +30,13 @@ from segiou.instances.objects import (
 )
 from segiou.instances.panoptic import PROTOCOLS, Matches, PanopticCounts
 from segiou.instances.weighted import cityscapes_things
-from segiou.labels.class_options import ClassOptions
+from segiou.labels.class_options import ClassOptions, class_indices, class_word
 from segiou.labels.label_set import LabelSet
 from segiou.masks.read import MaskError, RawMask, open_mask
 from segiou.masks.segment_files import ImageSegments, load_segments, png_path
 from segiou.masks.sources import stamp_of
 from segiou.masks.windows import resized
+from segiou.measures.measure import Masks, Measure, Plan
 
 __all__ = ["ObjectMask", "ObjectOptions"]
 
@@ -55,8 +61,8 @@ class ObjectMask(NamedTuple):
 Drawn = tuple[tuple[NDArray[np.int64], list[list[int]]], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectOptions:
+@dataclass(frozen=True)
+class ObjectOptions(Measure):
     """Where the objects of masks come from, and how they are scored.
 
     Attributes
@@ -88,6 +94,9 @@ class ObjectOptions:
     ValueError
         If there is no such source or protocol.
     """
+
+    key: ClassVar[str] = "objects"
+    score_names: ClassVar[tuple[str, ...]] = ("pq", "sq", "rq")
 
     source: str = "components"
     things: tuple[str, ...] | None = None
@@ -161,20 +170,33 @@ class ObjectOptions:
         own = {name: value for name, value in self.to_dict().items() if value != usual[name]}
         return ", ".join([self.source, *(f"{name}={value}" for name, value in own.items())])
 
-    def to_dict(self) -> dict[str, Json]:
-        """The options as plain data."""
-        return asdict(self)
-
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> ObjectOptions:
-        """Read what :meth:`to_dict` gave.
+    def asked(cls, given: Mapping[str, Any], classes: ClassOptions) -> ObjectOptions | None:
+        """What the command line asks for."""
+        if given["objects"] is None:
+            return None
+        chosen = class_indices("things", classes.labels, given["things"])
+        things = tuple(classes.labels.class_names[index] for index in chosen) or None
+        return cls(given["objects"], things, min_size=given["min_size"] or 0)
 
-        Parameters
-        ----------
-        data : mapping
-            What :meth:`to_dict` gave.
-        """
-        return cls(**data)
+    def words(self, labels: LabelSet) -> list[str]:
+        """What asks for it on the command line."""
+        least, text = self.min_size, [f"--objects={self.source}"]
+        text += [f"--things={class_word(n, labels.index(n))}" for n in self.things or ()]
+        size = least if isinstance(least, str) else digits(least)
+        return [*text, *[f"--min-size={size}"] * bool(least)]
+
+    def fitted(self, labels: Any, spacing: Any) -> ObjectOptions:
+        """The same for a label set and a spacing that were given."""
+        found = self.with_things_of(labels)
+        in_mm = isinstance(found.min_size, str)
+        return replace(found, spacing=spacing) if in_mm and spacing is not None else found
+
+    def plan(self, classes: ClassOptions, masks: Masks) -> Plan:
+        """Objects of these classes."""
+        from segiou.instances.object_plan import ObjectPlan
+
+        return ObjectPlan(self, classes, masks)
 
     def empty(self, classes: ClassOptions) -> PanopticCounts:
         """Nothing counted, of these classes.

@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_choice, check_integer, read_several
 from segiou._support.text import Json
-from segiou.counting.counts import Counts
 from segiou.counting.id_pairs import add_up, count_id_pairs, sums
 from segiou.instances.objects import ID_BITS, VOID, Ints, ObjectCounts, pack_ids, unpack_ids
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
 from segiou.metrics.ratio import Floats, ratio
 
-__all__ = ["IOU_UNIT", "OBJECT_METRICS", "PROTOCOLS", "PanopticCounts", "PanopticProtocol"]
+__all__ = ["IOU_UNIT", "PROTOCOLS", "PanopticCounts", "PanopticProtocol"]
 
 #: Classes and ids of one side.
 Layers = tuple[Any, Any]
@@ -391,25 +390,6 @@ class PanopticCounts(ObjectCounts):
         return {"protocol": self._protocol.name, "classes": classes, **means}
 
 
-#: The sum of the IoU of matches in the counts of ``Run.object_counts`` is in units of one part in
-#: so many, for resamples are sums of integers.
+#: The sum of the IoU of matches is in units of one part in so many, for resamples are sums of
+#: integers.
 IOU_UNIT = 1 << 32
-
-
-def pq(counts: Counts) -> Floats:
-    """Panoptic quality of the counts of ``Run.object_counts``, (..., C)."""
-    return sq(counts) * rq(counts)
-
-
-def sq(counts: Counts) -> Floats:
-    """Segmentation quality likewise."""
-    return ratio(counts.tn / IOU_UNIT, np.maximum(counts.tp, counts.fp + counts.fn > 0))
-
-
-def rq(counts: Counts) -> Floats:
-    """Recognition quality likewise."""
-    return ratio(counts.tp, counts.tp + (counts.fp + counts.fn) / 2)
-
-
-#: Scores of objects, of images or of a data set.
-OBJECT_METRICS = {"pq": pq, "sq": sq, "rq": rq}

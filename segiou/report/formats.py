@@ -18,6 +18,7 @@ from segiou import metrics
 from segiou._support.files import printable
 from segiou._support.optional import compiled_parts, import_extra
 from segiou._support.text import called, csv_text, percent, plain, plural
+from segiou.measures.registry import measure_of_score
 from segiou.report.measured import measured_cells, measured_tables
 from segiou.report.wording import accuracy_text, cell, difference_cells, pairs_text, score_text
 
@@ -116,6 +117,7 @@ def to_dict(report: Report) -> dict[str, Any]:
         "surfaces": report.surfaces or None,
         "surface_cases": report.surface_cases or None,
         **_named(report, "surface_plan", "objects", "worst_images", "provenance"),
+        **{key: part for table in report.tables for key, part in table.to_dict().items()},
     }
     defined: dict[str, Any] = plain(data)
     return defined
@@ -251,7 +253,11 @@ def _escaped(text: str) -> str:
 def check_scores(names: str | Sequence[str]) -> tuple[str, ...]:
     """Names of scores, or of one; refuses those that there are not."""
     several = (names,) if isinstance(names, str) else tuple(names)
-    if unknown := [name for name in several if name not in SCALARS + PER_CLASS]:
+    if unknown := [
+        name
+        for name in several
+        if name not in SCALARS + PER_CLASS and measure_of_score(name) is None
+    ]:
         msg = f"there is no score {unknown[0]!r}; choose from {', '.join(SCALARS + PER_CLASS)}"
         raise ValueError(msg)
     return several
@@ -269,7 +275,7 @@ def score_keys(
         parts[next(part for part in numbered if part not in parts)] = i
     found: dict[str, tuple[str, int | None]] = {}
     for name in names:
-        if name in SCALARS:
+        if name not in PER_CLASS:
             found[name] = (name, None)
         else:
             found |= {f"{name}{separator}{part}": (name, i) for part, i in parts.items()}

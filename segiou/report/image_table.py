@@ -19,7 +19,7 @@ from segiou.metrics.per_image import image_means
 from segiou.metrics.ratio import Floats
 from segiou.report.page import Color
 from segiou.report.pictures import ImageMatch, PictureError, Reader, fitted, read_indices
-from segiou.runs.image_counts import Columns, unpack_objects
+from segiou.runs.image_counts import Columns, unpack_parts
 
 if TYPE_CHECKING:
     from segiou.runs.run import Run
@@ -165,7 +165,8 @@ def _objects(runs: tuple[Run, ...], columns: tuple[Columns, ...]) -> list[list[l
     """Objects of each image, where all runs have the same; stuff has none."""
     if runs[0].objects is None or any(r.object_options != runs[0].object_options for r in runs):
         return None
-    found = (unpack_objects(c.measured, r._header)[0] for c, r in zip(columns, runs, strict=True))
+    both = zip(columns, runs, strict=True)
+    found = (unpack_parts(c.measured, r._header, "objects")["detections"] for c, r in both)
     return [of_run[:, runs[0].objects.things].sum(1).tolist() for of_run in found]
 
 

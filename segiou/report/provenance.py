@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from segiou._support.text import digits
+from segiou.labels.class_options import class_word
 from segiou.labels.label_set import LabelSet, load_labels
 from segiou.report.image_table import EXAMPLES
 from segiou.report.page import bootstrap_text
@@ -96,38 +97,18 @@ def _options(run: Run, report: Report, page: dict[str, Any]) -> list[str]:
     for name, value in _asked(run, report).items():
         values = value if isinstance(value, list) else [value]
         if name == "exclude":
-            values = [_class_argument(v, run.class_names.index(v)) for v in values]
+            values = [class_word(v, run.class_names.index(v)) for v in values]
         option = f"--{name.replace('_', '-')}"
         words += [option if v is True else f"{option}={v}" for v in values]
-    words += [*_boundary_words(run), *_surface_words(run)]
-    if (objects := run.object_options) is not None:
-        words.append(f"--objects={objects.source}")
-        things = objects.things or ()
-        words += [f"--things={_class_argument(n, run.labels.index(n))}" for n in things]
-        least = objects.min_size
-        words += [f"--min-size={least if isinstance(least, str) else digits(least)}"] * bool(least)
+    words += _surface_words(run)
+    for plan in (p for p in run.plans if p.key != "surfaces"):
+        words += plan.measure.words(run.labels)
     if (spacing := _given_spacing(run)) is not None:
         words.append(f"--spacing={','.join(map(digits, spacing))}")
     if report.intervals is not None:
         words.append("--intervals")
     named = _interval_options(report) | page
     return [*words, *(f"--{name}={value}" for name, value in named.items())]
-
-
-def _class_argument(name: str, index: int) -> str:
-    """A class as the command line takes it: by name, where a name is taken as one."""
-    simple = "," not in name and name == name.strip() and not name.lstrip("+-").isdecimal()
-    return name if simple else str(index)
-
-
-def _boundary_words(run: Run) -> list[str]:
-    """What the command line can say of the boundary options; the rest is for Python."""
-    if run.boundary_options is None:
-        return []
-    chosen: Any = run.boundary_options.chosen()
-    options = {"widths": "boundary", "tolerances": "boundary-tolerance"}
-    words = [f"--{options[name]}={','.join(chosen[name])}" for name in options if chosen.get(name)]
-    return words or ["--boundary"]
 
 
 def _surface_words(run: Run) -> list[str]:
@@ -151,9 +132,11 @@ def _given_spacing(run: Run) -> tuple[float, ...] | None:
     """The size of a pixel that was given in place of what the files say."""
     from segiou.boundary.surfaces import CONVENTIONS
 
-    plan, objects, boundary = run.surface_plan, run.object_options, run.boundary_options
-    if objects is not None and objects.spacing is not None:
-        return objects.spacing
+    plan, boundary = run.surface_plan, run.boundary_options
+    for one in (p for p in run.plans if p.key not in ("surfaces", "boundary")):
+        own: tuple[float, ...] | None = getattr(one.measure, "spacing", None)
+        if own is not None:
+            return own
     if plan is not None and plan.spacing != CONVENTIONS[plan.options.convention].spacing:
         return plan.spacing
     return None if boundary is None or boundary.spacing == (1.0, 1.0) else boundary.spacing
@@ -184,9 +167,13 @@ def _python(masks: list[str], run: Run, report: Report, html: str, **page: Any) 
     if (plan := run.surface_plan) is not None:
         imports.append("from segiou.boundary import SurfaceOptions")
         lines.append(f"surfaces=SurfaceOptions({_surface_arguments(plan.options)})")
-    if run.object_options is not None:
-        imports.append("from segiou.instances import ObjectOptions")
-        lines.append(f"objects={run.object_options!r}")
+    for one in (p for p in run.plans if p.key not in ("surfaces", "boundary")):
+        kind = type(one.measure)
+        imports.append(
+            f"from {kind.__module__.rpartition('.')[0] or kind.__module__} import {kind.__name__}"
+        )
+        is_known = one.key == "objects"
+        lines.append(f"objects={one.measure!r}" if is_known else f"measures=[{one.measure!r}]")
     if (spacing := _given_spacing(run)) is not None:
         lines.append(f"spacing={spacing!r}")
     imports.append("from segiou.report import write_html")

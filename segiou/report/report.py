@@ -22,6 +22,8 @@ from segiou.analysis.bootstrapping import Intervals, bootstrap
 from segiou.analysis.steps import NextStep, next_steps, steps_with_images
 from segiou.counting.counts import Counts, Tally
 from segiou.counting.encoding import BACKEND
+from segiou.measures.measure import ScoreTable
+from segiou.measures.registry import measure_of_score
 from segiou.metrics.per_image import FineGrained, fine_grained
 from segiou.metrics.protocols import Mean, Protocol
 from segiou.metrics.ratio import Floats, ratio
@@ -34,6 +36,9 @@ if TYPE_CHECKING:
     import pandas
 
     from segiou.analysis.imbalance import Imbalance
+
+#: Plain data, as JSON has it.
+Plain = Mapping[str, Any]
 
 Format = Literal["table", "json", "csv", "markdown", "html"]
 
@@ -142,9 +147,8 @@ class Report(Drawable):
         (found, missed, invented or absent) and each measure.
     surface_plan : mapping, optional
         What was measured, as ``SurfacePlan.to_dict``.
-    objects : mapping, optional
-        ``PanopticCounts.summary`` and the ``options`` by which objects were
-        scored; None where they were not.
+    tables : tuple of ScoreTable
+        What other measures found.
     worst_images : WorstImages, optional
         Images with the lowest scores, to be listed too.
     left_out : int
@@ -165,12 +169,7 @@ class Report(Drawable):
     title: str = ""
     provenance: dict[str, Any] = field(default_factory=dict)
     intervals: Intervals | None = None
-    boundary: tuple[Mapping[str, Any], ...] = ()
-    boundary_options: Mapping[str, Any] | None = None
-    surfaces: tuple[Mapping[str, Any], ...] = ()
-    surface_cases: tuple[Mapping[str, Any], ...] = ()
-    surface_plan: Mapping[str, Any] | None = None
-    objects: Mapping[str, Any] | None = None
+    tables: tuple[ScoreTable, ...] = ()
     worst_images: WorstImages | None = None
     left_out: int = 0
     ids: tuple[str, ...] = ()
@@ -301,8 +300,7 @@ class Report(Drawable):
     @property
     def boundary_iou(self) -> float:
         """Mean Boundary IoU at the first width; NaN where it was not measured."""
-        means = (row["mean"] for row in self.boundary if row["measure"] == "boundary_iou")
-        return float(next(means, np.nan))
+        return self.score("boundary_iou")
 
     def surface_values(self, measure: str = "") -> dict[str, tuple[Floats, int]]:
         """A measure of surfaces in every case, by structure.
@@ -334,10 +332,100 @@ class Report(Drawable):
         ]
         return float(metrics.mean(np.array(means)))
 
+    def table(self, key: str) -> ScoreTable | None:
+        """What a measure found; None where it was not asked for.
+
+        Parameters
+        ----------
+        key : str
+            Key of the measure.
+
+        Returns
+        -------
+        ScoreTable or None
+        """
+        return next((table for table in self.tables if table.key == key), None)
+
+    @property
+    def objects(self) -> Plain | None:
+        """What was found of objects, as plain data; None where they were not scored."""
+        found: Plain | None = self._data("objects")
+        return found
+
+    @property
+    def boundary(self) -> tuple[Plain, ...]:
+        """Boundary measures as :func:`segiou.boundary.boundary_rows` gives them."""
+        return self._data("boundary") or ()
+
+    @property
+    def boundary_options(self) -> Plain | None:
+        """What was measured at boundaries."""
+        found: Plain | None = self._data("boundary_options")
+        return found
+
+    @property
+    def surfaces(self) -> tuple[Plain, ...]:
+        """Distances between surfaces over the cases, one for each structure."""
+        return self._data("surfaces") or ()
+
+    @property
+    def surface_cases(self) -> tuple[Plain, ...]:
+        """The same of each case and structure."""
+        return self._data("surface_cases") or ()
+
+    @property
+    def surface_plan(self) -> Plain | None:
+        """How surfaces were measured."""
+        found: Plain | None = self._data("surface_plan")
+        return found
+
+    def _data(self, name: str) -> Any:
+        several = (table.data for table in self.tables if table.data is not None)
+        return next((data[name] for data in several if name in data), None)
+
+    def score(self, name: str, row: str = "") -> float:
+        """A score of a measure, the mean or of a class; NaN where it was not measured.
+
+        Parameters
+        ----------
+        name : str
+            Name of the score.
+        row : str
+            A class or structure; the mean by default.
+
+        Returns
+        -------
+        float
+        """
+        for table in self.tables:
+            if table.scores is not None and name in table.scores:
+                at = 0 if not row else 1 + table.rows.index(row)
+                return float(table.scores[name][at])
+            places = {n: i for i, n in enumerate(table.rows)} | {"": len(table.rows)}
+            for column in table.columns:
+                if column.name == name and row in places:
+                    return float(column.at(places[row]))
+        return float("nan")
+
+    def better(self, name: str) -> str:
+        """Which values of a score are better, higher or lower ones.
+
+        Parameters
+        ----------
+        name : str
+            Name of the score.
+
+        Returns
+        -------
+        str
+        """
+        columns = (c for t in self.tables for c in t.columns if c.name.partition(":")[0] == name)
+        return next((c.better for c in columns if c.better), "higher")
+
     @property
     def pq(self) -> float:
         """Mean panoptic quality; NaN where objects were not scored."""
-        return float("nan") if self.objects is None else float(self.objects["all"]["pq"])
+        return self.score("pq")
 
     @property
     def gap(self) -> float:
@@ -485,10 +573,12 @@ class Report(Drawable):
         check_kind("prefix", prefix, str, "text, such as 'val/'")
         check_kind("separator", separator, str, "text, such as '/'")
         keys = formats.score_keys(formats.check_scores(names), self.class_names, separator)
-        return {
-            f"{prefix}{key}": float(getattr(self if i is None else self.classes[i], name))
-            for key, (name, i) in keys.items()
-        }
+        return {f"{prefix}{key}": self._number(name, i) for key, (name, i) in keys.items()}
+
+    def _number(self, name: str, index: int | None) -> float:
+        if measure_of_score(name) is not None:
+            return self.score(name, "" if index is None else self.class_names[index])
+        return float(getattr(self if index is None else self.classes[index], name))
 
     def to_dict(self) -> dict[str, Json]:
         """Plain data: names as attributes, None for undefined, counts as integers."""
@@ -650,7 +740,7 @@ def report_of(
     given: list[Intervals] = [found for found in several if found is not None]
     for found in given:
         check_kind("intervals", found, Intervals, "what Run.intervals gives")
-    measured = {found.metric: found for found in given if found.metric in ("pq", "surface_dice")}
+    measured = {found.metric: found for found in given if found.metric in run.score_plans}
     check_integer("worst", worst, 0)
     check_kind("title", title, str, "text")
     few = len(run) * run.options.num_classes <= _MANY_COUNTS

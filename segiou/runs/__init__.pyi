@@ -1,3 +1,4 @@
+from segiou.boundary.surface_plan import SurfacePlan as SurfacePlan
 from segiou.runs.database import RunFile as RunFile, RunFileError as RunFileError
 from segiou.runs.header import Header as Header
 from segiou.runs.image_counts import (
@@ -12,4 +13,3 @@ from segiou.runs.run_writing import (
     merge_files as merge_files,
     write_new as write_new,
 )
-from segiou.runs.surface_plan import SurfacePlan as SurfacePlan

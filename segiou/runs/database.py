@@ -34,7 +34,7 @@ from segiou.runs.image_counts import (
 
 #: "sIoU" in ASCII, so that `file` and others can tell a run from any SQLite file.
 APPLICATION_ID = 0x73496F55
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 
 _IMAGE_COLUMNS = """(
   id PRIMARY KEY,        -- key of the pair; TEXT, or BLOB where a name is not UTF-8
@@ -45,9 +45,8 @@ _IMAGE_COLUMNS = """(
   ignored INTEGER NOT NULL,
   cells BLOB NOT NULL,   -- filled cells of the confusion matrix: see the view cell
   crc INTEGER NOT NULL,  -- CRC-32 of id, pixels, ignored and cells
-  measured BLOB,         -- counts at boundaries and of objects, if they were asked for
-  surfaces TEXT,         -- distances between surfaces, if they were asked for: JSON
-  measured_crc INTEGER   -- CRC-32 of id, measured and surfaces
+  measured BLOB,         -- what its measures counted, if they were asked for
+  measured_crc INTEGER   -- CRC-32 of id and measured
 ) WITHOUT ROWID"""
 
 
@@ -301,8 +300,8 @@ FILE_COLUMNS = "id, truth, pred, truth_size, truth_version, pred_size, pred_vers
 _FILE_KINDS: Any = ((str, bytes), (str, bytes), int, (int, str), int, (int, str))
 _COUNTS = "id, pixels, ignored, cells, crc"
 _NUM_COUNTS = 5
-_MEASURED = "id, measured, surfaces, measured_crc"
-_NUM_MEASURED = 4
+_MEASURED = "id, measured, measured_crc"
+_NUM_MEASURED = 3
 #: Images decoded at once, and how many counts of classes they have together at most.
 _BLOCK = 1 << 15
 _MOST_COUNTS = 1 << 22
@@ -409,8 +408,7 @@ class RunFile:
         RunFileError
             If the file is damaged, or has changed since it was opened.
         """
-        measures = self.header.counts_more or self.header.surfaces is not None
-        wanted = measures and (files if measured is None else measured)
+        wanted = self.header.counts_more and (files if measured is None else measured)
         columns = [_COUNTS, *[_MEASURED] * wanted, *[FILE_COLUMNS] * files]
         stop = _NUM_COUNTS + _NUM_MEASURED * wanted
         query = f"SELECT {', '.join(columns)} FROM image ORDER BY id"
@@ -456,22 +454,16 @@ class RunFile:
 
     def _with_measured(self, block: Columns, rows: list[Row]) -> Columns:
         """The block with what the columns ``_MEASURED`` hold."""
-        plan = self.header.surfaces
-        wanted = self.header.counts_more, plan is not None
-        for id, packed, text, crc in rows:
-            kinds = type(packed) is bytes, type(text) is str
-            if kinds != wanted or checksum(id, packed, text) != crc:
+        for id, packed, crc in rows:
+            if type(packed) is not bytes or checksum(id, packed) != crc:
                 what = f"what was measured of {_shown(id)} beside its pixels"
                 raise damaged(self.path, f"{what} does not match its checksum")
-        counts = [row[1] for row in rows] if self.header.counts_more else []
-        texts = [row[2] for row in rows] if plan is not None else []
+        counts = [row[1] for row in rows]
         try:
             check_packed(counts, self.header)
-            for text in texts:
-                plan.rows(text, "")  # type: ignore[union-attr]
         except ValueError as error:
             raise damaged(self.path, error) from error
-        return replace(block, measured=tuple(counts), surfaces=tuple(texts))
+        return replace(block, measured=tuple(counts))
 
 
 def _check_rows(rows: list[Row], path: Path) -> None:

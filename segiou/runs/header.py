@@ -5,30 +5,23 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from importlib import import_module
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from segiou._support.text import Json, listed, plural
 from segiou.labels.class_options import ClassOptions
+from segiou.measures.registry import plan_of
 from segiou.metrics.protocols import Protocol, load_protocol
 
 if TYPE_CHECKING:
-    from segiou.boundary.boundary_options import BoundaryOptions
-    from segiou.instances.object_files import ObjectOptions
-    from segiou.runs.surface_plan import SurfacePlan
+    from segiou.measures.measure import Plan
+    from segiou.measures.parts import Field
 
-#: What a run may count beside classes: the options of each, by their entry in the header.
-_BESIDE = {
-    "boundary": ("segiou.boundary.boundary_options", "BoundaryOptions"),
-    "objects": ("segiou.instances.object_files", "ObjectOptions"),
-    "surfaces": ("segiou.runs.surface_plan", "SurfacePlan"),
-}
 #: Kinds of the entries of a header that is plain data.
 _KINDS: dict[str, type | tuple[type, ...]] = {
-    **dict.fromkeys(("options", "protocol", "reading", "provenance"), dict),
+    **dict.fromkeys(("options", "protocol", "reading", "provenance", "measures"), dict),
     **dict.fromkeys(("name", "truth", "pred"), str),
     **dict.fromkeys(("versions", "shards"), list),
-    **dict.fromkeys(_BESIDE, (dict, type(None))),
     "finished": bool,
 }
 
@@ -77,12 +70,8 @@ class Header:
         Whether all pairs were tried.
     versions : tuple of mapping
         Versions of everything that wrote to the file, in order.
-    boundary : BoundaryOptions, optional
-        What is measured at boundaries; None for nothing.
-    objects : ObjectOptions, optional
-        What objects are, and how they are scored; None where they are not.
-    surfaces : SurfacePlan, optional
-        What is measured between surfaces; None for nothing.
+    plans : tuple of Plan
+        What else is counted of every image.
     shards : tuple of Shard
         The parts of the data set that it holds; empty if it was never divided.
     """
@@ -97,15 +86,24 @@ class Header:
     expected: int | None = None
     finished: bool = True
     versions: tuple[Mapping[str, str], ...] = ()
-    boundary: BoundaryOptions | None = None
-    objects: ObjectOptions | None = None
-    surfaces: SurfacePlan | None = None
+    plans: tuple[Plan, ...] = ()
     shards: tuple[Shard, ...] = ()
 
     @property
     def counts_more(self) -> bool:
-        """Whether boundaries or objects are counted beside the pixels."""
-        return self.boundary is not None or self.objects is not None
+        """Whether anything is counted beside the pixels."""
+        return bool(self.plans)
+
+    def plan(self, key: str) -> Plan | None:
+        """The plan of a measure; None where it is not counted."""
+        return next((plan for plan in self.plans if plan.key == key), None)
+
+    @cached_property
+    def layout(self) -> dict[str, Field]:
+        """The arrays that are counted of an image beside its pixels."""
+        from segiou.measures.parts import merged_layout
+
+        return merged_layout({plan.key: plan.layout for plan in self.plans})
 
     def missing_shards(self) -> str:
         """Say which parts of the data set are not in the run; empty if all are."""
@@ -132,17 +130,13 @@ class Header:
         str
         """
         found = [self.options.difference(other.options)]
-        beside = {"boundaries": "boundary", "surfaces": "surfaces"}
-        for what, name in beside.items():
-            mine, theirs = getattr(self, name), getattr(other, name)
+        for key in dict.fromkeys(plan.key for plan in (*self.plans, *other.plans)):
+            mine, theirs = self.plan(key), other.plan(key)
             if mine and theirs:
                 found.append(mine.difference(theirs))
-            elif mine or theirs:
+            elif one := mine or theirs:
                 sides = ("here", "there") if mine else ("there", "here")
-                found.append(f"{what} are measured {sides[0]} and not {sides[1]}")
-        if self.objects != other.objects:
-            here, there = (str(side or "not scored") for side in (self.objects, other.objects))
-            found.append(f"objects are {here} here, {there} there")
+                found.append(f"{one.measure.noun} are measured {sides[0]} and not {sides[1]}")
         return "; ".join(part for part in found if part)
 
     def difference(self, other: Header) -> str:
@@ -175,15 +169,15 @@ class Header:
 
     def to_dict(self) -> dict[str, Json]:
         """The header as plain data."""
-        beside = {key: getattr(self, key) for key in _BESIDE}
+        own = {name: value for name, value in vars(self).items() if name not in ("plans", "layout")}
         return {
-            **vars(self),
+            **own,
+            "measures": {plan.key: plan.to_dict() for plan in self.plans},
             "options": self.options.to_dict(),
             "protocol": asdict(self.protocol),
             "reading": dict(self.reading),
             "provenance": dict(self.provenance),
             "versions": [dict(v) for v in self.versions],
-            **{key: None if part is None else part.to_dict() for key, part in beside.items()},
             "shards": [list(shard) for shard in self.shards],
         }
 
@@ -211,16 +205,8 @@ class Header:
         read["expected"] = None if data["expected"] is None else read_count(data, "expected")
         read["versions"] = tuple(dict(entry) for entry in data["versions"])
         read["shards"] = tuple(_shard(entry) for entry in data["shards"])
-        for key, (module, kind_of_options) in _BESIDE.items():
-            if read[key] is not None:
-                options = getattr(import_module(module), kind_of_options)
-                read[key] = options.from_dict(read[key])
-        header = cls(**read)
-        members = header.surfaces.structures.values() if header.surfaces else ()
-        if any(index >= header.options.num_classes for part in members for index in part):
-            msg = f"a structure has more than the {header.options.num_classes} classes"
-            raise ValueError(msg)
-        return header
+        measures = read.pop("measures")
+        return cls(**read, plans=tuple(plan_of(k, m, read["options"]) for k, m in measures.items()))
 
 
 def _missing_text(pairs: int, parts: int, held: set[int]) -> str:

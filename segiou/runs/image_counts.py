@@ -12,24 +12,19 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_kind, read_several
 from segiou._support.files import Problem, Stamp
+from segiou._support.text import listed
 from segiou.counting.counts import Cells, Counts, Tally, counts_of_cells
+from segiou.counting.varints import decode_cells as decode_cells, encode_cells as encode_cells
 from segiou.labels.class_options import ClassOptions
+from segiou.measures.parts import Parts
 from segiou.metrics.protocols import Protocol, load_protocol
 
 if TYPE_CHECKING:
-    from segiou.boundary.boundary_options import BoundaryOptions
-    from segiou.boundary.boundary_sums import BoundaryCounts
-    from segiou.instances.object_files import ObjectOptions
-    from segiou.instances.panoptic import PanopticCounts
+    from segiou.measures.measure import Measure, Plan
     from segiou.runs.header import Header
     from segiou.runs.run import Run
-    from segiou.runs.surface_plan import SurfacePlan
 
 Ints = NDArray[np.int64]
-#: 63 bits take nine bytes.
-_MAX_BYTES = 9
-#: Of one image, more numbers than there can be.
-_MOST_NUMBERS = 1 << 40
 
 
 def to_text(name: str) -> str | bytes:
@@ -95,9 +90,6 @@ class ImageCount:
     measured : bytes, optional
         Counts at boundaries and of objects, where there are any, packed by
         :func:`segiou.runs.image_counts.pack_measured`.
-    surfaces : str, optional
-        Distances between surfaces, where they were measured, as
-        :meth:`segiou.runs.surface_plan.SurfacePlan.measure` gives them.
     """
 
     id: str
@@ -109,7 +101,6 @@ class ImageCount:
     truth_stamp: Stamp | None = None
     pred_stamp: Stamp | None = None
     measured: bytes | None = None
-    surfaces: str | None = None
 
     @classmethod
     def of(
@@ -118,7 +109,6 @@ class ImageCount:
         counted: Tally | Cells,
         files: ImageFiles = NO_FILES,
         measured: bytes | None = None,
-        surfaces: str | None = None,
     ) -> ImageCount:
         """Keep the cells that are not zero.
 
@@ -132,11 +122,9 @@ class ImageCount:
             The two files of the image.
         measured : bytes, optional
             What was measured at boundaries.
-        surfaces : str, optional
-            What was measured between surfaces, as text.
         """
         found = counted.cells if isinstance(counted, Tally) else counted
-        return cls(id, found.indices, found.values, found.ignored, *files, measured, surfaces)
+        return cls(id, found.indices, found.values, found.ignored, *files, measured)
 
     @property
     def pixels(self) -> int:
@@ -162,7 +150,7 @@ class ImageCount:
         """
         return (
             self.ignored == other.ignored
-            and (self.measured, self.surfaces) == (other.measured, other.surfaces)
+            and self.measured == other.measured
             and np.array_equal(self.cells, other.cells)
             and np.array_equal(self.values, other.values)
         )
@@ -204,7 +192,6 @@ class Columns:
     ignored: Ints
     files: tuple[ImageFiles, ...]
     measured: tuple[bytes, ...] = ()
-    surfaces: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, images: Sequence[ImageCount]) -> Columns:
@@ -224,7 +211,6 @@ class Columns:
             np.array([image.ignored for image in images], dtype=np.int64),
             tuple(image.files for image in images),
             tuple(image.measured for image in images if image.measured is not None),
-            tuple(image.surfaces for image in images if image.surfaces is not None),
         )
 
     @classmethod
@@ -252,11 +238,8 @@ class Columns:
         for i, stop in enumerate(np.cumsum(self.sizes).tolist()):
             cells, values = self.cells[start:stop], self.values[start:stop]
             files = self.files[i] if self.files else NO_FILES
-            beside = (
-                self.measured[i] if self.measured else None,
-                self.surfaces[i] if self.surfaces else None,
-            )
-            yield ImageCount(self.ids[i], cells, values, int(self.ignored[i]), *files, *beside)
+            packed = self.measured[i] if self.measured else None
+            yield ImageCount(self.ids[i], cells, values, int(self.ignored[i]), *files, packed)
             start = stop
 
     def blocks(self, *, files: bool = True, measured: bool | None = None) -> Iterator[Columns]:
@@ -315,7 +298,6 @@ class Columns:
             self.ignored[chosen],
             tuple(self.files[i] for i in indices) if self.files else (),
             tuple(self.measured[i] for i in indices) if self.measured else (),
-            tuple(self.surfaces[i] for i in indices) if self.surfaces else (),
         )
 
     def parts(self, size: int) -> Iterator[Columns]:
@@ -362,18 +344,11 @@ class Columns:
 
 def check_measured(columns: Columns, header: Header) -> None:
     """Refuse images that lack what was measured beside their pixels."""
-    counting = "boundary=True (--boundary), or objects=True (--objects)"
-    measuring = "surfaces=True (--surface)"
-    for wanted, found, what, options in (
-        (header.counts_more, columns.measured, "counts of boundaries or objects", counting),
-        (header.surfaces is not None, columns.surfaces, "distances between surfaces", measuring),
-    ):
-        if wanted and len(found) != len(columns):
-            msg = (
-                f"{len(columns) - len(found)} of {len(columns)} images have no {what}; score them "
-                f"with {options}"
-            )
-            raise ValueError(msg)
+    if header.counts_more and len(columns.measured) != len(columns):
+        lacking = len(columns) - len(columns.measured)
+        keys = listed([plan.measure.noun for plan in header.plans])
+        msg = f"{lacking} of {len(columns)} images have no counts of {keys}; score them with it"
+        raise ValueError(msg)
 
 
 def _joined(parts: Sequence[Any]) -> Any:
@@ -390,9 +365,8 @@ def run_of(
     name: str = "",
     protocol: Protocol | str = "segiou",
     provenance: Mapping[str, Any] | None = None,
-    boundary: BoundaryOptions | bool | None = None,
-    objects: ObjectOptions | None = None,
-    surfaces: SurfacePlan | None = None,
+    measures: Iterable[Measure | str] = (),
+    plans: Iterable[Plan] = (),
 ) -> Run:
     """Make a run of images that were counted one by one.
 
@@ -410,12 +384,10 @@ def run_of(
         The protocol of the run's reports, unless they are asked for another.
     provenance : mapping, optional
         Files and options that made it.
-    boundary : BoundaryOptions or bool, optional
-        What was measured at the boundaries of all images.
-    objects : ObjectOptions, optional
-        How the objects of all images were scored.
-    surfaces : SurfacePlan, optional
-        What was measured between the surfaces of all images.
+    measures : iterable of Measure or str
+        What else was counted of all images.
+    plans : iterable of Plan
+        The same, of these classes.
 
     Returns
     -------
@@ -429,7 +401,8 @@ def run_of(
         If two images have one id, or one has no boundary counts where they are
         said to be measured.
     """
-    from segiou.boundary.boundary_options import BoundaryOptions
+    from segiou.measures.measure import Masks
+    from segiou.measures.registry import read_measures
     from segiou.runs.header import Header
     from segiou.runs.run import Run
 
@@ -448,145 +421,28 @@ def run_of(
         load_protocol(protocol),
         name,
         provenance=dict(provenance or {}),
-        boundary=BoundaryOptions.of(boundary),
-        objects=objects,
-        surfaces=surfaces,
+        plans=(*(measure.plan(options, Masks()) for measure in read_measures(measures)), *plans),
     )
     check_measured(columns, header)
     return Run(header, columns, left_out)
 
 
-def encode_cells(sizes: Ints, cells: Ints, values: Ints) -> list[bytes]:
-    r"""Encode the counts of several images, columns as in :class:`Columns`, as LEB128.
-
-    Examples
-    --------
-    >>> encode_cells(np.array([2, 0]), np.array([0, 3]), np.array([5, 300]))
-    [b'\x01\x05\x03\xac\x02', b'']
-    """
-    numbers = np.empty(2 * len(cells), dtype=np.int64)
-    numbers[0::2] = np.diff(cells, prepend=-1)
-    firsts = (np.cumsum(sizes) - sizes)[sizes > 0]
-    numbers[2 * firsts] = cells[firsts] + 1
-    numbers[1::2] = values
-    most = max(1, -(-int(numbers.max(initial=0)).bit_length() // 7))
-    rest = numbers[:, None] >> 7 * np.arange(most)
-    used = rest > 0
-    used[:, 0] = True
-    parts = (rest & 0x7F).astype(np.uint8)
-    parts[:, :-1] |= used[:, 1:] * np.uint8(0x80)
-    data = parts[used].tobytes()
-    ends = np.append(0, np.cumsum(used.sum(1)))
-    stops = ends[np.append(0, 2 * np.cumsum(sizes))].tolist()
-    return [data[a:b] for a, b in pairwise(stops)]
-
-
-def decode_cells(blobs: list[bytes], num_cells: int) -> tuple[Ints, Ints, Ints]:
-    r"""Decode what :func:`encode_cells` gave, of tables of C · (C + 1) cells.
-
-    Raises
-    ------
-    ValueError
-        If a blob is not what an image's counts look like.
-
-    Examples
-    --------
-    >>> decode_cells([b'\x01\x05\x03\xac\x02', b''], 6)
-    (array([2, 0]), array([0, 3]), array([  5, 300]))
-    """
-    data = np.frombuffer(b"".join(blobs), dtype=np.uint8)
-    last = np.flatnonzero(data < 0x80)
-    stops = np.cumsum([len(blob) for blob in blobs], dtype=np.int64)
-    _check(not (data[stops[stops > 0] - 1] >= 0x80).any(), "a number of its counts is cut off")
-    lengths = np.diff(last, prepend=-1)
-    longest = int(lengths.max(initial=0))
-    _check(longest <= _MAX_BYTES, "a number of its counts is too long")
-    numbers = np.zeros(len(last), dtype=np.int64)
-    used = np.arange(len(last))
-    for k in range(longest):
-        used = used[lengths[used] > k]
-        part = data[last[used] - lengths[used] + 1 + k] & 0x7F
-        numbers[used] |= part.astype(np.int64) << (7 * k)
-    sizes, odd = np.divmod(np.diff(np.searchsorted(last, stops), prepend=0), 2)
-    _check(not odd.any(), "a count has no cell")
-    steps, values = numbers[0::2], numbers[1::2]
-    outside = "a cell of its counts lies outside the table"
-    _check(not ((steps < 1) | (steps > num_cells)).any(), outside)
-    ends = np.cumsum(sizes)
-    cells = np.cumsum(steps)
-    cells -= np.repeat(np.append(0, cells)[ends - sizes], sizes) + 1
-    _check(not (cells[ends[sizes > 0] - 1] >= num_cells).any(), outside)
-    _check(not (values < 1).any(), "a count is not positive")
-    return sizes, cells, values
-
-
-def _check(is_right: bool, problem: str) -> None:
-    if not is_right:
-        raise ValueError(problem)
-
-
-def pack_measured(boundary: BoundaryCounts | None, objects: PanopticCounts | None) -> bytes | None:
-    """Pack the counts of one image as :func:`encode_cells` does.
-
-    First those at boundaries, then TP, FP and FN of the objects of each class,
-    then class, intersection, union and number of the matches.
-    """
-    if boundary is None and objects is None:
+def pack_measured(header: Header, counted: Mapping[str, Parts]) -> bytes | None:
+    """What the measures of a header counted of one image, as bytes; None where there are none."""
+    if not header.counts_more:
         return None
-    parts = [] if boundary is None else [boundary.table]
-    parts += [] if objects is None else [objects.detections.ravel(), objects.overlaps.ravel()]
-    numbers = np.concatenate(parts)
-    cells = np.flatnonzero(numbers)
-    return encode_cells(np.array([len(cells)]), cells, numbers[cells])[0]
+    layout = header.layout
+    arrays = {f"{key}/{name}": part[name] for key, part in counted.items() for name in part.layout}
+    sizes = {name: np.array([len(arrays[name])]) for name, field in layout.items() if field.rows}
+    return Parts(layout, 1, arrays, sizes).pack()[0]
 
 
 def check_packed(packed: Sequence[bytes], header: Header) -> None:
     """Refuse what is not what :func:`pack_measured` gives."""
-    if header.objects is None:
-        decode_cells([*packed], _boundary_length(header))
-        return
-    matches = unpack_objects(packed, header)[1]
-    wrong = (matches[:, 0] >= header.options.num_classes) | (matches[:, 1] > matches[:, 2])
-    problem = "a match of its objects has no class, or an intersection above its union"
-    _check(not wrong.any() and not (matches[:, 1:] < 1).any(), problem)
+    for plan in header.plans:
+        plan.check(unpack_parts(packed, header, plan.key))
 
 
-def _boundary_length(header: Header) -> int:
-    """Entries of the counts at boundaries of one image."""
-    if header.boundary is None:
-        return 0
-    from segiou.boundary.boundary_sums import BoundaryCounts
-
-    return len(BoundaryCounts.zeros(header.options.num_classes, header.boundary).table)
-
-
-def unpack_objects(packed: Sequence[bytes], header: Header) -> tuple[Ints, Ints, Ints]:
-    """TP, FP and FN of images (N, C, 3); their matches (M, 4), and the image of each match."""
-    start, num_classes = _boundary_length(header), header.options.num_classes
-    sizes, cells, values = decode_cells([*packed], _MOST_NUMBERS)
-    owner = np.repeat(np.arange(len(packed)), sizes)
-    found = np.zeros((len(packed), num_classes * 3), dtype=np.int64)
-    stop = start + num_classes * 3
-    few = (cells >= start) & (cells < stop)
-    found[owner[few], cells[few] - start] = values[few]
-    rest = cells >= stop
-    cells, values, owner = cells[rest] - stop, values[rest], owner[rest]
-    # The last number of a match, how often it is there, is never 0.
-    last = cells % 4 == 3
-    _check(last[-1:].all(), "a match of its objects is cut off")
-    at = np.searchsorted(np.flatnonzero(last), np.arange(len(cells)))
-    matches = np.zeros((int(last.sum()), 4), dtype=np.int64)
-    matches[at, cells % 4] = values
-    return found.reshape(-1, num_classes, 3), matches, owner[last]
-
-
-def unpack_boundaries(packed: Sequence[bytes], header: Header) -> BoundaryCounts:
-    """Unpack the counts of images, as rows of one table (N, n)."""
-    from segiou.boundary.boundary_sums import BoundaryCounts
-
-    assert header.boundary is not None
-    table = np.zeros((len(packed), _boundary_length(header)), dtype=np.int64)
-    sizes, cells, values = decode_cells([*packed], _MOST_NUMBERS)
-    here = cells < table.shape[1]  # counts of objects follow
-    table[np.repeat(np.arange(len(packed)), sizes)[here], cells[here]] = values[here]
-    return BoundaryCounts(table, header.options.num_classes, header.boundary)
+def unpack_parts(packed: Sequence[bytes], header: Header, key: str) -> Parts:
+    """What one measure counted of several images."""
+    return Parts.unpack(header.layout, packed, f"{key}/")

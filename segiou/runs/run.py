@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,13 +24,13 @@ from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.counts import CellTally, Counts, Tally
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
+from segiou.measures.parts import Parts
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.runs.header import Header
 from segiou.runs.image_counts import (
     Columns,
     ImageCount,
-    unpack_boundaries,
-    unpack_objects,
+    unpack_parts,
 )
 
 if TYPE_CHECKING:
@@ -41,12 +40,13 @@ if TYPE_CHECKING:
     from segiou.analysis.units import Groups, Metric
     from segiou.boundary.boundary_options import BoundaryOptions
     from segiou.boundary.boundary_sums import BoundaryCounts
+    from segiou.boundary.surface_plan import SurfacePlan
     from segiou.boundary.surfaces import SurfaceRow
     from segiou.instances.object_files import ObjectOptions
     from segiou.instances.panoptic import PanopticCounts
+    from segiou.measures.measure import Plan
     from segiou.report.report import Report
     from segiou.runs.database import RunFile
-    from segiou.runs.surface_plan import SurfacePlan
     from segiou.runs.tables import RunTable
 
 #: Counts that are made at a time where a run is too large for all of them.
@@ -164,29 +164,22 @@ class Run(Drawable):
     @property
     def boundary_options(self) -> BoundaryOptions | None:
         """What was measured at boundaries; None for nothing."""
-        return self._header.boundary
+        plan: Any = self._header.plan("boundary")
+        options: BoundaryOptions | None = plan and plan.measure
+        return options
 
     @property
     def surface_plan(self) -> SurfacePlan | None:
         """What was measured between surfaces; None for nothing."""
-        return self._header.surfaces
+        plan: SurfacePlan | None = self._header.plan("surfaces")  # type: ignore[assignment]
+        return plan
 
     @cached_property
     def surfaces(self) -> tuple[SurfaceRow, ...]:
         """Distances between surfaces, a row for each case and structure; () where none were."""
         if self.surface_plan is None:
             return ()
-        blocks = self._images.blocks(files=False, measured=True)
-        cases = chain.from_iterable(zip(b.surfaces, b.ids, strict=True) for b in blocks)
-        return tuple(chain.from_iterable(self.surface_plan.rows(*case) for case in cases))
-
-    @cached_property
-    def surface_dice(self) -> Counts | None:
-        """Surface Dice at the first tolerance of each case and structure, (N, R); or None.
-
-        As :func:`segiou.boundary.surface_cases.mean_of_cases` reads it.
-        """
-        return None if self.surface_plan is None else self.surface_plan.dice(self.surfaces)
+        return tuple(self.surface_plan.rows(self.measured["surfaces"], self.ids))
 
     def __len__(self) -> int:
         return len(self._images)
@@ -284,35 +277,9 @@ class Run(Drawable):
         """
         if self.boundary_options is None:
             return None
-        return unpack_boundaries(self._packed(), self._header)
-
-    @cached_property
-    def band_counts(self) -> Counts | None:
-        """Counts of Boundary IoU at the first width of each image, (N, C).
-
-        None where boundaries were not measured.
-        """
-        if self.boundary_options is None:
-            return None
-        if not self.boundary_options.widths:
-            msg = "no width of Boundary IoU was measured; see BoundaryOptions"
-            raise ValueError(msg)
-        return self._stacked(part.band_counts()[:, 0] for part in self._boundary_parts())
-
-    @cached_property
-    def _boundary_total(self) -> BoundaryCounts | None:
-        if self.boundary_options is None:
-            return None
-        from segiou.boundary.boundary_sums import BoundaryCounts
-
-        none = BoundaryCounts.zeros(self.options.num_classes, self.boundary_options)
-        return sum((part.summed() for part in self._boundary_parts()), none)
-
-    def _boundary_parts(self) -> Iterator[BoundaryCounts]:
-        """Boundary counts of some images at a time: unpacked, a run may be larger than memory."""
-        for block in self._images.blocks(files=False, measured=True):
-            for part in block.parts(_UNPACKED):
-                yield unpack_boundaries(part.measured, self._header)
+        plan: Any = self._header.plan("boundary")
+        counts: BoundaryCounts = plan.counts(self.parts("boundary"))
+        return counts
 
     def _packed(self) -> list[bytes]:
         """What was counted of each image beside its pixels."""
@@ -320,40 +287,52 @@ class Run(Drawable):
         return [packed for block in blocks for packed in block.measured]
 
     @property
+    def plans(self) -> tuple[Plan, ...]:
+        """What is counted beside the pixels."""
+        return self._header.plans
+
+    def parts(self, key: str) -> Parts:
+        """What a measure counted of each image.
+
+        Parameters
+        ----------
+        key : str
+            Key of the measure.
+
+        Returns
+        -------
+        Parts
+        """
+        return unpack_parts(self._packed(), self._header, key)
+
+    @cached_property
+    def measured(self) -> dict[str, Parts]:
+        """What each measure counted of all images together, by its key."""
+        found = {}
+        for plan in self.plans:
+            none = Parts.joined(plan.layout, [])
+            blocks = self._images.blocks(files=False, measured=True)
+            parts = (p for block in blocks for p in block.parts(_UNPACKED))
+            totals = (unpack_parts(p.measured, self._header, plan.key).total for p in parts)
+            found[plan.key] = Parts.joined(plan.layout, [none, *totals]).total
+        return found
+
+    @property
+    def score_plans(self) -> dict[str, Plan]:
+        """The plan of every score that was measured, by the name of the score."""
+        return {name: plan for plan in self.plans for name in plan.scores}
+
+    @property
     def object_options(self) -> ObjectOptions | None:
         """What objects are, and how they are scored; None where they are not."""
-        return self._header.objects
+        plan = self._header.plan("objects")
+        return None if plan is None else plan.measure
 
     @cached_property
     def objects(self) -> PanopticCounts | None:
         """Counts of the objects of all images; None where they were not scored."""
-        if self.object_options is None:
-            return None
-        total = self.object_options.empty(self.options)
-        found, matches, _ = self._objects
-        new = {"counts": found.sum(0), "overlaps": matches, "pairs": len(self)}
-        return total.load_state_dict({**total.state_dict(), **new})
-
-    @cached_property
-    def object_counts(self) -> Counts | None:
-        """Found, invented and missed objects of each image as TP, FP and FN, (N, C).
-
-        In the place of TN is the sum of the IoU of the matches in units of
-        2^-32: see :data:`segiou.instances.panoptic.OBJECT_METRICS`.
-        """
-        if self.object_options is None:
-            return None
-        from segiou.instances.panoptic import IOU_UNIT
-
-        found, matches, owner = self._objects
-        sums = np.zeros(found.shape[:2])
-        np.add.at(sums, (owner, matches[:, 0]), matches[:, 3] * matches[:, 1] / matches[:, 2])
-        tp, fp, fn = np.moveaxis(found, 2, 0)
-        return Counts(tp, fp, fn, np.rint(sums * IOU_UNIT).astype(np.int64))
-
-    @cached_property
-    def _objects(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        return unpack_objects(self._packed(), self._header)
+        plan: Any = self._header.plan("objects")
+        return None if plan is None else plan.counts(self.measured["objects"], len(self))
 
     def worst(self, n: int = 10, *, by: str = "mean_iou") -> list[dict[str, str | float]]:
         """Rows of the images with the lowest scores, the lowest first.

@@ -273,7 +273,7 @@ class RunWriter:
             try:
                 with self._transaction():
                     insert = self._connection.executemany
-                    insert(f"INSERT INTO image VALUES ({', '.join('?' * 15)})", rows)
+                    insert(f"INSERT INTO image VALUES ({', '.join('?' * 14)})", rows)
                     insert("INSERT INTO skipped VALUES (?, ?, ?, ?)", self._pending_skips)
                     self._totals.images += len(columns)
                     self._totals.skipped += len(self._pending_skips)
@@ -333,10 +333,9 @@ def _rows(columns: Columns, header: Header) -> list[tuple[Any, ...]]:
     check_measured(columns, header)
     nothing = (None,) * len(columns)
     measured = columns.measured if header.counts_more else nothing
-    surfaces = columns.surfaces if header.surfaces is not None else nothing
     rows = []
-    for name, files, packed, text, *counts in zip(
-        columns.ids, columns.files, measured, surfaces, pixels, ignored, blobs, strict=True
+    for name, files, packed, *counts in zip(
+        columns.ids, columns.files, measured, pixels, ignored, blobs, strict=True
     ):
         id = to_text(name)
         about = (
@@ -345,8 +344,8 @@ def _rows(columns: Columns, header: Header) -> list[tuple[Any, ...]]:
             *(files.truth_stamp or _UNKNOWN),
             *(files.pred_stamp or _UNKNOWN),
         )
-        checks = [checksum(id, *part) for part in (about, counts, (packed, text))]
-        rows.append((id, *about, checks[0], *counts, checks[1], packed, text, checks[2]))
+        checks = [checksum(id, *part) for part in (about, counts, (packed,))]
+        rows.append((id, *about, checks[0], *counts, checks[1], packed, checks[2]))
     return rows
 
 

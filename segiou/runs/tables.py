@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -18,9 +18,11 @@ from segiou._support.optional import import_extra
 from segiou._support.text import csv_text, did_you_mean, encodable
 from segiou.counting.counts import Counts
 from segiou.labels.class_options import ClassOptions
+from segiou.measures.measure import Plan
+from segiou.measures.parts import Parts
 from segiou.metrics.per_image import false_positive_classes, image_influence, image_means
 from segiou.metrics.ratio import Floats
-from segiou.runs.image_counts import Columns, Ints, unpack_objects
+from segiou.runs.image_counts import Columns, unpack_parts
 
 if TYPE_CHECKING:
     import pandas
@@ -30,11 +32,9 @@ if TYPE_CHECKING:
 #: Images whose rows are made at once.
 _BLOCK = 1 << 13
 _SCORES = ("mean_iou", "pixel_accuracy", "influence")
-#: Columns of runs with objects, in the order in which they are kept.
-_OBJECTS = ("objects_found", "objects_invented", "objects_missed")
 
 
-def check_score_name(by: str, options: ClassOptions, objects: object = None) -> None:
+def check_score_name(by: str, options: ClassOptions, plans: Sequence[Plan] = ()) -> None:
     """Refuse what is no score of an image.
 
     Raises
@@ -44,10 +44,10 @@ def check_score_name(by: str, options: ClassOptions, objects: object = None) -> 
     """
     check_kind("by", by, str, "the name of a score")
     known = [*_SCORES, *(f"iou:{name}" for name in options.labels.class_names)]
-    known += _OBJECTS[1:] if objects is not None else []
+    known += [name for plan in plans for name in plan.ranks()]
     if by not in known:
         hint = did_you_mean(by, known)
-        hint = "; score objects too: --objects" if by in _OBJECTS[1:] else hint
+        hint = "; score objects too: --objects" if by.startswith("objects_") else hint
         msg = f"no score {by!r}; there are {', '.join(known)}{hint}"
         raise ValueError(msg)
 
@@ -64,7 +64,7 @@ class RunTable:
 
     def columns(self, block: Columns) -> dict[str, list[Any]]:
         """Columns of some images: files, pixels, scores, and the IoU of each class."""
-        options, plan = self.run.options, self.run.surface_plan
+        options = self.run.options
         counts = block.counts(options.num_classes)
         pixels = counts.total[:, 0] + block.ignored
         data: dict[str, Any] = {
@@ -77,10 +77,11 @@ class RunTable:
         scores = self._scores()
         data |= {name: scores[name](counts).tolist() for name in _SCORES}
         data["false_positive_classes"] = false_positive_classes(counts).tolist()
-        if self.run.object_options is not None:
-            data |= dict(zip(_OBJECTS, self._detections(block).T.tolist(), strict=True))
         data |= {name: scores[name](counts).tolist() for name in scores if name not in _SCORES}
-        return data | (plan.columns(block, options.labels.class_names) if plan else {})
+        for one in self.run.plans:
+            found = one.columns(unpack_parts(block.measured, self.run._header, one.key))
+            data |= {name: values.tolist() for name, values in found.items()}
+        return data
 
     def _scores(self) -> dict[str, Callable[[Counts], Floats]]:
         """Scores of images by their names, each (N,) of counts (N, C)."""
@@ -92,11 +93,6 @@ class RunTable:
             **{f"iou:{n}": partial(_class_iou, c) for c, n in enumerate(self.run.class_names)},
         }
 
-    def _detections(self, block: Columns) -> Ints:
-        """Found, invented and missed objects of each image, (N, 3)."""
-        detections: Ints = unpack_objects(block.measured, self.run._header)[0].sum(1)
-        return detections
-
     def rows(self) -> Iterator[dict[str, Any]]:
         """One row an image."""
         return (row for block in self._small() for row in self._rows_of(block))
@@ -107,7 +103,7 @@ class RunTable:
             yield dict(zip(data, values, strict=True))
 
     def _small(self) -> Iterator[Columns]:
-        measured = not (self.run.surface_plan is None and self.run.object_options is None)
+        measured = bool(self.run.plans)
         blocks = self.run._images.blocks(measured=measured)
         return (part for block in blocks for part in block.parts(_BLOCK))
 
@@ -119,24 +115,28 @@ class RunTable:
         ValueError
             If there is no such score.
         """
-        score = self._score(by)
+        score, sign = self._score(by)
         worst: list[dict[str, Any]] = []
         for block in self._small():
             values = score(block)
             order = np.argsort(values, kind="stable")[: int((~np.isnan(values)).sum())]
             rows = self._rows_of(block.take(order[:n].tolist()))
-            sign = -1 if by in _OBJECTS else 1
             worst = sorted([*worst, *rows], key=lambda row: sign * row[by])[:n]
         return worst
 
-    def _score(self, by: str) -> Callable[[Columns], Floats]:
-        """The score of a column, (N,) of N images; the lower the worse."""
-        check_score_name(by, self.run.options, self.run.object_options)
-        if by in _OBJECTS:
-            at = _OBJECTS.index(by)
-            return lambda block: -self._detections(block)[:, at].astype(float)
+    def _score(self, by: str) -> tuple[Callable[[Columns], Floats], int]:
+        """The score of a column, (N,) of N images, the lower the worse; and its sign."""
+        check_score_name(by, self.run.options, self.run.plans)
+        for plan in self.run.plans:
+            if by in plan.ranks():
+                sign = 1 if plan.ranks()[by] == "higher" else -1
+                return partial(self._measured, plan, by, sign), sign
         score = self._scores()[by]
-        return lambda block: score(block.counts(self.run.options.num_classes))
+        return lambda block: score(block.counts(self.run.options.num_classes)), 1
+
+    def _measured(self, plan: Plan, by: str, sign: int, block: Columns) -> Floats:
+        parts = unpack_parts(block.measured, self.run._header, plan.key)
+        return sign * plan.columns(parts)[by].astype(float)
 
     def to_csv(self) -> str:
         """The rows as CSV; an undefined ratio is an empty cell."""
@@ -156,7 +156,9 @@ class RunTable:
         need = "to_parquet needs pyarrow", "parquet"
         pa, parquet = import_extra("pyarrow", *need), import_extra("pyarrow.parquet", *need)
         kinds = dict.fromkeys(("id", "truth", "pred"), pa.string())
-        integers = ("pixels", "ignored", "false_positive_classes", *_OBJECTS)
+        integers = ["pixels", "ignored", "false_positive_classes"]
+        none = [p.columns(Parts.joined(p.layout, [])) for p in self.run.plans]
+        integers += [n for found in none for n, a in found.items() if a.dtype.kind == "i"]
         kinds |= dict.fromkeys(integers, pa.int64())
         schema = pa.schema((name, kinds.get(name, pa.float64())) for name in self.names())
         with replacing(path) as draft, parquet.ParquetWriter(draft, schema) as writer:

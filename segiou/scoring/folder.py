@@ -19,6 +19,7 @@ from segiou.labels.label_set import labelset_names
 from segiou.masks.pairing import Pair, Pairing
 from segiou.masks.read import VOLUME_SUFFIXES, MaskError
 from segiou.masks.sources import LocalFolder
+from segiou.measures.measure import Masks
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.runs.header import Header, Shard
 from segiou.runs.image_counts import Columns, ImageCount, ImageFiles
@@ -29,7 +30,7 @@ from segiou.scoring.job import (
     Job,
     ScoringStopped,
     ids_of,
-    object_options,
+    measures_of,
     pair_sources,
     pairing_problems,
 )
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from segiou.boundary.boundary_options import BoundaryOptions
     from segiou.boundary.surfaces import SurfaceOptions
     from segiou.instances.object_files import ObjectOptions
+    from segiou.measures.measure import Measure
     from segiou.runs.run_writing import RunWriter
 
 Progress = Callable[[int, int], None]
@@ -68,6 +70,7 @@ def score_folder(
     geometry: Geometry = "check",
     boundary: BoundaryOptions | bool | None = None,
     objects: ObjectOptions | str | bool | None = None,
+    measures: Iterable[Measure | str] = (),
     surfaces: SurfaceOptions | str | bool | None = None,
     spacing: Sequence[float] | None = None,
     run: str | Path | None = None,
@@ -124,6 +127,8 @@ def score_folder(
         Score objects too, by panoptic quality: the source of their ids, as
         :class:`segiou.instances.ObjectOptions` names it; True: connected
         components of each class.
+    measures : iterable of Measure or str
+        What else is scored: measures, or their keys.
     surfaces : SurfaceOptions, str or bool, optional
         What to measure between the surfaces of every pair, in 2-D and 3-D; a
         convention such as ``"medpy"`` takes the tolerances of ``boundary``; True:
@@ -202,7 +207,7 @@ def score_folder(
         resize_pred=resize_pred,
         geometry=geometry,
         boundary=boundary,
-        objects=object_options(objects, labels, spacing),
+        measures=measures_of(measures, objects, labels, spacing),
         surfaces="segiou" if surfaces is True else surfaces or None,
         spacing=spacing,
         run=run,
@@ -386,7 +391,8 @@ def _header(job: Job, pairing: Pairing, expected: int) -> Header:
     roots = [source.root for source in job.sources]
     shards = () if job.shard is None else (Shard(*job.shard, len(pairing.pairs)),)
     volumes = any(pair.truth.lower().endswith(VOLUME_SUFFIXES) for pair in pairing.pairs)
-    boundary, surfaces = job.measures(volumes=volumes)
+    boundary, surfaces = job.along(volumes=volumes)
+    spacing: Any = job.spacing
     reading: dict[str, Any] = {"allow_lossy": job.allow_lossy, "resize_pred": job.resize_pred}
     unusual = {name: how for name, how in reading.items() if how}
     if job.geometry != "check":
@@ -402,9 +408,11 @@ def _header(job: Job, pairing: Pairing, expected: int) -> Header:
             **({"masks": "volumes"} if volumes else {}),
             **unusual,
         },
-        boundary=boundary,
-        objects=job.objects,
-        surfaces=surfaces,
+        plans=(
+            *([boundary.plan(job.options, Masks())] if boundary else []),
+            *(m.plan(job.options, Masks(volumes, spacing)) for m in job.measures),
+            *([surfaces] if surfaces else []),
+        ),
         shards=shards,
     )
     if job.run is None:
@@ -440,6 +448,7 @@ def _files_now(pairs: Mapping[str, Pair], job: Job, id: str) -> ImageFiles | Non
         return None
     files = pair.truth, pair.pred
     stamps = [source.stamp(file) for source, file in zip(job.sources, files, strict=True)]
-    if job.objects is not None:
-        stamps = [*map(job.objects.stamp, stamps, files)]
+    for measure in job.measures:
+        if hasattr(measure, "stamp"):
+            stamps = [*map(measure.stamp, stamps, files)]
     return ImageFiles(*files, *stamps)

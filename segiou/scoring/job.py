@@ -30,9 +30,9 @@ from segiou.scoring.pair import Geometry
 
 if TYPE_CHECKING:
     from segiou.boundary.boundary_options import BoundaryOptions, Tolerance
+    from segiou.boundary.surface_plan import SurfacePlan
     from segiou.boundary.surfaces import SurfaceOptions
-    from segiou.instances.object_files import ObjectOptions
-    from segiou.runs.surface_plan import SurfacePlan
+    from segiou.measures.measure import Measure
 
 Unpaired = Literal["error", "skip"]
 #: A line of two words, the second of which is a flag or a file.
@@ -98,7 +98,7 @@ class Job:
         The classes, and what is ignored.
     protocol : Protocol, optional
         How means are made.
-    on_error, allow_lossy, resize_pred, geometry, spacing, boundary, objects, surfaces
+    on_error, allow_lossy, resize_pred, geometry, spacing, boundary, measures, surfaces
         How a pair is read and what is measured, as :func:`segiou.score_folder` takes them.
     run, workers, processes, dask, storage_options, name
         Where the run is kept and who works, as :func:`segiou.score_folder` takes them.
@@ -126,7 +126,7 @@ class Job:
     resize_pred: Literal["nearest"] | None = None
     geometry: Geometry = "check"
     boundary: BoundaryOptions | None = None
-    objects: ObjectOptions | None = None
+    measures: tuple[Measure, ...] = ()
     surfaces: SurfaceOptions | str | None = None
     spacing: Sequence[float] | None = None
     run: str | Path | None = None
@@ -168,7 +168,7 @@ class Job:
         """The name of what is scored: by default the last part of the predictions' path."""
         return self.name or encodable(Path(str(self.pred)).name or str(self.pred))
 
-    def measures(self, *, volumes: bool) -> tuple[BoundaryOptions | None, SurfacePlan | None]:
+    def along(self, *, volumes: bool) -> tuple[BoundaryOptions | None, SurfacePlan | None]:
         """What is measured at boundaries, and between surfaces.
 
         Of volumes only surfaces are measured, if anything is. A convention alone takes the
@@ -193,7 +193,7 @@ class Job:
         if self.boundary is None and self.surfaces is None:
             return None, None
         from segiou.boundary.boundary_options import BoundaryOptions
-        from segiou.runs.surface_plan import SurfacePlan
+        from segiou.boundary.surface_plan import SurfacePlan
 
         usual, spacing = BoundaryOptions(), self.spacing
         boundary = self.boundary or BoundaryOptions((), tolerances=(), contours=())
@@ -286,17 +286,16 @@ def _absolute(source: Source) -> Source:
     return type(source)(**paths)
 
 
-def object_options(
-    choice: ObjectOptions | str | bool | None, labels: Any, spacing: Any = None
-) -> ObjectOptions | None:
-    """Read a caller's choice; the module is loaded only where objects are scored."""
-    if choice is None or choice is False:
-        return None
-    from segiou.instances.object_files import ObjectOptions
+def measures_of(
+    measures: Iterable[Measure | str], objects: Any, labels: Any, spacing: Any = None
+) -> tuple[Measure, ...]:
+    """Read a caller's choice; a module is loaded only where its measure is asked for."""
+    from segiou.measures.registry import measure_of, read_measures
 
-    found = ObjectOptions.of(choice).with_things_of(labels)
-    in_mm = isinstance(found.min_size, str)
-    return replace(found, spacing=spacing) if in_mm and spacing is not None else found
+    several = [*read_measures(measures)]
+    if objects not in (None, False):
+        several.append(measure_of("objects").of(objects))
+    return tuple(one.fitted(labels, spacing) for one in several)
 
 
 def pair_sources(truth: Source, pred: Source, job: Job | None = None) -> Pairing:

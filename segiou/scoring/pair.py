@@ -22,10 +22,10 @@ from segiou.masks.pairing import Pair
 from segiou.masks.read import MaskError, RawMask, Scratch, from_bytes, to_labels
 from segiou.masks.sources import PIXELS_AHEAD, LocalFolder, RemoteFolder, Source, stable_stamp
 from segiou.masks.windows import BigMask, FileMask, ResizedMask, open_big, resized
+from segiou.measures.measure import MaskPair
 from segiou.runs.image_counts import ImageCount, ImageFiles, pack_measured
 
 if TYPE_CHECKING:
-    from segiou.boundary.codes import LabelCodes
     from segiou.instances.object_files import ObjectMask
     from segiou.masks.tiff import Raster
     from segiou.masks.volumes import Volume
@@ -147,15 +147,15 @@ class PairScorer:
 
         The labels are valid until ``scratch``, their memory, is used again.
         """
-        if content is None and self.header.objects is None:
+        if content is None and self._reader is None:
             big = _open_windowed(stack, path, source, labels, self.allow_lossy)
             if big is not None:
                 return big
         data, stamp = source.read(path) if content is None else content
         raw = from_bytes(data, path, scratch)
-        if self.header.objects is not None and (self.allow_lossy or not raw.lossy):
-            stamp = self.header.objects.stamp(stamp, path)
-            ids = self.header.objects.read(raw, path)
+        if self._reader is not None and (self.allow_lossy or not raw.lossy):
+            stamp = self._reader.stamp(stamp, path)
+            ids = self._reader.read(raw, path)
             if ids is not None:
                 return _OpenMask(ids.classes, stamp, objects=ids)
         values = to_labels(raw, path, labels, allow_lossy=self.allow_lossy)
@@ -180,12 +180,14 @@ class PairScorer:
             path = pair.truth if error.side == "truth" else pair.pred
             unit = "pixels" if truth.volume is None else "voxels"
             raise MaskError(path, undeclared_text(error, self.header.options, unit)) from error
-        beside: tuple[bytes | None, str | None] = None, None
-        if self.header.counts_more or self.header.surfaces:
+        beside: bytes | None = None
+        if self.header.counts_more:
             spacing = None if truth.volume is None else truth.volume.spacing
             objects = truth.objects, pred.objects
             try:
-                beside = self.measured(truth.whole(), pred.whole(), objects, spacing=spacing)
+                beside = self.measured(
+                    truth.whole(), pred.whole(), objects, spacing=spacing, tally=counted
+                )
             except MaskError:
                 raise
             except ValueError as error:
@@ -193,7 +195,7 @@ class PairScorer:
         truth.check()
         pred.check()
         files = ImageFiles(pair.truth, pair.pred, truth.stamp, pred.stamp)
-        return ImageCount.of(pair.id, counted, files, *beside)
+        return ImageCount.of(pair.id, counted, files, beside)
 
     def _aligned(self, pair: Pair, truth: _OpenMask, pred: _OpenMask) -> _OpenMask:
         """The prediction, if it lies in space as its truth does."""
@@ -225,8 +227,9 @@ class PairScorer:
         *,
         mask: Any = None,
         spacing: Sequence[float] | None = None,
-    ) -> tuple[bytes | None, str | None]:
-        """What is counted beside the pixels, packed, and the distances between surfaces.
+        tally: Tally | None = None,
+    ) -> bytes | None:
+        """What is counted beside the pixels, packed.
 
         Parameters
         ----------
@@ -238,30 +241,23 @@ class PairScorer:
             True where a pixel counts; all by default.
         spacing : sequence of float, optional
             Spacing of the truth's file.
+        tally : Tally, optional
+            Its pixels as they were counted.
 
         Returns
         -------
-        tuple of bytes or None and str or None
+        bytes or None
             As :class:`segiou.runs.ImageCount` keeps them.
         """
-        options, plan = self.header.options, self.header.surfaces
-        at_boundaries = objects = None
-        if self.header.boundary is not None:
-            from segiou.boundary.image import count_labels
-
-            at_boundaries = count_labels(self._codes, truth, pred, self.header.boundary, mask)
-        if self.header.objects is not None:
-            sides = ids[0] or truth, ids[1] or pred
-            nothing = self.header.objects.empty(options)
-            objects = self.header.objects.count(nothing, *sides, mask, spacing)
-        rows = plan.measure(options, truth, pred, mask=mask, spacing=spacing) if plan else None
-        return pack_measured(at_boundaries, objects), rows
+        options = self.header.options
+        images = MaskPair(truth, pred, options, (ids[0], ids[1]), mask, spacing, tally)
+        counted = {one.key: one.count(images) for one in self.header.plans}
+        return pack_measured(self.header, counted)
 
     @cached_property
-    def _codes(self) -> LabelCodes:
-        from segiou.boundary.codes import LabelCodes
-
-        return LabelCodes(self._encoding)
+    def _reader(self) -> Any:
+        """The measure that reads more of a file than classes, if one does."""
+        return next((p.measure for p in self.header.plans if hasattr(p.measure, "read")), None)
 
 
 def _or_problem(path: str, do: Callable[..., T], *given: Any) -> T | Problem:

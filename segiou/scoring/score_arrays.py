@@ -18,11 +18,12 @@ from segiou.counting.encoding import Encoding, count_windows
 from segiou.counting.scores import decide
 from segiou.labels.class_options import ClassOptions, Labels
 from segiou.masks.windows import is_lazy
+from segiou.measures.measure import Masks
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.runs.header import Header
 from segiou.runs.image_counts import NO_FILES, Columns, ImageCount
 from segiou.runs.run import Run
-from segiou.scoring.job import object_options
+from segiou.scoring.job import measures_of
 from segiou.scoring.pair import PairScorer
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def score(
     mask: Any = None,
     boundary: BoundaryOptions | bool | None = None,
     objects: ObjectOptions | bool | None = None,
+    measures: Any = (),
     surfaces: SurfaceOptions | str | bool | None = None,
     spacing: Sequence[float] | None = None,
     protocol: Protocol | str = "segiou",
@@ -105,16 +107,18 @@ def score(
     check_kind("name", name, str, "text")
     if ids is not None:
         check_several("ids", ids, "one name an image")
+    along = BoundaryOptions.of(boundary)
+    chosen = measures_of([*([along] if along else []), *measures], objects, labels, spacing)
     header = Header(
         classes,
         load_protocol(protocol),
         name,
-        boundary=BoundaryOptions.of(boundary),
-        objects=object_options(objects, labels, spacing),
+        plans=tuple(m.plan(classes, Masks()) for m in chosen),
     )
-    if header.objects and header.objects.source != "components":
+    named = (getattr(measure, "source", "components") for measure in chosen)
+    if sources := [source for source in named if source != "components"]:
         msg = (
-            f"arrays hold no ids of {header.objects.source!r}; score their components "
+            f"arrays hold no ids of {sources[0]!r}; score their components "
             "(objects=True), files (score_folder), or ids (segiou.instances.PanopticCounts)"
         )
         raise ValueError(msg)
@@ -129,23 +133,23 @@ def score(
                 counted: Tally = count_windows(Encoding.of_classes(classes), t, p)
             else:
                 counted = matrix.count(t, p, mask=m, **decided)
-            beside: tuple[bytes | None, str | None] = None, None
+            beside: bytes | None = None
             if surfaces or header.counts_more:
                 pixels = np.asarray(to_host(t)), np.asarray(to_host(p))
                 if not argmax is threshold is None:
                     pixels = pixels[0], values.take(decide(pixels[1], **decided))
-                if surfaces and scorer.header.surfaces is None:
+                if surfaces and scorer.header.plan("surfaces") is None:
+                    from segiou.boundary.surface_plan import SurfacePlan
                     from segiou.boundary.surfaces import SurfaceOptions
-                    from segiou.runs.surface_plan import SurfacePlan
 
                     how: Any = {"volumes": pixels[0].ndim == 3, "spacing": spacing}
                     plan = SurfacePlan.of(SurfaceOptions.of(surfaces), classes, **how)
-                    scorer = PairScorer(replace(header, surfaces=plan))
-                beside = scorer.measured(*pixels, mask=m)
+                    scorer = PairScorer(replace(header, plans=(*header.plans, plan)))
+                beside = scorer.measured(*pixels, mask=m, tally=counted)
         except (ValueError, TypeError) as error:
             error.add_note(f"in image {image!r}")
             raise
-        images.append(ImageCount.of(image, counted, NO_FILES, *beside))
+        images.append(ImageCount.of(image, counted, NO_FILES, beside))
     return Run(scorer.header, Columns.of(images).by_id())
 
 

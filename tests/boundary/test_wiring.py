@@ -66,9 +66,12 @@ def test_arrays_and_folders_count_what_the_accumulator_does(pairs, folders):
     assert run.boundary.summed() == counted_at_once(pairs)
     for how in ({}, {"run": folders / "r.sqlite"}, {"processes": 1}):
         assert from_folders(folders, boundary=OPTIONS, **how).boundary == run.boundary
-    assert run.band_counts.tp.shape == (6, 3)
+    first = run.boundary.band_counts()[:, 0]
+    assert first.tp.shape == (6, 3)
+    np.testing.assert_array_equal(segiou.metrics.iou(first), boundary_iou(run.boundary)[:, 0])
     np.testing.assert_array_equal(
-        segiou.metrics.iou(run.band_counts), boundary_iou(run.boundary)[:, 0]
+        run.plans[0].scores["boundary_iou"].of_images(run.parts("boundary"))[:, 1:],
+        boundary_iou(run.boundary)[:, 0],
     )
 
 
@@ -85,7 +88,7 @@ def test_scores_and_masks_of_valid_pixels_are_measured(pairs):
 
 def test_nothing_is_measured_unless_asked_for(pairs):
     run = segiou.score(*pairs, labels=LABELS, ignore=255, boundary=False)
-    assert run.boundary is run.band_counts is run.boundary_options is None
+    assert run.boundary is run.boundary_options is None
     assert run.report().boundary == ()
     assert np.isnan(run.report().boundary_iou)
     with pytest.raises(ValueError, match="the run has no boundary counts; score it again with"):
@@ -124,7 +127,7 @@ def test_runs_of_other_boundaries_do_not_merge(pairs):
     ):
         run.merge(scored(other))
     with pytest.raises(ValueError, match="6 of 6 images have no counts of boundaries"):
-        run_of(run.options, list(scored(None)), boundary=OPTIONS)
+        run_of(run.options, list(scored(None)), measures=[OPTIONS])
 
 
 def test_a_run_file_goes_on(folders):
@@ -198,7 +201,7 @@ def test_models_are_compared(pairs):
     plain = segiou.compare(*runs, resamples=100, permutations=100)
     assert pair.imbalance.to_dict() == plain.pairs[0].imbalance.to_dict()
     other = segiou.score(truths, preds, labels=LABELS, ignore=255, boundary=BoundaryOptions(2))
-    with pytest.raises(ValueError, match="measured at 1 in A and 2 in B"):
+    with pytest.raises(ValueError, match="measured by 1 in A and 2 in B"):
         segiou.compare(runs[0], other, metric="boundary_iou")
     none = segiou.score(truths, preds, labels=LABELS, ignore=255)
     with pytest.raises(ValueError, match="B has no boundary counts"):

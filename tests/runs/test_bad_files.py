@@ -66,7 +66,7 @@ def test_sqlite_of_somebody_else(score, tmp_path):
 
 def test_a_newer_format(made, score):
     change(made[0], "PRAGMA user_version = 7")
-    refused(made[0], score, "is a run of format 7, and this segiou reads 4; update segiou")
+    refused(made[0], score, "is a run of format 7, and this segiou reads 5; update segiou")
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_an_image_that_is_a_view_without_end_is_never_asked(made, score):
         ("DELETE FROM image WHERE id LIKE '%/00'", "holds 11 images and should hold 12"),
         ("INSERT INTO skipped VALUES ('', '', 'x', 0)", "holds 1 problems and should hold 0"),
         ("INSERT INTO missing SELECT * FROM image", "holds 12 missing images and should hold 0"),
-        ("DELETE FROM run WHERE key = 'boundary'", "its table run: KeyError"),
+        ("DELETE FROM run WHERE key = 'measures'", "its table run: KeyError"),
     ],
 )
 def test_counts_that_were_changed(made, statement, text):

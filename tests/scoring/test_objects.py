@@ -19,10 +19,10 @@ from segiou.instances import ObjectOptions, PanopticCounts, label_components
 from segiou.labels import load_labels
 from segiou.masks.read import read_mask
 from segiou.masks.sources import open_source
+from segiou.measures.parts import Parts
 from segiou.report import write_html
 from segiou.report.pictures import read_indices
 from segiou.runs.database import checksum
-from segiou.runs.image_counts import encode_cells
 from segiou.scoring import DataError
 
 STREETS = Path(__file__).parents[2] / "fixtures" / "streets"
@@ -369,14 +369,14 @@ def test_a_least_size_in_mm_is_kept_and_compared(scans):
     )
     ((drawn, _),) = read_indices(*files, objects=whole.object_options).outcomes
     assert sorted(drawn) == [[1, 1, 3], [1, 1, 4], [1, 1, 6]]
-    other = r"min_size=4.5mm3 here, components, things=\('1',\), min_size=4.5 there"
+    other = "min_size '4.5mm3' here and 4.5 there"
     with pytest.raises(ValueError, match=other):
         whole.merge(scored_scans(scans, 4.5))
-    with pytest.raises(ValueError, match=r"objects are scored by .*4\.5mm3"):
+    with pytest.raises(ValueError, match=r"objects are measured by .*4\.5mm3"):
         segiou.compare(whole, scored_scans(scans, 4.5), metric="pq")
-    with pytest.raises(ValueError, match=r"min_size=5mm3"):
+    with pytest.raises(ValueError, match=r"min_size '5mm3'"):
         scored_scans(scans, "5mm3", run=path)
-    with pytest.raises(ValueError, match=r"spacing=\(1.0, 1.0, 1.0\)"):
+    with pytest.raises(ValueError, match=r"spacing \(1\.0, 1\.0, 1\.0\) here and None there"):
         scored_scans(scans, "4.5mm3", run=path, spacing=(1, 1, 1))
 
 
@@ -580,7 +580,7 @@ def test_what_is_not_measured_is_said(coco):
         unassigned="count",
         objects=ObjectOptions("coco", things=("car",)),
     )
-    with pytest.raises(ValueError, match="objects are scored by"):
+    with pytest.raises(ValueError, match="objects are measured by"):
         segiou.compare(other, alike, metric="pq")
     with pytest.raises(ValueError, match="objects are"):
         other.merge(alike)
@@ -607,20 +607,21 @@ def test_wrong_options_are_named(options, error, message):
 
 
 @pytest.mark.parametrize(
-    ("numbers", "message"),
+    ("match", "cut", "message"),
     [
-        ([1, 0, 0, 9, 1, 1, 1], "has no class"),
-        ([1, 0, 0, 0, 3, 2, 1], "an intersection above its union"),
-        ([1, 0, 0, 0, 0, 2, 1], "has no class"),
-        ([1, 0, 0, 0, 2, 2], "is cut off"),
+        ([9, 1, 1], None, "has no class"),
+        ([0, 3, 2], None, "an intersection above its union"),
+        ([0, 0, 2], None, "has no class"),
+        ([0, 2, 2], -1, "is cut off"),
     ],
 )
-def test_damaged_counts_of_objects_are_refused(tmp_path, numbers, message):
-    segiou.score([[0, 0]], [[0, 0]], labels=1, objects=True).save(tmp_path / "a.sqlite")
-    cells = np.flatnonzero(numbers)
-    (packed,) = encode_cells(np.array([len(cells)]), cells, np.array(numbers)[cells])
+def test_damaged_counts_of_objects_are_refused(tmp_path, match, cut, message):
+    run = segiou.score([[0, 0]], [[0, 0]], labels=1, objects=True)
+    run.save(tmp_path / "a.sqlite")
+    (packed,) = Parts.of(run.plans[0].layout, detections=[[1, 0, 0]], overlaps=[match]).pack()
+    packed = packed[:cut]
     with closing(sqlite3.connect(tmp_path / "a.sqlite")) as file, file:
-        values = (packed, checksum("0", packed, None))
+        values = (packed, checksum("0", packed))
         file.execute("UPDATE image SET measured = ?, measured_crc = ?", values)
     with pytest.raises(segiou.runs.RunFileError, match=message):
         segiou.Run.open(tmp_path / "a.sqlite").objects  # noqa: B018

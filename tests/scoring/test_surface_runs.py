@@ -14,6 +14,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ import pytest
 import segiou
 from segiou.boundary import BoundaryOptions, SurfaceOptions, surface_scores
 from segiou.cli.main import main
+from segiou.measures.parts import Parts, merged_layout
 from segiou.runs.database import RunFileError, checksum
 
 if os.environ.get("SEGIOU_REQUIRE_EXTRAS") != "1":
@@ -141,54 +143,83 @@ def test_parts_are_merged(folder):
     )
 
 
-def changed(path, column, change, key="b"):
-    """The run file with another text in a column, and the checksum of that."""
-    connection = sqlite3.connect(path)
-    if column == "surfaces":
-        row = connection.execute("SELECT surfaces FROM image WHERE id = ?", (key,)).fetchone()
-        text = json.dumps(change(json.loads(row[0])))
-        values = (text, checksum(key, None, text), key)
-        connection.execute("UPDATE image SET surfaces = ?, measured_crc = ? WHERE id = ?", values)
-    else:
-        row = connection.execute("SELECT value FROM run WHERE key = 'surfaces'").fetchone()
-        text = json.dumps(change(json.loads(row[0])))
-        connection.execute(
-            "UPDATE run SET value = ?, crc = ? WHERE key = 'surfaces'",
-            (text, checksum("surfaces", text)),
-        )
-    connection.commit()
-    connection.close()
+def forged(path, change, key="b"):
+    """The run file with other rows of a case, and the checksum of these."""
+    plan = segiou.Run.open(path).plans[0]
+    layout = merged_layout({"surfaces": plan.layout})
+    with closing(sqlite3.connect(path)) as file, file:
+        (packed,) = file.execute("SELECT measured FROM image WHERE id = ?", (key,)).fetchone()
+        rows = change(Parts.unpack(layout, [packed])["surfaces/cases"].copy())
+        (packed,) = Parts.of(layout, **{"surfaces/cases": rows}).pack()
+        values = (packed, checksum(key, packed), key)
+        file.execute("UPDATE image SET measured = ?, measured_crc = ? WHERE id = ?", values)
 
 
-def with_first(entries, **values):
-    return [{**entries[0], **values}, *entries[1:]]
+def forged_plan(path, change):
+    with closing(sqlite3.connect(path)) as file, file:
+        (text,) = file.execute("SELECT value FROM run WHERE key = 'measures'").fetchone()
+        text = json.dumps({"surfaces": change(json.loads(text)["surfaces"])})
+        values = (text, checksum("measures", text))
+        file.execute("UPDATE run SET value = ?, crc = ? WHERE key = 'measures'", values)
+
+
+def with_cell(column, value, structure=0):
+    """Another number in the row of a structure: 0 is the state, 1 the diagonal, 2 a size, …."""
+
+    def change(rows):
+        rows[0, structure, column] = value
+        return rows
+
+    return change
+
+
+#: Columns of a structure: state, diagonal, sizes, Hausdorff and mean distance, then what lies
+#: within the tolerances, percentiles and pixels.
+STATE, SIZE, HAUSDORFF, AVERAGE, WITHIN = 0, 2, 4, 5, 6
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        lambda entries: [],
-        lambda entries: entries * 2,
-        lambda entries: {"a": 1},
-        lambda entries: [1, 2, 3],
-        lambda entries: with_first(entries, state="lost"),
-        lambda entries: with_first(entries, hausdorff="far"),
-        lambda entries: with_first(entries, hausdorff=None),
-        lambda entries: with_first(entries, within=[]),
-        lambda entries: with_first(entries, within=[[1, 2, 3]]),
-        lambda entries: with_first(entries, sizes=[True, 1.0]),
-        lambda entries: with_first(entries, percentiles=[]),
-        lambda entries: with_first(entries, more=1),
-        lambda entries: [{"state": "found"}, *entries[1:]],
+        lambda rows: rows[:0],
+        lambda rows: np.concatenate([rows, rows]),
+        with_cell(STATE, 4),
+        with_cell(STATE, -1),
+        with_cell(STATE, 0.5),
+        with_cell(STATE, math.nan),
+        with_cell(HAUSDORFF, math.nan),
+        with_cell(AVERAGE, math.inf),
+        with_cell(AVERAGE, -1),
+        with_cell(WITHIN, math.nan),
+        with_cell(SIZE, math.inf),
+        with_cell(slice(SIZE, SIZE + 2), 0),
+        with_cell(-1, 0.5),
+        with_cell(-1, math.nan),
+        with_cell(slice(None), math.nan, structure=2),
     ],
 )
 def test_forged_rows_are_refused(folder, change):
     path = folder / "r.sqlite"
     scored(folder, run=path)
-    changed(path, "surfaces", lambda entries: entries)
+    forged(path, lambda rows: rows)
     assert len(segiou.Run.open(path).surfaces) == 12
-    changed(path, "surfaces", change)
+    forged(path, change)
     with pytest.raises(RunFileError, match="its surfaces are no rows"):
+        _ = segiou.Run.open(path).surfaces
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda packed: packed[:-1], lambda packed: packed + b"\0", lambda packed: b""]
+)
+def test_rows_of_another_length_are_refused(folder, damage):
+    path = folder / "r.sqlite"
+    scored(folder, run=path)
+    with closing(sqlite3.connect(path)) as file, file:
+        (packed,) = file.execute("SELECT measured FROM image WHERE id = 'b'").fetchone()
+        packed = damage(packed)
+        values = (packed, checksum("b", packed))
+        file.execute("UPDATE image SET measured = ?, measured_crc = ? WHERE id = 'b'", values)
+    with pytest.raises(RunFileError, match=r"is cut off|more was counted"):
         _ = segiou.Run.open(path).surfaces
 
 
@@ -208,16 +239,16 @@ def test_forged_rows_are_refused(folder, change):
 def test_a_forged_plan_is_refused(folder, change):
     path = folder / "r.sqlite"
     scored(folder, run=path)
-    changed(path, "run", change)
+    forged_plan(path, change)
     with pytest.raises(RunFileError, match="is a damaged run file"):
         segiou.Run.open(path)
 
 
-@pytest.mark.parametrize("value", ["'[]'", "NULL", "x'00'"])
+@pytest.mark.parametrize("value", ["'[]'", "NULL", "x'00'", "7"])
 def test_damage_is_found(folder, value):
     scored(folder, run=folder / "r.sqlite")
     connection = sqlite3.connect(folder / "r.sqlite")
-    connection.execute(f"UPDATE image SET surfaces = {value} WHERE id = 'b'")
+    connection.execute(f"UPDATE image SET measured = {value} WHERE id = 'b'")
     connection.commit()
     connection.close()
     with pytest.raises(RunFileError, match="measured of 'b' beside its pixels does not match"):

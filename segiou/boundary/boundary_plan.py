@@ -1,0 +1,162 @@
+"""Boundaries as a measure of runs: what is counted of a pair, scores, and their table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou._support.text import Json
+from segiou.boundary.boundary_sums import BoundaryCounts, layout
+from segiou.boundary.codes import LabelCodes
+from segiou.boundary.image import count_labels
+from segiou.boundary.measures import boundary_rows
+from segiou.counting.encoding import Encoding
+from segiou.measures.measure import Better, Column, Counted, MaskPair, Plan, Score, ScoreTable
+from segiou.measures.parts import Field, Layout, Parts
+from segiou.metrics.ratio import Floats, ratio
+
+_TITLES = {
+    "boundary_iou": "Boundary IoU",
+    "boundary_f1": "boundary F1",
+    "surface_dice": "surface Dice",
+    "hausdorff_95": "HD95",
+}
+_ABOUT = (
+    "How well the edges of each class fit: overlap within a band along the outlines (Boundary "
+    "IoU), outlines that meet within a tolerance (F1, surface Dice), and the distance within "
+    "which 95 % of them lie (HD95; ∞ where an outline has no counterpart in some image)."
+)
+
+
+@dataclass(frozen=True)
+class BoundaryPlan(Plan):
+    """Boundaries of these classes."""
+
+    @property
+    def layout(self) -> Layout:
+        """The counts of an image in a row."""
+        return {"table": Field((layout(self.classes.num_classes, self.measure)[0],))}
+
+    @cached_property
+    def _codes(self) -> LabelCodes:
+        return LabelCodes(Encoding.of_classes(self.classes))
+
+    def count(self, pair: MaskPair) -> Parts:
+        """Count along the boundaries of a pair."""
+        found = count_labels(self._codes, pair.truth, pair.pred, self.measure, pair.mask)
+        return Parts.of(self.layout, table=found.table)
+
+    def counts(self, parts: Parts) -> BoundaryCounts:
+        """The counts of images, a row each."""
+        return BoundaryCounts(parts["table"], self.classes.num_classes, self.measure)
+
+    @cached_property
+    def scores(self) -> Mapping[str, Score]:
+        """Boundary IoU at the first width."""
+        if not self.measure.widths:
+            return {}
+        title = _TITLES["boundary_iou"]
+        return {
+            "boundary_iou": Score.of_classes(
+                "boundary_iou",
+                title,
+                self.classes,
+                self._bands,
+                _iou,
+                seen=lambda parts: self._bands(parts)[..., [0, 2]].any(-1),
+            )
+        }
+
+    def _bands(self, parts: Parts) -> NDArray[np.int64]:
+        found = self.counts(parts).band_counts()[:, 0]
+        return np.stack([found.tp, found.fp, found.fn], axis=-1)
+
+    def columns(self, parts: Parts) -> dict[str, NDArray[Any]]:
+        """Images have no columns of boundaries."""
+        return {}
+
+    def ranks(self) -> dict[str, Better]:
+        """So none ranks them."""
+        return {}
+
+    def way(self) -> Mapping[str, Json]:
+        """The first width, and what it is at the border of an image."""
+        border = "" if self.measure.band_border else ", the image border no boundary"
+        return {"": f"{self.measure.widths[0]}{border}"}
+
+    def difference(self, other: Any) -> str:
+        """Say in what the options differ."""
+        return str(self.measure.difference(other.measure))
+
+    def table(self, found: Counted) -> ScoreTable:
+        """Every measure as a column; text shows some of them."""
+        names, include = self.classes.labels.class_names, self.classes.include
+        counts = self.counts(found.total).summed()
+        rows: Any = boundary_rows(counts, names, include=include)
+        shown = [row for row in rows if row["measure"] == "boundary_iou"]
+        for measure in ("boundary_f1", "surface_dice", "hausdorff_95"):
+            shown += [row for row in rows if row["measure"] == measure][:1]
+        columns = []
+        for row in (
+            one for one in [*shown, *(r for r in rows if r not in shown)] if one["classes"]
+        ):
+            parts = (row["measure"], row["tolerance"], row["contour"])
+            distance = row["tolerance"] is None
+            values = tuple(row["classes"].values())
+            means = (row["mean"], row["mean_classes"])
+            head = self._head(row) if row in shown else ""
+            kind: Any = {"kind": "distance", "better": "lower"} if distance else {}
+            columns.append(
+                Column(":".join(filter(None, parts)), head, values, means, **kind, digits=1)
+            )
+        data = {"boundary": tuple(rows), "boundary_options": self.measure.to_dict()}
+        score = {n: tuple(s.values(found.total).tolist()) for n, s in self.scores.items()}
+        return ScoreTable(
+            "boundaries",
+            "Boundaries",
+            _ABOUT,
+            names,
+            tuple(columns),
+            ("mean", "classes"),
+            self._note(shown),
+            data=data,
+            scores=score,
+        )
+
+    def _head(self, row: Mapping[str, Any]) -> str:
+        if row["tolerance"] is None:
+            return _TITLES[row["measure"]]
+        of_pixels = row["contour"] is None or tuple(self.measure.spacing) == (1.0, 1.0)
+        unit = " px" if of_pixels and not row["tolerance"].endswith("%") else ""
+        return f"{_TITLES[row['measure']]} {row['tolerance']}{unit}"
+
+    def _note(self, shown: list[dict[str, Any]]) -> str:
+        o = self.measure
+        parts = [f"boundaries: widths {_distances(o.widths)}"]
+        if o.contours:
+            parts += [
+                f"contours of {' and '.join(o.contours)}",
+                f"tolerances {_distances(o.tolerances)}",
+            ]
+        square = tuple(o.spacing) == (1.0, 1.0)
+        if not square:
+            parts.append(f"pixels of {o.spacing[0]:g} × {o.spacing[1]:g}")
+        if o.border != "reference":
+            parts.append(f"image border: {o.border}")
+        if any(row["measure"] == "hausdorff_95" for row in shown):
+            parts.append(f"HD95 in {'pixels' if square else 'these units'}")
+        return "; ".join(parts)
+
+
+def _iou(numbers: NDArray[Any]) -> Floats:
+    return ratio(numbers[..., 0], numbers.sum(-1))
+
+
+def _distances(values: Any) -> str:
+    shown = (f"{100 * v.value:g} %" if v.unit == "diagonal" else f"{v.value:g}" for v in values)
+    return ", ".join(shown) or "none"

@@ -1,0 +1,553 @@
+"""Distances between surfaces as a measure of runs: what is measured of a case, scores, a table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from itertools import chain
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou import metrics
+from segiou._support.arguments import check_integer, check_kind, read_spacing
+from segiou._support.files import printable
+from segiou._support.text import Json, did_you_mean, listed
+from segiou.boundary.boundary_options import bin_distances, bin_values
+from segiou.boundary.codes import LabelCodes, ignored_code
+from segiou.boundary.surface_cases import flat_scores, summarize_surfaces
+from segiou.boundary.surfaces import (
+    CONVENTIONS,
+    DISTANCES,
+    LONE,
+    SurfaceOptions,
+    SurfaceRow,
+    measure_surfaces,
+)
+from segiou.counting.counts import Counts
+from segiou.counting.encoding import Encoding
+from segiou.labels.class_options import ClassOptions
+from segiou.measures.measure import (
+    Better,
+    Column,
+    Counted,
+    MaskPair,
+    Masks,
+    Measure,
+    Plan,
+    Score,
+    ScoreTable,
+)
+from segiou.measures.parts import Field, Layout, Parts
+from segiou.metrics.ratio import Floats, ratio
+
+_STATES = ("absent", "found", "missed", "invented")
+#: Bins of distances that medians of resamples are found in.
+_BINS = bin_values(0.05)
+_WORDS = {"hausdorff": "HD", "average_surface_distance": "ASSD"}
+
+
+@dataclass(frozen=True)
+class SurfaceMeasure(Measure):
+    """Distances between the surfaces of classes and regions."""
+
+    key: ClassVar[str] = "surfaces"
+
+    options: SurfaceOptions = field(default_factory=SurfaceOptions)  # type: ignore[misc, assignment]
+    structures: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    unit: str = "px"
+    spacing: tuple[float, ...] | None = None
+
+    @classmethod
+    def plan_from(cls, data: Mapping[str, Any], classes: ClassOptions) -> SurfacePlan:
+        """The plan that :meth:`SurfacePlan.to_dict` described."""
+        return SurfacePlan.from_dict(data, classes)
+
+    def __str__(self) -> str:
+        return f"measured as {self.options.convention} does"
+
+
+@dataclass(frozen=True)
+class SurfacePlan(Plan):
+    """What is measured between the surfaces of every case of a run."""
+
+    measure: SurfaceMeasure
+
+    @property
+    def options(self) -> SurfaceOptions:
+        """What is measured."""
+        return self.measure.options
+
+    @property
+    def structures(self) -> Mapping[str, tuple[int, ...]]:
+        """Classes and regions that are measured, each as indices of classes."""
+        return self.measure.structures
+
+    @property
+    def unit(self) -> str:
+        """Of the distances: ``"mm"``, ``"px"``, or empty where only the spacing knows."""
+        return self.measure.unit
+
+    @property
+    def spacing(self) -> tuple[float, ...] | None:
+        """Size of a pixel or voxel, in place of what the files say."""
+        return self.measure.spacing
+
+    @classmethod
+    def of(
+        cls,
+        options: SurfaceOptions,
+        classes: ClassOptions,
+        *,
+        volumes: bool,
+        in_mm: bool = False,
+        spacing: Any = None,
+    ) -> SurfacePlan:
+        """Every class that means include, and every group of classes.
+
+        In volumes a class whose only value is 0 has no surface.
+
+        Parameters
+        ----------
+        options : SurfaceOptions
+            What is measured.
+        classes : ClassOptions
+            The classes, and what is ignored.
+        volumes : bool
+            Whether the cases are volumes.
+        in_mm : bool, default False
+            Whether the distances are in mm; in pixels, or units of the spacing, by default.
+        spacing : array_like, optional
+            Size of a pixel or voxel, in place of what files say.
+        """
+        check_kind("surfaces", options, SurfaceOptions, "True, a convention or SurfaceOptions")
+        values = classes.labels.class_values
+        left_out = {c for c, v in enumerate(values) if v == (0,) and volumes}
+        left_out.update(classes.exclude)
+        chosen: dict[str, tuple[int, ...]] = {
+            name: (c,) for c, name in enumerate(classes.labels.class_names) if c not in left_out
+        }
+        # A region of one class may have its name, as one of BraTS has.
+        for name, members in classes.groups:
+            chosen[name if chosen.get(name, members) == members else f"{name} (region)"] = members
+        usual = CONVENTIONS[options.convention]
+        own: dict[int | str, tuple[float, ...]] = {
+            name: v for name, v in options.tolerances_of.items() if name in chosen
+        }
+        if unknown := options.tolerances_of.keys() - chosen - usual.tolerances_of.keys():
+            name = str(min(unknown, key=str))
+            msg = (
+                f"a tolerance of {name!r}: there is no such structure, but "
+                f"{', '.join(chosen)}{did_you_mean(name, chosen)}"
+            )
+            raise ValueError(msg)
+        unit = "mm" if in_mm else "px" if spacing is None else ""
+        if spacing is not None:
+            spacing = read_spacing(spacing)
+        elif volumes:
+            spacing = usual.spacing
+        made = SurfaceMeasure(replace(options, tolerances_of=own), chosen, unit, spacing)
+        return cls(made, classes, Masks(spacing=spacing))
+
+    def difference(self, other: Plan) -> str:
+        """Say in what other plans differ; empty if they do not.
+
+        Parameters
+        ----------
+        other : Plan
+            What to compare with.
+
+        Returns
+        -------
+        str
+        """
+        both: Any = self, other
+        mine, theirs = ({**p.to_dict(), **p.options.to_dict()} for p in both)
+        return "; ".join(
+            f"surface {name} is {mine[name]} here and {theirs[name]} there"
+            for name in mine
+            if name != "options" and mine[name] != theirs[name]
+        )
+
+    def way(self) -> Mapping[str, Json]:
+        """What must be alike where models are compared."""
+        plain: Any = self.to_dict()
+        return {**plain.pop("options"), **plain}
+
+    def to_dict(self) -> dict[str, Json]:
+        """Plain values, for JSON; :meth:`from_dict` reads them."""
+        structures = {name: list(members) for name, members in self.structures.items()}
+        spacing = None if self.spacing is None else list(self.spacing)
+        own: dict[str, Any] = {"options": self.options.to_dict(), "structures": structures}
+        own["spacing"] = spacing
+        return {**own, "unit": self.unit}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], classes: ClassOptions) -> SurfacePlan:
+        """Read what :meth:`to_dict` gave.
+
+        Parameters
+        ----------
+        data : mapping
+            What :meth:`to_dict` gave.
+        """
+        structures = {
+            name: tuple(check_integer("a class", c, 0) for c in members)
+            for name, members in data["structures"].items()
+        }
+        spacing = None if data["spacing"] is None else read_spacing(data["spacing"])
+        if any(index >= classes.num_classes for part in structures.values() for index in part):
+            msg = f"a structure has more than the {classes.num_classes} classes"
+            raise ValueError(msg)
+        options = SurfaceOptions.from_dict(data["options"])
+        made = SurfaceMeasure(options, structures, str(data["unit"]), spacing)
+        return cls(made, classes, Masks(spacing=spacing))
+
+    @cached_property
+    def _fields(self) -> dict[str, slice]:
+        """Where the numbers of a structure lie in its row."""
+        o = self.options
+        own = [len(self._tolerances(label)) for label in self.structures]
+        sizes = {"state": 1, "diagonal": 1, "sizes": 2, "hausdorff": 1, "average": 1}
+        sizes |= {"within": 2 * max(own, default=0), "percentiles": len(o.percentiles)}
+        sizes |= {"bands": 3 * len(o.widths), "pixels": 3}
+        stops = np.cumsum([*sizes.values()]).tolist()
+        return {name: slice(b - sizes[name], b) for name, b in zip(sizes, stops, strict=True)}
+
+    @property
+    def layout(self) -> Layout:
+        """A row for each case: of each structure its numbers; they do not add up."""
+        width = self._fields["pixels"].stop
+        return {"cases": Field((len(self.structures), width), rows=True, floats=True)}
+
+    def count(self, pair: MaskPair) -> Parts:
+        """Measure a case."""
+        classes, truth, pred = self.classes, pair.truth, pair.pred
+        values, ignore = classes.labels.class_values, classes.ignore
+        if classes.pred_labels != classes.labels or pair.mask is not None:
+            codes = LabelCodes(Encoding.of_classes(classes))
+            truth, pred = codes.encode(truth, pred, pair.mask, batch=True)
+            values = tuple((c,) for c in range(classes.num_classes))
+            ignore = (ignored_code(truth.dtype),)
+        structures: dict[int | str, list[int]] = {
+            name: [value for c in members for value in values[c]]
+            for name, members in self.structures.items()
+        }
+        how: Any = {"spacing": self.spacing or pair.spacing, "options": self.options}
+        rows = measure_surfaces(truth, pred, structures, ignore=ignore, **how)
+        tally: Any = pair.tally
+        counts = tally.group_counts([*self.structures.values()])
+        array = np.full((1, *self.layout["cases"].shape), np.nan)
+        for line, row in zip(array[0], rows, strict=True):
+            own: dict[str, Any] = {
+                **{n: np.ravel(getattr(row, n)) for n in self._fields if hasattr(row, n)},
+                "state": [_STATES.index(row.state)],
+            }
+            for name, numbers in own.items():
+                line[self._fields[name]][: len(numbers)] = numbers
+        array[0, :, self._fields["pixels"]] = np.stack([counts.tp, counts.fp, counts.fn], axis=-1)
+        return Parts.of(self.layout, cases=array)
+
+    def check(self, parts: Parts) -> None:
+        """Refuse what no measuring gives."""
+        rows, f = parts["cases"], self._fields
+        is_found = rows[..., 0] == _STATES.index("found")
+        used = np.zeros(rows.shape, dtype=bool)
+        used[..., :4] = used[..., f["bands"]] = used[..., f["pixels"]] = True
+        for name in ("hausdorff", "average", "percentiles"):
+            used[..., f[name]] = is_found[..., None]
+        for i, label in enumerate(self.structures):
+            start = f["within"].start
+            used[:, i, start : start + 2 * len(self._tolerances(label))] = True
+        whole = rows[..., [0, *range(f["bands"].start, f["pixels"].stop)]]
+        if (
+            parts.owner("cases").tolist() != [*range(len(parts))]
+            or not np.isfinite(rows[used]).all()
+            or (rows[used] < 0).any()
+            or (whole % 1).any()
+            or (rows[..., 0] >= len(_STATES)).any()
+            or (is_found & ~rows[..., f["sizes"]].any(-1)).any()
+        ):
+            msg = "its surfaces are no rows"
+            raise ValueError(msg)
+
+    def rows(self, parts: Parts, cases: Sequence[str]) -> list[SurfaceRow]:
+        """The rows of cases, as :func:`segiou.boundary.measure_surfaces` gives them."""
+        found, f = [], self._fields
+        try:
+            for case, array in zip(cases, parts["cases"].tolist(), strict=True):
+                for label, line in zip(self.structures, array, strict=True):
+                    limits = self._tolerances(label)
+                    state = _STATES[int(line[0])]
+                    is_found = state == "found"
+                    pairs = np.reshape(line[f["within"]], (-1, 2))[: len(limits)].tolist()
+                    entry = {
+                        "state": state,
+                        "diagonal": line[f["diagonal"]][0],
+                        "sizes": line[f["sizes"]],
+                        "within": pairs,
+                        "hausdorff": line[f["hausdorff"]][0] if is_found else None,
+                        "average": line[f["average"]][0] if is_found else None,
+                        "percentiles": line[f["percentiles"]] if is_found else [],
+                    }
+                    if self.options.widths:
+                        bands = np.reshape(line[f["bands"]], (-1, 3)).astype(np.int64)
+                        entry["bands"] = bands.tolist()
+                    about = {"label": label, "case": case, "tolerances": limits}
+                    found.append(SurfaceRow.from_dict({**entry, **about}, self.options))
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            msg = f"its surfaces are no rows: {type(error).__name__}: {error}"
+            raise ValueError(msg) from error
+        return found
+
+    def _tolerances(self, label: str) -> tuple[float, ...]:
+        return self.options.tolerances_of.get(label, self.options.tolerances)
+
+    def overlaps(self, parts: Parts) -> list[dict[str, float]]:
+        """IoU and Dice of each structure in each case, with what counts where a mask is empty."""
+        pixels = parts["cases"][..., self._fields["pixels"]].reshape(-1, 3).T.astype(np.int64)
+        counts = Counts.trusted(*pixels, np.zeros_like(pixels[0]))
+        lone = [counts.truth + counts.pred == 0, counts.truth == 0, counts.pred == 0]
+        found = {}
+        for name, values in (("iou", metrics.iou(counts)), ("dice", metrics.dice(counts))):
+            rules = [self.options.filling(name, state, np.nan) for state in LONE]
+            found[name] = np.select(lone, rules, values).tolist()
+        return [{"iou": i, "dice": d} for i, d in zip(*found.values(), strict=True)]
+
+    def values(self, parts: Parts) -> dict[str, Floats]:
+        """Every measure of each case and structure, (N, R)."""
+        rows = self.rows(parts, [""] * len(parts["cases"]))
+        both = zip(rows, self.overlaps(parts), strict=True)
+        flat = [{**overlap, **flat_scores(row.values(self.options))} for row, overlap in both]
+        names = dict.fromkeys(chain.from_iterable(flat))
+        shape = -1, len(self.structures)
+        return {n: np.reshape([one.get(n, np.nan) for one in flat], shape) for n in names}
+
+    def columns(self, parts: Parts) -> dict[str, NDArray[Any]]:
+        """Columns of a table of cases; the IoU of classes stands there already."""
+        values, classes = self.values(parts), self.classes.labels.class_names
+        none = np.zeros((0, len(self.structures)))
+        return {
+            f"{measure}:{name}": values.get(measure, none)[:, i]
+            for i, name in enumerate(self.structures)
+            for measure in (*["iou"] * (name not in classes), *self._measures(name))
+        }
+
+    def ranks(self) -> dict[str, Better]:
+        """Every measure of every structure."""
+        names = self.column_names()
+        return {n: "lower" if n.startswith(DISTANCES) else "higher" for n in names}
+
+    @cached_property
+    def scores(self) -> Mapping[str, Score]:
+        """Surface Dice at the first tolerance, a mean; and distances, medians over the cases."""
+        names, found = tuple(self.structures), {}
+        how: Any = {"seen": self._seen, "rule": "cases"}
+        every = np.ones(len(names), dtype=bool)
+        if self.options.tolerances:
+            found["surface_dice"] = Score.of_names(
+                "surface_dice", "surface Dice", names, every, self._dice, _mean, bounded=True, **how
+            )
+        for name in self._distances:
+            title = f"{_WORDS.get(name, name.replace('hausdorff_', 'HD'))} median"
+            numbers = partial(self._binned, name)
+            how |= {"unit": self.unit, "better": "lower"}
+            found[name] = Score.of_names(name, title, names, every, numbers, _median, **how)
+        return found
+
+    @property
+    def _distances(self) -> list[str]:
+        percentiles = [f"hausdorff_{p:g}" for p in self.options.percentiles]
+        return ["hausdorff", *percentiles, "average_surface_distance"]
+
+    def _seen(self, parts: Parts) -> NDArray[np.bool_]:
+        return np.isin(parts["cases"][..., 0], [1, 2])  # found or missed
+
+    def _dice(self, parts: Parts) -> NDArray[Any]:
+        rows = self.rows(parts, [""] * len(parts["cases"]))
+        dice = [next(iter(row.values(self.options)["surface_dice"].values())) for row in rows]
+        scores = np.reshape(dice, (-1, len(self.structures)))
+        units = np.rint(np.nan_to_num(scores) * 2.0**32).astype(np.int64)
+        return np.stack([units, ~np.isnan(scores)], axis=-1)
+
+    def _binned(self, name: str, parts: Parts) -> NDArray[Any]:
+        """The bin of each distance, one-hot: so medians follow from sums."""
+        state = parts["cases"][..., 0]
+        values = np.where(state == 1, self.values(parts)[name], np.inf)
+        bins = bin_distances(values, 0.05)
+        found = np.zeros((*bins.shape, len(_BINS)), np.int64)
+        np.put_along_axis(found, bins[..., None], (state > 0)[..., None].astype(np.int64), -1)
+        return found
+
+    def table(self, found: Counted) -> ScoreTable:
+        """What was found of each structure, and its scores over the cases."""
+        rows = self.rows(found.total, found.ids())
+        overlaps = self.overlaps(found.total)
+        cases = [
+            {
+                "case": r.case,
+                "label": r.label,
+                "state": r.state,
+                **o,
+                **flat_scores(r.values(self.options)),
+            }
+            for r, o in zip(rows, overlaps, strict=True)
+        ]
+        summary: Any = summarize_surfaces(rows, self.options, overlaps)
+        bounds, shown = found.intervals.get("surface_dice"), self._shown()
+        limits: tuple[Any, ...] = ()
+        if bounds is not None:
+            by_name = {one.name: (one.low, one.high) for one in bounds.classes}
+            limits = tuple(by_name.get(row["label"]) for row in summary)
+            for row, ends in zip(summary, limits, strict=True):
+                first = next(part for name, part in row.items() if name.startswith("surface_dice"))
+                first |= {"low": ends[0], "high": ends[1], "level": bounds.level}
+        columns = []
+        for state in ("found", "missed", "invented"):
+            numbers = tuple(row[state] for row in summary)
+            columns.append(Column(f"surfaces_{state}", state, numbers, (), "count", "", None))
+        for name in summary[0] if summary else ():
+            for kind in (
+                ("mean", "median", "mean_of_found") if isinstance(summary[0][name], dict) else ()
+            ):
+                values = tuple(row.get(name, {}).get(kind, np.nan) for row in summary)
+                distance = name.startswith(DISTANCES)
+                head = shown.get((name, kind), "")
+                columns.append(
+                    Column(
+                        f"{name}:{kind}",
+                        head,
+                        values,
+                        (),
+                        "distance" if distance else "ratio",
+                        "",
+                        "lower" if distance else "higher",
+                        limits if limits and head == shown.get("dice") else (),
+                        bounds.level if bounds else 0.95,
+                    )
+                )
+        about = (
+            "In how many cases each structure was found, missed or only predicted, and how far its "
+            "surface then lies from the true one."
+        )
+        data = {
+            "surfaces": tuple(summary),
+            "surface_cases": tuple(cases),
+            "surface_plan": self.to_dict(),
+        }
+        lone = tuple(not any(c.values[i] for c in columns[:3]) for i in range(len(summary)))
+        return ScoreTable(
+            "surfaces",
+            "Distances between surfaces",
+            about,
+            tuple(self.structures),
+            tuple(columns),
+            (),
+            surface_note(self.to_dict()),
+            "structure",
+            lone,
+            data=data,
+            scores=self._exact(summary),
+        )
+
+    def _exact(self, summary: Any) -> dict[str, tuple[float, ...]]:
+        """The scores over the cases, from no bins."""
+        found = {}
+        for name in self.scores:
+            key = name if name in summary[0] else f"{name}_{self.options.tolerances[0]:g}"
+            kind = "mean" if name == "surface_dice" else "median"
+            each = [
+                next((v for k, v in r.items() if k.startswith("surface_dice")), {})
+                if name == "surface_dice"
+                else r[key]
+                for r in summary
+            ]
+            values = np.array([one.get(kind, np.nan) for one in each])
+            known = values[~np.isnan(values)]
+            found[name] = (float(known.mean()) if known.size else math.nan, *values.tolist())
+        return found
+
+    def _shown(self) -> dict[Any, str]:
+        """Heads of the columns that text shows."""
+        unit, o = f" {self.unit}".rstrip(), self.options
+        found: dict[Any, str] = {("dice", "mean"): "Dice mean"}
+        for p in o.percentiles[:1]:
+            found |= {(f"hausdorff_{p:g}", "median"): f"HD{p:g} median"}
+            found |= {(f"hausdorff_{p:g}", "mean_of_found"): f"HD{p:g} mean"}
+        found |= {("average_surface_distance", "mean_of_found"): "ASSD mean"}
+        for measure, title, lengths in (
+            ("surface_dice", "surface Dice", o.tolerances),
+            ("boundary_iou", "Boundary IoU", o.widths),
+        ):
+            found |= {(f"{measure}_{n:g}", "mean"): f"{title} {n:g}{unit}" for n in lengths}
+        if o.tolerances:
+            found["dice"] = f"surface Dice {o.tolerances[0]:g}{unit}"
+        return found
+
+    def _measures(self, name: str) -> list[str]:
+        bands = ((0, 0, 0),) * len(self.options.widths)
+        nothing = SurfaceRow(name, "", "absent", 0, (0, 0), self._tolerances(name), (), bands=bands)
+        return ["dice", *flat_scores(nothing.values(self.options))]
+
+
+def _mean(numbers: NDArray[Any]) -> Floats:
+    return ratio(numbers[..., 0] / 2.0**32, numbers[..., 1])
+
+
+def _median(numbers: NDArray[Any]) -> Floats:
+    total = numbers.sum(-1)
+    place = (np.cumsum(numbers, axis=-1) * 2 >= total[..., None]).argmax(-1)
+    return np.where(total > 0, _BINS[place], np.nan)
+
+
+#: How a case may lack a structure, in words.
+_EMPTY: dict[Any, str] = {
+    "missed": "a missed structure",
+    "invented": "an invented one",
+    "absent": "one in neither",
+}
+
+
+def surface_note(plan: Mapping[str, Any]) -> str:
+    """How surfaces were measured, and what missed structures count, in a line."""
+    from segiou.masks.volumes import spacing_text
+
+    options = plan["options"]
+    unit = {"px": "pixels", "": "units of the spacing"}.get(plan["unit"], plan["unit"])
+    if plan["spacing"]:
+        unit += f", spacing {spacing_text(plan['spacing'])} whatever the files say"
+    own = [
+        f"{label} {', '.join(f'{limit:g}' for limit in limits)}"
+        for label, limits in options["tolerances_of"]
+    ]
+    counted = _counted_empty(SurfaceOptions.from_dict(options))
+    return (
+        f"surfaces as {options['convention']} measures them, distances in {unit}. Medians "
+        "are over the cases: a structure that is missed or invented (only predicted) is infinitely "
+        "far. Means of distances are over found structures alone, so that missing more can improve "
+        "them. Dice and surface Dice are means over the cases, where "
+        f"{counted}{f'; own tolerances: {printable(listed(own))}' if own else ''}"
+    )
+
+
+def _counted_empty(options: SurfaceOptions) -> str:
+    """What Dice and surface Dice count where a mask is empty."""
+
+    def words(measure: str) -> str:
+        rules = {state: options.filling(measure, state, math.nan) for state in _EMPTY}
+        texts = [
+            f"{_EMPTY[state]} counts {'nothing' if math.isnan(value) else f'{value:g}'}"
+            for state, value in rules.items()
+            if state != "absent" or not math.isnan(value)
+        ]
+        return ", ".join(texts)
+
+    dice, surface_dice = words("dice"), words("surface_dice")
+    if dice != surface_dice:
+        return f"for Dice {dice}; for surface Dice {surface_dice}"
+    if dice == "a missed structure counts 0, an invented one counts 0":
+        return "a missed or invented structure counts 0"
+    return dice

@@ -1,0 +1,81 @@
+"""Sparse tables of integers as LEB128 bytes, many at a time."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+#: 63 bits take nine bytes.
+_MAX_BYTES = 9
+
+
+def encode_cells(sizes: Ints, cells: Ints, values: Ints) -> list[bytes]:
+    r"""Encode the counts of several images, columns as in :class:`Columns`, as LEB128.
+
+    Examples
+    --------
+    >>> encode_cells(np.array([2, 0]), np.array([0, 3]), np.array([5, 300]))
+    [b'\x01\x05\x03\xac\x02', b'']
+    """
+    numbers = np.empty(2 * len(cells), dtype=np.int64)
+    numbers[0::2] = np.diff(cells, prepend=-1)
+    firsts = (np.cumsum(sizes) - sizes)[sizes > 0]
+    numbers[2 * firsts] = cells[firsts] + 1
+    numbers[1::2] = values
+    most = max(1, -(-int(numbers.max(initial=0)).bit_length() // 7))
+    rest = numbers[:, None] >> 7 * np.arange(most)
+    used = rest > 0
+    used[:, 0] = True
+    parts = (rest & 0x7F).astype(np.uint8)
+    parts[:, :-1] |= used[:, 1:] * np.uint8(0x80)
+    data = parts[used].tobytes()
+    ends = np.append(0, np.cumsum(used.sum(1)))
+    stops = ends[np.append(0, 2 * np.cumsum(sizes))].tolist()
+    return [data[a:b] for a, b in pairwise(stops)]
+
+
+def decode_cells(blobs: list[bytes], num_cells: int) -> tuple[Ints, Ints, Ints]:
+    r"""Decode what :func:`encode_cells` gave, of tables of C · (C + 1) cells.
+
+    Raises
+    ------
+    ValueError
+        If a blob is not what an image's counts look like.
+
+    Examples
+    --------
+    >>> decode_cells([b'\x01\x05\x03\xac\x02', b''], 6)
+    (array([2, 0]), array([0, 3]), array([  5, 300]))
+    """
+    data = np.frombuffer(b"".join(blobs), dtype=np.uint8)
+    last = np.flatnonzero(data < 0x80)
+    stops = np.cumsum([len(blob) for blob in blobs], dtype=np.int64)
+    _check(not (data[stops[stops > 0] - 1] >= 0x80).any(), "a number of its counts is cut off")
+    lengths = np.diff(last, prepend=-1)
+    longest = int(lengths.max(initial=0))
+    _check(longest <= _MAX_BYTES, "a number of its counts is too long")
+    numbers = np.zeros(len(last), dtype=np.int64)
+    used = np.arange(len(last))
+    for k in range(longest):
+        used = used[lengths[used] > k]
+        part = data[last[used] - lengths[used] + 1 + k] & 0x7F
+        numbers[used] |= part.astype(np.int64) << (7 * k)
+    sizes, odd = np.divmod(np.diff(np.searchsorted(last, stops), prepend=0), 2)
+    _check(not odd.any(), "a count has no cell")
+    steps, values = numbers[0::2], numbers[1::2]
+    outside = "a cell of its counts lies outside the table"
+    _check(not ((steps < 1) | (steps > num_cells)).any(), outside)
+    ends = np.cumsum(sizes)
+    cells = np.cumsum(steps)
+    cells -= np.repeat(np.append(0, cells)[ends - sizes], sizes) + 1
+    _check(not (cells[ends[sizes > 0] - 1] >= num_cells).any(), outside)
+    _check(not (values < 1).any(), "a count is not positive")
+    return sizes, cells, values
+
+
+def _check(is_right: bool, problem: str) -> None:
+    if not is_right:
+        raise ValueError(problem)

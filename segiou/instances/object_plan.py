@@ -1,0 +1,185 @@
+"""Objects as a measure of runs: what is counted of a pair, panoptic scores, and their table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import compress
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou._support.text import digits, listed, plural
+from segiou.counting.counts import Tally
+from segiou.instances.object_files import ObjectOptions
+from segiou.instances.panoptic import IOU_UNIT, PROTOCOLS, PanopticCounts
+from segiou.measures.measure import (
+    Better,
+    Column,
+    Counted,
+    MaskPair,
+    Plan,
+    Score,
+    ScoreTable,
+    score_column,
+)
+from segiou.measures.parts import Field, Layout, Parts
+from segiou.metrics.ratio import Floats, ratio
+
+_NAMED = 8
+_NUMBERS = ("found", "missed", "invented")
+_TITLES = {"pq": "PQ", "sq": "SQ", "rq": "RQ"}
+
+
+def _sq(n: NDArray[Any]) -> Floats:
+    return ratio(n[..., 3] / IOU_UNIT, np.maximum(n[..., 0], n[..., 1] + n[..., 2] > 0))
+
+
+def _rq(n: NDArray[Any]) -> Floats:
+    return ratio(n[..., 0], n[..., 0] + (n[..., 1] + n[..., 2]) / 2)
+
+
+_METRICS = {"pq": lambda n: _sq(n) * _rq(n), "sq": _sq, "rq": _rq}
+
+
+@dataclass(frozen=True)
+class ObjectPlan(Plan):
+    """Objects of these classes."""
+
+    measure: ObjectOptions
+
+    @property
+    def layout(self) -> Layout:
+        """TP, FP and FN of each class; and class, intersection and union of each match."""
+        shape = self.classes.num_classes, 3
+        return {"detections": Field(shape), "overlaps": Field((3,), rows=True)}
+
+    def count(self, pair: MaskPair) -> Parts:
+        """Match the objects of a pair."""
+        sides = pair.ids[0] or pair.truth, pair.ids[1] or pair.pred
+        nothing = self.measure.empty(self.classes)
+        found = self.measure.count(nothing, *sides, pair.mask, pair.spacing)
+        overlaps = np.repeat(found.overlaps[:, :3], found.overlaps[:, 3], axis=0)
+        return Parts.of(self.layout, detections=found.detections, overlaps=overlaps)
+
+    def check(self, parts: Parts) -> None:
+        """Refuse matches that cannot be."""
+        rows = parts["overlaps"]
+        wrong = (rows[:, 0] >= self.classes.num_classes) | (rows[:, 1] > rows[:, 2])
+        if wrong.any() or (rows[:, 1:] < 1).any():
+            msg = "a match of its objects has no class, or an intersection above its union"
+            raise ValueError(msg)
+
+    def counts(self, total: Parts, pairs: int) -> PanopticCounts:
+        """The total as an accumulator."""
+        rows, often = np.unique(total["overlaps"], axis=0, return_counts=True)
+        new: dict[str, Any] = {"counts": total["detections"][0], "pairs": pairs}
+        new["overlaps"] = np.concatenate([rows, often[:, None]], axis=1)
+        empty = self.measure.empty(self.classes)
+        return empty.load_state_dict({**empty.state_dict(), **new})
+
+    @cached_property
+    def scores(self) -> Mapping[str, Score]:
+        """PQ, SQ and RQ: the mean is that of the table, whatever the protocol of the pixels."""
+        how: Any = {
+            "rule": self.measure.protocol,
+            "absent_is_zero": PROTOCOLS[self.measure.protocol].absent_is_zero,
+            "seen": lambda parts: parts["detections"][..., [0, 2]].any(-1),
+        }
+        return {
+            name: Score.of_classes(
+                name,
+                title,
+                self.classes,
+                self._numbers,
+                _METRICS[name],
+                bounded=name == "pq",
+                **how,
+            )
+            for name, title in _TITLES.items()
+        }
+
+    def _numbers(self, parts: Parts) -> NDArray[np.int64]:
+        """TP, FP, FN and the sum of the IoU of each class, (N, C, 4)."""
+        rows, ious = parts["overlaps"], np.zeros((len(parts), self.classes.num_classes))
+        np.add.at(ious, (parts.owner("overlaps"), rows[:, 0]), rows[:, 1] / rows[:, 2])
+        units = np.rint(ious * IOU_UNIT).astype(np.int64)  # resamples are sums of integers
+        return np.concatenate([parts["detections"], units[..., None]], axis=2)
+
+    def columns(self, parts: Parts) -> dict[str, NDArray[Any]]:
+        """Objects of each image."""
+        tp, fp, fn = parts["detections"].sum(1).T
+        return {"objects_found": tp, "objects_invented": fp, "objects_missed": fn}
+
+    def ranks(self) -> dict[str, Better]:
+        """Images with the most errors."""
+        return {"objects_invented": "lower", "objects_missed": "lower"}
+
+    def table(self, found: Counted) -> ScoreTable:
+        """Qualities and numbers of each class, and the means of things and stuff."""
+        intervals = found.intervals
+        counts, names = self.counts(found.total, found.images), self.classes.labels.class_names
+        summary: Any = counts.summary()
+        rows = summary["classes"]
+        parts = [("all", "mean"), ("things", "mean of things"), ("stuff", "mean of stuff")]
+        of = {"all": np.ones_like(counts.things), "things": counts.things, "stuff": ~counts.things}
+        parts = [p for p in parts if p[0] == "all" or 0 < of[p[0]].sum() < len(names)]
+        columns = []
+        for score in self.scores.values():
+            values = np.array([np.nan, *(row[score.name] for row in rows)])
+            column = score_column(score, values, intervals.get(score.name))
+            limits = column.limits and (*column.limits, *[None] * (len(parts) - 1))
+            means = tuple(summary[part][score.name] for part, _ in parts)
+            columns.append(replace(column, means=means, limits=limits))
+        for at, name in zip((0, 2, 1), _NUMBERS, strict=True):
+            numbers = counts.detections[:, at]
+            sums = tuple(int(numbers[of[p] & self.classes.include].sum()) for p, _ in parts)
+            column = Column(
+                f"objects_{name}", name, tuple(numbers.tolist()), sums, "count", "", None
+            )
+            columns.insert(-2, column)
+        lone: Any = [*(~counts.detections.any(1)).tolist()]  # type: ignore[misc]
+        lone += [not any(c.means[k] for c in columns[1:-2]) for k in range(len(parts))]
+        if (bounds := intervals.get("pq")) is not None:
+            by_name = {row["name"]: row for row in rows}
+            bounded = [summary["all"], *(by_name[one.name] for one in bounds.classes)]
+            for row, one in zip(bounded, bounds, strict=True):
+                row |= {"pq_low": one.low, "pq_high": one.high}
+            summary["intervals"] = bounds.to_dict()
+        about = (
+            "How many objects of the truth were found, how many were missed, and how many were "
+            "invented. An object is found where a predicted one of its class has an IoU above one "
+            "half with it. PQ is SQ, the mean IoU of the found ones, times RQ, the F1 score of the "
+            "objects."
+        )
+        data = {"objects": {**summary, "options": self.measure.to_dict()}}
+        return ScoreTable(
+            "objects",
+            "Objects",
+            about,
+            names,
+            tuple(columns),
+            tuple(n for _, n in parts),
+            self._note(counts, summary, found.tally),
+            "name",
+            tuple(map(bool, lone)),
+            data=data,
+        )
+
+    def _note(self, counts: PanopticCounts, summary: Mapping[str, Any], tally: Tally) -> str:
+        protocol = PROTOCOLS[self.measure.protocol]
+        covered = plural(summary["all"]["classes"], "class", "classes")
+        note = f"objects: {self.measure.source}, protocol {protocol.name} ({protocol.description})"
+        note += f"; mean over {covered}, with sums of found, missed and invented"
+        if size := self.measure.min_size:
+            unit = "voxels" if self.masks.volumes else "pixels"
+            least = size if isinstance(size, str) else f"{digits(size)} {unit}"
+            least = least.replace("mm2", " mm²").replace("mm3", " mm³")
+            note += f"; components below {least} are void"
+        pixels = counts.things & (tally.counts.truth > 0)
+        if pixels.any() and not counts.detections[pixels][:, [0, 2]].any():
+            names = listed([*compress(counts.class_names, pixels)], _NAMED)
+            note += f"; the truth has {names}, and no object of them: are its files class maps?"
+        return note

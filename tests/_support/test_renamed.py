@@ -1,0 +1,25 @@
+"""Names that were renamed: the old one works for one version, and its warning names the new one."""
+
+from __future__ import annotations
+
+import pytest
+
+from segiou import metrics
+from segiou._support import RenamedAttribute, lazy_face
+
+
+class Box:
+    width = 3
+    breadth = RenamedAttribute("width")
+
+
+def test_an_old_attribute_warns_and_gives_the_new_one():
+    with pytest.warns(DeprecationWarning, match="Box.breadth is deprecated.*use Box.width"):
+        assert Box().breadth == 3
+
+
+def test_an_old_name_of_a_package_warns_and_gives_the_new_one():
+    load, names = lazy_face("segiou.metrics", {"jaccard": "iou"})
+    with pytest.warns(DeprecationWarning, match=r"use segiou\.metrics\.iou"):
+        assert load("jaccard") is metrics.iou
+    assert "jaccard" not in names()
