@@ -21,7 +21,7 @@ from segiou.cli.main import main
 
 PAGE = (Path(__file__).parents[1] / "docs" / "formats.md").read_text(encoding="utf-8")
 #: Of packages that are to be installed: tests/test_plugins.py.
-ELSEWHERE = "Formats, label sets and protocols of your own"
+ELSEWHERE = "Custom formats, label sets and protocols"
 IDS = ("000000000139", "000000000285")
 RANDOM = np.random.default_rng(0)
 #: The right half of each image is of class 2, or in one of ten pixels of class 1.
@@ -203,7 +203,7 @@ LABELS = segiou.LabelSet.from_names(["background", *NAMES.values()])
 FILES = {
     "COCO: annotations and results": coco,
     "detectron2": detectron2,
-    "Label sets from what is there": coco,
+    "Importing label sets": coco,
     "Annotation tools": annotation_tools,
     "Tables, shards and arrays by name": tables,
     "Which images": which_images,

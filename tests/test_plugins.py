@@ -16,7 +16,7 @@ from segiou._support import optional
 from segiou.masks.read import MaskError, read_mask
 
 PAGE = (Path(__file__).parents[1] / "docs" / "formats.md").read_text(encoding="utf-8")
-SECTION = PAGE.partition("## Formats, label sets and protocols of your own")[2]
+SECTION = PAGE.partition("## Custom formats, label sets and protocols")[2]
 
 
 def block(language: str) -> str:

@@ -1,4 +1,4 @@
-"""The examples of docs/hooks.md run as they stand; each in a process of its own."""
+"""The examples of docs/hooks.md and docs/howto/trackers.md run as printed, each in a new process."""
 
 from __future__ import annotations
 
@@ -11,49 +11,39 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "hooks.md"
-BEFORE = """
-import numpy as np
-data = np.load("streets.npz")
-images, masks, names = data["images"], data["truth"], data["names"].tolist()
-"""
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PAGES = (DOCS / "hooks.md", DOCS / "howto" / "trackers.md")
 
 
 def examples() -> dict[str, str]:
-    """Each example by its section, and its number there."""
+    """Each example by its section and its number there, after the data that its page begins with."""
     found: dict[str, str] = {}
-    for section in re.split(r"^## ", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
-        blocks = re.findall(r"^```python\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
-        for i, block in enumerate(blocks):
-            found[f"{section.splitlines()[0]} {i}"] = block
+    for page in PAGES:
+        first, *sections = re.split(r"^## ", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        (data,) = blocks(first)
+        for section in sections:
+            for i, block in enumerate(blocks(section)):
+                found[f"{section.splitlines()[0]} {i}"] = data + block
     return found
 
 
+def blocks(text: str) -> list[str]:
+    found = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    return [block for block in found if not block.startswith(">>>")]
+
+
 def needed(code: str) -> list[str]:
-    first = re.match(r"# needs: (.*)\n", code)
-    return first[1].split(", ") if first else []
-
-
-@pytest.fixture(scope="module")
-def folder(streets, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("example")
-    np.savez(
-        folder / "streets.npz",
-        images=streets.images,
-        truth=streets.truth,
-        names=np.array(streets.names),
-    )
-    return folder
+    lines = re.findall(r"^# needs: (.*)$", code, re.MULTILINE)
+    return [name for line in lines for name in line.split(", ")]
 
 
 @pytest.mark.parametrize("name", examples())
-def test_the_example_runs(name, folder, need):
+def test_the_example_runs(name, tmp_path, need):
     code = examples()[name]
     for framework in needed(code):
-        if framework in ("tensorflow", "clearml") and importlib.util.find_spec(framework) is None:
+        if framework in ("tensorflow", "clearml", "dvclive") and importlib.util.find_spec(framework) is None:
             pytest.skip(f"{framework}, which nothing here needs, is not installed")
         # Importing Keras here would fix its backend; its example runs on torch.
         need("torch" if framework == "keras" else framework)
@@ -62,11 +52,11 @@ def test_the_example_runs(name, folder, need):
             pytest.skip(f"{framework} is not installed here")
     environment = {"KERAS_BACKEND": "tensorflow" if "tensorflow" in needed(code) else "torch"}
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", BEFORE + code],
+        [sys.executable, "-W", "ignore", "-c", code],
         capture_output=True,
         text=True,
         timeout=240,
-        cwd=folder,
+        cwd=tmp_path,
         env=os.environ | {"OMP_NUM_THREADS": "1"} | environment,
     )
     assert done.returncode == 0, done.stderr[-4000:]
@@ -74,7 +64,7 @@ def test_the_example_runs(name, folder, need):
 
 def test_every_framework_has_an_example():
     said = " ".join(examples().values())
-    hooks = PAGE.parents[1] / "segiou" / "hooks"
+    hooks = DOCS.parent / "segiou" / "hooks"
     names = {path.stem for path in hooks.glob("[!_]*.py")} - {"images"}
     assert {name for name in names if f"segiou.hooks.{name} " not in said} <= {"mmengine"}
     assert "import segiou.hooks.mmengine" in said

@@ -1,0 +1,76 @@
+"""Shell and Python recipes of the guides run as printed, one page after another in an empty folder."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+from mask_files import write_masks
+
+import segiou
+from segiou.cli.main import main
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+#: docs/formats.md, docs/hooks.md and docs/howto/trackers.md have tests of their own.
+PAGES = [*sorted(DOCS.glob("howto/*.md")), *sorted(DOCS.glob("start/*.md")), DOCS / "runs.md"]
+PAGES += [DOCS / "volumes.md"]
+
+
+def recipes(page: Path) -> list[tuple[str, str]]:
+    """Blocks that call segiou from a shell, and Python blocks that name what they need."""
+    blocks = re.findall(r"^```(sh|python)\n(.*?)^```", page.read_text("utf-8"), re.M | re.S)
+    if page.name == "trackers.md":
+        return []
+    return [
+        (language, text)
+        for language, text in blocks
+        if text.startswith("segiou " if language == "sh" else "# needs: ")
+    ]
+
+
+@pytest.fixture
+def workplace(tmp_path, monkeypatch):
+    """Masks of CamVid's classes, a run of the main branch, the fixtures and the command."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    truth = {f"{i:04}": rng.integers(0, 11, (30, 40), dtype=np.uint8) for i in range(12)}
+    pred = {k: np.where(rng.random(m.shape) < 0.05, 0, m) for k, m in truth.items()}
+    write_masks(tmp_path / "truth", truth)
+    write_masks(tmp_path / "predictions", pred)
+    scored = ["score", "truth", "predictions", "--labels", "camvid", "--quiet"]
+    assert main([*scored, "--run", "main.sqlite", "--output", "main.txt"]) == 0
+    shutil.copytree(ROOT / "fixtures", tmp_path / "fixtures")
+    command = tmp_path / "bin" / "segiou"
+    command.parent.mkdir()
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m segiou "$@"\n')
+    command.chmod(0o755)
+    paths = {"PATH": f"{command.parent}{os.pathsep}{os.environ['PATH']}"}
+    return os.environ | paths | {"PYTHONPATH": str(Path(segiou.__file__).parents[1])}
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if recipes(page)], ids=lambda p: p.stem)
+def test_recipes_run_as_printed(page, workplace):
+    for language, text in recipes(page):
+        first = text.splitlines()[0].removeprefix("# needs: ")
+        if language == "python" and not all(find_spec(name) for name in first.split(", ")):
+            assert os.environ.get("SEGIOU_REQUIRE_EXTRAS") != "1"
+            continue
+        if language == "python":
+            Path("recipe.py").write_text(text, encoding="utf-8")
+            words = [sys.executable, "recipe.py"]
+        else:
+            words = ["bash", "-eo", "pipefail", "-c", text]
+        done = subprocess.run(words, env=workplace, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, text + done.stderr
+
+
+def test_there_are_recipes_to_run():
+    assert sum(len(recipes(page)) for page in PAGES) >= 8
