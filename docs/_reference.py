@@ -1,4 +1,4 @@
-"""Writes the reference pages that are made from segiou itself, into `_generated/`."""
+"""Generate the reference pages from segiou itself, into `_generated/`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STREETS = Path(__file__).parent.parent / "fixtures" / "streets"
 
 
 def write_reference(folder: Path) -> None:
-    """Write every generated page; pages of parts that are gone do not stay."""
+    """Write every generated page and remove outdated ones."""
     folder.mkdir(exist_ok=True)
     pages = dict(api_pages())
     pages["command.md"] = command_page()
@@ -44,56 +44,138 @@ def write_reference(folder: Path) -> None:
         "--labels",
         "fixtures/streets/labels.toml",
     )
-    for old in set(folder.iterdir()) - {folder / name for name in pages}:
+    found = {path for path in folder.rglob("*") if path.is_file()}
+    for old in found - {folder / name for name in pages}:
         old.unlink()
     for name, text in pages.items():
         path = folder / name
+        path.parent.mkdir(exist_ok=True)
         # An unchanged page keeps its time, so that it is not built again.
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
 
 
+#: The names of `import segiou` by task.
+TASKS = {
+    "Score masks": ["score_folder", "score", "read_mask", "load_labels", "LabelSet"],
+    "Count batches": ["ConfusionMatrix", "ChannelCounts", "Counts"],
+    "Read results": ["Run", "Report", "Protocol"],
+    "Interpret scores": ["explain", "bootstrap", "compare", "explore"],
+    "Errors": ["DataError", "MaskError"],
+}
+#: The page that explains each package.
+GUIDES = {
+    "segiou": "start/first-folder",
+    "accumulators": "tutorials/validation-loop",
+    "analysis": "comparison",
+    "boundary": "boundary",
+    "counting": "architecture",
+    "geometry": "geometry",
+    "hooks": "hooks",
+    "instances": "objects",
+    "labels": "formats",
+    "masks": "formats",
+    "metrics": "why-another-number",
+    "plots": "plots",
+    "report": "reports",
+    "runs": "runs",
+    "scoring": "scale",
+}
+
+
 def api_pages() -> Iterator[tuple[str, str]]:
-    """Make a page for segiou itself and one for each public package."""
+    """Make an index page for segiou and for each public package, and one page per object."""
     top = {name: getattr(segiou, name) for name in dir(segiou)}
     packages = {name: value for name, value in top.items() if isinstance(value, ModuleType)}
     names = [name for name in top if name not in packages]
-    yield "api_segiou.rst", _api_page(segiou, "segiou", names)
+    grouped = [name for group in TASKS.values() for name in group]
+    others = _by_file(segiou, [name for name in names if name not in grouped])
+    yield from _package_pages(segiou, "segiou", TASKS | others)
     for name, package in packages.items():
         own = [entry for entry in dir(package) if entry not in names]
         shared = [entry for entry in dir(package) if entry in names]
-        yield f"api_{name}.rst", _api_page(package, f"segiou.{name}", own, shared)
+        yield from _package_pages(package, f"segiou.{name}", _by_file(package, own), shared)
 
 
-def _api_page(module: ModuleType, path: str, names: list[str], shared: Iterable[str] = ()) -> str:
-    """Make the page of a package: a table of its names, then each with its docstring."""
-    modules = (
-        [name for name in names if find_spec(f"{path}.{name}")] if module is not segiou else []
-    )
-    others = [name for name in names if name not in modules]
-    described = [name for name in others if not isinstance(getattr(module, name), GenericAlias)]
+def _by_file(package: ModuleType, names: list[str]) -> dict[str, list[str]]:
+    """Group names by the file that defines them; constants come last, modules first."""
+    groups: dict[str, list[str]] = {"Modules": []}
+    constants = []
+    for name in names:
+        if package is not segiou and find_spec(f"{package.__name__}.{name}"):
+            groups["Modules"].append(name)
+            continue
+        value = getattr(package, name)
+        file = getattr(value, "__module__", None) or ""
+        if not callable(value):
+            constants.append(name)
+        else:
+            title = file.rpartition(".")[2].strip("_").replace("_", " ").capitalize()
+            groups.setdefault(title, []).append(name)
+    return groups | {"Constants": constants}
+
+
+def _package_pages(
+    module: ModuleType, path: str, groups: dict[str, list[str]], shared: Iterable[str] = ()
+) -> Iterator[tuple[str, str]]:
+    """Make the index of a package, with a table per group, and the pages of its objects."""
     lines = [path, "=" * len(path), "", inspect.getdoc(module) or "", ""]
+    lines += [f".. py:currentmodule:: {path}", ""]
+    pages = []
+    for title, names in groups.items():
+        # A module may need a framework to be imported, so it is not looked at here.
+        shown = [
+            name
+            for name in names
+            if title == "Modules" or not isinstance(getattr(module, name), GenericAlias)
+        ]
+        if not shown:
+            continue
+        lines += [title, "-" * len(title), ""]
+        if title == "Constants":
+            for name in shown:
+                lines += [f".. autodata:: {path}.{name}", "   :no-value:", ""]
+            continue
+        lines += [".. list-table::", ""]
+        for name in shown:
+            summary = "" if title == "Modules" else _first_line(getattr(module, name))
+            lines += [f"   * - :doc:`{name} <api/{path}.{name}>`", f"     - {summary}"]
+        lines.append("")
+        pages += [f"{path}.{name}" for name in shown]
+        for name in shown:
+            related = [other for other in shown if other != name]
+            yield f"api/{path}.{name}.rst", _object_page(module, path, name, title, related)
     if shared:
         links = ", ".join(f":py:obj:`segiou.{name}`" for name in shared)
-        lines += [f"On the page of :doc:`segiou <api_segiou>`: {links}.", ""]
-    lines += [f".. py:currentmodule:: {path}", ""]
-    if described:
-        table = [name for name in described if callable(getattr(module, name))]
-        lines += [".. autosummary::", "   :nosignatures:", ""]
-        lines += [f"   {name}" for name in table] + [""]
-    for name in described:
-        lines += _directive(path, name, getattr(module, name))
-    for name in modules:
-        lines += [f"{path}.{name}", "-" * len(f"{path}.{name}"), ""]
+        lines += [f"Also available as names of ``segiou``: {links}.", ""]
+    lines += [".. toctree::", "   :hidden:", "", *(f"   api/{page}" for page in pages), ""]
+    yield f"api_{path.removeprefix('segiou.')}.rst", "\n".join(lines)
+
+
+def _first_line(value: Any) -> str:
+    return (inspect.getdoc(value) or "").partition("\n")[0]
+
+
+def _object_page(module: ModuleType, path: str, name: str, title: str, related: list[str]) -> str:
+    """Make the page of one function, class or module, with its neighbours and its guide."""
+    lines = [name, "=" * len(name), "", f".. py:currentmodule:: {path}", ""]
+    if title == "Modules":
         lines += [f".. automodule:: {path}.{name}", "   :members:"]
         # Other modules give it again.
         lines += [] if name == "images" else ["   :exclude-members: ImageCounts"]
         lines.append("")
+    else:
+        lines += _directive(path, name, getattr(module, name))
+    guide = GUIDES.get(path.removeprefix("segiou."))
+    links = [f":doc:`/{guide}`"] if guide else []
+    links += [f":doc:`{other} <{path}.{other}>`" for other in related[:8]]
+    if links:
+        lines += [".. seealso::", "", f"   {', '.join(links)}", ""]
     return "\n".join(lines)
 
 
 def _directive(path: str, name: str, value: Any) -> list[str]:
-    """Choose the directive by what a name is."""
+    """Choose the directive by the kind of object."""
     if inspect.isclass(value):
         return [
             f".. autoclass:: {path}.{name}",
@@ -101,9 +183,7 @@ def _directive(path: str, name: str, value: Any) -> list[str]:
             "   :inherited-members: " + _BASES,
             "",
         ]
-    if callable(value):
-        return [f".. autofunction:: {path}.{name}", ""]
-    return [f".. autodata:: {path}.{name}", "   :no-value:", ""]
+    return [f".. autofunction:: {path}.{name}", ""]
 
 
 #: Classes of Python whose members are not repeated on our pages.
@@ -122,7 +202,7 @@ def command_page() -> str:
             if not rows:
                 continue
             title = (group.title or "").capitalize()
-            lines += [f"**{title}**", "", "| | what it does |", "| --- | --- |"]
+            lines += [f"**{title}**", "", "| option | meaning |", "| --- | --- |"]
             lines += [f"| {_invocation(action)} | {_help_of(command, action)} |" for action in rows]
             lines.append("")
     return "\n".join(lines)
@@ -153,11 +233,11 @@ def protocols_page() -> str:
     lines = [
         "# Protocols",
         "",
-        "A protocol says over what a mean is taken and what an absent class counts. Give one to",
-        "`report(…)` in Python and to `--protocol` on the command line. [Why do I get another number",
-        "than …?](../why-another-number.md) compares them on the same masks.",
+        "A protocol defines which classes and images are averaged and how absent classes count. Pass one to",
+        "`report(…)` in Python or `--protocol` on the command line. [Why is my number different from",
+        "…?](../why-another-number.md) compares them on the same masks.",
         "",
-        "| name | how the mean is made |",
+        "| name | averaging |",
         "| --- | --- |",
     ]
     lines += [f"| `{name}` | {protocol.description} |" for name, protocol in PROTOCOLS.items()]
@@ -169,10 +249,10 @@ def labelsets_page() -> str:
     lines = [
         "# Label sets",
         "",
-        "`--labels NAME` and `segiou.load_labels(NAME)` take one of these names, or a TOML file.",
-        "`segiou labelsets NAME` prints one as TOML, to edit.",
+        "Pass one of these names, or a TOML file, to `--labels` or `segiou.load_labels`. To edit a label set,",
+        "print it as TOML with `segiou labelsets NAME`.",
         "",
-        "| name | classes | ignored values | groups | the first classes |",
+        "| name | classes | ignored values | groups | first classes |",
         "| --- | --: | --- | --- | --- |",
     ]
     for name in segiou.labels.labelset_names():
@@ -185,34 +265,33 @@ def labelsets_page() -> str:
 
 
 def benchmarks_page(history: list[dict[str, Any]]) -> str:
-    """Make the page of benchmarks from what `python -m benchmarks.history` wrote."""
+    """Make the page of benchmarks from the file written by `python -m benchmarks.history`."""
     last = history[-1]
     versions = ", ".join(f"{name} {version}" for name, version in last["versions"].items())
     lines = [
         "# Benchmarks",
         "",
-        "`python -m benchmarks.history` measures this on your machine and adds a line; this page is made",
-        "from [its file](../benchmarks.json). Each program counts the same pairs in one thread, the",
-        "answers are checked, and the shortest processor time of some rounds in turn is shown. [Speed](../speed.md) explains",
-        "what makes the difference.",
+        "`python -m benchmarks.history` repeats these measurements on your machine and adds a row to",
+        "[the file](../benchmarks.json) of this page. Each tool counts the same pairs in one thread, the results",
+        "are checked, and the shortest processor time of alternating rounds is shown. See also [Speed](../speed.md).",
         "",
         f"Last measured on **{last['day']}** at commit `{last['commit']}`: {last['processor']}; {versions}.",
-        f"Load of the machine: {last['load']}"
+        f"Machine load: {last['load']}"
         + (" (busy: caches were shared)." if last["load"] > 2 else "."),
         "",
-        "## Programs side by side",
+        "## Tools compared",
         "",
     ]
     for task in last["counting"]:
         lines += _contest(task["input"], "ns per pixel", task["rows"])
     task = last["folder"]
-    title = f"A folder of {task['pairs']} pairs ({task['input']}), read and counted"
+    title = f"Reading and counting a folder of {task['pairs']} pairs ({task['input']})"
     lines += _contest(title, "ms per pair", task["rows"])
     inputs = [task["input"] for task in last["counting"]]
     lines += [
         "## History",
         "",
-        "Nanoseconds per pixel of segiou, and how many times that the usual idiom with `bincount` takes.",
+        "Nanoseconds per pixel with segiou; in brackets, the factor by which `np.bincount` is slower.",
         "",
         "| day | commit | processor | load | " + " | ".join(inputs) + " | folder, ms per pair |",
         "| --- | --- | --- | --: |" + " --: |" * (len(inputs) + 1),
@@ -230,7 +309,7 @@ def benchmarks_page(history: list[dict[str, Any]]) -> str:
 
 def _contest(title: str, unit: str, rows: dict[str, dict[str, float]]) -> list[str]:
     """Make the table of one input, the fastest first."""
-    lines = [f"### {title}", "", f"| | {unit} | × the time of segiou |", "| --- | --: | --: |"]
+    lines = [f"### {title}", "", f"| tool | {unit} | × segiou |", "| --- | --: | --: |"]
     for name, row in sorted(rows.items(), key=lambda item: item[1]["time"]):
         shown = "NumPy's bincount" if name == "bincount" else name
         lines.append(f"| {shown} | {row['time']:.3g} | {row['ratio']:.3g} |")
@@ -244,15 +323,15 @@ def _streets_run(path: Path) -> segiou.Run:
 
 
 def json_page(run: segiou.Run) -> str:
-    """Show the JSON of a report, every key once, with long lists cut."""
+    """Show the JSON of a report, every key once, with shortened lists."""
     shown = json.dumps(_cut(run.report().to_dict()), indent=2, ensure_ascii=False)
     return "\n".join(
         [
             "# JSON of a report",
             "",
-            "`--format json`, `report.to_json()` and `report.to_dict()`: fractions in full precision, null",
-            "where a number is undefined. This is the report of the second model of the example masks; of",
-            "each list only the first element is shown.",
+            "Written by `--format json`, `report.to_json()` and `report.to_dict()`. Scores are fractions in full",
+            "precision; undefined ones are null. This example is the report of the second model of the example",
+            "masks, with only the first element of each list.",
             "",
             "```json",
             shown,
@@ -263,7 +342,7 @@ def json_page(run: segiou.Run) -> str:
 
 
 def _output(*arguments: str) -> str:
-    """Run a command and give what it prints at 96 columns."""
+    """Run a command and return its output at 96 columns."""
     environment = os.environ | {"COLUMNS": "96", "PYTHONIOENCODING": "utf-8"}
     done = subprocess.run(
         [sys.executable, "-P", "-m", "segiou", *arguments],

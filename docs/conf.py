@@ -1,12 +1,12 @@
-"""The documentation site: `sphinx-build -W docs docs/_build` (pip install --group docs)."""
+"""The documentation site; docs/contributing.md explains how to build it."""
 
 import os
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import segiou
 
-# The page of the hooks imports Keras, which needs a backend.
 os.environ.setdefault("KERAS_BACKEND", "torch")
 sys.path.insert(0, str(Path(__file__).parent))
 from _reference import write_reference
@@ -18,23 +18,28 @@ version = release = segiou.__version__
 
 extensions = [
     "sphinx.ext.autodoc",
-    "sphinx.ext.autosummary",
     "numpydoc",
     "myst_nb",
     "sphinx_copybutton",
 ]
 source_suffix = {".md": "myst-nb", ".ipynb": "myst-nb", ".rst": "restructuredtext"}
 exclude_patterns = ["_build", "_static"]
-# In examples, "…" stands for what is left out.
+# Examples contain "…" for omitted code.
 suppress_warnings = ["mystnb.unknown_mime_type", "misc.highlighting_failure"]
 
 autodoc_member_order = "bysource"
-autosummary_generate = False
+toc_object_entries_show_parents = "hide"
+# The API pages of the hooks do not need the frameworks.
+FRAMEWORKS = (
+    *("accelerate", "flax", "ignite", "jax", "keras", "lightning", "mmengine"),
+    *("torch", "torchmetrics", "transformers"),
+)
+autodoc_mock_imports = [name for name in FRAMEWORKS if find_spec(name) is None]
 numpydoc_show_class_members = False
 
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 4
-# Every notebook runs anew, so that its outputs are those of this version.
+# Notebooks are executed, so their outputs match this version.
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_in_temp = True
@@ -52,6 +57,8 @@ html_theme_options = {
     "header_links_before_dropdown": 7,
     "show_prev_next": True,
     "show_toc_level": 2,
+    "collapse_navigation": True,
+    "navigation_depth": 3,
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
     "footer_end": [],

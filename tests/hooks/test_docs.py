@@ -43,7 +43,10 @@ def needed(code: str) -> list[str]:
 def test_the_example_runs(name, tmp_path, need):
     code = examples()[name]
     for framework in needed(code):
-        if framework in ("tensorflow", "clearml", "dvclive") and importlib.util.find_spec(framework) is None:
+        if (
+            framework in ("tensorflow", "clearml", "dvclive")
+            and importlib.util.find_spec(framework) is None
+        ):
             pytest.skip(f"{framework}, which nothing here needs, is not installed")
         # Importing Keras here would fix its backend; its example runs on torch.
         need("torch" if framework == "keras" else framework)
