@@ -1,4 +1,4 @@
-"""Shell and Python recipes of the guides run as printed, one page after another in an empty folder."""
+"""Shell and Python recipes of the guides run as printed, each page in an empty folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The examples of docs/hooks.md and docs/howto/trackers.md run as printed, each in a new process."""
+"""The examples of docs/hooks.md and docs/howto/trackers.md run as printed."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ import pytest
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGES = (DOCS / "hooks.md", DOCS / "howto" / "trackers.md")
+#: Frameworks and trackers that the gate does not install.
+OPTIONAL = ("tensorflow", "clearml", "dvclive")
 
 
 def examples() -> dict[str, str]:
-    """Each example by its section and its number there, after the data that its page begins with."""
+    """Each example by section and number, preceded by the data at the top of its page."""
     found: dict[str, str] = {}
     for page in PAGES:
         first, *sections = re.split(r"^## ", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
@@ -43,11 +45,8 @@ def needed(code: str) -> list[str]:
 def test_the_example_runs(name, tmp_path, need):
     code = examples()[name]
     for framework in needed(code):
-        if (
-            framework in ("tensorflow", "clearml", "dvclive")
-            and importlib.util.find_spec(framework) is None
-        ):
-            pytest.skip(f"{framework}, which nothing here needs, is not installed")
+        if framework in OPTIONAL and importlib.util.find_spec(framework) is None:
+            pytest.skip(f"{framework} is not installed")
         # Importing Keras here would fix its backend; its example runs on torch.
         need("torch" if framework == "keras" else framework)
         if importlib.util.find_spec(framework) is None:
