@@ -51,10 +51,10 @@ typedef struct {
 
 /* Small counters for blocks without runs; see _kernel_walk.c. */
 typedef struct {
-    uint32_t *few; /* two per cell of the table */
-    uint8_t *many; /* one per pair of 8-bit symbols */
-    uint64_t few_pixels;
-    uint8_t truth_codes[256], pred_codes[256]; /* symbol -> row, column, where few is used */
+    uint32_t *cells; /* one or two per pair of symbols up to the last ones */
+    size_t count, width, copies;
+    uint64_t pixels;
+    uint8_t last_truth, last_pred; /* what later symbols mean, too */
     int is_expected; /* the last block was noise */
 } Noise;
 
@@ -108,9 +108,22 @@ typedef void (*WideShift)(const char *values, size_t n, uint64_t first, uint64_t
     DEFINE_WIDE_SHIFT(TARGET, wide32, 32)                                                     \
     DEFINE_WIDE_SHIFT(TARGET, wide64, 64)
 
-/* Counts pixels into noise->few. */
-typedef void (*CountFew)(const uint8_t *truth, const uint8_t *pred, size_t n,
-                         const Counters *counters);
+/* A 16-bit number for each pair of 8-bit symbols. */
+typedef void (*FindPairs)(const uint8_t *truth, const uint8_t *pred, size_t n,
+                          const Noise *noise, uint16_t *restrict pairs);
+
+#define DEFINE_FIND_PAIRS(TARGET)                                                             \
+    TARGET static void find_pairs(const uint8_t *truth, const uint8_t *pred, size_t n,        \
+                                  const Noise *noise, uint16_t *restrict pairs)               \
+    {                                                                                         \
+        const uint8_t last_truth = noise->last_truth, last_pred = noise->last_pred;           \
+        const uint16_t width = (uint16_t)noise->width;                                        \
+        for (size_t i = 0; i < n; i++) {                                                      \
+            uint8_t t = truth[i] < last_truth ? truth[i] : last_truth;                        \
+            uint8_t p = pred[i] < last_pred ? pred[i] : last_pred;                            \
+            pairs[i] = (uint16_t)(t * width + p);                                             \
+        }                                                                                     \
+    }
 
 /* One set of inner loops: portable, or for an instruction set. */
 typedef struct {
@@ -120,7 +133,7 @@ typedef struct {
     Scan scan16;
     Shift shift[3]; /* of 2, 4 and 8 bytes */
     WideShift wide[3];
-    CountFew count_few;
+    FindPairs find_pairs;
 } Loops;
 
 extern const Loops portable_loops;
@@ -141,8 +154,6 @@ void shift64_avx2(const char *values, size_t n, uint64_t first, uint8_t outside,
 /* What other sets of loops use as well. */
 size_t scan16_portable(const void *truth_symbols, const void *pred_symbols, size_t n,
                        uint16_t *positions);
-void count_few_portable(const uint8_t *truth, const uint8_t *pred, size_t n,
-                        const Counters *counters);
 /* position_bytes[m] = the bits set in m, ascending, then zeros. */
 extern uint8_t position_bytes[256][8];
 /* Called once, before any loops run. */

@@ -110,6 +110,8 @@ DEFINE_SHIFT256(64, 16)
 
 DEFINE_WIDE_SHIFTS(AVX2)
 
+DEFINE_FIND_PAIRS(AVX2)
+
 const Loops avx2_loops = {
     .name = "c-avx2",
     .is_runnable = has_avx2,
@@ -117,7 +119,7 @@ const Loops avx2_loops = {
     .scan16 = scan16_portable,
     .shift = {shift16, shift32_avx2, shift64_avx2},
     .wide = {wide16, wide32, wide64},
-    .count_few = count_few_portable,
+    .find_pairs = find_pairs,
 };
 
 #endif

@@ -107,63 +107,7 @@ DEFINE_SHIFT(AVX512, shift16, 16)
 DEFINE_SHIFT(AVX512, shift32, 32)
 DEFINE_WIDE_SHIFTS(AVX512)
 
-/* Looks 64 symbols up in a table of 256. */
-AVX512 static inline __m512i look_up(const __m512i *table, __m512i symbols)
-{
-    __m512i low = _mm512_permutex2var_epi8(table[0], symbols, table[1]);
-    __m512i high = _mm512_permutex2var_epi8(table[2], symbols, table[3]);
-    return _mm512_mask_blend_epi8(_mm512_movepi8_mask(symbols), low, high);
-}
-
-AVX512 static inline __m512i cells(__m256i rows, __m256i cols, __m512i width)
-{
-    __m512i starts = _mm512_mullo_epi16(_mm512_cvtepu8_epi16(rows), width);
-    return _mm512_add_epi16(starts, _mm512_cvtepu8_epi16(cols));
-}
-
-static inline void add_four(uint32_t *few, const uint16_t *cells)
-{
-    uint64_t four;
-    memcpy(&four, cells, sizeof four);
-    few[2 * (four & 65535)]++;
-    few[2 * (four >> 16 & 65535) + 1]++;
-    few[2 * (four >> 32 & 65535)]++;
-    few[2 * (four >> 48) + 1]++;
-}
-
-#define CELLS 1024
-
-/* n is at most CELLS, and a multiple of 64. */
-AVX512 static void find_cells(const uint8_t *truth, const uint8_t *pred, size_t n,
-                              const Counters *counters, uint16_t *found)
-{
-    __m512i rows[4], cols[4], width = _mm512_set1_epi16((short)counters->cols);
-    memcpy(rows, counters->noise->truth_codes, sizeof rows);
-    memcpy(cols, counters->noise->pred_codes, sizeof cols);
-    for (size_t i = 0; i < n; i += 64) {
-        __m512i row = look_up(rows, _mm512_loadu_si512(truth + i));
-        __m512i col = look_up(cols, _mm512_loadu_si512(pred + i));
-        _mm512_storeu_si512(found + i, cells(_mm512_castsi512_si256(row),
-                                             _mm512_castsi512_si256(col), width));
-        _mm512_storeu_si512(found + i + 32, cells(_mm512_extracti64x4_epi64(row, 1),
-                                                  _mm512_extracti64x4_epi64(col, 1), width));
-    }
-}
-
-AVX512 static void count_few_avx512(const uint8_t *truth, const uint8_t *pred, size_t n,
-                                    const Counters *counters)
-{
-    uint16_t found[CELLS] __attribute__((aligned(64)));
-    size_t done = 0;
-    while (n - done >= 64) {
-        size_t now = n - done < CELLS ? (n - done) / 64 * 64 : CELLS;
-        find_cells(truth + done, pred + done, now, counters, found);
-        for (size_t i = 0; i < now; i += 4)
-            add_four(counters->noise->few, found + i);
-        done += now;
-    }
-    count_few_portable(truth + done, pred + done, n - done, counters);
-}
+DEFINE_FIND_PAIRS(AVX512)
 
 const Loops avx512_loops = {
     .name = "c-avx512",
@@ -172,7 +116,7 @@ const Loops avx512_loops = {
     .scan16 = scan16_avx512,
     .shift = {shift16, shift32, shift64_avx2},
     .wide = {wide16, wide32, wide64},
-    .count_few = count_few_avx512,
+    .find_pairs = find_pairs,
 };
 
 #endif

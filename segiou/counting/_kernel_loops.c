@@ -111,19 +111,7 @@ DEFINE_SHIFT(, shift64, 64)
 
 DEFINE_WIDE_SHIFTS()
 
-void count_few_portable(const uint8_t *truth, const uint8_t *pred, size_t n,
-                        const Counters *counters)
-{
-    const uint32_t *rows = counters->truth_offsets, *cols = counters->pred_offsets;
-    uint32_t *few = counters->noise->few;
-    size_t i = 0;
-    for (; i + 2 <= n; i += 2) {
-        few[2 * ((size_t)rows[truth[i]] + cols[pred[i]])]++;
-        few[2 * ((size_t)rows[truth[i + 1]] + cols[pred[i + 1]]) + 1]++;
-    }
-    if (i < n)
-        few[2 * ((size_t)rows[truth[i]] + cols[pred[i]])]++;
-}
+DEFINE_FIND_PAIRS()
 
 const Loops portable_loops = {
     .name = "c",
@@ -131,7 +119,7 @@ const Loops portable_loops = {
     .scan16 = scan16_portable,
     .shift = {shift16, shift32, shift64},
     .wide = {wide16, wide32, wide64},
-    .count_few = count_few_portable,
+    .find_pairs = find_pairs,
 };
 
 /* The best first. */

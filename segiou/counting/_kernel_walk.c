@@ -9,87 +9,72 @@
  * are collected first, without a branch that depends on the labels, and the runs between them
  * are counted in a second, tight loop.
  *
- * Where most pixels start a run, which is called noise, pixels are counted one by one. What costs
- * there is adding one to a counter in memory: a counter that was written just before must be
- * waited for, and counters that do not fit the first-level cache must be fetched. So small tables
- * are counted into two copies in turn, in 32 bits, and large ones in 8 bits, with the carry going
- * to the table itself.
+ * Where most pixels start a run, which is called noise, pixels are counted one by one: the number
+ * of each pair of symbols first, which compilers turn into vector instructions, then one added to
+ * its counter of 32 bits. A counter that was written just before must be waited for, so that small
+ * tables are counted into two copies in turn.
  */
 #include "_kernel.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define MIN_RUN 2 /* where runs are shorter on average, counting pixels is faster */
+#define MIN_RUN 4 /* where runs are shorter on average, counting pixels is faster */
 #define SAMPLE 256
 #define FEW_CELLS 4096 /* twice four bytes each fill 32 KiB */
 #ifndef FEW_ROOM       /* a test makes it small */
 #define FEW_ROOM (UINT64_C(1) << 31) /* pixels; 32 bits hold a block more */
 #endif
-#define SYMBOL_PAIRS 65536
-#define CARRY 256
 /* Rows shorter than this are gathered into blocks, since every block has its fixed cost. */
 #define SHORT_ROW 192
 #define CACHE_LINE 64
 
-static int is_few(const Counters *counters)
+/* The first of the symbols that all mean the same, up to 255. */
+static uint8_t find_last(const uint32_t *offsets)
 {
-    return counters->rows <= 256 && counters->cols <= 256 &&
-           counters->rows * counters->cols <= FEW_CELLS;
+    unsigned last = 255;
+    while (last > 0 && offsets[last - 1] == offsets[255])
+        last--;
+    return (uint8_t)last;
 }
 
-static void fill_codes(Noise *noise, const Counters *counters)
+static int prepare_cells(Noise *noise, const Counters *counters)
 {
-    for (int symbol = 0; symbol < 256; symbol++) {
-        noise->truth_codes[symbol] = (uint8_t)(counters->truth_offsets[symbol] / counters->cols);
-        noise->pred_codes[symbol] = (uint8_t)counters->pred_offsets[symbol];
+    if (noise->cells == NULL) {
+        noise->last_truth = find_last(counters->truth_offsets);
+        noise->last_pred = find_last(counters->pred_offsets);
+        noise->width = noise->last_pred + 1u;
+        noise->count = (noise->last_truth + 1u) * noise->width;
+        noise->copies = noise->count <= FEW_CELLS ? 2 : 1;
+        noise->cells = calloc(noise->count, noise->copies * sizeof(uint32_t));
     }
+    return noise->cells != NULL;
 }
 
-static int prepare_few(Noise *noise, const Counters *counters)
+static void empty_cells(Noise *noise, const Counters *counters)
 {
-    if (noise->few == NULL) {
-        noise->few = calloc(counters->rows * counters->cols, 2 * sizeof(uint32_t));
-        fill_codes(noise, counters);
+    for (size_t i = 0; i < noise->copies * noise->count; i++) {
+        size_t pair = i / noise->copies;
+        counters->table[counters->truth_offsets[pair / noise->width] +
+                        counters->pred_offsets[pair % noise->width]] += noise->cells[i];
+        noise->cells[i] = 0;
     }
-    return noise->few != NULL;
+    noise->pixels = 0;
 }
 
-static void empty_few(Noise *noise, const Counters *counters)
+static inline void add_pairs(uint32_t *cells, const uint16_t *pairs, size_t n, size_t copies)
 {
-    for (size_t cell = 0; cell < counters->rows * counters->cols; cell++) {
-        counters->table[cell] += (int64_t)noise->few[2 * cell] + noise->few[2 * cell + 1];
-        noise->few[2 * cell] = noise->few[2 * cell + 1] = 0;
+    size_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+        uint64_t four;
+        memcpy(&four, pairs + i, sizeof four);
+        cells[copies * (four & 65535)]++;
+        cells[copies * (four >> 16 & 65535) + copies - 1]++;
+        cells[copies * (four >> 32 & 65535)]++;
+        cells[copies * (four >> 48) + copies - 1]++;
     }
-    noise->few_pixels = 0;
-}
-
-static int64_t *cell_of_pair(const Counters *counters, size_t pair)
-{
-    return counters->table + counters->truth_offsets[pair >> 8] +
-           counters->pred_offsets[pair & 255];
-}
-
-static void count_many(const uint8_t *truth, const uint8_t *pred, size_t n,
-                       const Counters *counters)
-{
-    uint8_t *many = counters->noise->many;
-    for (size_t i = 0; i < n; i++) {
-        size_t pair = (size_t)truth[i] << 8 | pred[i];
-        if (++many[pair] == 0)
-            *cell_of_pair(counters, pair) += CARRY;
-    }
-}
-
-static void empty_many(const Noise *noise, const Counters *counters)
-{
-    for (size_t pair = 0; pair < SYMBOL_PAIRS; pair += 8) {
-        uint64_t eight;
-        memcpy(&eight, noise->many + pair, sizeof eight);
-        for (size_t i = 0; eight != 0 && i < 8; i++)
-            if (noise->many[pair + i])
-                *cell_of_pair(counters, pair + i) += noise->many[pair + i];
-    }
+    for (; i < n; i++)
+        cells[copies * pairs[i]]++;
 }
 
 #define DEFINE_COUNT(WIDTH)                                                                   \
@@ -117,19 +102,21 @@ DEFINE_COUNT(8)
 DEFINE_COUNT(16)
 
 /* Without memory for small counters the table itself does; that is only slower. */
-static void count_noise(const Loops *loops, int is_wide, const void *truth, const void *pred,
-                        size_t n, const Counters *counters)
+static void count_noise(const Loops *loops, int is_wide, const void *truth, const void *pred, size_t n,
+                        const Counters *counters, uint16_t *pairs)
 {
     Noise *noise = counters->noise;
     if (is_wide) {
         count_pixels16(truth, pred, n, counters);
-    } else if (is_few(counters) && prepare_few(noise, counters)) {
-        loops->count_few(truth, pred, n, counters);
-        noise->few_pixels += n;
-        if (noise->few_pixels >= FEW_ROOM)
-            empty_few(noise, counters);
-    } else if (noise->many || (noise->many = calloc(SYMBOL_PAIRS, 1)) != NULL) {
-        count_many(truth, pred, n, counters);
+    } else if (prepare_cells(noise, counters)) {
+        loops->find_pairs(truth, pred, n, noise, pairs);
+        if (noise->copies == 2)
+            add_pairs(noise->cells, pairs, n, 2);
+        else
+            add_pairs(noise->cells, pairs, n, 1);
+        noise->pixels += n;
+        if (noise->pixels >= FEW_ROOM)
+            empty_cells(noise, counters);
     } else {
         count_pixels8(truth, pred, n, counters);
     }
@@ -157,7 +144,7 @@ static void count_block(const Loops *loops, int is_wide, const void *truth, cons
         noise->is_expected = runs > n / MIN_RUN;
     }
     if (noise->is_expected)
-        count_noise(loops, is_wide, truth, pred, n, counters);
+        count_noise(loops, is_wide, truth, pred, n, counters, positions);
     else if (is_wide)
         count_runs16(truth, pred, positions, runs, counters);
     else
@@ -168,12 +155,9 @@ static void count_block(const Loops *loops, int is_wide, const void *truth, cons
 static void finish_noise(const Counters *counters)
 {
     Noise *noise = counters->noise;
-    if (noise->few)
-        empty_few(noise, counters);
-    if (noise->many)
-        empty_many(noise, counters);
-    free(noise->few);
-    free(noise->many);
+    if (noise->cells)
+        empty_cells(noise, counters);
+    free(noise->cells);
 }
 
 typedef struct {
