@@ -15,7 +15,7 @@
 /* As in optional.py: raised there and here when what a compiled module takes or gives changes. */
 static inline int add_interface(PyObject *module)
 {
-    return PyModule_AddIntConstant(module, "INTERFACE", 1);
+    return PyModule_AddIntConstant(module, "INTERFACE", 2);
 }
 
 /* No module keeps state that calls change: any thread of any interpreter may use it. */

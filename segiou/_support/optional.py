@@ -42,7 +42,7 @@ PARTS = {
     "segiou.masks._files": Part("files", "reading of small files", "a little slower"),
 }
 #: What the compiled modules of these sources say of themselves; see ``_python.h``.
-_INTERFACE = 1
+_INTERFACE = 2
 
 
 def load_part(module: str) -> Any:

@@ -1,65 +1,157 @@
-/* How often each pair of ids occurs: a table of the pairs that do, filled run by run.
+/* Pixels of each pair of ids: a table of the pairs that occur, filled run by run.
  *
- * Objects are large, so that most pixels have the pair of the pixel before them: what costs is
- * finding where a run of equal pairs ends. Only then is the table asked. Ids are compared as
- * bits, whatever their sign.
+ * Objects are large, so most pixels have the pair of the pixel before them, and the time goes into
+ * finding where a run of equal pairs ends. Only then is the table asked: a small hash first. Noise
+ * has many pairs: then a dense table takes over, if the ids span few enough values, or the caller
+ * sorts. Ids are compared as bits, whatever their sign.
  */
 #include "../_support/_python.h"
 
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
-#define BLOCK 32 /* ids that are compared at once */
+#define BLOCK 32                /* ids that are compared at once */
+#define PART 32768              /* ids between looks at the number of pairs */
+#define MANY_PAIRS 2048         /* more of them leave the caches */
+#define TOO_MANY 30000          /* without a dense table, sorting is faster */
+#define DENSE ((size_t)1 << 23) /* cells of four bytes */
 
 typedef struct {
-    uint64_t truth, pred, pixels; /* no pixels: a free slot */
+    uint64_t key, pixels; /* no pixels: a free slot */
 } Slot;
 
 typedef struct {
     Slot *slots;
     size_t mask, used; /* slots are a power of two: mask is one less */
+    int shift;
+} Hash;
+
+/* A side as the caller gave it. */
+typedef struct {
+    const char *ids;
+    int size, is_signed;
+} Side;
+
+typedef struct {
+    Hash hash;
+    uint32_t *dense; /* once there are many pairs: pixels of (truth - low, pred - low) */
+    uint32_t low[2];
+    size_t rows, cols;
+    int is_dense_tried, has_large;
+    const Side *truth, *pred;
 } Table;
 
-static size_t slot_of(const Table *table, uint64_t truth, uint64_t pred)
+typedef enum { DONE, NO_MEMORY, TOO_LARGE, SORT } Outcome;
+
+static size_t slot_of(const Hash *hash, uint64_t key)
 {
-    uint64_t hash = (truth * 0x9E3779B97F4A7C15u) ^ (pred + 0x632BE59BD9B4E019u);
-    hash *= 0xD6E8FEB86659FD93u;
-    hash ^= hash >> 32;
-    hash *= 0xD6E8FEB86659FD93u;
-    size_t at = (size_t)(hash >> 16) & table->mask;
-    while (table->slots[at].pixels &&
-           (table->slots[at].truth != truth || table->slots[at].pred != pred))
-        at = (at + 1) & table->mask;
+    size_t at = (size_t)(key * 0x9E3779B97F4A7C15u >> hash->shift);
+    while (hash->slots[at].pixels && hash->slots[at].key != key)
+        at = (at + 1) & hash->mask;
     return at;
 }
 
-/* Twice as many slots; false where memory does not suffice, and then nothing has changed. */
-static int grow(Table *table)
+/* Four times as many slots; false if memory does not suffice, and then nothing has changed. */
+static int grow(Hash *hash)
 {
-    size_t count = table->slots ? 2 * (table->mask + 1) : 1024;
-    Table larger = {calloc(count, sizeof(Slot)), count - 1, table->used};
+    size_t count = hash->slots ? 4 * (hash->mask + 1) : 1024;
+    Hash larger = {calloc(count, sizeof(Slot)), count - 1, hash->used, 64};
     if (!larger.slots)
         return 0;
-    for (size_t i = 0; table->slots && i <= table->mask; i++) {
-        const Slot *slot = &table->slots[i];
-        if (slot->pixels)
-            larger.slots[slot_of(&larger, slot->truth, slot->pred)] = *slot;
-    }
-    free(table->slots);
-    *table = larger;
+    for (size_t rest = count; rest > 1; rest /= 2)
+        larger.shift--;
+    for (size_t i = 0; hash->slots && i <= hash->mask; i++)
+        if (hash->slots[i].pixels)
+            larger.slots[slot_of(&larger, hash->slots[i].key)] = hash->slots[i];
+    free(hash->slots);
+    *hash = larger;
     return 1;
 }
 
-static int add(Table *table, uint64_t truth, uint64_t pred, uint64_t pixels)
+static uint32_t *dense_cell(const Table *table, uint32_t truth, uint32_t pred)
 {
-    if ((!table->slots || 2 * table->used > table->mask) && !grow(table))
+    return table->dense + (size_t)(truth - table->low[0]) * table->cols + (pred - table->low[1]);
+}
+
+/* Low 32 bits of an id; notes if it needs more. */
+static uint32_t narrow(Table *table, const Side *side, uint64_t id)
+{
+    if (side->size == 8)
+        table->has_large |= (id + ((uint64_t)side->is_signed << 31)) >> 32 != 0;
+    return (uint32_t)id;
+}
+
+static int add(Table *table, uint64_t truth_id, uint64_t pred_id, size_t pixels)
+{
+    uint32_t truth = narrow(table, table->truth, truth_id);
+    uint32_t pred = narrow(table, table->pred, pred_id);
+    /* Another thread may have changed the ids since their span was found. */
+    if (table->dense)
+        table->has_large |= truth - table->low[0] >= table->rows || pred - table->low[1] >= table->cols;
+    if (table->has_large)
         return 0;
-    Slot *slot = &table->slots[slot_of(table, truth, pred)];
-    table->used += slot->pixels == 0;
-    slot->truth = truth;
-    slot->pred = pred;
+    if (table->dense) {
+        *dense_cell(table, truth, pred) += (uint32_t)pixels;
+        return 1;
+    }
+    Hash *hash = &table->hash;
+    uint64_t key = (uint64_t)truth << 32 | pred;
+    Slot *slot = &hash->slots[slot_of(hash, key)];
+    hash->used += slot->pixels == 0;
+    slot->key = key;
     slot->pixels += pixels;
-    return 1;
+    return 2 * hash->used <= hash->mask || grow(hash);
+}
+
+#define DEFINE_SPAN(BITS)                                                                          \
+    static void span_##BITS(const void *ids, size_t length, uint32_t *low, size_t *span)           \
+    {                                                                                              \
+        const uint##BITS##_t *from = ids;                                                          \
+        uint32_t least = UINT32_MAX, most = 0;                                                     \
+        for (size_t i = 0; i < length; i++) {                                                      \
+            uint32_t id = (uint32_t)from[i];                                                       \
+            least = id < least ? id : least;                                                       \
+            most = id > most ? id : most;                                                          \
+        }                                                                                          \
+        *low = least;                                                                              \
+        *span = (size_t)(most - least) + 1;                                                        \
+    }
+
+DEFINE_SPAN(8)
+DEFINE_SPAN(16)
+DEFINE_SPAN(32)
+DEFINE_SPAN(64)
+
+static void find_span(const Side *side, size_t length, uint32_t *low, size_t *span)
+{
+    switch (side->size) {
+    case 1: span_8(side->ids, length, low, span); break;
+    case 2: span_16(side->ids, length, low, span); break;
+    case 4: span_32(side->ids, length, low, span); break;
+    default: span_64(side->ids, length, low, span); break;
+    }
+}
+
+/* Moves the hash into a dense table if the ids span few enough values. */
+static void make_dense(Table *table, size_t length)
+{
+    table->is_dense_tried = 1;
+    if (length >= UINT32_MAX)
+        return;
+    find_span(table->truth, length, &table->low[0], &table->rows);
+    find_span(table->pred, length, &table->low[1], &table->cols);
+    if (table->rows > DENSE || table->cols > DENSE || table->rows * table->cols > DENSE)
+        return;
+    table->dense = calloc(table->rows * table->cols, sizeof(uint32_t));
+    if (!table->dense)
+        return;
+    Hash *hash = &table->hash;
+    for (size_t i = 0; i <= hash->mask; i++)
+        if (hash->slots[i].pixels)
+            *dense_cell(table, (uint32_t)(hash->slots[i].key >> 32), (uint32_t)hash->slots[i].key) +=
+                (uint32_t)hash->slots[i].pixels;
+    hash->used = 0;
 }
 
 /* Defines the count of two arrays of given types. */
@@ -124,51 +216,94 @@ static int width_index(Py_ssize_t itemsize)
     }
 }
 
-/* The used slots as bytes: truth, pred and pixels of each. */
+static Outcome count(Table *table, size_t length)
+{
+    const Side *truth = table->truth, *pred = table->pred;
+    Count count_part = COUNTS[width_index(truth->size)][width_index(pred->size)];
+    if (!grow(&table->hash))
+        return NO_MEMORY;
+    for (size_t at = 0; at < length; at += PART) {
+        size_t n = length - at < PART ? length - at : PART;
+        if (!count_part(table, truth->ids + at * (size_t)truth->size,
+                        pred->ids + at * (size_t)pred->size, n))
+            return table->has_large ? TOO_LARGE : NO_MEMORY;
+        if (table->hash.used > MANY_PAIRS && !table->is_dense_tried)
+            make_dense(table, length);
+        if (table->hash.used > TOO_MANY && table->hash.used > at / 8)
+            return SORT;
+    }
+    return DONE;
+}
+
+/* The pairs as bytes: key and pixels of each. */
 static PyObject *as_bytes(const Table *table)
 {
-    PyObject *found = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(table->used * sizeof(Slot)));
+    const Hash *hash = &table->hash;
+    size_t cells = table->dense ? table->rows * table->cols : 0, used = hash->used;
+    for (size_t i = 0; i < cells; i++)
+        used += table->dense[i] != 0;
+    PyObject *found = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(used * sizeof(Slot)));
     if (!found)
         return NULL;
     Slot *out = (Slot *)PyBytes_AsString(found);
-    for (size_t i = 0; table->slots && i <= table->mask; i++)
-        if (table->slots[i].pixels)
-            *out++ = table->slots[i];
+    for (size_t i = 0; i < cells; i++)
+        if (table->dense[i]) {
+            uint64_t truth = (uint64_t)table->low[0] + i / table->cols;
+            *out++ = (Slot){truth << 32 | (table->low[1] + i % table->cols), table->dense[i]};
+        }
+    for (size_t i = 0; !cells && i <= hash->mask; i++)
+        if (hash->slots[i].pixels)
+            *out++ = hash->slots[i];
     return found;
+}
+
+static int is_side(const Py_buffer *view, Py_ssize_t size)
+{
+    return width_index(size) >= 0 && view->len % size == 0 &&
+           (uintptr_t)view->buf % (size_t)size == 0;
 }
 
 static PyObject *count_pairs(PyObject *self, PyObject *args)
 {
     (void)self;
-    Py_buffer truth, pred;
-    Py_ssize_t truth_size, pred_size;
-    if (!PyArg_ParseTuple(args, "y*ny*n:count_pairs", &truth, &truth_size, &pred, &pred_size))
+    Py_buffer views[2];
+    Py_ssize_t sizes[2];
+    int is_signed[2];
+    if (!PyArg_ParseTuple(args, "y*npy*np:count_pairs", &views[0], &sizes[0], &is_signed[0],
+                          &views[1], &sizes[1], &is_signed[1]))
         return NULL;
     PyObject *result = NULL;
-    int row = width_index(truth_size), column = width_index(pred_size);
-    if (row < 0 || column < 0 || truth.len % truth_size || pred.len % pred_size ||
-        truth.len / truth_size != pred.len / pred_size || (uintptr_t)truth.buf % (size_t)truth_size ||
-        (uintptr_t)pred.buf % (size_t)pred_size)
+    if (!is_side(&views[0], sizes[0]) || !is_side(&views[1], sizes[1]) ||
+        views[0].len / sizes[0] != views[1].len / sizes[1])
         PyErr_SetString(PyExc_ValueError, "both sides must hold as many aligned integers");
     else {
-        Table table = {NULL, 0, 0};
-        int done;
+        Side truth = {views[0].buf, (int)sizes[0], is_signed[0]};
+        Side pred = {views[1].buf, (int)sizes[1], is_signed[1]};
+        Table table = {.truth = &truth, .pred = &pred};
+        Outcome outcome;
         Py_BEGIN_ALLOW_THREADS
-        done = COUNTS[row][column](&table, truth.buf, pred.buf, (size_t)(truth.len / truth_size));
+        outcome = count(&table, (size_t)(views[0].len / sizes[0]));
         Py_END_ALLOW_THREADS
-        result = done ? as_bytes(&table) : PyErr_NoMemory();
-        free(table.slots);
+        if (outcome == DONE)
+            result = as_bytes(&table);
+        else if (outcome == NO_MEMORY)
+            PyErr_NoMemory();
+        else
+            result = PyBool_FromLong(outcome == SORT);
+        free(table.hash.slots);
+        free(table.dense);
     }
-    PyBuffer_Release(&truth);
-    PyBuffer_Release(&pred);
+    PyBuffer_Release(&views[0]);
+    PyBuffer_Release(&views[1]);
     return result;
 }
 
 static PyMethodDef methods[] = {
     {"count_pairs", count_pairs, METH_VARARGS,
-     "count_pairs(truth, truth_size, pred, pred_size) -> bytes\n--\n\n"
-     "Count the pairs of ids of two buffers of integers of so many bytes; the answer holds, for\n"
-     "each pair that occurs, three 64-bit numbers: both ids as bits, and the pixels."},
+     "count_pairs(truth, truth_size, truth_is_signed, pred, pred_size, pred_is_signed)\n--\n\n"
+     "Count the pairs of ids of two buffers of integers. The answer is bytes of two 64-bit\n"
+     "numbers for each pair that occurs: both ids as 32 bits each, and the pixels. It is True\n"
+     "if there are so many pairs that sorting is faster, and False if an id needs 64 bits."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -14,6 +14,9 @@ from segiou.counting.arrays import as_label_array, check_same_shape
 
 _id_pairs = load_part("segiou.counting._id_pairs")
 
+#: Pixels whose runs are sorted at a time.
+_PIECE = 1 << 20
+
 Ids = NDArray[np.integer[Any] | np.bool_]
 Ints = NDArray[np.int64]
 
@@ -59,14 +62,16 @@ def count_id_pairs(
     truth = as_label_array(truth_ids, "truth_ids")
     pred = as_label_array(pred_ids, "pred_ids")
     check_same_shape(truth, pred, ("truth_ids", "pred_ids"))
-    count = _count_runs if _id_pairs else fallback("segiou.counting._id_pairs", _count_by_sorting)
+    count = _count_runs if _id_pairs else fallback("segiou.counting._id_pairs", _sorted_runs)
     in_truth, in_pred, pixels = count(*_lines(truth, pred))
     kept = np.ones(len(in_truth), bool)
     for value in read_several("ignore", ignore, "a sequence of ids"):
         kept &= in_truth != check_integer("ignore", value)
     in_truth, in_pred, pixels = in_truth[kept], in_pred[kept], pixels[kept]
-    order = _order(in_truth, in_pred)
-    return in_truth[order], in_pred[order], pixels[order]
+    if in_truth.dtype.kind == "i" or in_pred.dtype.kind == "i":  # bits sort by value if unsigned
+        order = np.lexsort((in_pred, in_truth))
+        return in_truth[order], in_pred[order], pixels[order]
+    return in_truth, in_pred, pixels
 
 
 def _lines(truth: Ids, pred: Ids) -> tuple[Ids, Ids]:
@@ -80,29 +85,58 @@ def _lines(truth: Ids, pred: Ids) -> tuple[Ids, Ids]:
 
 
 def _count_runs(truth: Ids, pred: Ids) -> tuple[Ids, Ids, Ints]:
-    found = _id_pairs.count_pairs(truth, truth.itemsize, pred, pred.itemsize)
-    table = np.frombuffer(found, dtype=np.uint64).reshape(-1, 3)
-    return (
-        _from_bits(table[:, 0], truth.dtype),
-        _from_bits(table[:, 1], pred.dtype),
-        table[:, 2].astype(np.int64),
+    found = _id_pairs.count_pairs(
+        *(truth, truth.itemsize, truth.dtype.kind == "i"),
+        *(pred, pred.itemsize, pred.dtype.kind == "i"),
     )
+    if found is False:  # some ids need 64 bits
+        return _sorted_runs(truth, pred)
+    if found is True:
+        keys, pixels = _sorted_pairs(truth, pred)
+    else:
+        keys, pixels = np.frombuffer(found, dtype=np.uint64).reshape(-1, 2).T
+        order = np.argsort(keys)
+        keys, pixels = keys[order], pixels[order].astype(np.int64)
+    return _from_bits(keys >> np.uint64(32), truth.dtype), _from_bits(keys, pred.dtype), pixels
 
 
-def _order(truth: Ids, pred: Ids) -> NDArray[np.intp]:
-    """By truth, then by prediction; one sort where both fit into 64 bits."""
-    if truth.dtype.kind == pred.dtype.kind == "u" and max(truth.itemsize, pred.itemsize) < 8:
-        return np.argsort(truth.astype(np.uint64) << np.uint64(32) | pred)
-    return np.lexsort((pred, truth))
+def _sorted_pairs(truth: Ids, pred: Ids) -> tuple[NDArray[np.uint64], Ints]:
+    """Pairs of ids of at most 32 bits, as single numbers, and the pixels of each."""
+    keys = _bits(truth).astype(np.uint64) << np.uint64(32) | _bits(pred)
+    keys.sort()
+    starts = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
+    return keys[starts], np.diff(starts, append=len(keys))
+
+
+def _bits(ids: Ids) -> NDArray[np.unsignedinteger[Any]]:
+    """Ids as 32 bits or fewer."""
+    return ids.astype(np.uint32) if ids.itemsize == 8 else ids.view(f"u{ids.itemsize}")
 
 
 def _from_bits(bits: NDArray[np.uint64], dtype: np.dtype[Any]) -> Ids:
-    return bits.astype(f"u{dtype.itemsize}").view(dtype)
+    """Ids from the low 32 bits, extended by their sign."""
+    found = bits.astype(np.uint32)
+    if dtype.itemsize == 8:
+        return found.view(f"{dtype.kind}4").astype(dtype)
+    return found.astype(f"u{dtype.itemsize}").view(dtype)
 
 
-def _count_by_sorting(truth: Ids, pred: Ids) -> tuple[Ids, Ids, Ints]:
-    """The same without the compiled routine."""
-    (truths, t), (preds, p), pixels = add_up(truth, pred, np.ones(truth.shape, np.int64))
+def _sorted_runs(truth: Ids, pred: Ids) -> tuple[Ids, Ids, Ints]:
+    """Pairs of ids of any width, and the pixels of each; without the compiled routine, too."""
+    parts = []
+    for start in range(0, len(truth), _PIECE):
+        t, p = truth[start : start + _PIECE], pred[start : start + _PIECE]
+        changed = (t[1:] != t[:-1]) | (p[1:] != p[:-1])
+        starts = np.concatenate([[0], 1 + np.flatnonzero(changed)])
+        runs = np.diff(starts, append=len(t))
+        parts.append(_summed(t[starts], p[starts], runs))
+    columns = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return _summed(*columns) if parts else (truth, pred, np.zeros(0, np.int64))
+
+
+def _summed(in_truth: Ids, in_pred: Ids, pixels: Ints) -> tuple[Ids, Ids, Ints]:
+    """Pixels of equal pairs added up, sorted by truth and prediction."""
+    (truths, t), (preds, p), pixels = add_up(in_truth, in_pred, pixels)
     return truths[t], preds[p], pixels
 
 

@@ -152,3 +152,22 @@ def test_threads_count_at_the_same_time():
     with ThreadPoolExecutor(8) as threads:
         found = list(threads.map(lambda pair: count_id_pairs(*pair), pairs))
     assert [rows(one) for one in found] == [by_hand(*pair) for pair in pairs]
+
+
+@pytest.mark.parametrize("dtype", ["uint16", "int32", "uint32", "int64"])
+@pytest.mark.parametrize("span", [300, 30_000])  # a dense table, and sorting
+def test_noise_is_counted_as_sorting_counts_it(dtype, span):
+    rng = np.random.default_rng(0)
+    low = -(span // 2) if dtype.startswith("i") else 0
+    truth, pred = rng.integers(low, low + span, (2, 90_000)).astype(dtype)
+    found, pixels = np.unique(np.stack([truth, pred]), axis=1, return_counts=True)
+    expected = list(zip(*found.tolist(), pixels.tolist(), strict=True))
+    assert rows(count_id_pairs(truth, pred)) == expected
+
+
+def test_large_ids_among_noise_are_exact():
+    rng = np.random.default_rng(0)
+    truth, pred = rng.integers(0, 300, (2, 90_000))
+    truth[-1] = 1 << 40
+    assert rows(count_id_pairs(truth, pred))[-1] == (1 << 40, pred[-1], 1)
+    assert sum(count_id_pairs(truth, pred)[2]) == 90_000
