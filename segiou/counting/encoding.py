@@ -18,7 +18,7 @@ from segiou.counting.counts import Cells, CellTally, Tally
 from segiou.labels.class_options import ClassOptions, Unassigned
 
 if TYPE_CHECKING:
-    from segiou.masks.windows import BigMask
+    from segiou.masks.windows import WindowedMask
 
 
 _kernel = load_part("segiou.counting._kernel")
@@ -461,8 +461,8 @@ def _valid_blocks(
 
 def count_windows(
     encoding: Encoding,
-    truth: BigMask,
-    pred: BigMask,
+    truth: WindowedMask,
+    pred: WindowedMask,
     *,
     pixels: int | None = None,
     decoded: tuple[Callable[[Any], Any], Callable[[Any], Any]] = (np.asarray, np.asarray),
@@ -474,7 +474,7 @@ def count_windows(
     encoding : Encoding
         What values mean, such as :meth:`Encoding.of_classes` gives.
     truth, pred : array-like with shape, dtype and slices, equal shapes
-        Arrays of zarr or dask, memory maps, :class:`BigMask`.
+        Arrays of zarr or dask, memory maps, :class:`WindowedMask`.
     pixels : int
         Pixels of a window; memory is a few bytes times that. By default as many as are read at
         once elsewhere.

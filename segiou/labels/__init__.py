@@ -1,4 +1,4 @@
-"""What a class is: its name, the file values and colours that mean it, its group."""
+"""Label sets: class names, their file values and colours, and groups."""
 
 from segiou._support import lazy_face
 

@@ -1,4 +1,4 @@
-"""Which classes are scored and how their labels are read: one object for every scorer."""
+"""Class options shared by all scorers: label set, ignored and excluded classes."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ Labels = LabelSet | str | Path | Sequence[str] | Mapping[str, Any] | int
 
 @dataclass(frozen=True)
 class ClassOptions:
-    """The classes, and all that decides how their pixels are counted.
+    """The classes, and the options that determine how their pixels are counted.
 
     Attributes
     ----------
     labels : LabelSet
-        Classes, and the encoding of the truth.
+        Classes and encoding of the truth.
     pred_labels : LabelSet
-        Encoding of the predictions; the same class names in any order.
+        Encoding of the predictions, with the same class names in any order.
     ignore : tuple of int
-        Truth values whose pixels are dropped, the label set's own included.
+        Truth values whose pixels are ignored, including those of the label set.
     exclude : tuple of int
-        Indices of classes that are left out of means.
+        Indices of classes excluded from means.
     unassigned : {"error", "count"}
-        What a prediction that names no class is on a valid pixel.
+        Treatment of predictions outside all classes on valid pixels.
     """
 
     labels: LabelSet
@@ -54,28 +54,27 @@ class ClassOptions:
         exclude: int | str | Iterable[int | str] = (),
         unassigned: Unassigned = "error",
     ) -> ClassOptions:
-        """Read a caller's options; they are those of :class:`segiou.ConfusionMatrix`.
+        """Build the options from the arguments of :class:`segiou.ConfusionMatrix`.
 
         Parameters
         ----------
         labels : Labels
-            A label set, its name, names of classes, or their number.
+            A label set, its name, class names, or their number.
         pred_labels : Labels, optional
-            Classes of the prediction; by default those of the truth.
+            Label set of the predictions; by default that of the truth.
         ignore : int or str or iterable of int or str, optional
-            Truth values whose pixels are dropped.
+            Truth values whose pixels are ignored.
         exclude : int or str or iterable of int or str, optional
-            Classes that stay out of means.
+            Classes excluded from means.
         unassigned : Unassigned, default "error"
-            What happens where a prediction names no class.
+            Whether a prediction outside all classes is an error or counted as missed.
 
         Raises
         ------
         TypeError
             If an argument is of the wrong kind.
         ValueError
-            If a name or index is no class, or the prediction's classes are not
-            the truth's.
+            If a class is unknown, or the classes of truth and predictions differ.
         """
         check_choice("unassigned", unassigned, get_args(Unassigned))
         truth_set = load_labels(labels)
@@ -110,57 +109,57 @@ class ClassOptions:
         )
 
     def warn_of_ignored_classes(self, *, stacklevel: int) -> None:
-        """Say what it means to ignore a declared class, if one is ignored.
+        """Warn if a declared class is ignored.
 
         Parameters
         ----------
         stacklevel : int
-            As :func:`warnings.warn` takes it.
+            As in :func:`warnings.warn`.
         """
         ignored = set(self.ignore)
         names = [repr(c.name) for c in self.labels.classes if ignored.intersection(c.values)]
         text = (
-            f"ignored values belong to the declared class {', '.join(names)}: what is predicted on "
-            "its pixels is never counted, so the IoU of the other classes tends to their recall. "
-            "To keep a class out of the mean only, use exclude instead of ignore"
+            f"ignore includes values of the declared class {', '.join(names)}: predictions on its "
+            "pixels are not counted, so false positives there disappear and the IoU of other "
+            "classes approaches their recall. To leave a class out of the mean only, use exclude"
         )
         if names:
             warnings.warn(text, stacklevel=stacklevel)
 
     def check_scores(self, shape: tuple[int, ...], argmax: int | None) -> None:
-        """Refuse scores that do not fit the classes.
+        """Raise an error if scores do not match the classes.
 
         Parameters
         ----------
         shape : tuple of int
             Shape of the scores.
         argmax : int or None
-            Axis of the classes.
+            Class axis.
 
         Raises
         ------
         ValueError
-            If the class axis has not one channel a class, or a threshold is
-            used with other than two classes.
+            If the class axis does not have one channel per class, or a threshold is
+            used without exactly two classes.
         """
         if argmax is None:
             if self.num_classes != 2:
-                msg = f"threshold decides between two classes, but there are {self.num_classes}"
+                msg = f"threshold requires two classes, got {self.num_classes}"
                 raise ValueError(msg)
         elif -len(shape) <= argmax < len(shape) and shape[argmax] != self.num_classes:
             msg = (
                 f"scores of shape {shape} have {shape[argmax]} channels along axis {argmax}, "
-                f"but there are {self.num_classes} classes"
+                f"expected {self.num_classes}, one per class"
             )
             raise ValueError(msg)
 
     def difference(self, other: ClassOptions) -> str:
-        """Say in words how the options differ; empty if they do not.
+        """Describe how the options differ; empty if they do not.
 
         Parameters
         ----------
         other : ClassOptions
-            What to compare with.
+            Options to compare with.
 
         Returns
         -------
@@ -188,12 +187,12 @@ class ClassOptions:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> ClassOptions:
-        """Read what :meth:`to_dict` gave.
+        """Rebuild the options from :meth:`to_dict`.
 
         Parameters
         ----------
         data : mapping
-            What :meth:`to_dict` gave.
+            Result of :meth:`to_dict`.
         """
         truth, pred = (LabelSet.from_dict(data[side]) for side in ("labels", "pred_labels"))
         return cls(truth, pred, tuple(data["ignore"]), tuple(data["exclude"]), data["unassigned"])
@@ -204,7 +203,7 @@ def _check_same_classes(truth_set: LabelSet, pred_set: LabelSet) -> None:
     extra = sorted(set(pred_set.class_names) - set(truth_set.class_names))
     if missing or extra:
         msg = (
-            f"pred_labels {pred_set.name!r} must name the same classes as labels "
+            f"pred_labels {pred_set.name!r} must have the same class names as labels "
             f"{truth_set.name!r}: missing {missing or 'none'}, unknown {extra or 'none'}"
         )
         raise ValueError(msg)
@@ -224,7 +223,7 @@ def _ignored_values(labels: LabelSet, ignore: int | str | Iterable[int | str]) -
         if isinstance(item, str):
             values += labels.classes[labels.index(item)].values
         elif not LEAST_VALUE <= item <= MOST_VALUE:
-            msg = f"ignore: {item} is no value that a mask can hold; they are integers of 64 bits"
+            msg = f"ignore: {item} is not a valid mask value; values are 64-bit integers"
             raise ValueError(msg)
         else:
             values.append(item)
@@ -234,13 +233,13 @@ def _ignored_values(labels: LabelSet, ignore: int | str | Iterable[int | str]) -
 def class_indices(
     name: str, labels: LabelSet, classes: int | str | Iterable[int | str]
 ) -> tuple[int, ...]:
-    """The indices of classes that an option of this name gives, by name or index."""
+    """Indices of classes given by name or index; ``name`` is the option."""
     indices = []
     for item in _several(name, classes):
         index = labels.index(item) if isinstance(item, str) else item
         if not 0 <= index < labels.num_classes:
-            known = f"only 0 to {labels.num_classes - 1} (not mask values); or give names"
-            msg = f"{name}: there is no class {index}, {known}"
+            known = f"expected an index from 0 to {labels.num_classes - 1}, or a class name"
+            msg = f"{name}: no class {index}, {known}; mask values are not accepted"
             raise ValueError(msg)
         indices.append(index)
     return tuple(dict.fromkeys(indices))
@@ -260,6 +259,6 @@ def _label_difference(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> str
 
 
 def class_word(name: str, index: int) -> str:
-    """A class as the command line takes it: by name, where a name is taken as one."""
+    """A class as a command line argument: its name if that is unambiguous, else its index."""
     simple = "," not in name and name == name.strip() and not name.lstrip("+-").isdecimal()
     return name if simple else str(index)

@@ -1,4 +1,4 @@
-"""Label sets from the files of other tools."""
+"""Label sets from files of other tools."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import Any
 from segiou._support.files import read_json, read_text
 from segiou.labels.label_set import MOST_VALUE, LabelClass, LabelSet
 
-#: What MMSegmentation and Hugging Face ignore where nothing else is said.
+#: Default ignored value of MMSegmentation and Hugging Face.
 _IGNORED = 255
 _FORMS = (
     "'labels' (nnU-Net's dataset.json), 'categories' (COCO), 'id2label' (Hugging Face's "
-    "config.json) or 'classes' (MMSegmentation's METAINFO, Supervisely's meta.json); of masks "
-    "and drawn shapes, segiou inspect FILE --propose LABELS.toml makes one"
+    "config.json) or 'classes' (MMSegmentation's METAINFO, Supervisely's meta.json); for masks "
+    "and drawn shapes, run segiou inspect FILE --propose LABELS.toml"
 )
 _RASTERS = (".tif", ".tiff", ".img", ".vrt")
-#: What a column of GDAL's attribute table is used for, by number.
+#: Column usages of GDAL's attribute tables, by number.
 _USES = {"1": "count", "2": "name", "3": "least", "4": "most", "5": "value"}
 _USES |= {"6": "red", "7": "green", "8": "blue"}
 
@@ -31,7 +31,7 @@ def read_label_file(path: Path) -> LabelSet:
     Raises
     ------
     ValueError
-        If it is of no form that is known, or its classes do not fit together.
+        If the format is unknown, or the classes contradict each other.
     """
     kind = path.suffix.lower()
     if kind not in (".json", ".txt", ".xml", *_RASTERS):
@@ -65,16 +65,16 @@ def _of_json(found: Any, path: Path) -> LabelSet:
         return _of_metainfo(classes, description.get("palette"), path)
     if description and all(key.isdecimal() for key in description):
         return _of_id2label(description, path, _IGNORED)
-    msg = f"is no label file; a JSON file needs {_FORMS}"
+    msg = f"is not a label file; expected {_FORMS}"
     raise ValueError(msg)
 
 
-#: A class as files have it: its name, value, and colour if there is one.
+#: Name, value, and colour (or None) of a class.
 Row = tuple[str, int, Any]
 
 
 def _label_set(name: str, rows: Sequence[Row], source: str, ignore: int | None = None) -> LabelSet:
-    """The set of these classes; a value to ignore that is one of a class is none."""
+    """The label set of these classes; ``ignore`` is dropped if it is the value of a class."""
     classes = tuple(
         LabelClass(name, (value,), () if color is None else (color,)) for name, value, color in rows
     )
@@ -83,12 +83,12 @@ def _label_set(name: str, rows: Sequence[Row], source: str, ignore: int | None =
 
 
 def _of_coco(categories: Sequence[Any], path: Path, of_objects: bool) -> LabelSet:
-    """COCO's categories; the background that annotations of objects leave out is a class."""
+    """COCO's categories, with a background class for object annotations."""
     rows: list[Row] = []
     for i, entry in enumerate(categories):
         id, name = (entry.get(key) if isinstance(entry, dict) else None for key in ("id", "name"))
         if type(id) is not int or not isinstance(name, str):
-            msg = f"category {i} must have an 'id', an integer, and a 'name', not {entry!r:.80}"
+            msg = f"category {i} must have an integer 'id' and a 'name', got {entry!r:.80}"
             raise ValueError(msg)
         color = entry.get("color")
         rows.append((name, id, color if isinstance(color, list) else None))
@@ -103,7 +103,7 @@ def _of_coco(categories: Sequence[Any], path: Path, of_objects: bool) -> LabelSe
 def _of_id2label(names: Mapping[str, Any], path: Path, ignore: Any) -> LabelSet:
     for value, name in names.items():
         if not re.fullmatch("[0-9]{1,9}", value) or not isinstance(name, str):
-            msg = f"id2label must have names by number, not {value!r:.40}: {name!r:.40}"
+            msg = f"id2label must map numbers to names, got {value!r:.40}: {name!r:.40}"
             raise ValueError(msg)
     rows = sorted([(name, int(value), None) for value, name in names.items()], key=itemgetter(1))
     name = path.resolve().parent.name or path.stem
@@ -113,17 +113,17 @@ def _of_id2label(names: Mapping[str, Any], path: Path, ignore: Any) -> LabelSet:
 
 def _of_metainfo(names: Sequence[Any], palette: Any, path: Path) -> LabelSet:
     if palette is not None and (not isinstance(palette, list) or len(palette) != len(names)):
-        msg = f"'palette' must have a colour for each of the {len(names)} classes"
+        msg = f"'palette' must have one colour per class ({len(names)})"
         raise ValueError(msg)
     rows = list(zip(names, range(len(names)), palette or [None] * len(names), strict=True))
     return _label_set(path.stem, rows, "MMSegmentation METAINFO", _IGNORED)
 
 
 def _of_supervisely(classes: Sequence[Any], path: Path) -> LabelSet:
-    """Classes of a project of Supervisely, which have no values: 1, 2, … after the background."""
+    """Classes of a Supervisely project, numbered 1, 2, … after the background."""
     for i, entry in enumerate(classes):
         if not isinstance(entry, dict) or not isinstance(entry.get("title"), str):
-            msg = f"class {i} must have a 'title', not {entry!r:.80}"
+            msg = f"class {i} must have a 'title', got {entry!r:.80}"
             raise ValueError(msg)
     colors = {entry["title"]: entry.get("color") or None for entry in classes}
     count = Counter(colors.values())
@@ -134,7 +134,7 @@ def _of_supervisely(classes: Sequence[Any], path: Path) -> LabelSet:
 
 
 def _of_labelmap(path: Path) -> LabelSet:
-    """CVAT's and Datumaro's labelmap.txt: a line is ``name:red,green,blue:parts:actions``."""
+    """labelmap.txt of CVAT and Datumaro, with lines ``name:red,green,blue:parts:actions``."""
     rows: list[Row] = []
     for number, line in enumerate(map(str.strip, read_text(path).splitlines()), 1):
         if not line or line.startswith("#"):
@@ -142,7 +142,7 @@ def _of_labelmap(path: Path) -> LabelSet:
         fields = line.rsplit(":", 3)
         parts = fields[1].split(",") if len(fields) == 4 else ["?"]
         if parts != [""] and not (len(parts) == 3 and all(p.strip().isdecimal() for p in parts)):
-            msg = f"line {number} is {line!r:.80}, and not name:red,green,blue:parts:actions"
+            msg = f"line {number}: expected name:red,green,blue:parts:actions, got {line!r:.80}"
             raise ValueError(msg)
         color = None if parts == [""] else tuple(int(part[:9]) for part in parts)
         rows.append((fields[0], len(rows), color))
@@ -150,7 +150,7 @@ def _of_labelmap(path: Path) -> LabelSet:
 
 
 def _of_gdal(path: Path) -> LabelSet:
-    """Names and colours of a raster as GDAL keeps them, in its TIFF or beside it."""
+    """Names and colours of a raster, as GDAL stores them in the TIFF or next to it."""
     from xml.etree import ElementTree
 
     kind = path.suffix.lower()
@@ -163,7 +163,7 @@ def _of_gdal(path: Path) -> LabelSet:
     entries = root.iterfind(".//ColorTable/Entry")
     colors = colors or [tuple(int(entry.get(f"c{i}", 0)) for i in (1, 2, 3)) for entry in entries]
     names = enumerate(entry.text or "" for entry in root.iterfind(".//CategoryNames/Category"))
-    # A table has 256 colours; those that nobody has set are black.
+    # A table has 256 colours; unset ones are black.
     set_values = [v for v, rgb in enumerate(colors) if v != nodata and (any(rgb) or v == 0)]
     rows = (
         list(_of_attributes(root))
@@ -171,13 +171,13 @@ def _of_gdal(path: Path) -> LabelSet:
         or _colored([(value, f"value {value}") for value in set_values], colors)
     )
     if not rows:
-        msg = "names no classes: it has no category names, attribute table with names or colours"
+        msg = "has no classes: expected category names, an attribute table with names, or colours"
         raise ValueError(msg)
     return _label_set(path.name.split(".")[0], rows, f"GDAL, {path.name}", nodata)
 
 
 def _of_tiff(path: Path) -> tuple[str, list[Any], int | None]:
-    """What GDAL has written into a TIFF: metadata as XML, the colour table, the no-data value."""
+    """GDAL's metadata XML, colour table and nodata value of a TIFF."""
     import tifffile
 
     try:
@@ -194,7 +194,7 @@ def _of_tiff(path: Path) -> tuple[str, list[Any], int | None]:
 
 
 def _colored(names: Sequence[tuple[int, str]], colors: Sequence[tuple[int, ...]]) -> list[Row]:
-    """Classes with the colours of a table, of which each stands for the first that has it."""
+    """Classes with the colours of a table; a repeated colour belongs to its first class."""
     found = [(name, v, colors[v] if v < len(colors) else None) for v, name in names]
     first = {color: value for _, value, color in reversed(found)}
     return [(name, v, color if first[color] == v else None) for name, v, color in found]
@@ -204,17 +204,17 @@ def _xml_of(text: str) -> Any:
     from xml.etree import ElementTree
 
     if "<!" in text.replace("<!--", ""):
-        msg = "its XML declares entities, which GDAL never does"
+        msg = "its XML declares entities, which are not supported"
         raise ValueError(msg)
     try:
         return ElementTree.fromstring(text)
     except ElementTree.ParseError as error:
-        msg = f"is no XML: {error}"
+        msg = f"is not XML: {error}"
         raise ValueError(msg) from error
 
 
 def _of_attributes(root: Any) -> Iterator[Row]:
-    """Classes of a raster's attribute table; the row is the value where no column gives it."""
+    """Classes of a raster's attribute table; without a value column, rows number them."""
     table = root.find(".//GDALRasterAttributeTable")
     fields = [] if table is None else table.iterfind("FieldDefn")
     columns = [_USES.get(field.findtext("Usage", ""), "") for field in fields]
@@ -231,11 +231,11 @@ def _of_attributes(root: Any) -> Iterator[Row]:
 
 
 def _of_nnunet(labels: Mapping[str, Any], path: Path, title: Any) -> LabelSet:
-    """Labels of nnU-Net: names with a value, or with several, which are regions.
+    """nnU-Net labels: names with one value, or with several, which are regions.
 
-    Values that occur in regions only become classes named after their number. As in nnU-Net, a
-    list of one value is a region where another one has several. Its first version, like the
-    Medical Segmentation Decathlon, has the names of the values instead.
+    Values that only occur in regions become classes named after their number. As in nnU-Net, a
+    list of one value is a region if another label has several values. nnU-Net v1 and the
+    Medical Segmentation Decathlon map values to names instead.
     """
     if all(value.isdecimal() and isinstance(name, str) for value, name in labels.items()):
         named = {str(name): int(value) for value, name in labels.items()}
@@ -263,6 +263,6 @@ def _of_nnunet(labels: Mapping[str, Any], path: Path, title: Any) -> LabelSet:
 def _label_values(label: str, given: Any) -> tuple[int, ...]:
     several = given if isinstance(given, list) else [given]
     if not several or not all(isinstance(v, int) and not isinstance(v, bool) for v in several):
-        msg = f"label {label!r} must have an integer, or a list of them, not {given!r}"
+        msg = f"label {label!r} must have an integer or a list of integers, got {given!r}"
         raise ValueError(msg)
     return tuple(several)

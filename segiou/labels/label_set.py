@@ -1,8 +1,7 @@
-"""What a class is: its name, the file values and colours that mean it, its group.
+"""Label sets: class names, their file values and colours, and groups.
 
-A :class:`LabelSet` is data. The presets are TOML files, a user's own set is a
-TOML file of the same form, and ``LabelSet.to_toml`` writes one, so that a
-preset can be printed, edited and used.
+A :class:`LabelSet` is data. Presets and custom sets are TOML files of the same
+form, and ``LabelSet.to_toml`` writes one, so a preset can be printed and edited.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from typing import Any
 from segiou._support.arguments import check_integer, check_kind, read_several, refuse_kind
 from segiou._support.text import Json, did_you_mean
 
-#: What integers of masks can be.
+#: Range of mask values.
 LEAST_VALUE, MOST_VALUE = -(1 << 63), (1 << 64) - 1
 
 Color = tuple[int, int, int]
@@ -35,16 +34,16 @@ _HEX = re.compile(r"#?([0-9a-fA-F]{6})")
 
 @dataclass(frozen=True, slots=True)
 class LabelClass:
-    """One class: its name and what stands for it in mask files.
+    """One class: its name, file values and colours.
 
     Attributes
     ----------
     name : str
         Unique within the label set.
     values : tuple of int
-        File values that mean this class, at least one.
+        File values of this class, at least one.
     colors : tuple of (int, int, int)
-        RGB colours that mean this class in colour masks; may be empty.
+        RGB colours of this class in colour masks; may be empty.
     """
 
     name: str
@@ -56,7 +55,7 @@ class LabelClass:
         values = _values(f"values of class {self.name!r}", self.values)
         colors = _colors(f"colors of class {self.name!r}", self.colors)
         if not values:
-            msg = f"class {self.name!r} has no values; say which file values mean it"
+            msg = f"class {self.name!r} has no values; list the file values that map to it"
             raise ValueError(msg)
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "colors", colors)
@@ -64,22 +63,22 @@ class LabelClass:
 
 @dataclass(frozen=True)
 class LabelSet:
-    """The classes of a data set, in order, and what is ignored.
+    """The classes of a data set, in order, and the ignored values.
 
     Attributes
     ----------
     name : str
         Short name, such as ``"camvid"``.
     classes : tuple of LabelClass
-        Index in this tuple = row and column of the confusion matrix.
+        The index in this tuple is the row and column of the confusion matrix.
     ignore : tuple of int
-        File values whose truth pixels are dropped.
+        Truth values whose pixels are ignored.
     ignore_colors : tuple of (int, int, int)
-        The same for colour masks.
+        Ignored colours in colour masks.
     groups : mapping of str to tuple of str
         Unions of classes, by class name, for grouped IoU.
     title, source, notes : str
-        What it is, where it comes from, what to know about its encoding.
+        Description, origin, and remarks on the encoding.
 
     Raises
     ------
@@ -125,22 +124,22 @@ class LabelSet:
         ):
             object.__setattr__(self, name, value)
         if not self.classes:
-            msg = f"label set {self.name!r} has no classes; give it at least one"
+            msg = f"label set {self.name!r} has no classes; expected at least one"
             raise ValueError(msg)
         self._check_unique("class name", [[c.name] for c in self.classes])
         self._check_unique("value", [*(c.values for c in self.classes), self.ignore])
         self._check_unique("colour", [*(c.colors for c in self.classes), self.ignore_colors])
         self._check_groups()
         if self.ignore_colors and not self.ignore:
-            msg = f"label set {self.name!r}: ignore_colors need a value in ignore to stand for"
+            msg = f"label set {self.name!r}: ignore_colors requires a value in ignore"
             raise ValueError(msg)
 
     def _check_groups(self) -> None:
         for group, members in self.groups.items():
             if unknown := [name for name in members if name not in self.class_names]:
                 msg = (
-                    f"label set {self.name!r}: group {group!r} names unknown classes {unknown}; "
-                    f"the classes are {list(self.class_names)}"
+                    f"label set {self.name!r}: unknown classes {unknown} in group {group!r}; "
+                    f"choose from {list(self.class_names)}"
                 )
                 raise ValueError(msg)
 
@@ -152,14 +151,14 @@ class LabelSet:
                     named = [f"class {i} ({name!r})" for i, name in enumerate(self.class_names)]
                     first, second = ([*named, "'ignore'"][i] for i in (seen[item], position))
                     msg = (
-                        f"label set {self.name!r}: {what} {item!r} stands for both {first} and "
-                        f"{second}; let each {what} have one meaning"
+                        f"label set {self.name!r}: {what} {item!r} maps to both {first} and "
+                        f"{second}; each {what} must map to one class"
                     )
                     raise ValueError(msg)
                 seen[item] = position
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A mapping proxy cannot be pickled; the plain description can.
+        # A mapping proxy cannot be pickled.
         return (LabelSet.from_dict, (self.to_dict(),))
 
     def __hash__(self) -> int:
@@ -200,14 +199,15 @@ class LabelSet:
         Raises
         ------
         ValueError
-            If there is no class of that name; the message lists them.
+            If no class has that name; the message lists the classes.
         """
         try:
             return self.class_names.index(name)
         except ValueError:
             near = did_you_mean(name, self.class_names)
             msg = (
-                f"no class {name!r} in label set {self.name!r}: {', '.join(self.class_names)}{near}"
+                f"unknown class {name!r} in label set {self.name!r}; choose from "
+                f"{', '.join(self.class_names)}{near}"
             )
             raise ValueError(msg) from None
 
@@ -228,7 +228,7 @@ class LabelSet:
         }
 
     def to_toml(self) -> str:
-        """Return the set as TOML, one class a line, ready to be edited."""
+        """Return the set as TOML, one class per line."""
         data: Any = self.to_dict()
         keys = (*_TEXT_KEYS, "ignore", "ignore_colors")
         lines = [f"{key} = {_toml(data[key])}" for key in keys if data[key] or key == "ignore"]
@@ -244,23 +244,23 @@ class LabelSet:
 
     @classmethod
     def from_dict(cls, description: Mapping[str, Any], *, where: str = "label set") -> LabelSet:
-        """Build a set from plain data of the TOML files' form.
+        """Build a label set from plain data with the keys of the TOML files.
 
         Parameters
         ----------
         description : mapping
             The data.
         where : str, default "label set"
-            What messages call it.
+            Name used in error messages.
 
         Raises
         ------
         TypeError
-            If it is no mapping.
+            If it is not a mapping.
         ValueError
-            Naming the key that is missing, unknown or of the wrong kind.
+            If a key is missing, unknown or of the wrong type; the message names it.
         """
-        check_kind(where, description, Mapping, "a mapping such as LabelSet.to_dict gives")
+        check_kind(where, description, Mapping, "a mapping, as returned by LabelSet.to_dict")
         try:
             return cls(**_arguments(description))
         except (TypeError, ValueError) as error:
@@ -284,21 +284,21 @@ class LabelSet:
         check_kind("path", path, (str, Path), "the path of a TOML file")
         path = Path(path).expanduser()
         if not path.is_file():
-            msg = f"{path} is no file; give the path of a TOML file"
+            msg = f"{path} is not a file; expected the path of a TOML file"
             raise ValueError(msg)
         try:
             description = tomllib.loads(path.read_text(encoding="utf-8"))
         except RecursionError:
-            msg = f"{path} is nested too deep for a label set"
+            msg = f"{path} is nested too deeply for a label set"
             raise ValueError(msg) from None
-        except ValueError as error:  # no UTF-8, no TOML, or a number of very many digits
+        except ValueError as error:  # also invalid UTF-8, and huge numbers
             msg = f"{path} is not a TOML file: {error}"
             raise ValueError(msg) from error
         return cls.from_dict({"name": path.stem, **description}, where=str(path))
 
     @classmethod
     def from_names(cls, names: Sequence[str], *, ignore: int | Iterable[int] = ()) -> LabelSet:
-        """Build a set whose values are 0, 1, 2, … in the order of the names.
+        """Build a label set with values 0, 1, 2, … in the order of the names.
 
         Parameters
         ----------
@@ -308,7 +308,7 @@ class LabelSet:
             Truth values whose pixels are dropped.
         """
         if isinstance(names, (set, frozenset)):
-            raise refuse_kind("class names", names, "a sequence of strings, for they have an order")
+            raise refuse_kind("class names", names, "an ordered sequence of strings")
         several = read_several("class names", names, "a sequence of strings")
         ignored = tuple(ignore) if isinstance(ignore, Iterable) else (ignore,)
         classes = tuple(LabelClass(str(name), (i,)) for i, name in enumerate(several))
@@ -316,7 +316,7 @@ class LabelSet:
 
     @classmethod
     def numbered(cls, num_classes: int, *, ignore: int | Iterable[int] = ()) -> LabelSet:
-        """Build a set of classes named by their numbers.
+        """Build a label set of classes named by their numbers.
 
         Parameters
         ----------
@@ -328,22 +328,21 @@ class LabelSet:
         Raises
         ------
         TypeError
-            If ``num_classes`` is no integer.
+            If ``num_classes`` is not an integer.
         ValueError
-            If it is less than 1 or more than 65 536, as many as 16 bits tell
-            apart.
+            If it is less than 1 or more than 65 536 (16 bits).
         """
         number = check_integer("num_classes", num_classes, 1, 1 << 16)
         return cls.from_names([str(i) for i in range(number)], ignore=ignore)
 
 
 def _arguments(description: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a label set, from the forms that files may use."""
+    """The arguments of a label set, from the shorthand forms of files."""
     _refuse_unknown(description, _KEYS, "")
     classes = description.get("classes")
     if not isinstance(classes, list) or not classes:
         example = '{ name = "sky", values = [0] }'
-        msg = f'"classes" must be a list of classes, such as {example}'
+        msg = f'"classes" must be a list of classes, e.g. {example}'
         raise ValueError(msg)
     return {
         "name": "custom",
@@ -356,7 +355,7 @@ def _arguments(description: Mapping[str, Any]) -> dict[str, Any]:
 
 def _refuse_unknown(description: Mapping[str, Any], known: set[str], where: str) -> None:
     if unknown := sorted(set(description) - known):
-        msg = f"{where}unknown key {', '.join(unknown)}; known are {', '.join(sorted(known))}"
+        msg = f"{where}unknown key {', '.join(unknown)}; choose from {', '.join(sorted(known))}"
         raise ValueError(msg)
 
 
@@ -365,7 +364,7 @@ def _read_class(entry: Any, position: int) -> LabelClass:
         return LabelClass(entry, (position,))
     where = f"class {position}"
     if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
-        msg = f'{where} must have a name, such as {{ name = "sky", values = [0] }}; got {entry!r}'
+        msg = f'{where} must have a name, e.g. {{ name = "sky", values = [0] }}; got {entry!r}'
         raise ValueError(msg)
     _refuse_unknown(entry, _CLASS_KEYS, f"{where} ({entry['name']!r}): ")
     values, colors = entry.get("values", position), entry.get("colors", [])
@@ -384,7 +383,7 @@ def _listed_colors(value: Any) -> Any:
 def _toml(value: Any) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(_toml, value))}]"
-    # JSON's string escapes are a subset of TOML's basic strings, but for DEL.
+    # JSON's string escapes are a subset of TOML's, except for DEL.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
@@ -399,7 +398,7 @@ def _values(name: str, values: Iterable[int]) -> tuple[int, ...]:
 
 
 def _colors(name: str, colors: Iterable[Any]) -> tuple[Color, ...]:
-    """Colours of three numbers, or of text as files have them."""
+    """Colours as three numbers, or as hexadecimal text."""
     found = []
     for color in read_several(name, colors, "a sequence of colours such as (128, 192, 255)"):
         text = _HEX.fullmatch(color) if isinstance(color, str) else None
@@ -408,7 +407,7 @@ def _colors(name: str, colors: Iterable[Any]) -> tuple[Color, ...]:
             red, green, blue = (check_integer(name, part, 0, 255) for part in parts)
         except (TypeError, ValueError) as error:
             msg = (
-                f"{name}: a colour is three numbers from 0 to 255, or in a file text such as "
+                f"{name}: expected a colour of three numbers from 0 to 255, or text such as "
                 f'"#80c0ff", got {color!r}'
             )
             raise ValueError(msg) from error
@@ -427,7 +426,7 @@ def labelset_names() -> tuple[str, ...]:
 
 @cache
 def _preset(name: str) -> LabelSet | None:
-    """A preset, which is read once; None if there is none of this name."""
+    """The preset of this name, read once; None if there is none."""
     preset = _PRESETS / f"{name}.toml"
     if not preset.is_file():
         return None
@@ -438,18 +437,18 @@ def _preset(name: str) -> LabelSet | None:
 def load_labels(
     labels: LabelSet | str | Path | Sequence[str] | Mapping[str, Any] | int,
 ) -> LabelSet:
-    """Turn whatever describes the classes into a :class:`LabelSet`.
+    """Convert a description of classes to a :class:`LabelSet`.
 
     Parameters
     ----------
     labels : LabelSet, str, path, sequence of str, mapping or int
-        A set, the name of a preset or of a set that an installed package adds
-        (entry point ``segiou.labelsets``), the path of a TOML file or of another
-        tool's label file (``dataset.json`` of nnU-Net, COCO's ``categories``,
-        ``id2label`` of Hugging Face, ``METAINFO`` of MMSegmentation as JSON,
-        ``labelmap.txt`` of CVAT, a raster with GDAL's ``.aux.xml``), class
-        names for the values 0, 1, 2, …, a mapping from class name to its value or
-        values, or the number of classes.
+        A label set; the name of a preset or of a set added by an installed package
+        (entry point ``segiou.labelsets``); the path of a TOML file or of another
+        tool's label file (nnU-Net's ``dataset.json``, COCO's ``categories``, Hugging
+        Face's ``id2label``, MMSegmentation's ``METAINFO`` as JSON, CVAT's
+        ``labelmap.txt``, a raster with GDAL's ``.aux.xml``); class names for the
+        values 0, 1, 2, …; a mapping from class name to its value or values; or the
+        number of classes.
 
     Returns
     -------
@@ -458,7 +457,7 @@ def load_labels(
     Raises
     ------
     TypeError
-        If it is of another kind.
+        If it is of another type.
     ValueError
         If a string is neither a preset nor a file; the message lists the presets.
 
@@ -496,7 +495,7 @@ def load_labels(
     presets = (*labelset_names(), *plugin_names("labelsets"))
     near = did_you_mean(name, presets)
     msg = (
-        f"no label set {name!r}: it is neither a preset nor a file{near or '.'} "
-        f"Presets: {', '.join(presets)}; or give the path of a label file"
+        f"unknown label set {name!r}: neither a preset nor a file{near or '.'} "
+        f"Presets: {', '.join(presets)}; or pass the path of a label file"
     )
     raise ValueError(msg)

@@ -1,5 +1,11 @@
-"""Files → label arrays: formats, windows, folders and archives, and which files are a pair."""
+"""Mask files → label arrays: formats, windows, sources and pairing."""
 
 from segiou._support import lazy_face
 
-__getattr__, __dir__ = lazy_face(__name__)
+_RENAMED = {
+    "BigMask": "WindowedMask",
+    "is_lazy": "is_chunked",
+    "open_big": "open_windowed",
+    "reoriented": "reorient",
+}
+__getattr__, __dir__ = lazy_face(__name__, _RENAMED)

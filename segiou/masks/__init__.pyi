@@ -23,13 +23,13 @@ from segiou.masks.volumes import (
     Volume as Volume,
     geometry_difference as geometry_difference,
     read_volume as read_volume,
-    reoriented as reoriented,
+    reorient as reorient,
 )
 from segiou.masks.windows import (
-    BigMask as BigMask,
     FileMask as FileMask,
     ResizedMask as ResizedMask,
-    is_lazy as is_lazy,
-    open_big as open_big,
+    WindowedMask as WindowedMask,
+    is_chunked as is_chunked,
+    open_windowed as open_windowed,
     window_slices as window_slices,
 )

@@ -1,8 +1,8 @@
-/* Small files, read and decoded several at a time without the interpreter's lock.
+/* Reads and decodes several small files per call, without the interpreter lock.
  *
- * Each call of the operating system or of zlib that Python makes gives the lock up and asks for
- * it back. Where several threads read small files, waiting for it takes longer than the reading.
- * For a file that is not plain the result is None, and Python reads it.
+ * Each system or zlib call from Python releases the lock and acquires it again. If several threads
+ * read small files, waiting for the lock takes longer than reading. Files that are not plain give
+ * None, and Python reads them.
  */
 #include "../_support/_python.h"
 
@@ -28,8 +28,7 @@ static int64_t nanoseconds(struct timespec time)
     return (int64_t)time.tv_sec * SECOND + time.tv_nsec;
 }
 
-/* A regular file, small, and not written so shortly ago that it could be written again without
- * its time showing it. */
+/* A small regular file, older than a tick of the clock, so that later writes change its time. */
 static int is_plain(const struct stat *found, int64_t tick)
 {
     struct timespec now;
@@ -46,7 +45,7 @@ static int is_same(const struct stat *one, const struct stat *other)
            nanoseconds(one->st_ctim) == nanoseconds(other->st_ctim);
 }
 
-/* Whether all of the file came, and no more; asks for one byte more than there should be. */
+/* Whether exactly the whole file was read; requests one extra byte to detect growth. */
 static int fill(int handle, char *content, const struct stat *expected)
 {
     struct stat after;
@@ -54,16 +53,16 @@ static int fill(int handle, char *content, const struct stat *expected)
     return size == expected->st_size && fstat(handle, &after) == 0 && is_same(expected, &after);
 }
 
-/* Content, to be freed, of a file that is as it was found; NULL where it is not. */
+/* The content, to be freed, of a file that did not change meanwhile; otherwise NULL. */
 static char *read_plain(const char *path, int64_t tick, struct stat *found)
 {
-    /* Asked first, because a pipe must never be opened. */
+    /* Checked first, because a pipe must never be opened. */
     if (stat(path, found) != 0 || !is_plain(found, tick))
         return NULL;
     int handle = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (handle < 0)
         return NULL;
-    /* Asked again: another file may have taken its place. */
+    /* Checked again, because another file may have taken its place. */
     int plain = fstat(handle, found) == 0 && is_plain(found, tick);
     char *content = plain ? malloc((size_t)found->st_size + 1) : NULL;
     if (content != NULL && !fill(handle, content, found)) {
@@ -79,7 +78,7 @@ typedef struct {
     const char *name; /* what they hold */
     char *content;
     struct stat found;
-    int is_decoded; /* then the pixels lie at `offset` */
+    int is_decoded; /* the pixels are at `offset` */
     size_t offset;
     PngImage image;
 } File;
@@ -97,7 +96,7 @@ static PyObject *as_result(const File *file)
                          (Py_ssize_t)raster->width, file->image.mode, size, modified);
 }
 
-/* -1 where a path is none; one that no file can have stays NULL. */
+/* -1 if an object is not a path; paths that no file can have stay NULL. */
 static int encode_paths(PyObject *paths, File *files, Py_ssize_t count)
 {
     for (Py_ssize_t i = 0; i < count; i++) {
@@ -167,10 +166,9 @@ PyDoc_STRVAR(read_small_doc,
              "read_small(paths, tick, pixels, /)\n--\n\n"
              "For each path: content, size and modification time in ns of a regular file of at\n"
              "most 256 KiB that was written at least `tick` ns ago and does not change\n"
-             "meanwhile. None for every other file, and where anything goes wrong.\n\n"
+             "meanwhile. None for all other files and on errors.\n\n"
              "pixels: memory for the pixels of plain PNG files, one byte each.\n"
-             "For a file that was decoded, (offset in it, height, width, mode of Pillow) takes the\n"
-             "place of the content.");
+             "Decoded files have (offset in pixels, height, width, Pillow mode) as content.");
 
 #endif
 
@@ -186,7 +184,7 @@ static PyModuleDef_Slot slots[] = {SLOTS_WITHOUT_STATE};
 static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT,
     .m_name = "segiou.masks._files",
-    .m_doc = "Small files, read without the lock.",
+    .m_doc = "Reads small files without the interpreter lock.",
     .m_methods = methods,
     .m_slots = slots,
 };

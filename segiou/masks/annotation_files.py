@@ -1,6 +1,6 @@
-"""Shapes → masks: run lengths and polygons, and the files of annotation tools.
+"""Shapes → masks: run lengths, polygons, and the files of annotation tools.
 
-Each is drawn pixel by pixel as its own program does it, or as pycocotools and OpenCV do.
+Each shape is drawn with exactly the pixels of its own tool, pycocotools or OpenCV.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ from PIL import Image, ImageDraw
 
 from segiou.masks.read import SIGNATURE, RawMask
 
-#: What :class:`Painting` takes: polygons, or an area.
+#: Polygons, or an area, for :class:`Painting`.
 Area = list[Any] | NDArray[np.bool_]
-#: The name of a shape, and its area in an image of a size.
+#: Returns the name of a shape and its area in an image of the given size.
 Reader = Callable[[Any, tuple[int, int]], tuple[str, Area]]
 
-#: Widths of lines and points of LabelMe.
+#: Widths of LabelMe's lines and points.
 _LINE, _POINT = 10, 5
 #: Shapes with a fixed number of corners.
 _CORNERS = {"circle": 2, "rectangle": 2, "line": 2, "point": 1, "oriented_rectangle": 4, "mask": 2}
-#: Label Studio puts this before the name of a file that is uploaded.
+#: Prefix that Label Studio adds to uploaded files.
 _UPLOADED = re.compile(r"^[0-9a-f]{8}-")
-#: What a PNG has beside its pixels.
+#: Most bytes of a PNG beside its pixels.
 _MOST_HEADER = 1 << 16
-#: What Pillow raises of a file that is no image.
+#: Errors of Pillow for invalid images.
 _NO_IMAGE = (OSError, SyntaxError, Image.DecompressionBombError)
-#: VIA makes polygons of circles with a corner every so many degrees.
+#: VIA turns circles into polygons with one corner per this many degrees.
 _DEGREES = 5
-#: No mask has more pixels than this in a file of segments.
+#: Most pixels of a mask in an annotation file.
 MOST_PIXELS = 1 << 28
-#: The sides of polygons are followed on a grid this much finer, as pycocotools does.
+#: Polygon sides are traced on a grid this much finer, as in pycocotools.
 _FINER = 5
-#: No outline of a polygon is longer, in steps of that grid.
+#: Most steps of an outline on that grid.
 _MOST_STEPS = 1 << 26
-#: Parts of a pixel in which OpenCV follows the sides.
+#: Subpixel resolution of OpenCV.
 _PARTS = 1 << 16
 
 
@@ -56,11 +56,11 @@ class DrawnImage:
     Attributes
     ----------
     size : (int, int) or path
-        Height and width, or the image file that has them.
+        Height and width, or the image file to take them from.
     shapes : sequence
-        In the order in which they are drawn.
+        In drawing order.
     read : callable
-        Gives the name of a shape, and its area in an image of a size.
+        Returns the name of a shape and its area in an image of the given size.
     """
 
     size: tuple[int, int] | Path
@@ -68,12 +68,12 @@ class DrawnImage:
     read: Reader
 
     def draw(self) -> RawMask:
-        """The mask: 0 where no shape is, and the place of each name in ``names`` elsewhere.
+        """Draw the mask: indices of ``names``, 0 outside all shapes.
 
         Raises
         ------
         ValueError
-            Naming the shape that cannot be drawn.
+            If a shape cannot be drawn; the message names it.
         """
         size = self.size
         if isinstance(size, Path):
@@ -82,8 +82,8 @@ class DrawnImage:
                     size = check_size((opened.height, opened.width))
             except _NO_IMAGE as error:
                 msg = (
-                    f"its size is not in the file, and {size} cannot be asked ({error}); "
-                    "put the image beside the file, or export as COCO"
+                    f"has no size, and {size} cannot be read ({error}); put the image next to the "
+                    "file, or export as COCO"
                 )
                 raise ValueError(msg) from error
         values = {"": 0}
@@ -92,7 +92,7 @@ class DrawnImage:
             try:
                 name, area = self.read(shape, size)
                 if not isinstance(name, str) or not name:
-                    msg = f"its label is {name!r:.40}"
+                    msg = f"expected a label, got {name!r:.40}"
                     raise ValueError(msg)
                 painting.add(area, values.setdefault(name, len(values)))
             except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
@@ -102,17 +102,17 @@ class DrawnImage:
 
 
 def drawn_images(data: Any, path: Path) -> dict[str, DrawnImage] | None:
-    """The images that a file of an annotation tool names; None of other JSON.
+    """The images of a file of an annotation tool; None for other JSON.
 
     Raises
     ------
     ValueError
-        Naming the image or task that cannot be read.
+        If an image or task cannot be read; the message names it.
     """
     images: dict[str, DrawnImage] = {}
     for name, image in _found_images(data, path):
         if name in images:
-            msg = f"has the image {name!r} twice; keep one of them"
+            msg = f"contains the image {name!r} twice; keep one"
             raise ValueError(msg)
         images[name] = image
     return images or None
@@ -140,22 +140,24 @@ def _found_images(data: Any, path: Path) -> Iterable[tuple[str, DrawnImage]]:
 def _reason(error: Exception) -> str:
     if isinstance(error, ValueError):
         return str(error)
-    return f"it lacks {error}" if isinstance(error, KeyError) else f"it has another form: {error}"
+    return (
+        f"{error} is missing" if isinstance(error, KeyError) else f"unexpected structure: {error}"
+    )
 
 
 def _of_labelme(shape: Any, size: tuple[int, int]) -> tuple[str, Area]:
-    """A shape of LabelMe, pixel by pixel as LabelMe draws it."""
+    """A LabelMe shape, with the pixels that LabelMe draws."""
     kind = shape.get("shape_type") or "polygon"
     least = _CORNERS.get(kind, 3 if kind == "polygon" else 2)
     points = check_corners(shape.get("points"), size, least)
     if kind in _CORNERS and len(points) != least:
-        msg = f"a {kind} has {least} corners, not {len(points)}"
+        msg = f"a {kind} has {least} corners, got {len(points)}"
         raise ValueError(msg)
     if kind == "mask":
         area, found = _png_area(shape.get("mask"), points[0], size)
         (left, top), (right, bottom) = points.astype(int).tolist()
         if found != (bottom - top + 1, right - left + 1):
-            msg = f"its mask has the size {found}, which is not that of its corners"
+            msg = f"its mask has size {found}, which differs from its corners"
             raise ValueError(msg)
         return shape.get("label"), area
     image = Image.fromarray(np.zeros(size, dtype=np.uint8))
@@ -173,19 +175,19 @@ def _of_labelme(shape: Any, size: tuple[int, int]) -> tuple[str, Area]:
         (left, top), (right, bottom) = points.min(axis=0), points.max(axis=0)
         draw.rectangle((left, top, right, bottom), outline=1, fill=1)
     else:
-        msg = f"its shape_type {kind!r:.40} is not known"
+        msg = f"unknown shape_type {kind!r:.40}"
         raise ValueError(msg)
     return shape.get("label"), np.asarray(image) > 0
 
 
 def _of_supervisely(shape: Any, size: tuple[int, int]) -> tuple[str, Area]:
-    """An object of Supervisely, pixel by pixel as Supervisely draws it."""
+    """A Supervisely object, with the pixels that Supervisely draws."""
     kind = shape.get("geometryType")
     if kind == "bitmap":
         packed = shape["bitmap"]
         return shape["classTitle"], _png_area(packed["data"], packed["origin"], size)[0]
     if kind not in ("polygon", "rectangle"):
-        msg = f"it is a {kind!r:.40}; only bitmaps, polygons and rectangles make masks"
+        msg = f"unsupported geometryType {kind!r:.40}; expected a bitmap, polygon or rectangle"
         raise ValueError(msg)
     least = 3 if kind == "polygon" else 2
     exterior, holes = shape["points"]["exterior"], shape["points"].get("interior") or ()
@@ -204,14 +206,14 @@ def _of_supervisely(shape: Any, size: tuple[int, int]) -> tuple[str, Area]:
 def _png_area(
     text: Any, corner: Sequence[Any], size: tuple[int, int]
 ) -> tuple[NDArray[np.bool_], tuple[int, int]]:
-    """The area of a PNG in base 64, whose first pixel lies at a corner; and the PNG's size.
+    """The area of a base64 PNG placed at a corner, and the PNG's size.
 
-    It is where the PNG is not black, or not transparent if it says what is.
+    The area is where the PNG is not transparent, or not black if it has no transparency.
     """
     left, top = int(corner[0]), int(corner[1])
     try:
         data = base64.b64decode(text)
-        if not data.startswith(SIGNATURE):  # Supervisely packs it once more
+        if not data.startswith(SIGNATURE):  # Supervisely compresses it again
             data = zlib.decompressobj().decompress(data, 4 * size[0] * size[1] + _MOST_HEADER)
         with Image.open(io.BytesIO(data), formats=["PNG"]) as image:
             if min(left, top) < 0 or image.height > size[0] or image.width > size[1]:
@@ -221,7 +223,7 @@ def _png_area(
             grey = image.convert("RGBA").getchannel("A") if has_alpha else image.convert("L")
             part = np.asarray(grey) > 0
     except (*_NO_IMAGE, TypeError, binascii.Error, zlib.error) as error:
-        msg = f"its mask is no PNG in base 64: {error}"
+        msg = f"its mask is not a base64 PNG: {error}"
         raise ValueError(msg) from error
     area = np.zeros(size, dtype=bool)
     place = area[top : top + part.shape[0], left : left + part.shape[1]]
@@ -230,17 +232,17 @@ def _png_area(
 
 
 def _of_via_image(entry: Mapping[str, Any], path: Path) -> tuple[str, DrawnImage]:
-    """An image of VIA, which does not keep its size: the image itself must lie beside the file."""
+    """A VIA image. VIA does not save its size, so the image must be next to the file."""
     name, regions = entry.get("filename"), entry["regions"]
     if not isinstance(name, str) or not isinstance(regions, (list, dict)):
-        msg = f"an image has the filename {name!r:.60}, and the regions {regions!r:.60}"
+        msg = f"an image has filename {name!r:.60} and regions {regions!r:.60}"
         raise ValueError(msg)
     shapes = list(regions.values()) if isinstance(regions, dict) else regions
     return name, DrawnImage(path.parent / PurePosixPath(name).name, shapes, _of_via)
 
 
 def _of_via(region: Any, size: tuple[int, int]) -> tuple[str, Area]:
-    """A region of VIA, with the corners that its export to COCO has."""
+    """A VIA region, with the corners of its COCO export."""
     shape = region["shape_attributes"]
     kind = shape["name"]
     if kind == "polygon":
@@ -257,31 +259,31 @@ def _of_via(region: Any, size: tuple[int, int]) -> tuple[str, Area]:
         corners = np.column_stack([np.cos(angles), np.sin(angles)]) * radii @ axes + center
         corners = corners.round(3)
     else:
-        msg = f"it is a {kind!r:.40}; only polygons, rectangles, circles and ellipses have an area"
+        msg = f"unsupported shape {kind!r:.40}; expected a polygon, rectangle, circle or ellipse"
         raise ValueError(msg)
-    # The one text of its attributes, or the one box that is ticked.
+    # The only text attribute, or the only ticked box.
     attributes = region["region_attributes"]
     texts = [value for value in attributes.values() if isinstance(value, str) and value]
     for boxes in attributes.values():
         texts += [key for key, on in boxes.items() if on] if isinstance(boxes, dict) else []
     if len(texts) != 1:
-        msg = f"its attributes are {dict(attributes)!r:.80}; one of them must name its class"
+        msg = f"exactly one attribute must name its class, got {dict(attributes)!r:.80}"
         raise ValueError(msg)
     return texts[0], [check_corners(corners, size, 3).ravel()]
 
 
 def _of_task(numbered: tuple[int, Any]) -> tuple[str, DrawnImage]:
-    """The image of a task of Label Studio, by the name of its file."""
+    """The image of a Label Studio task, and its file name."""
     number, task = numbered
     try:
         done = [a for a in task["annotations"] if not a.get("was_cancelled")]
         if len(done) != 1:
-            msg = f"has {len(done)} annotations; keep one of them"
+            msg = f"has {len(done)} annotations; expected one"
             raise ValueError(msg)
         results = [r for r in done[0]["result"] if str(r.get("type")).endswith("labels")]
         sizes = {(r["original_height"], r["original_width"]) for r in results}
         if len(sizes) != 1:
-            msg = f"says {len(sizes)} sizes of its image; it must have one, and shapes"
+            msg = f"has {len(sizes)} image sizes; expected shapes with one size"
             raise ValueError(msg)
         image = DrawnImage(check_size(sizes.pop()), results, _of_label_studio)
         return _image_name(task["data"]), image
@@ -291,14 +293,14 @@ def _of_task(numbered: tuple[int, Any]) -> tuple[str, DrawnImage]:
 
 
 def _of_label_studio(result: Any, size: tuple[int, int]) -> tuple[str, Area]:
-    """A result of Label Studio: a brush, or a polygon in per cent of the image."""
+    """A Label Studio result: a brush, or a polygon in per cent of the image size."""
     kind, value = result["type"], result["value"]
     if kind not in ("brushlabels", "polygonlabels"):
-        msg = f"it is one of {kind}; only brushes and polygons make masks"
+        msg = f"unsupported type {kind}; expected a brush or polygon"
         raise ValueError(msg)
     labels = value.get(kind)
     if not isinstance(labels, list) or len(labels) != 1:
-        msg = f"it has the labels {labels!r:.60}; it must have one"
+        msg = f"expected one label, got {labels!r:.60}"
         raise ValueError(msg)
     if kind == "brushlabels":
         return labels[0], _brushed(value.get("rle"), size)
@@ -309,16 +311,16 @@ def _of_label_studio(result: Any, size: tuple[int, int]) -> tuple[str, Area]:
 def _image_name(data: Mapping[str, Any]) -> str:
     found = [value for value in data.values() if isinstance(value, str) and "." in value]
     if len(found) != 1:
-        msg = f"has {len(found)} texts in its data that could be its image"
+        msg = f"has {len(found)} possible image names in its data; expected one"
         raise ValueError(msg)
     path = found[0].rpartition("?d=")[2] if "?d=" in found[0] else found[0].partition("?")[0]
     return _UPLOADED.sub("", PurePosixPath(path).name)
 
 
 def _brushed(packed: Any, size: tuple[int, int]) -> NDArray[np.bool_]:
-    """Where a brush of Label Studio is not transparent: rle-pack of RGBA, as bytes."""
+    """The opaque area of a Label Studio brush, an rle-pack of RGBA bytes."""
     try:
-        # Not by NumPy, which took -1 for 255 before its version 2.
+        # bytes() rejects -1, which NumPy 1 reads as 255.
         bits = np.unpackbits(np.frombuffer(bytes([*packed]), dtype=np.uint8))
     except (TypeError, ValueError):
         bits = np.empty(0, dtype=np.uint8)
@@ -328,7 +330,7 @@ def _brushed(packed: Any, size: tuple[int, int]) -> NDArray[np.bool_]:
         nonlocal used
         used += count
         if used > bits.size:
-            msg = "its brush is cut off, or is no list of bytes"
+            msg = "its brush is truncated, or not a list of bytes"
             raise ValueError(msg)
         found: NDArray[np.uint8] = bits[used - count : used]
         return found
@@ -339,7 +341,7 @@ def _brushed(packed: Any, size: tuple[int, int]) -> NDArray[np.bool_]:
     total, word = number(32), number(5) + 1
     widths = [number(4) + 1 for _ in range(4)]
     if total != 4 * size[0] * size[1] or word != 8:
-        msg = f"its brush holds {total} values of {word} bits, and not four bytes a pixel"
+        msg = f"its brush has {total} values of {word} bits; expected four bytes per pixel"
         raise ValueError(msg)
     values = np.empty(total, dtype=np.uint8)
     at = 0
@@ -347,7 +349,7 @@ def _brushed(packed: Any, size: tuple[int, int]) -> NDArray[np.bool_]:
         is_run = number(1)
         end = at + number(widths[number(2)]) + 1
         if end > total:
-            msg = "its brush runs over the end of the image"
+            msg = "its brush exceeds the image"
             raise ValueError(msg)
         values[at:end] = np.packbits(take(8 if is_run else 8 * (end - at)))
         at = end
@@ -363,18 +365,18 @@ def check_size(size: Any) -> tuple[int, int]:
     Raises
     ------
     ValueError
-        If they are no such numbers, or those of no image.
+        If they are not positive integers, or too large.
     """
     sides = tuple(size) if isinstance(size, (list, tuple)) else ()
     whole = len(sides) == 2 and all(type(side) is int and side > 0 for side in sides)
     if not whole or sides[0] * sides[1] > MOST_PIXELS:
-        msg = f"its size, height and width, is {size!r:.80}"
+        msg = f"has an invalid size (height, width): {size!r:.80}"
         raise ValueError(msg)
     return sides
 
 
 class Painting:
-    """A mask that grows segment by segment; later segments cover earlier ones.
+    """A mask drawn segment by segment; later segments cover earlier ones.
 
     Attributes
     ----------
@@ -393,18 +395,18 @@ class Painting:
         return np.ascontiguousarray(self._flat.reshape(width, height).T)
 
     def add(self, segmentation: Any, value: int) -> None:
-        """Give a segment's pixels a value: run lengths (a dict), polygons (a list), or an area.
+        """Set the pixels of a segment: run lengths (a dict), polygons (a list), or an area.
 
         Raises
         ------
         ValueError
-            If it is none of these, or does not fit the image.
+            If it is none of these, or exceeds the image.
         """
         if isinstance(segmentation, np.ndarray):
             self._flat[segmentation.T.ravel()] = value
         elif isinstance(segmentation, dict):
             if "size" in segmentation and check_size(segmentation["size"]) != self.size:
-                msg = f"its size is {segmentation['size']}, and that of its image {self.size}"
+                msg = f"its size {segmentation['size']} differs from its image's {self.size}"
                 raise ValueError(msg)
             self._add_runs(run_lengths(segmentation.get("counts")), value)
         elif isinstance(segmentation, list):
@@ -415,12 +417,12 @@ class Painting:
             raise ValueError(msg)
 
     def _add_runs(self, runs: NDArray[np.int64], value: int) -> None:
-        """Runs of pixels, column by column, outside and inside the segment in turn."""
+        """Set runs of pixels, column by column, alternately outside and inside the segment."""
         if (runs < 0).any() or (runs > self._flat.size).any():
             msg = "its run lengths are negative, or longer than the image"
             raise ValueError(msg)
         if (covered := int(runs.sum())) != self._flat.size:
-            msg = f"its run lengths cover {covered} of the image's {self._flat.size} pixels"
+            msg = f"its run lengths cover {covered} of {self._flat.size} pixels"
             raise ValueError(msg)
         if runs.size < 2:
             return
@@ -429,7 +431,7 @@ class Painting:
 
 
 def run_lengths(counts: Any) -> NDArray[np.int64]:
-    """Run lengths from a list, or from the text that COCO packs them into.
+    """Run lengths from a list, or from COCO's compressed text.
 
     Examples
     --------
@@ -437,9 +439,9 @@ def run_lengths(counts: Any) -> NDArray[np.int64]:
     (array([1, 3, 1, 3]), array([1, 3, 1, 3]))
     """
     if isinstance(counts, str):
-        return _unpacked(counts)
+        return _decoded(counts)
     if not isinstance(counts, list) or not all(type(n) is int for n in counts):
-        msg = "its run lengths are neither a text nor a list of integers"
+        msg = "its run lengths are neither text nor a list of integers"
         raise ValueError(msg)
     try:
         return np.array(counts, dtype=np.int64)
@@ -448,33 +450,33 @@ def run_lengths(counts: Any) -> NDArray[np.int64]:
         raise ValueError(msg) from None
 
 
-def _unpacked(text: str) -> NDArray[np.int64]:
-    """Numbers of six bits a character: a sign, five bits of the value, whether more follow."""
+def _decoded(text: str) -> NDArray[np.int64]:
+    """Decode numbers of six bits per character: five bits of the value and a continuation bit."""
     bits = np.frombuffer(text.encode("utf-8", "replace"), np.uint8).astype(np.int64) - 48
     if ((bits < 0) | (bits > 63)).any() or (bits.size and bits[-1] & 32):
-        msg = "its packed run lengths are damaged or cut off"
+        msg = "its compressed run lengths are corrupt or truncated"
         raise ValueError(msg)
     last = np.flatnonzero((bits & 32) == 0)
     first = np.concatenate([[0], last[:-1] + 1]).astype(np.int64)[: last.size]
     lengths = last - first + 1
     if lengths.size and lengths.max() > 8:
-        msg = "its packed run lengths are larger than any image"
+        msg = "its compressed run lengths are larger than any image"
         raise ValueError(msg)
     shifts = 5 * (np.arange(bits.size) - np.repeat(first, lengths))
     runs = np.add.reduceat((bits & 31) << shifts, first) if last.size else bits
     runs = np.where(bits[last] & 16, runs - (1 << 5 * lengths), runs)
-    # From the fourth on, a number is the difference to the second before.
+    # From the fourth number on, each is a difference to the second before.
     runs[1::2], runs[2::2] = runs[1::2].cumsum(), runs[2::2].cumsum()
     return runs
 
 
 def _polygon_runs(corners: Any, size: tuple[int, int]) -> NDArray[np.int64]:
-    """Run lengths of a polygon's inside, pixel by pixel those of pycocotools."""
+    """Run lengths of a polygon's inside, identical to pycocotools."""
     points = check_corners(corners, size, 3)
     height, width = size
     fine = (_FINER * points + 0.5).astype(np.int64)
     u, v = _outline(fine, np.roll(fine, -1, axis=0))
-    # Where the outline goes on to another column, it toggles what lies below it.
+    # An outline that enters another column toggles the pixels below it.
     step = np.flatnonzero(u[1:] != u[:-1])
     goes_left = u[step + 1] < u[step]
     column = (np.where(goes_left, u[step + 1], u[step + 1] - 1) + 0.5) / _FINER - 0.5
@@ -486,22 +488,22 @@ def _polygon_runs(corners: Any, size: tuple[int, int]) -> NDArray[np.int64]:
 
 
 def check_corners(corners: Any, size: tuple[int, int], least: int) -> NDArray[np.float64]:
-    """Corners of a shape, (N, 2), from a list of pairs or of x, y in turn.
+    """Corners of a shape, (N, 2), from a list of pairs or of alternating x, y.
 
     Raises
     ------
     ValueError
-        If they are too few, no numbers, or far outside of the image.
+        If they are too few, not numbers, or far outside the image.
     """
     try:
         points = np.array(corners, dtype=np.float64).reshape(-1, 2)
     except (TypeError, ValueError, OverflowError):
         points = np.empty((0, 2))
     if len(points) < max(1, least):
-        msg = f"it is no list of at least {least} corners, x and y"
+        msg = f"expected a list of at least {least} corners (x, y)"
         raise ValueError(msg)
     if not (np.abs(points) <= 2 * max(size) + 64).all():  # also where a number is NaN
-        msg = f"it has a corner that is no number, or far outside of the {size} pixels"
+        msg = f"it has a corner that is not a number, or far outside the {size} pixels"
         raise ValueError(msg)
     return points
 
@@ -509,10 +511,10 @@ def check_corners(corners: Any, size: tuple[int, int], least: int) -> NDArray[np
 def _outline(
     start: NDArray[np.int64], end: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Every point of the sides of a polygon on the fine grid, one after the other."""
+    """All points of a polygon's sides on the fine grid, in order."""
     extent = np.abs(end - start)
     wide = extent[:, 0] >= extent[:, 1]
-    # Of each corner first the coordinate in which its side is longer.
+    # The coordinate in which a side is longer comes first.
     start, end = (np.where(wide[:, None], ends, ends[:, ::-1]) for ends in (start, end))
     flipped = start[:, 0] > end[:, 0]
     least, most = (np.where(flipped[:, None], *ends) for ends in ((end, start), (start, end)))
@@ -526,23 +528,23 @@ def _outline(
 
 
 def _steps(lengths: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Of every step along the sides of a polygon: its side, and its place on it."""
+    """Side, and position on it, of each step along a polygon's sides."""
     if lengths.sum() > _MOST_STEPS:
-        msg = f"it has a polygon whose outline is longer than {_MOST_STEPS // _FINER} pixels"
+        msg = f"a polygon's outline is longer than {_MOST_STEPS // _FINER} pixels"
         raise ValueError(msg)
     of = np.repeat(np.arange(len(lengths)), lengths)
     return of, np.arange(of.size) - np.repeat(np.cumsum(lengths) - lengths, lengths)
 
 
 def filled(points: NDArray[np.int64], size: tuple[int, int]) -> NDArray[np.bool_]:
-    """A polygon's inside and its sides, pixel by pixel as OpenCV's fillPoly draws them."""
+    """A polygon's inside and sides, identical to OpenCV's fillPoly."""
     after = np.roll(points, -1, axis=0)
     from_left = (points[:, 0] > after[:, 0])[:, None]
     start, way = np.where(from_left, after, points), np.abs(after - points)
     direction = np.sign(np.where(from_left, points, after) - start)
     of, at = _steps(way.max(axis=1) + 1)
     most = np.maximum(way.max(axis=1), 1)[of, None]
-    # Of two pixels that are as near to a side, the one nearer to its left end.
+    # Ties go to the pixel nearer to the left end of the side.
     x, y = (start[of] + direction[of] * ((2 * way[of] * at[:, None] + most - 1) // (2 * most))).T
     is_inside = (x >= 0) & (x < size[1]) & (y >= 0) & (y < size[0])
     area = _between_sides(points, after, size)
@@ -553,13 +555,13 @@ def filled(points: NDArray[np.int64], size: tuple[int, int]) -> NDArray[np.bool_
 def _between_sides(
     points: NDArray[np.int64], after: NDArray[np.int64], size: tuple[int, int]
 ) -> NDArray[np.bool_]:
-    """Pixels between the first and second side of a row, the third and fourth, and so on."""
+    """Pixels between the first and second side in each row, the third and fourth, and so on."""
     height, width = size
     goes_up = (points[:, 1] > after[:, 1])[:, None]
     top, bottom = np.where(goes_up, after, points), np.where(goes_up, points, after)
     crossed = top[:, 1] < bottom[:, 1]
     top, rows = top[crossed], bottom[crossed] - top[crossed]
-    # In parts of a pixel of 1 / 65536, as OpenCV does it.
+    # In 1/65536 of a pixel, as in OpenCV.
     slope = np.trunc(rows[:, 0] * _PARTS / rows[:, 1]).astype(np.int64)
     of, at = _steps(rows[:, 1])
     x, y = top[of, 0] * _PARTS + slope[of] * at, top[of, 1] + at

@@ -1,8 +1,8 @@
-"""Files that hold many masks: archives, Parquet tables, and several of these as shards.
+"""Multi-mask files: archives, Parquet tables, and shards of these.
 
-Archives are read in place. Nothing is ever written by a member's name, so a name
-such as ``../../x.png`` is only a key. What a member or a compressed archive may grow
-to is bounded before it is unpacked.
+Archives are read in place. No file is ever written under a member's name, so a name
+such as ``../../x.png`` is only a key. The decompressed size of members and archives is
+bounded in advance.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ from segiou.masks.pairing import check_found, is_mask
 from segiou.masks.read import MaskError, RawMask, damage, zip_member
 from segiou.masks.sources import MOST_MEMBER_BYTES, Source, open_source, stamp_of
 
-#: A group of rows is read whole, so that a larger one would need too much memory.
+#: Row groups are read whole; larger ones would need too much memory.
 _MOST_GROUP_BYTES = 1 << 30
-#: Columns that name an image where the image itself has no path, the best first.
+#: Columns that can identify images without a path, best first.
 _NAMES = ("id", "image_id", "key", "__key__", "file_name", "filename", "image_path", "name")
-#: A column of masks, the row of each by its name, and the first row of each group of rows.
+#: Column of masks, row by name, and first row of each row group.
 _Rows = tuple[str, dict[str, int], list[int]]
 _RANGE = re.compile(r"\{(\d+)\.\.(\d+)\}")
 _MOST_SHARDS = 1 << 16
 
 
-#: A compressed tar grows at most to this many times its size, or to the least.
+#: Limits of decompressed tars: times the compressed size, and a minimum in bytes.
 MOST_RATIO = 250
 LEAST_BOUND = 256 << 20
 _CHUNK = 1 << 20
-#: The stamp of a member of an archive, and what reads it.
+#: Stamp and reader of an archive member.
 _Member = tuple[Stamp, Callable[[], bytes]]
 
 
@@ -55,7 +55,7 @@ class ArchiveFolder:
     Attributes
     ----------
     root : str
-        The archive's path, and the folder's in it.
+        The archive's path, followed by the folder in it.
     archive : str
         The archive's path.
     """
@@ -64,13 +64,13 @@ class ArchiveFolder:
     archive: str
 
     def find(self) -> dict[str, str]:
-        """Mask files by their path within; one folder around everything is left out.
+        """Mask files by relative path, without a single top folder.
 
         Raises
         ------
         ValueError
-            If the archive is not there, damaged, holds no masks, or holds one
-            name twice.
+            If the archive does not exist, is corrupt, contains no masks, or contains
+            a name twice.
         """
         if not Path(self.archive).is_file():
             msg = f"{self.root}: does not exist"
@@ -85,7 +85,7 @@ class ArchiveFolder:
         inner = f"{folder}/" if folder else ""
         inside = [name for name in members if name.startswith(inner) and is_mask(name)]
         if doubled := [name for name in inside if len(members[name]) > 1]:
-            msg = f"{self.root}: holds {min(doubled)!r} more than once; keep one of them"
+            msg = f"{self.root}: contains {min(doubled)!r} more than once; keep one"
             raise ValueError(msg)
         check_found(inside, self.root)
         relative = relative_names([name[len(inner) :] for name in inside])
@@ -95,7 +95,7 @@ class ArchiveFolder:
         }
 
     def stamp(self, path: str) -> Stamp:
-        """Size and checksum of a zip's member; of a tar's, size and the archive's time.
+        """Size and checksum of a zip member; size and archive time of a tar member.
 
         Parameters
         ----------
@@ -108,7 +108,7 @@ class ArchiveFolder:
         """
         try:
             return self._member(path)[0]
-        except Exception:  # noqa: BLE001 - an unknown stamp only means to read again
+        except Exception:  # noqa: BLE001 - an unknown stamp only causes another read
             return Stamp(None, None)
 
     def read(self, path: str) -> tuple[bytes, Stamp]:
@@ -126,13 +126,15 @@ class ArchiveFolder:
         Raises
         ------
         MaskError
-            If it is damaged, encrypted, too large, or the archive is changing.
+            If it is corrupt, encrypted, too large, or the archive is changing.
         """
-        with damage(path, "is damaged in its archive", MemoryError):
+        with damage(path, "cannot be read from its archive", MemoryError):
             stamp, read = self._member(path)
             if (size := stamp.size or 0) > MOST_MEMBER_BYTES:
-                problem = f"declares {size} bytes, more than a mask in an archive may have"
-                raise MaskError(path, f"{problem}; unpack it")
+                problem = (
+                    f"declares {size} bytes, above the limit for archives; extract the archive"
+                )
+                raise MaskError(path, problem)
             return read(), stamp
 
     def _member(self, path: str) -> _Member:
@@ -143,16 +145,16 @@ class ArchiveFolder:
 
 
 def is_one_mask(file: Path) -> bool:
-    """Whether an .npz file is a mask itself, and not several by name."""
+    """Whether an .npz file contains a single mask."""
     try:
         with zipfile.ZipFile(file) as archive:
             return len(archive.infolist()) < 2
-    except Exception:  # noqa: BLE001 - what is wrong with it is said when it is read
+    except Exception:  # noqa: BLE001 - reading it reports the problem
         return True
 
 
 def relative_names(names: list[str]) -> list[str]:
-    """Names without the one folder around all of them, where there is one.
+    """Names without their single common top folder, if there is one.
 
     Examples
     --------
@@ -171,9 +173,9 @@ def _version(file: str) -> tuple[int, ...]:
 
 @lru_cache(maxsize=8)
 def _members(archive: str, version: tuple[int, ...]) -> dict[str, list[_Member]]:
-    """The regular files in an archive; another version of it is another archive."""
+    """The regular files in this version of an archive."""
     members: dict[str, list[_Member]] = {}
-    # Not zipfile.is_zipfile: a tar that ends in an .npz looks like a zip to it.
+    # zipfile.is_zipfile would accept a tar whose last member is an .npz.
     with Path(archive).open("rb") as file:
         begins_as_zip = file.read(2) == b"PK"
     if not (begins_as_zip or archive.lower().endswith(".zip")):
@@ -184,7 +186,7 @@ def _members(archive: str, version: tuple[int, ...]) -> dict[str, list[_Member]]
         return members
     opened = zipfile.ZipFile(archive)
     for info in opened.infolist():
-        # The upper half of external_attr is the Unix mode: links are no masks.
+        # The upper half of external_attr is the Unix mode; links are skipped.
         if not info.is_dir() and (info.external_attr >> 28) & 0xF in (0, 0o10):
             stamp = Stamp(info.file_size, f"crc32:{info.CRC:08x}")
             members.setdefault(info.filename, []).append((stamp, partial(zip_member, opened, info)))
@@ -209,9 +211,9 @@ class _Tar:
             data = self._file.read(member.size)
         path = f"{self._archive}/{member.name}"
         if len(data) != member.size:
-            raise MaskError(path, "the archive is cut off")
+            raise MaskError(path, "its archive is truncated")
         if _version(self._archive) != self._version:
-            problem = "its archive is being changed while it is read; score when it is complete"
+            problem = "its archive changed while being read; wait until it is fully written"
             raise MaskError(path, problem)
         return data
 
@@ -224,38 +226,40 @@ _OPENERS: dict[bytes, Callable[..., Any]] = {
 
 
 def _plain_tar(archive: str) -> IO[bytes]:
-    """The archive as an open file that can be sought in, unpacked once if it is compressed."""
+    """The archive as a seekable file, decompressed once if necessary."""
     with Path(archive).open("rb") as file:
         magic = file.read(6)
     opener = next((o for begin, o in _OPENERS.items() if magic.startswith(begin)), None)
     if opener is None:
         return Path(archive).open("rb")
     bound = max(LEAST_BOUND, MOST_RATIO * Path(archive).stat().st_size)
-    # The file has no name, and goes with the process however that ends.
-    unpacked = tempfile.TemporaryFile()  # noqa: SIM115 - closed with its owner
+    # An unnamed file, which disappears however the process ends.
+    plain = tempfile.TemporaryFile()  # noqa: SIM115 - closed with its owner
     try:
         with opener(archive, "rb") as compressed:
             while chunk := compressed.read(_CHUNK):
-                if unpacked.tell() + len(chunk) > bound:
-                    msg = f"unpacks to more than {bound} bytes; if that is right, unpack it"
+                if plain.tell() + len(chunk) > bound:
+                    msg = (
+                        f"decompresses to more than {bound} bytes; if this is intended, extract it"
+                    )
                     raise ValueError(msg)
-                unpacked.write(chunk)
-        unpacked.seek(0)
+                plain.write(chunk)
+        plain.seek(0)
     except BaseException:
-        unpacked.close()
+        plain.close()
         raise
-    return unpacked
+    return plain
 
 
 @dataclass(frozen=True)
 class ParquetFile:
-    """A Parquet file with a column of images, as Hugging Face's data sets have.
+    """A Parquet file with an image column, as in Hugging Face data sets.
 
     Attributes
     ----------
     root : str
-        The file's path, and after it, if it has several columns of images, the
-        name of the column: ``val.parquet/annotation``.
+        The file's path, followed by the column if there are several image
+        columns: ``val.parquet/annotation``.
     file : str
         The file's path.
     """
@@ -264,14 +268,14 @@ class ParquetFile:
     file: str
 
     def find(self) -> dict[str, str]:
-        """The masks by the path that their image has in the column, or else by the row's id.
+        """Masks by the image path in the column, or by the id of the row.
 
         Raises
         ------
         ImportError
             If pyarrow is not installed.
         ValueError
-            If the file is not there, damaged, or has no such column or names.
+            If the file does not exist, is corrupt, or lacks the column or unique names.
         """
         column, rows, _ = self._rows(self.root[len(self.file) :].strip("/"))
         return {name: f"{self.file}/{column}/{name}" for name in rows}
@@ -286,7 +290,7 @@ class ParquetFile:
         Raises
         ------
         MaskError
-            If the row holds none.
+            If the row contains none.
         """
         column, _, name = path[len(self.file) + 1 :].partition("/")
         stamp = self.stamp(path)
@@ -297,7 +301,7 @@ class ParquetFile:
             value = cells[rows[name] - starts[group]].as_py()
         data = value.get("bytes") if isinstance(value, dict) else value
         if not isinstance(data, bytes):
-            problem = "has no bytes in its row; save the data set with its images embedded"
+            problem = "has no bytes in its row; save the data set with embedded images"
             raise MaskError(path, problem)
         return data, stamp
 
@@ -323,9 +327,9 @@ def _rows(file: str, version: tuple[int, ...], column: str) -> _Rows:
         if not column and len(images) == 1:
             column = images[0]
         if column not in images:
-            said = f"no column of images {column!r}" if column else f"{len(images)} of them"
             listed = ", ".join(images) or "none"
-            msg = f"its columns of images are {listed}: {said}; name one: {file}/COLUMN"
+            found = f"no image column {column!r}" if column else f"{len(images)} image columns"
+            msg = f"{found} (found: {listed}); append the column: {file}/COLUMN"
             raise ValueError(msg)
         candidates = [f"{column}.path"] if "path" in _fields(kinds[column]) else []
         candidates += [name for name in _NAMES if name in kinds]
@@ -336,8 +340,8 @@ def _rows(file: str, version: tuple[int, ...], column: str) -> _Rows:
                 starts = [0, *accumulate(counts)][:-1]
                 return column, {str(value): row for row, value in enumerate(found)}, starts
     msg = (
-        f"no column names the rows of {column!r}, each differently; pairs are made by name and "
-        f"never by order: add a column 'id' ({', '.join(candidates) or 'none'} would not do)"
+        f"no column identifies the rows of {column!r} uniquely; pairs are matched by name, never "
+        f"by order, so add an 'id' column (tried: {', '.join(candidates) or 'none'})"
     )
     raise ValueError(msg)
 
@@ -353,14 +357,14 @@ def _group(file: str, version: tuple[int, ...], column: str, group: int) -> Any:
     with parquet.ParquetFile(file) as table:
         size = table.metadata.row_group(group).total_byte_size
         if size > _MOST_GROUP_BYTES:
-            msg = f"rows are stored in groups of {size} bytes; write it in smaller groups"
+            msg = f"has a row group of {size} bytes; write smaller row groups"
             raise ValueError(msg)
         return table.read_row_group(group, columns=[column]).column(0)
 
 
 @dataclass(frozen=True)
 class Shards:
-    """Several archives or Parquet files as one place.
+    """Several archives or Parquet files as one source.
 
     Attributes
     ----------
@@ -377,7 +381,7 @@ class Shards:
         Raises
         ------
         ValueError
-            If there are no such files, one is damaged, or two hold the same name.
+            If no file matches, one is corrupt, or two contain the same name.
         """
         found: dict[str, str] = {}
         for shard in self._shards():
@@ -390,7 +394,7 @@ class Shards:
         return found
 
     def stamp(self, path: str) -> Stamp:
-        """The stamp that the shard gives."""
+        """The stamp given by the shard."""
         return open_source(path).stamp(path)
 
     def read(self, path: str) -> tuple[bytes | RawMask, Stamp]:
@@ -401,14 +405,14 @@ class Shards:
         pattern, ending, column = self.root.partition(".parquet/")
         pattern += ending.rstrip("/")
         if (numbers := _RANGE.search(pattern)) is None:
-            paths = sorted(glob(pattern))  # noqa: PTH207 - a Path takes no absolute pattern
+            paths = sorted(glob(pattern))  # noqa: PTH207 - Path.glob rejects absolute patterns
         else:
             first, last = int(numbers[1]), int(numbers[2])
             several = range(first, min(last, first + _MOST_SHARDS) + 1)
             width = len(numbers[1])
             paths = [_RANGE.sub(f"{number:0{width}}", pattern, count=1) for number in several]
         if not paths:
-            msg = f"{self.root}: there are no such files"
+            msg = f"{self.root}: no files match"
             raise ValueError(msg)
         for path in paths:
             yield open_source(f"{path}/{column}" if column else path)

@@ -1,4 +1,4 @@
-"""Which files are masks, and which prediction belongs to which truth: by key, never by order."""
+"""Finding mask files, and pairing predictions with truth by key, never by order."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from functools import partial
 from itertools import product
 from pathlib import Path
 
-#: Endings of files that are taken for masks.
+#: Extensions of mask files.
 MASK_SUFFIXES = frozenset(
     {".png", ".tif", ".tiff", ".npy", ".npz", ".bmp", ".gif", ".pgm", ".ppm", ".pbm", ".pnm"}
     | {".jpg", ".jpeg", ".jp2", ".webp", ".avif"}
     | {".nii", ".nii.gz", ".nrrd", ".mha", ".mhd", ".label", "_lidarseg.bin"}
 )
-#: What is wrong with a file in the place of a folder.
+#: The problem of a file where a folder is expected.
 IS_A_FILE = "is a file, not a folder"
-#: What is wrong with a pickle, and what to do.
+#: The problem of a pickle, and its fix.
 IS_A_PICKLE = (
-    "is a pickle, which runs any program that it holds when it is opened; if you trust it, convert "
-    "it: python -c \"import pickle, numpy; numpy.savez('masks.npz', **pickle.load(open('FILE', "
+    "is a pickle, and unpickling can run arbitrary code; if you trust the file, convert it: "
+    "python -c \"import pickle, numpy; numpy.savez('masks.npz', **pickle.load(open('FILE', "
     "'rb')))\" for a dictionary of masks by name"
 )
 _PICKLES = (".pkl", ".pickle", ".pt", ".pth")
 
 
 def find_masks(folder: str | os.PathLike[str]) -> dict[str, str]:
-    """Mask files below a folder: path within it (with ``/``) → path.
+    """Find the mask files below a folder: relative path (with ``/``) → path.
 
-    Hidden files and folders are left out; links to folders are not followed,
-    so that a loop of links cannot trap the search.
+    Hidden files and folders are skipped. Links to folders are not followed,
+    so a loop of links cannot trap the search.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def find_masks(folder: str | os.PathLike[str]) -> dict[str, str]:
     Raises
     ------
     ValueError
-        If there is no such folder, it is a file, may not be read, or holds no masks.
+        If the folder does not exist, is a file, cannot be read, or contains no masks.
     """
     root = Path(folder).expanduser()
     if not root.is_dir():
@@ -63,20 +63,18 @@ def find_masks(folder: str | os.PathLike[str]) -> dict[str, str]:
         found = _below(root, {f".{name}" for name in plugin_names("formats")})
     if not found and (folders := Counter(path.parent for path in root.rglob("*.json"))):
         pattern = folders.most_common(1)[0][0] / "*.json"
-        msg = (
-            f"{root}: holds no mask files; files of annotations are given by a pattern: '{pattern}'"
-        )
+        msg = f"{root}: no mask files found; to read annotation files, pass a pattern: '{pattern}'"
         raise ValueError(msg)
     check_found(found, root)
     return found
 
 
 def _below(root: Path, endings: Collection[str]) -> dict[str, str]:
-    """Files below a folder that have one of some endings."""
+    """Files below a folder with one of the given extensions."""
     found = {}
     for base, folders, files in os.walk(root, onerror=_raise_unreadable):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        # As text, because a path object for each of a million files takes a minute.
+        # Plain text: creating a Path for each of a million files takes a minute.
         inside = (Path(base).relative_to(root) / "x").as_posix()[:-1]
         outside = str(Path(base) / "x")[:-1]
         for name in sorted(files):
@@ -86,19 +84,19 @@ def _below(root: Path, endings: Collection[str]) -> dict[str, str]:
 
 
 def _raise_unreadable(error: OSError) -> None:
-    msg = f"{error.filename}: may not be read: {error.strerror}"
+    msg = f"{error.filename}: cannot be read: {error.strerror}"
     raise ValueError(msg) from error
 
 
 def split_ending(name: str) -> tuple[str, str]:
-    """A name and its ending; that of a packed volume is ``.nii.gz``."""
+    """Split a name into stem and extension; ``.nii.gz`` is one extension."""
     stem, dot, ending = name.rpartition(".")
-    # As os.path.splitext, which takes three times as long: for many files that is felt.
+    # Equals os.path.splitext, which takes three times as long.
     if "/" in ending or not stem.rpartition("/")[2].strip("."):
         return name, ""
     ending = dot + ending
     if ending == ".bin" and stem.endswith("_lidarseg"):
-        # Of all the files with this ending only labels of points are masks.
+        # Other .bin files, such as point coordinates, are not masks.
         return stem.removesuffix("_lidarseg"), "_lidarseg.bin"
     if ending.lower() == ".gz" and stem.lower().endswith(".nii"):
         return stem[:-4], f"{stem[-4:]}{ending}"
@@ -106,7 +104,7 @@ def split_ending(name: str) -> tuple[str, str]:
 
 
 def is_mask(relative: str) -> bool:
-    """Whether a path within a place is that of a mask: by its ending, and not hidden."""
+    """Whether a relative path names a mask: a known extension, and not hidden."""
     parts = relative.split("/")
     hidden = any(part.startswith(".") and part not in (".", "..") for part in parts)
     ending = split_ending(parts[-1])[1].lower()
@@ -114,20 +112,20 @@ def is_mask(relative: str) -> bool:
 
 
 def check_found(found: Collection[str], where: str | os.PathLike[str]) -> None:
-    """Refuse a place that holds no masks."""
+    """Raise an error if no masks were found."""
     if not found:
-        msg = f"{where}: holds no mask files ({', '.join(sorted(MASK_SUFFIXES))})"
+        msg = f"{where}: no mask files found ({', '.join(sorted(MASK_SUFFIXES))})"
         raise ValueError(msg)
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A truth file and the prediction for it.
+    """A truth file and its prediction.
 
     Attributes
     ----------
     id : str
-        The key that both share.
+        The shared key.
     truth, pred : str
         Paths.
     """
@@ -139,25 +137,24 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """How two folders' files go together.
+    """The result of matching the files of two folders.
 
     Attributes
     ----------
     pairs : tuple of Pair
-        In the order of their keys.
+        Matched files, sorted by key.
     missing : tuple of str
         Truth files without a prediction.
     extra : tuple of str
         Predictions without a truth file.
     duplicates : tuple of (str, tuple of str)
-        Keys that several files of one folder share, with these files.
+        Keys shared by several files of one folder, with these files.
     rule : str
-        What made the keys, in words.
+        How the keys were derived, as text.
     hint : str
-        Where files are left over: options that would pair more of them, in
-        words. Empty where none are found.
+        Options that would match more files, as text; empty if there are none.
     unknown : tuple of str
-        Ids that were asked for, and that no truth file has.
+        Requested ids that no truth file has.
     """
 
     pairs: tuple[Pair, ...]
@@ -179,24 +176,24 @@ def pair_folders(
 ) -> Pairing:
     """Pair the files of two folders by key.
 
-    The key is the path within the folder without the file's ending and without
-    a suffix of the name. Suffixes that all files of a folder share are found
-    automatically; where the folders are nested differently, file names alone
-    are tried. What pairs most files is used, and named in the result. Folders
-    of Cityscapes, ADE20K, Pascal VOC, nuScenes and SemanticKITTI as they are
-    published, with other files between the masks, are known.
+    The key is the relative path without the file extension and without a name
+    suffix. Suffixes shared by all files of a folder are detected. If the folders
+    are nested differently, file names alone are tried. The rule that matches
+    most files is used and reported in the result. The published layouts of
+    Cityscapes, ADE20K, Pascal VOC, nuScenes and SemanticKITTI, which mix masks
+    with other files, are recognised.
 
     Parameters
     ----------
     truth, pred : mapping of str to str
-        As :func:`find_masks` gives them.
+        As returned by :func:`find_masks`.
     truth_suffix, pred_suffix : str, optional
-        End of the names that is no part of the key, such as
-        ``"_gtFine_labelIds"``, or with the file's ending
-        ``"_gtFine_labelIds.png"``; files without it are left out.
+        Name suffix to remove from the key, such as ``"_gtFine_labelIds"``,
+        optionally with the extension: ``"_gtFine_labelIds.png"``. Files
+        without it are skipped.
     key : str, optional
-        A regular expression to search in the path within the folder; its group
-        ``key``, or its first group, or the whole match is the key.
+        A regular expression searched in the relative path. The key is its group
+        ``key``, else its first group, else the whole match.
 
     Returns
     -------
@@ -205,7 +202,7 @@ def pair_folders(
     Raises
     ------
     ValueError
-        If ``key`` is no regular expression.
+        If ``key`` is not a valid regular expression.
 
     Examples
     --------
@@ -224,11 +221,13 @@ def pair_folders(
         return found
     sides = ("truth", truth_suffix, truth_keys), ("predicted", pred_suffix, pred_keys)
     unmet = [
-        f"no {side} file ends in {suffix!r}" for side, suffix, keys in sides if suffix and not keys
+        f"no {side} file ends with {suffix!r}"
+        for side, suffix, keys in sides
+        if suffix and not keys
     ]
     plain_truth, plain_pred, rule = _keyed(truth, pred)
     if (alone := len(plain_truth.keys() & plain_pred.keys())) > len(found.pairs):
-        unmet.append(f"{alone} go together without these options, by {rule}")
+        unmet.append(f"{alone} pairs match without these options, by {rule}")
     elif proposals := _proposals(truth, pred, len(found.pairs)):
         unmet.append("; or ".join(proposals))
     return replace(found, hint="; ".join(unmet))
@@ -237,7 +236,7 @@ def pair_folders(
 def listed_files(
     truth: Mapping[str, str], ids: Sequence[str], truth_suffix: str | None, key: str | None
 ) -> tuple[dict[str, str], tuple[str, ...]]:
-    """The truth files that a list of ids or file names asks for, and the ids that no file has."""
+    """Truth files selected by ids or file names, and the ids without a file."""
     if key is not None:
         keyed = _by_key(truth, _searched(key))
         wanted = {path for id in ids for path in keyed.get(id, ())}
@@ -252,8 +251,8 @@ def listed_files(
     return {name: path for name, path in truth.items() if path in wanted}, unknown
 
 
-#: Folders as data sets are published: whose they are, and where the key stands in the path of a
-#: truth file and of a prediction.
+#: Published data set layouts: name, and patterns that capture the key in the path of a truth file
+#: and of a prediction.
 _LAYOUTS = (
     (
         "Cityscapes",
@@ -272,11 +271,11 @@ _LAYOUTS = (
 
 
 def _published(truth: Mapping[str, str], pred: Mapping[str, str], plain: Pairing) -> Pairing:
-    """How files go together as a data set has them, if that leaves fewer of them over."""
+    """The pairing by a published layout, if it leaves fewer files unmatched."""
     for whose, of_truth, of_pred in _LAYOUTS:
         truth_keys = _by_key(truth, partial(_groups_of, re.compile(of_truth)))
         pred_keys = _by_key(pred, partial(_groups_of, re.compile(of_pred)))
-        found = _pairing(truth_keys, pred_keys, f"names of files as {whose} has them")
+        found = _pairing(truth_keys, pred_keys, f"{whose} file names")
         if len(found.pairs) >= max(1, len(plain.pairs)) and _left(found) < _left(plain):
             return found
     return plain
@@ -298,26 +297,30 @@ def _keyed(
     pred_suffix: str | None = None,
     key: str | None = None,
 ) -> tuple[_Keys, _Keys, str]:
-    """The files by key, and in words what made the keys."""
+    """The files by key, and the rule as text."""
     if key is not None:
         find = _searched(key)
-        return _by_key(truth, find), _by_key(pred, find), f"key {key!r} searched in the path"
+        return (
+            _by_key(truth, find),
+            _by_key(pred, find),
+            f"key {key!r} searched in the relative path",
+        )
 
     def rules() -> Iterator[tuple[_Rule, _Rule]]:
         if truth_suffix is pred_suffix is None:
-            # Before suffixes are looked for, which is seldom needed.
+            # Tried first, because looking for suffixes is rarely needed.
             yield (_Rule(False, "", "", False),) * 2
         sides = _suffixes(truth, truth_suffix), _suffixes(pred, pred_suffix)
         for flat, of_truth, of_pred in product((False, True), *sides):
             yield _Rule(flat, *of_truth), _Rule(flat, *of_pred)
 
     best = -1
-    # The plainest first: of rules that pair as many files, it is the one that counts.
+    # Plainest first, so that it wins among rules that match equally many files.
     for pair in rules():
         keys = _by_key(truth, pair[0].key_of), _by_key(pred, pair[1].key_of)
         if (count := len(keys[0].keys() & keys[1].keys())) > best:
             best, chosen = count, (*keys, _rule_text(*pair))
-        if best == min(len(truth), len(pred)):  # no other can pair more
+        if best == min(len(truth), len(pred)):  # no rule can match more
             break
     return chosen
 
@@ -343,18 +346,18 @@ _SEPARATED = re.compile(r"[_\-. ]")
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """How a key is made from a file's path within its folder.
+    """How a key is derived from a file's relative path.
 
     Attributes
     ----------
     flat : bool
-        Whether folders are no part of the key.
+        Whether folders are left out of the key.
     suffix : str
-        What is taken off the end of the name.
+        Removed from the end of the name.
     ending : str
-        The only ending of files that are taken, such as ``".png"``; empty for any.
+        The only accepted extension, such as ``".png"``; empty for any.
     only_suffixed : bool
-        Whether files without the suffix have no key.
+        Whether files without the suffix are skipped.
     """
 
     flat: bool
@@ -386,11 +389,11 @@ def _by_key(files: Mapping[str, str], key_of: Callable[[str], str | None]) -> _K
 
 
 def _searched(key: str) -> Callable[[str], str | None]:
-    """A function that finds the key of a file by a regular expression."""
+    """A function that extracts a file's key with a regular expression."""
     try:
         pattern = re.compile(key)
     except re.error as error:
-        msg = f"key {key!r} is no regular expression: {error}"
+        msg = f"key {key!r} is not a valid regular expression: {error}"
         raise ValueError(msg) from error
 
     def find(relative: str) -> str | None:
@@ -403,24 +406,24 @@ def _searched(key: str) -> Callable[[str], str | None]:
 
 
 def _suffixes(files: Mapping[str, str], given: str | None) -> list[tuple[str, str, bool]]:
-    """Suffixes to try, the ending that files must have, and whether they must have the suffix."""
+    """Suffixes to try, the required extension, and whether the suffix is required."""
     if given is not None:
         ending = next((e for e in MASK_SUFFIXES if given.lower().endswith(e)), "")
         return [(given[: len(given) - len(ending)], ending, True)]
     backwards = [_stem(name)[::-1] for name in files]
     common = _common(min(backwards), max(backwards))[::-1]
-    # Every cut at a separator is a candidate: "_gtFine_labelIds", then "_labelIds".
+    # Each cut at a separator is a candidate: "_gtFine_labelIds", then "_labelIds".
     cuts = [common[m.start() :] for m in _SEPARATED.finditer(common)]
     return [(suffix, "", False) for suffix in ("", *cuts)]
 
 
 def _stem(relative: str) -> str:
-    """A file's name without folders and ending."""
+    """A file's name without folders and extension."""
     return split_ending(relative.rpartition("/")[2])[0]
 
 
 def _rule_text(truth: _Rule, pred: _Rule) -> str:
-    what = "file name" if truth.flat else "path within the folder"
+    what = "file name" if truth.flat else "relative path"
     ends = [
         f"{rule.suffix + rule.ending!r} of the {side}"
         for rule, side in ((truth, "truth"), (pred, "predictions"))
@@ -429,16 +432,16 @@ def _rule_text(truth: _Rule, pred: _Rule) -> str:
     return what + (f" without {' and '.join(ends)}" if ends else "")
 
 
-#: How many names are compared with the next ones of the other folder, and with how many.
+#: Names sampled for comparison, and the neighbours in the other folder that each is compared with.
 _SAMPLE = 2000
 _NEIGHBOURS = 3
-#: How many differences between names are tried on all files.
+#: Differences between names that are tried on all files.
 _TRIED = 8
-#: How many choices are listed at most.
+#: Most choices listed.
 _CHOICES = 5
 #: The first number of a name, and the last.
 _NUMBERS = (r"(\d+)[^/]*$", r"(\d+)[^\d/]*\.[^.]+$")
-#: Where words begin: at a separator, or after a number.
+#: Word boundaries: at a separator, or after a number.
 _WORDS = re.compile(rf"{_SEPARATED.pattern}|(?<=\d)(?=\D)")
 
 Options = dict[str, str]
@@ -446,7 +449,7 @@ Difference = tuple[str, str]
 
 
 def _proposals(truth: Mapping[str, str], pred: Mapping[str, str], pairs: int) -> list[str]:
-    """Options by which more files would pair than now, and at least half of them."""
+    """Options that match more files than now, and at least half of them."""
     least = max(pairs + 1, -(-min(len(truth), len(pred)) // 2))
     paths = [[split_ending(path)[0] for path in side] for side in (truth, pred)]
     names = [[_stem(path) for path in side] for side in (truth, pred)]
@@ -475,23 +478,20 @@ def _words(count: int, options: Options) -> str:
     for name, text in options.items():
         literal = f"r'{text}'" if "\\" in text and "'" not in text else repr(text)
         python.append(f"{name}={literal}")
-        # A value that begins with a hyphen would be taken for an option itself.
+        # A value that begins with a hyphen would be parsed as an option.
         joint = "=" if text.startswith("-") else " "
         command.append(f"--{name.replace('_', '-')}{joint}{shlex.quote(text)}")
-    return f"{count} would go together with {', '.join(python)} ({' '.join(command)})"
+    return f"{count} pairs match with {', '.join(python)} ({' '.join(command)})"
 
 
 def _best_differences(truth: Sequence[str], pred: Sequence[str]) -> tuple[int, list[Difference]]:
-    """Ends of names without which most are equal, and how many that are.
-
-    Several, where one folder holds several files for each of the other.
-    """
+    """Name endings whose removal makes most names equal, and how many become equal."""
     tried = [ends for ends, _ in _differences(truth, pred).most_common(_TRIED)]
     counted = {ends: _equal_without(truth, pred, ends) for ends in tried}
     most = max(counted.values(), default=0)
     found: list[Difference] = []
     for ends in sorted((e for e in tried if counted[e] == most), key=_plainness):
-        # "_gt" and "t" cut the same names.
+        # Skips equivalent cuts: "_gt" and "t" give the same keys.
         cuts = (zip(ends, other, strict=True) for other in found)
         if not any(all(a.endswith(b) or b.endswith(a) for a, b in pairs) for pairs in cuts):
             found.append(ends)
@@ -499,25 +499,25 @@ def _best_differences(truth: Sequence[str], pred: Sequence[str]) -> tuple[int, l
 
 
 def _plainness(ends: Difference) -> tuple[int, int, Difference]:
-    """Whole words first, which are the longer ones."""
+    """Sort key: whole words first, then the longer ones."""
     broken = sum(bool(end) and _SEPARATED.match(end) is None for end in ends)
     return broken, -len("".join(ends)), ends
 
 
 def _differences(truth: Sequence[str], pred: Sequence[str]) -> Counter[Difference]:
-    """What is left of names after what they share with names of the other folder."""
+    """Endings that differ between neighbouring names of the two folders, counted."""
     others = sorted(pred)
     found: Counter[Difference] = Counter()
     for name in truth[:: max(1, len(truth) // _SAMPLE)]:
         place = bisect(others, name)
         for other in others[max(0, place - _NEIGHBOURS) : place + _NEIGHBOURS]:
             common = _common(name, other)
-            # Also where a word begins: else "_gt" and "_good" would differ in "t" and "ood".
+            # Also cut at word boundaries: else "_gt" and "_good" would differ in "t" and "ood".
             cuts = {len(common), *(m.start() for m in _WORDS.finditer(common))} - {0}
             for cut in sorted(cuts)[-2:]:
                 ends = name[cut:], other[cut:]
                 within = name[cut - 1].isdigit() and any(end[:1].isdigit() for end in ends)
-                # Where numbers differ, the files are rather different ones.
+                # If numbers differ, these are probably different images.
                 are_others = within or any(re.fullmatch(r"[\W_]*\d[\d\W_]*", end) for end in ends)
                 if ends[0] != ends[1] and not are_others:
                     found[ends] += 1
@@ -525,7 +525,7 @@ def _differences(truth: Sequence[str], pred: Sequence[str]) -> Counter[Differenc
 
 
 def _common(a: str, b: str) -> str:
-    """What two names begin with alike."""
+    """The common prefix of two names."""
     pairs = enumerate(zip(a, b, strict=False))
     return a[: next((i for i, (x, y) in pairs if x != y), min(len(a), len(b)))]
 

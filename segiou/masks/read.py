@@ -1,7 +1,7 @@
-"""Files → label arrays: which format a file has, and what its values mean.
+"""Mask files → label arrays: formats, PNG decoding, and colours.
 
-PNG masks are decoded by compiled code; what is not quite plain is left to Pillow. What the code
-reads is what Pillow reads, and what is damaged never gives values.
+Plain PNG masks are decoded by compiled code, with the same result as Pillow, which reads all
+others. Corrupt files never give values.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from PIL import Image, UnidentifiedImageError
 from segiou._support.arguments import check_flag, check_kind, check_path
 from segiou._support.files import os_problem
 from segiou._support.optional import load_part, warn_missing
+from segiou._support.text import plural
 from segiou.labels.label_set import LabelSet
 from segiou.masks.pairing import IS_A_PICKLE, MASK_SUFFIXES, split_ending
 
@@ -36,11 +37,11 @@ if TYPE_CHECKING:
 
 _COMPILED = "segiou.masks._png"
 _png = load_part(_COMPILED)
-#: Whether the compiled code is there; without it :func:`read_png` always gives None.
+#: Whether the compiled decoder is available; if not, :func:`read_png` returns None.
 EXTENSION_BUILT = _png is not None
 
-# zlib-ng is several times faster and the same on every stream: it keeps zlib's checks,
-# where faster libraries let codes pass that RFC 1951 forbids.
+# zlib-ng is several times faster and equally strict; faster libraries accept codes that
+# RFC 1951 forbids.
 inflater: Any
 try:
     from zlib_ng import zlib_ng as inflater
@@ -48,20 +49,20 @@ except ImportError:
     inflater = zlib
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
-#: Above this many pixels Pillow warns of a decompression bomb: its warning must be seen.
+#: Pillow's limit before it warns of a decompression bomb.
 MAX_PIXELS = 1024 * 1024 * 1024 // 4 // 3
-#: No deflate stream grows by more: 258 bytes from two bits.
+#: The largest ratio of a deflate stream: 258 bytes from two bits.
 MAX_RATIO = 1032
 
-#: Masks that need more are few, and their memory is better given back.
+#: Larger buffers are not kept.
 _MOST_SCRATCH = 1 << 24
-#: What the compiled code needs beside the rows, and behind all.
+#: Spare bytes that the compiled decoder needs.
 _GAP = 16
-#: An array in an .npz file is unpacked whole; larger ones are files of their own.
+#: Size limit of arrays in .npz files, which are decompressed whole.
 _MOST_NPZ_BYTES = 1 << 30
-#: Endings of label volumes.
+#: Extensions of label volumes.
 VOLUME_SUFFIXES = (".nii.gz", ".nii", ".nrrd", ".mha", ".mhd")
-#: Ending of the labels of a point cloud.
+#: Extension of point cloud labels.
 POINT_SUFFIX = ".label"
 _LOSSY = {"JPEG", "JPEG2000", "MPO", "WEBP", "AVIF", "HEIF"}
 _LABEL_MODES = {"1", "L", "P", "I", "I;16", "I;16B", "I;16L"}
@@ -76,7 +77,7 @@ class MaskError(ValueError):
     path : str
         The file.
     problem : str
-        What is wrong and what to do, without the file's name.
+        The problem and its fix, without the path.
     """
 
     def __init__(self, path: str | Path, problem: str) -> None:
@@ -89,32 +90,31 @@ class MaskError(ValueError):
 
 
 class LossyMaskError(MaskError):
-    """A mask in a format that does not keep values exactly."""
+    """A mask in a lossy format."""
 
 
 class RawMask(NamedTuple):
-    """What a mask file holds, before a label set gives it meaning.
+    """The content of a mask file, before a label set is applied.
 
     Attributes
     ----------
     values : ndarray or FileMask
-        Labels of shape (H, W), integers or bool; or colours (H, W, 3), uint8. Of PNG
-        and other images what ``np.asarray`` gives for Pillow's image; of a huge file
-        what reads windows of it.
+        Labels of shape (H, W), integers or bool, or colours (H, W, 3), uint8. Images
+        equal ``np.asarray`` of Pillow's image; huge files give a windowed mask.
     mode : str
-        Pillow's name of the mode (``"L"``, ``"P"``, ``"RGB"``, …), or the kind
-        of file (``"npy"``, ``"npz"``, ``"tiff"``).
+        Pillow's mode (``"L"``, ``"P"``, ``"RGB"``, …), or the kind of file
+        (``"npy"``, ``"npz"``, ``"tiff"``).
     kind : str
         Name of the file format, such as ``"PNG"``.
     lossy : bool
-        Whether the format may have changed values when it was saved.
+        Whether the format may have changed values.
     volume : Volume, optional
-        The same values with their geometry, of a format that has one.
+        The same values with their geometry, for volume formats.
     raster : Raster, optional
-        Where the pixels of a GeoTIFF lie, and which value is no data.
+        Georeference and nodata value of a GeoTIFF.
     names : tuple of str
-        Where the values are places in it: names of classes; the first is that
-        of pixels in no shape, and empty.
+        Class names indexed by the values, for drawn shapes. The first is empty
+        and stands for pixels outside all shapes.
     """
 
     values: Any
@@ -133,7 +133,7 @@ class RawMask(NamedTuple):
 
 @contextmanager
 def damage(path: str | Path, what: str, *passed: type[BaseException]) -> Iterator[None]:
-    """Errors of a library that reads a file, as errors that name it and say what is wrong."""
+    """Turn errors of a library that reads a file into errors that name the file."""
     try:
         yield
     except MaskError:
@@ -141,7 +141,7 @@ def damage(path: str | Path, what: str, *passed: type[BaseException]) -> Iterato
     except passed:
         raise
     except Exception as error:
-        # Some give a page of context first.
+        # Some libraries print a page of context first.
         text = str(error).rstrip().rpartition("\n")[2].strip() or type(error).__name__
         raise MaskError(path, f"{what}: {text}") from error
 
@@ -156,33 +156,33 @@ def read_mask(
     path : str or path
         The file.
     labels : LabelSet, optional
-        Needed for colour masks: a pixel gets the first value of the class
-        whose colour it has exactly.
+        Required for colour masks: each pixel gets the first value of the class
+        with exactly its colour.
     allow_lossy : bool
-        Whether to take JPEG and other formats that do not keep values.
+        Whether to accept JPEG and other lossy formats.
 
     Returns
     -------
     ndarray of int or bool, shape (H, W)
-        File values; palette images give indices.
+        File values; palette images give their indices.
 
     Raises
     ------
     MaskError
-        If the file cannot be read as a mask; the message says why and what to do.
+        If the file cannot be read as a mask; the message states the problem and its fix.
     """
     if labels is not None:
-        check_kind("labels", labels, LabelSet, "a LabelSet, such as segiou.load_labels gives")
+        check_kind("labels", labels, LabelSet, "a LabelSet, as returned by segiou.load_labels")
     check_flag("allow_lossy", allow_lossy)
     return to_labels(open_mask(path), path, labels, allow_lossy=allow_lossy)
 
 
 def open_mask(path: str | Path) -> RawMask:
-    """Read what a mask file holds.
+    """Read the content of a mask file.
 
-    PNG, TIFF, NumPy files, label volumes (NIfTI, NRRD, MetaImage) and what
-    Pillow reads. Palette images give their indices, never their colours; a
-    TIFF in which 0 is white gives its values as they are stored.
+    Supported are PNG, TIFF, NumPy files, label volumes (NIfTI, NRRD, MetaImage)
+    and the other formats of Pillow. Palette images give their indices, never
+    their colours. A TIFF in which 0 is white gives its stored values.
 
     Parameters
     ----------
@@ -196,8 +196,8 @@ def open_mask(path: str | Path) -> RawMask:
     Raises
     ------
     MaskError
-        If it is no regular file, cannot be read, is damaged, has several
-        frames, is not fully opaque, or holds floats.
+        If it is not a regular file, cannot be read, is corrupt, has several
+        frames, is not fully opaque, or contains floats.
     """
     check_path("path", path)
     path = Path(path).expanduser()
@@ -219,7 +219,7 @@ def open_mask(path: str | Path) -> RawMask:
 
 def from_bytes(data: bytes | RawMask, path: str | Path, scratch: Scratch | None = None) -> RawMask:
     """Read a mask from the content of its file; values in ``scratch`` last until its next use."""
-    if isinstance(data, RawMask):  # of a place that reads its masks itself
+    if isinstance(data, RawMask):  # from a source that decodes its masks
         return data
     if not data:
         raise MaskError(path, "is empty (0 bytes)")
@@ -240,11 +240,11 @@ def from_bytes(data: bytes | RawMask, path: str | Path, scratch: Scratch | None 
         return _of_volume(volume_from_bytes(data, path))
     if ending == POINT_SUFFIX:
         if len(data) % 4:
-            raise MaskError(path, f"is damaged: {len(data)} bytes are no whole number of points")
-        # SemanticKITTI: of each point an object in the high and a class in the low half.
+            raise MaskError(path, f"is corrupt: {len(data)} bytes is not a multiple of 4")
+        # SemanticKITTI: the low half is the class of a point, the high half its object.
         return RawMask(np.frombuffer(data, dtype="<u4")[None], "label", "LABEL")
     if ending == "_lidarseg.bin":
-        # nuScenes: a byte a point.
+        # nuScenes: one byte per point.
         return RawMask(np.frombuffer(data, dtype=np.uint8)[None], "lidarseg", "LIDARSEG")
     if ending not in MASK_SUFFIXES and (added := _from_plugin(data, path, ending)) is not None:
         return added
@@ -252,7 +252,7 @@ def from_bytes(data: bytes | RawMask, path: str | Path, scratch: Scratch | None 
 
 
 def _from_plugin(data: bytes, path: str | Path, ending: str) -> RawMask | None:
-    """What the function of another package reads; None if no package knows the ending."""
+    """The mask read by a plug-in; None if no plug-in supports the extension."""
     from segiou._support.optional import find_plugin
 
     if (read := find_plugin("formats", ending[1:])) is None:
@@ -262,18 +262,20 @@ def _from_plugin(data: bytes, path: str | Path, ending: str) -> RawMask | None:
     is_color = values.ndim == 3 and values.shape[2] == 3 and values.dtype == np.uint8
     if not is_color and (values.ndim != 2 or values.dtype.kind not in "biu"):
         found = f"{values.dtype.name} of shape {values.shape}"
-        raise MaskError(path, f"is read as {found}; labels are integers (H, W), or colours")
+        raise MaskError(
+            path, f"was read as {found}; expected integers (H, W) or uint8 colours (H, W, 3)"
+        )
     return RawMask(values, "RGB" if is_color else ending[1:], ending[1:].upper())
 
 
 def to_labels(
     raw: RawMask, path: str | Path, labels: LabelSet | None, *, allow_lossy: bool = False
 ) -> NDArray[np.integer[Any] | np.bool_]:
-    """Labels of what a file holds; colours through the label set, exactly."""
+    """Labels of a mask; colours are mapped exactly by the label set."""
     if raw.lossy and not allow_lossy:
         problem = (
-            f"is a {raw.kind}, which does not keep label values exactly; save masks as PNG, "
-            "or allow it: allow_lossy=True (--allow-lossy)"
+            f"is a lossy {raw.kind}, which can change label values; save masks as PNG, or pass "
+            "allow_lossy=True (--allow-lossy)"
         )
         raise LossyMaskError(path, problem)
     if raw.kind == "LABEL":
@@ -285,19 +287,19 @@ def to_labels(
         return values
     if labels is None or not labels.has_colors:
         name = "no label set" if labels is None else f"nothing in label set {labels.name!r}"
-        problem = f"holds colours (mode {raw.mode}), but {name} says what they mean"
+        problem = f"is a colour image (mode {raw.mode}), but {name} maps its colours to classes"
         if (values == values[..., :1]).all():
-            problem += "; its three channels are equal: save one of them as a grey PNG"
+            problem += "; its channels are equal, so save it as single-channel PNG"
         else:
-            problem += f"; give a label set with colors{_if_coco(labels)}"
+            problem += f"; pass a label set with colors{_if_coco(labels)}"
         raise MaskError(path, problem)
     return _labels_of_colors(values, labels, path)
 
 
 def load_npy(file: Path | io.BytesIO, path: str | Path) -> NDArray[Any]:
-    """Read the integers of an ``.npy`` file; map it where a path is given."""
+    """Read the integers of an ``.npy`` file, memory-mapped if a path is given."""
     array: NDArray[Any]
-    with damage(path, "is a damaged or unsafe .npy file"):
+    with damage(path, "is a corrupt or unsafe .npy file"):
         if isinstance(file, Path):
             array = mapped = np.load(file, mmap_mode="r", allow_pickle=False)
             end, size = mapped.offset + mapped.nbytes, file.stat().st_size
@@ -305,11 +307,11 @@ def load_npy(file: Path | io.BytesIO, path: str | Path) -> NDArray[Any]:
             array = np.lib.format.read_array(file, allow_pickle=False)
             end, size = file.tell(), len(file.getbuffer())
     if array.dtype.kind not in "biu":
-        kind = array.dtype.newbyteorder("=")  # "float64", whatever the order of its bytes
-        problem = f"holds {kind}; labels must be integers: save array.astype(int)"
+        kind = array.dtype.newbyteorder("=")  # without the byte order
+        problem = f"contains {kind} values; expected integer labels: save array.astype(int)"
         raise MaskError(path, problem)
     if end < size:
-        problem = f"is a damaged .npy file: {size - end} bytes follow its array; save it again"
+        problem = f"is a corrupt .npy file: {size - end} bytes follow its array; save it again"
         raise MaskError(path, problem)
     return array
 
@@ -320,35 +322,35 @@ def _of_volume(volume: Volume) -> RawMask:
 
 def _from_npz(data: bytes, path: str | Path) -> RawMask:
     with (
-        damage(path, "is a damaged or unsafe .npz file"),
+        damage(path, "is a corrupt or unsafe .npz file"),
         zipfile.ZipFile(io.BytesIO(data)) as archive,
     ):
         members = archive.infolist()
         if len(members) != 1:
             listed = ", ".join(info.filename.removesuffix(".npy") for info in members[:8])
-            raise MaskError(path, f"holds {len(members)} arrays ({listed}); a mask file holds one")
+            raise MaskError(path, f"contains {len(members)} arrays ({listed}); expected one")
         if members[0].file_size > _MOST_NPZ_BYTES:
-            problem = "unpacks to more than a mask may have; save it as .npy, uncompressed"
+            problem = "decompresses beyond the size limit; save it as uncompressed .npy"
             raise MaskError(path, problem)
         content = zip_member(archive, members[0])
     return RawMask(load_npy(io.BytesIO(content), path), "npz", "NPZ")
 
 
 def zip_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
-    """Unpack a member of an archive, which must hold exactly what it declares."""
-    # zipfile unpacks without a bound and ends silently at the declared size, so that it only
-    # gives the packed bytes here.
+    """Decompress an archive member, which must have exactly the declared size."""
+    # zipfile decompresses without a bound and silently stops at the declared size, so it only
+    # returns the compressed bytes here.
     raw = copy.copy(info)
     raw.compress_type, raw.file_size = zipfile.ZIP_STORED, info.compress_size
     del raw.CRC
     if info.compress_size > 2 * info.file_size + 4096:
-        msg = f"{info.filename} is packed into more than the bytes that it declares"
+        msg = f"{info.filename} is larger compressed than the size that it declares"
         raise zipfile.BadZipFile(msg)
     with archive.open(raw) as file:
-        content = _unpacked(file.read(), info.compress_type, info.file_size + 1)
+        content = _decompressed(file.read(), info.compress_type, info.file_size + 1)
     if len(content) != info.file_size:
-        what = "more" if len(content) > info.file_size else "less"
-        msg = f"{info.filename} holds {what} than the {info.file_size} bytes that it declares"
+        what = "more" if len(content) > info.file_size else "fewer"
+        msg = f"{info.filename} has {what} bytes than the {info.file_size} that it declares"
         raise zipfile.BadZipFile(msg)
     if zlib.crc32(content) != info.CRC:
         msg = f"Bad CRC-32 for file {info.filename!r}"
@@ -356,8 +358,8 @@ def zip_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
     return content
 
 
-def _unpacked(packed: bytes, kind: int, most: int) -> bytes:
-    """The beginning of what some bytes hold, up to so many."""
+def _decompressed(packed: bytes, kind: int, most: int) -> bytes:
+    """At most the first ``most`` decompressed bytes."""
     if kind == zipfile.ZIP_STORED:
         return packed[:most]
     if kind == zipfile.ZIP_DEFLATED:
@@ -365,7 +367,7 @@ def _unpacked(packed: bytes, kind: int, most: int) -> bytes:
     if kind == zipfile.ZIP_BZIP2:
         return bz2.BZ2Decompressor().decompress(packed, most)
     if kind != zipfile.ZIP_LZMA:
-        msg = f"its compression (type {kind}) is not supported"
+        msg = f"compression type {kind} is not supported"
         raise NotImplementedError(msg)
     # Version and size of the properties; lc, lp and pb in one byte; size of the dictionary.
     _, size, lc_lp_pb, dictionary = struct.unpack_from("<HHBI", packed)
@@ -376,10 +378,10 @@ def _unpacked(packed: bytes, kind: int, most: int) -> bytes:
 
 
 class Scratch:
-    """Memory for the labels of a mask, taken again and again by one thread.
+    """Reusable memory for the labels of a mask, for one thread.
 
-    Fresh memory costs a page fault for every 4096 pixels, which takes longer
-    than the reading itself and is done by one thread of a process at a time.
+    Fresh memory costs a page fault per 4096 pixels, which takes longer than
+    decoding and is serialised within a process.
 
     Examples
     --------
@@ -394,7 +396,7 @@ class Scratch:
         self._memory = np.empty(0, np.uint8)
 
     def take(self, size: int) -> NDArray[np.uint8]:
-        """So many bytes of any content; those taken before must not be used any longer."""
+        """``size`` uninitialised bytes; arrays taken before must not be used any more."""
         if size > _MOST_SCRATCH:
             return np.empty(size, np.uint8)
         if size > self._memory.size:
@@ -408,16 +410,16 @@ def read_png(data: bytes, *, scratch: Scratch | None = None) -> RawMask | None:
     Parameters
     ----------
     data : bytes
-        The whole file. It is not changed and not kept.
+        The whole file.
     scratch : Scratch, optional
-        Memory to write the values to; they are then good until it is used again.
+        Memory for the values, which are valid until its next use.
 
     Returns
     -------
     RawMask or None
-        None where the file is for Pillow to judge: 16 bits, colour, alpha, interlaced,
-        animated, more than 89 million pixels, damaged or irregular in any way, or not
-        a PNG at all; and always where the C extension was not built.
+        None if the file is left to Pillow: 16 bits, colour, alpha, interlaced,
+        animated, more than 89 million pixels, corrupt or irregular in any way, or not
+        a PNG; and always if the C extension was not built.
 
     Examples
     --------
@@ -437,7 +439,7 @@ def read_png(data: bytes, *, scratch: Scratch | None = None) -> RawMask | None:
         return None
     width, height, depth = struct.unpack_from(">IIB", data, 16)
     rows = height * (-(-width * depth // 8) + 1)
-    # What is forged gets no memory.
+    # Forged sizes must not allocate memory.
     if rows > MAX_RATIO * len(data) or width * height > MAX_PIXELS:
         return None
     memory = (scratch or Scratch()).take(max(width * height, rows + _GAP) + _GAP)
@@ -448,35 +450,35 @@ def read_png(data: bytes, *, scratch: Scratch | None = None) -> RawMask | None:
 
 
 def from_image(data: bytes, path: str | Path, scratch: Scratch | None = None) -> RawMask:
-    """Read an image from its content: a PNG, or what Pillow reads."""
+    """Read an image from its content: a PNG, or another format of Pillow."""
     if (plain := read_png(data, scratch=scratch)) is not None:
         return plain
     if data.startswith(SIGNATURE):
         _check_png(data, path)
-    with damage(path, "is damaged"):
+    with damage(path, "is corrupt"):
         try:
             with Image.open(io.BytesIO(data)) as image:
                 return _from_pillow(image, path)
         except UnidentifiedImageError as error:
-            raise MaskError(path, f"is no image: it begins with {data[:12]!r}") from error
+            raise MaskError(path, f"is not an image (starts with {data[:12]!r})") from error
         except Image.DecompressionBombError as error:
-            problem = f"declares a size that no mask has: {error}; use TIFF or .npy for huge masks"
+            problem = f"declares an invalid size: {error}; save huge masks as TIFF or .npy"
             raise MaskError(path, problem) from error
 
 
 def _check_png(data: bytes, path: str | Path) -> None:
-    """Check every checksum, as Pillow does not: it would give damaged pixels."""
+    """Check every checksum; Pillow does not, and would return corrupt pixels."""
     at = len(SIGNATURE)
     kind = b""
     while kind != b"IEND":
         head = data[at : at + 8]
         stop = at + 12 + int.from_bytes(head[:4], "big")
         if len(head) < 8 or stop > len(data):
-            raise MaskError(path, "is damaged: it is truncated")
+            raise MaskError(path, "is truncated")
         kind = head[4:]
         if zlib.crc32(data[at + 4 : stop - 4]) != int.from_bytes(data[stop - 4 : stop], "big"):
             name = kind.decode("latin-1")
-            raise MaskError(path, f"is damaged: its part {name!r} does not match its checksum")
+            raise MaskError(path, f"is corrupt: chunk {name!r} fails its checksum")
         at = stop
 
 
@@ -484,19 +486,21 @@ def _from_pillow(image: Image.Image, path: str | Path) -> RawMask:
     kind = image.format or "image"
     frames = getattr(image, "n_frames", 1)
     if frames > 1:
-        raise MaskError(path, f"has {frames} frames; a mask has one: save each frame as a file")
+        raise MaskError(
+            path, f"has {frames} frames; expected one. Save each frame as a separate file"
+        )
     image.load()
     mode, pixels = image.mode, np.asarray(image)
     if mode in ("LA", "PA", "RGBA"):
         if translucent := int((pixels[..., -1] != 255).sum()):
-            problem = (
-                f"has {translucent} pixels that are not opaque; what lies under them is not "
-                "defined: save the mask without an alpha channel"
-            )
+            found = plural(translucent, "transparent pixel")
+            problem = f"has {found}; save the mask without an alpha channel"
             raise MaskError(path, problem)
         pixels = pixels[..., :3] if mode == "RGBA" else pixels[..., 0]
     elif mode not in _LABEL_MODES and mode != "RGB":
-        problem = f"has mode {mode!r}; a mask has one channel of integers, or colours: save as PNG"
+        problem = (
+            f"has mode {mode!r}; expected one channel of integers, or RGB colours. Save it as PNG"
+        )
         raise MaskError(path, problem)
     return RawMask(pixels, mode, kind, kind in _LOSSY)
 
@@ -504,7 +508,7 @@ def _from_pillow(image: Image.Image, path: str | Path) -> RawMask:
 def _labels_of_names(
     raw: RawMask, labels: LabelSet | None, path: str | Path
 ) -> NDArray[np.integer[Any]]:
-    """Give each pixel the first value of the class of its name."""
+    """Map each pixel to the first value of the class with its name."""
     known = {one.name: one.values[0] for one in labels.classes} if labels else {}
     ignored = labels.ignore[0] if labels and labels.ignore else None
     free = known.get("background", known.get("_background_", ignored))
@@ -515,9 +519,9 @@ def _labels_of_names(
     unknown = [name for name in raw.names if name not in known and (name or has_free)]
     if unknown:
         what = "no label set" if labels is None else f"label set {labels.name!r}"
-        named = ", ".join(repr(name) for name in unknown[:8] if name) or "pixels in no shape"
-        problem = f"has {named}, which {what} does not declare; add a class of that name"
-        hint = ", or 'background' or an ignored value for pixels in no shape"
+        named = ", ".join(repr(name) for name in unknown[:8] if name) or "pixels outside all shapes"
+        problem = f"has {named}, not declared in {what}; add a class of that name"
+        hint = ", and 'background' or an ignored value for pixels outside all shapes"
         raise MaskError(path, problem + (hint if "" in unknown else ""))
     table = np.array([known.get(name, 0) for name in raw.names], dtype=np.int64)
     found: NDArray[np.integer[Any]] = table[raw.values]
@@ -530,7 +534,7 @@ _UNKNOWN = np.uint16(0xFFFF)
 def _labels_of_colors(
     rgb: NDArray[np.uint8], labels: LabelSet, path: str | Path
 ) -> NDArray[np.integer[Any]]:
-    """Give each pixel the first value of the class whose colour it has."""
+    """Map each pixel to the first value of the class with its colour."""
     table, values = _color_table(labels)
     codes = table[_packed(rgb)]
     if (codes == _UNKNOWN).any():
@@ -540,14 +544,14 @@ def _labels_of_colors(
 
 
 def _packed(rgb: NDArray[np.uint8]) -> NDArray[np.uint32]:
-    """One number a colour: 0xRRGGBB."""
+    """Colours as integers 0xRRGGBB."""
     wide = rgb.astype(np.uint32)
     return np.asarray((wide[..., 0] << 16) | (wide[..., 1] << 8) | wide[..., 2], dtype=np.uint32)
 
 
 @lru_cache(maxsize=4)
 def _color_table(labels: LabelSet) -> tuple[NDArray[np.uint16], NDArray[Any]]:
-    """Code of each of 2^24 colours, and value of each code."""
+    """Codes of all 2^24 colours, and the value of each code."""
     table = np.full(1 << 24, _UNKNOWN, dtype=np.uint16)
     entries = [(entry.values[0], entry.colors) for entry in labels.classes]
     if labels.ignore_colors:
@@ -569,22 +573,25 @@ def count_colors(rgb: NDArray[np.uint8]) -> dict[str, int]:
 
 
 def _if_coco(labels: LabelSet | None) -> str:
-    """What to do about colours with the categories of COCO, whose panoptic files hold ids."""
+    """A hint for COCO categories, whose panoptic PNG files contain ids."""
     is_coco = labels is not None and labels.source == "COCO categories"
-    hint = "; if they are ids of COCO: objects='coco' (segiou score --objects coco)"
+    hint = "; for COCO panoptic ids, pass objects='coco' (segiou score --objects coco)"
     return hint if is_coco else ""
 
 
 def _unknown_text(unknown: NDArray[np.uint8], labels: LabelSet) -> str:
     found = count_colors(unknown)
-    shown = ", ".join(f"{color} ({n} pixels)" for color, n in list(found.items())[:8])
+    shown = ", ".join(f"{color} ({plural(n, 'pixel')})" for color, n in list(found.items())[:8])
     more = f" and {len(found) - 8} more" if len(found) > 8 else ""
     values = {*labels.ignore, *(value for values in labels.class_values for value in values)}
     greys = {f"#{value:02x}{value:02x}{value:02x}" for value in values if 0 <= value < 256}
     if greys.issuperset(found):
-        hint = "its three channels are equal and hold values of the set: save one as a grey PNG"
+        hint = "its channels are equal, so save it as single-channel PNG"
     elif len(found) > 64:
-        hint = "many near colours mean that it was resized with interpolation or saved with loss"
+        hint = (
+            "many similar colours: probably resized with interpolation or saved with lossy "
+            "compression"
+        )
     else:
         hint = f"add them to a class or to ignore_colors{_if_coco(labels)}"
-    return f"has colours that label set {labels.name!r} does not declare: {shown}{more}; {hint}"
+    return f"has colours not in label set {labels.name!r}: {shown}{more}; {hint}"

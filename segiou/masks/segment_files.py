@@ -1,4 +1,4 @@
-"""One JSON file with the masks of many images: of COCO, detectron2, and annotation tools."""
+"""JSON files with the masks of many images: COCO, detectron2, and annotation tools."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ _FORMS = (
     "an object with 'images' and 'annotations' (COCO), 'shapes' (LabelMe) or 'objects' "
     "(Supervisely), a project of VIA, or Label Studio's list of tasks"
 )
-#: What pixels in no segment have, if no category has it; 0 only where a file may leave such.
+#: Candidate values of pixels outside all segments; 0 only if a file may have such pixels.
 FREE = (0, 255, 65535, (1 << 31) - 1)
-#: An image, or a segment of a PNG, has an id of one of these kinds.
+#: Types of image ids.
 _ID = (int, str)
 _LAST_NUMBER = re.compile(r"(\d+)\D*$")
 
 
 @dataclass(frozen=True)
 class SegmentFile:
-    """A JSON file of segments, as a place that holds a mask for each of its images.
+    """A JSON file of segments as a source with one mask per image.
 
-    A mask has the ``category_id`` of its segments as values. Pixels in no
-    segment are 0, or 255 where a category is 0; with detectron2's predictions,
-    which cover images, they are 255. Of segments that overlap, the one with the
-    highest score is on top; without scores, the last.
+    The values of a mask are the ``category_id`` of its segments. Pixels outside
+    all segments are 0, or 255 if 0 is a category or the file has detectron2
+    predictions, which cover images. If segments overlap, the one with the
+    highest score is on top; without scores, the last one.
 
     Attributes
     ----------
@@ -48,12 +48,12 @@ class SegmentFile:
     root: str
 
     def find(self) -> dict[str, str]:
-        """The images, by their file name or else their id.
+        """Images by file name, or by id if they have none.
 
         Raises
         ------
         ValueError
-            If the file is not there, is no such JSON, or names no images.
+            If the file does not exist, is not such a JSON file, or names no images.
         """
         images = self._contents().images
         if not images:
@@ -62,7 +62,7 @@ class SegmentFile:
         return {name: f"{self.root}/{name}" for name in images}
 
     def stamp(self, path: str) -> Stamp:
-        """The stamp of the file, and of the PNG that it names for an image."""
+        """The stamp of the file, joined with that of the image's PNG."""
         image, own = self._image(path), stamp_of(self.root)
         if not isinstance(image, ImageSegments) or not image.png:
             return own
@@ -78,7 +78,7 @@ class SegmentFile:
         """
         contents = self._contents()
         if (image := self._image(path)) is None:
-            raise MaskError(path, "is not in its file any more")
+            raise MaskError(path, "is no longer in its file")
         try:
             stamp = self.stamp(path)
             if isinstance(image, DrawnImage):
@@ -94,42 +94,41 @@ class SegmentFile:
         return self._contents().images.get(path[len(self.root) + 1 :])
 
     def _contents(self) -> _Contents:
-        """What the file holds now."""
+        """The current content of the file."""
         return load_segments(self.root, stamp_of(self.root))
 
 
 @dataclass
 class ImageSegments:
-    """What a file says of one image."""
+    """The segments of one image."""
 
     size: tuple[int, int] | None = None
-    #: Category and segmentation, from the lowest to the highest.
+    #: Category and segmentation, bottom to top.
     segments: list[tuple[int, Any]] = field(default_factory=list)
-    #: Of panoptic annotations: the PNG of ids; what stands in the file of a segment is then its
-    #: segmentation.
+    #: The PNG of ids of panoptic annotations; a segmentation is then an entry of segments_info.
     png: str = ""
 
 
 @dataclass
 class _Contents:
-    """What a file holds.
+    """The content of a file.
 
     Attributes
     ----------
     images : mapping of str to ImageSegments or DrawnImage
         By name.
     categories : sequence of int
-        Those that the file lists.
+        Listed categories.
     covered : bool
         Whether segments cover each image.
     names : mapping of str to str
-        Names of the images by their ids; empty if it has only one of both.
+        Image names by id; empty if the file has only one of the two.
     only_ids : bool
-        Whether images are known by their id only.
+        Whether images have ids only.
     free : int
-        What pixels in no segment have.
+        Value of pixels outside all segments.
     pngs : mapping of str to ImageSegments
-        Those of panoptic annotations, by their PNG.
+        Images of panoptic annotations by their PNG.
     """
 
     images: Mapping[str, ImageSegments | DrawnImage]
@@ -151,10 +150,10 @@ class _Contents:
 def named_as_other(
     names: Mapping[str, str], source: object, other: object, others: Mapping[str, str]
 ) -> Mapping[str, str]:
-    """Images known by their id only, by the names that the other place gives them.
+    """Rename images that have ids only to the names in the other source.
 
-    That is the file name of the same id in a JSON file, or the file whose name
-    ends in the id, as ``000000000139.png`` does for 139.
+    This is the file name of the same id in a JSON file, or the file whose name ends
+    with the id, such as ``000000000139.png`` for 139.
     """
     if not (isinstance(source, SegmentFile) and source._contents().only_ids):
         return names
@@ -168,7 +167,7 @@ def named_as_other(
 
 @lru_cache(maxsize=4)
 def load_segments(path: str, stamp: Stamp) -> _Contents:
-    """Read a file; another stamp is another content."""
+    """Read a file; the stamp is part of the cache key."""
     data = read_json(path)
     try:
         if isinstance(data, dict) and isinstance(data.get("annotations"), list):
@@ -180,12 +179,12 @@ def load_segments(path: str, stamp: Stamp) -> _Contents:
     except ValueError as error:
         msg = f"{path}: {error}"
         raise ValueError(msg) from error
-    msg = f"{path}: is no file of segments; it should be {_FORMS}"
+    msg = f"{path}: is not a supported annotation file; expected {_FORMS}"
     raise ValueError(msg)
 
 
 def _of_results(data: Sequence[Any]) -> _Contents:
-    """COCO's results, which know images by their id, or detectron2's, by their file name."""
+    """COCO results, which name images by id, or detectron2 results, by file name."""
     by_name = isinstance(data[0], dict) and "file_name" in data[0]
     images: dict[str, ImageSegments] = {}
     order = list(range(len(data)))
@@ -204,17 +203,17 @@ def _of_results(data: Sequence[Any]) -> _Contents:
 
 
 def _of_annotations(data: Mapping[str, Any]) -> _Contents:
-    """COCO's annotations: segments of objects, or a PNG of ids an image."""
+    """COCO annotations: segments of objects, or one PNG of ids per image."""
     images: dict[int | str, ImageSegments] = {}
     by_name: dict[str, ImageSegments] = {}
     marked = [isinstance(entry, dict) and "segments_info" in entry for entry in data["annotations"]]
-    # Panoptic predictions may name no images, but only their PNGs.
+    # Panoptic predictions may have no 'images', only PNG names.
     none: list[Any] | None = [] if any(marked) else None
     for i, entry in enumerate(_of(data, "images", (list,), "the file", none)):
         id = _of(entry, "id", _ID, f"image {i}")
         name = _of(entry, "file_name", (str,), f"image {i}", str(id))
         if id in images or name in by_name:
-            msg = f"image {i}: {name!r} or its id {id} stands twice in 'images'; keep one of them"
+            msg = f"image {i}: {name!r} or its id {id} occurs twice in 'images'; keep one"
             raise ValueError(msg)
         size = entry.get("height"), entry.get("width")
         known = None if size == (None, None) else check_size(size)
@@ -226,7 +225,7 @@ def _of_annotations(data: Mapping[str, Any]) -> _Contents:
         if is_panoptic and "images" not in data:
             images[id] = by_name[png] = ImageSegments()
         if id not in images:
-            msg = f"annotation {i}: there is no image with the id {id}"
+            msg = f"annotation {i}: no image has the id {id}"
             raise ValueError(msg)
         if not is_panoptic:
             category = _category(entry, i)
@@ -238,13 +237,13 @@ def _of_annotations(data: Mapping[str, Any]) -> _Contents:
             images[id].segments.append((_category(part, i), part))
     categories = [_of(c, "id", (int,), "a category") for c in data.get("categories") or ()]
     if any(marked):
-        # An image without an annotation has no mask; that of objects is one without objects.
+        # Without an annotation, a panoptic image has no mask; other images have no objects.
         by_name = {name: image for name, image in by_name.items() if image.png}
     return _Contents(by_name, categories, names=names)
 
 
 def _without_common_folder(images: dict[str, ImageSegments]) -> dict[str, ImageSegments]:
-    """Images by their path below the folder that holds them all."""
+    """Images by their path relative to their common folder."""
     names = {name: posixpath.normpath(name.replace("\\", "/")) for name in images}
     folders = {posixpath.dirname(name) for name in names.values()}
     same_kind = len({folder.startswith("/") for folder in folders}) == 1
@@ -253,7 +252,7 @@ def _without_common_folder(images: dict[str, ImageSegments]) -> dict[str, ImageS
 
 
 def _of(entry: Any, key: str, kinds: tuple[type, ...], where: object, default: Any = None) -> Any:
-    """What an entry has under a key; an error that names the entry if it is of another kind."""
+    """The value of a key, checked for its type."""
     value = entry.get(key, default) if isinstance(entry, dict) else None
     if isinstance(value, kinds) and not isinstance(value, bool) and value == value:
         return value
@@ -266,14 +265,14 @@ def _of(entry: Any, key: str, kinds: tuple[type, ...], where: object, default: A
 def _category(entry: Any, i: int) -> int:
     category: int = _of(entry, "category_id", (int,), i)
     if not 0 <= category < FREE[-1]:
-        msg = f"entry {i}: its category_id is {category}; it must be from 0 to {FREE[-1] - 1}"
+        msg = f"entry {i}: expected a category_id from 0 to {FREE[-1] - 1}, got {category}"
         raise ValueError(msg)
     return category
 
 
 def _drawn(image: ImageSegments, contents: _Contents, _file: Path) -> NDArray[Any]:
     if image.size is None:
-        msg = "its size is not known; give it 'height' and 'width' in 'images', or run lengths"
+        msg = "has no size; add 'height' and 'width' in 'images', or use run lengths"
         raise ValueError(msg)
     painting = Painting(check_size(image.size), contents.free, contents.dtype)
     for number, (category, segmentation) in enumerate(image.segments, 1):
@@ -286,17 +285,17 @@ def _drawn(image: ImageSegments, contents: _Contents, _file: Path) -> NDArray[An
 
 
 def png_path(image: ImageSegments, file: Path) -> Path:
-    """The PNG of an image in a panoptic file: in the folder of its name, else beside it."""
+    """The PNG of an image of a panoptic file: in the folder of the same name, else next to it."""
     relative = PurePosixPath(image.png)
     if relative.is_absolute() or ".." in relative.parts:
-        msg = f"its file_name {image.png!r} leads out of the folder of masks"
+        msg = f"file_name {image.png!r} is outside the mask folder"
         raise ValueError(msg)
     folders = (file.with_suffix(""), file.parent)
     return next((f / relative for f in folders if (f / relative).is_file()), folders[0] / relative)
 
 
 def _of_png(image: ImageSegments, contents: _Contents, file: Path) -> NDArray[Any]:
-    """Categories of a PNG whose colours are ids: red + 256 green + 65536 blue."""
+    """Categories of a PNG whose colours encode ids: red + 256 green + 65536 blue."""
     path = png_path(image, file)
     raw = open_mask(path)
     ids = raw.values.astype(np.int64)
@@ -305,7 +304,7 @@ def _of_png(image: ImageSegments, contents: _Contents, file: Path) -> NDArray[An
     categories = {part["id"]: category for category, part in image.segments} | {0: contents.free}
     found, inverse = np.unique(ids, return_inverse=True)
     if unknown := [id for id in found.tolist() if id not in categories]:
-        msg = f"{path.name} has ids that its segments_info does not list: {str(unknown[:6])[1:-1]}"
+        msg = f"{path.name} has ids not listed in segments_info: {str(unknown[:6])[1:-1]}"
         raise ValueError(msg)
     values = np.array([categories[id] for id in found.tolist()], dtype=contents.dtype)
     mask: NDArray[Any] = values[inverse].reshape(ids.shape)

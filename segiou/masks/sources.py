@@ -1,6 +1,6 @@
-"""Where masks come from: folders and addresses, read the same way as files of several masks.
+"""Mask sources: local folders, remote folders and multi-mask files behind one interface.
 
-Addresses are read through fsspec: S3, HTTP and what else it knows.
+Remote paths are read through fsspec (S3, HTTP and others).
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from segiou._support.optional import load_part, warn_missing
 from segiou.masks.pairing import check_found, find_masks, is_mask
 from segiou.masks.read import MaskError, RawMask, Scratch
 
-#: None where it is not compiled; on Windows it is empty.
+#: None if not compiled; empty on Windows.
 _files = load_part("segiou.masks._files")
 
 ARCHIVE_SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
 _FILES_OF_MASKS = (*ARCHIVE_SUFFIXES, ".npz", ".json", ".parquet")
-#: No mask in an archive or at an address is larger than this; huge ones are files of their own.
+#: Size limit of masks in archives and at URLs; larger masks must be separate local files.
 MOST_MEMBER_BYTES = 1 << 30
 _TRIES = 4
-#: Pixels of masks that are decoded at once: as many as stay in the processor's cache.
+#: Pixels decoded at once: as many as fit into the processor's cache.
 PIXELS_AHEAD = 1 << 21
-#: Clocks of file systems tick this coarsely: two changes within a tick have one time.
+#: Resolution of file system clocks: two changes within a tick have the same time.
 _TICK_NS = 20_000_000
 
 
 class Source(Protocol):
-    """A place that holds masks; small, so that it can be sent to workers."""
+    """A place with masks; small, so that it can be sent to workers."""
 
     @property
     def root(self) -> str:
-        """Its path or address; paths of its files begin with it."""
+        """Its path or URL, a prefix of the paths of its files."""
 
     def find(self) -> dict[str, str]:
-        """Mask files: path within the place (with ``/``) → whole path."""
+        """Mask files: relative path (with ``/``) → full path."""
 
     def stamp(self, path: str) -> Stamp:
         """A stamp that changes when the file does; cheap after :meth:`find`.
@@ -54,7 +54,7 @@ class Source(Protocol):
         """
 
     def read(self, path: str) -> tuple[bytes | RawMask, Stamp]:
-        """The content of a file, or the mask it is, and the stamp it had then.
+        """The content of a file, or its mask, and the stamp at that time.
 
         Parameters
         ----------
@@ -64,7 +64,7 @@ class Source(Protocol):
 
 
 def open_source(where: str | Path, storage_options: Mapping[str, Any] | None = None) -> Source:
-    """Find out what a path or address is.
+    """Return the source for a path or URL.
 
     Parameters
     ----------
@@ -72,11 +72,11 @@ def open_source(where: str | Path, storage_options: Mapping[str, Any] | None = N
         A folder; a ``.zip``, ``.tar``, ``.tar.gz`` (``.tgz``, ``.tar.bz2``,
         ``.tar.xz``) archive or a folder in one (``masks.zip/truth``); an
         ``.npz`` file of several arrays; a JSON file of segments; a Parquet
-        file, and after it the column (``val.parquet/mask``); a pattern of
-        several of these (``val-*.tar``, ``val-{000..009}.tar``); or an address
-        that fsspec knows, such as ``s3://bucket/truth``.
+        file, optionally followed by the column (``val.parquet/mask``); a pattern
+        that matches several of these (``val-*.tar``, ``val-{000..009}.tar``); or
+        a URL supported by fsspec, such as ``s3://bucket/truth``.
     storage_options : mapping, optional
-        Options for fsspec: keys, end points.
+        Options for fsspec, such as keys and endpoints.
 
     Returns
     -------
@@ -85,7 +85,7 @@ def open_source(where: str | Path, storage_options: Mapping[str, Any] | None = N
     Raises
     ------
     ImportError
-        If an address is given and fsspec is not installed.
+        If a URL is given and fsspec is not installed.
     """
     text = str(where)
     if isinstance(where, str) and ("://" in text or "::" in text) and not Path(text).exists():
@@ -98,7 +98,7 @@ def open_source(where: str | Path, storage_options: Mapping[str, Any] | None = N
 
 
 def _file_of_masks(path: Path, file: Path) -> Source:
-    """A file that holds several masks, a part of it, or a pattern of such files."""
+    """The source for a multi-mask file, a part of one, or a pattern of such files."""
     kind = file.suffix.lower()
     is_pattern = any(sign in file.name for sign in "*?[{") and not file.exists()
     if kind == ".json" and not is_pattern:
@@ -117,16 +117,16 @@ def _file_of_masks(path: Path, file: Path) -> Source:
 
 
 def stamp_of(path: str | Path) -> Stamp:
-    """Size and time of change of a file; unknown if it cannot be asked."""
+    """Size and modification time of a file; unknown if stat fails."""
     try:
-        return _stamp(os.stat(path))  # noqa: PTH116 - asked for each image
+        return _stamp(os.stat(path))  # noqa: PTH116 - called for each image
     except OSError:
         return Stamp(None, None)
 
 
 @dataclass(frozen=True)
 class LocalFolder:
-    """A folder of this machine.
+    """A local folder.
 
     Attributes
     ----------
@@ -136,11 +136,11 @@ class LocalFolder:
     root: str
 
     def find(self) -> dict[str, str]:
-        """Mask files by their path within the folder, as ``find_masks``."""
+        """Mask files by relative path, as returned by ``find_masks``."""
         return find_masks(self.root)
 
     def stamp(self, path: str) -> Stamp:
-        """Size and modification time of a file; unknown if it cannot be asked.
+        """Size and modification time of a file; unknown if stat fails.
 
         Parameters
         ----------
@@ -156,10 +156,10 @@ class LocalFolder:
     def read_small(
         self, paths: Sequence[str], scratch: Scratch
     ) -> list[tuple[bytes | RawMask, Stamp] | None]:
-        """What :meth:`read` gives, for those files that are small and regular.
+        """Results of :meth:`read` for small regular files, None for others.
 
-        Plain PNG masks come decoded, in the memory of ``scratch``, as long as they fit. All
-        of it happens without the interpreter's lock.
+        Plain PNG masks are decoded into ``scratch`` while they fit. The interpreter lock is
+        released throughout.
 
         Parameters
         ----------
@@ -188,7 +188,7 @@ class LocalFolder:
         return [file and (content(file[0]), Stamp(*file[1:])) for file in found]
 
     def read(self, path: str) -> tuple[bytes, Stamp]:
-        """The content of a file and what it was then.
+        """The content of a file and its stamp.
 
         Parameters
         ----------
@@ -202,7 +202,7 @@ class LocalFolder:
         Raises
         ------
         MaskError
-            If it is no regular file, cannot be read, or is being changed.
+            If it is not a regular file, cannot be read, or changes meanwhile.
         """
         try:
             for _ in range(_TRIES):
@@ -210,11 +210,11 @@ class LocalFolder:
                     return found
         except OSError as error:
             raise MaskError(path, os_problem(error)) from error
-        raise MaskError(path, "is being changed while it is read; score when it is complete")
+        raise MaskError(path, "changed while being read; wait until it is fully written")
 
 
 def stable_stamp(path: str | Path) -> tuple[tuple[int, ...], Stamp]:
-    """A version that shows whether a file is changed meanwhile, and its stamp."""
+    """A version that reveals changes of a file, and its stamp."""
     try:
         found = Path(path).stat()
         _check_regular(found, str(path))
@@ -226,15 +226,15 @@ def stable_stamp(path: str | Path) -> tuple[tuple[int, ...], Stamp]:
 
 
 def _read_once(path: str) -> tuple[bytes, Stamp] | None:
-    """Content and stamp, or None if the file changed meanwhile."""
-    # A pipe is never opened: that would wait for a writer, or take its data.
+    """Content and stamp; None if the file changed meanwhile."""
+    # Never open a pipe: that would wait for a writer, or consume its data.
     _check_regular(os.stat(path), path)  # noqa: PTH116
     with open(path, "rb", opener=_open_without_waiting) as file:
         before = os.fstat(file.fileno())
         _check_regular(before, path)
         if _wait_for_tick(before):
             before = os.fstat(file.fileno())
-        # One byte more shows that it has grown.
+        # One extra byte reveals that it has grown.
         data = file.read(before.st_size + 1)
         after = os.fstat(file.fileno())
     same = _version(before) == _version(after) and len(data) == after.st_size
@@ -242,7 +242,7 @@ def _read_once(path: str) -> tuple[bytes, Stamp] | None:
 
 
 def _open_without_waiting(path: str, flags: int) -> int:
-    """Open what may have turned out to be a pipe meanwhile."""
+    """Open a path that may have become a pipe meanwhile."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
@@ -256,8 +256,7 @@ def _version(found: os.stat_result) -> tuple[int, ...]:
 
 
 def _wait_for_tick(found: os.stat_result) -> bool:
-    # A file that was written just now could be written again without its time
-    # showing it; a moment later it could not.
+    # A file written within the last tick could be written again without a new time.
     age = time.time_ns() - found.st_mtime_ns
     if not 0 <= age < _TICK_NS:
         return False
@@ -270,21 +269,21 @@ def _stamp(found: os.stat_result) -> Stamp:
 
 
 _REMOTE_TRIES = 3
-#: Keys under which file systems give a file's version, the best first.
+#: Keys of a file's version in fsspec listings, best first.
 _VERSIONS = ("ETag", "etag", "md5", "CRC", "mtime", "LastModified", "last_modified")
 _DATES = ("Last-Modified", "updated", "modified")
 
 
 @dataclass(frozen=True)
 class RemoteFolder:
-    """A folder at an address.
+    """A remote folder.
 
     Attributes
     ----------
     root : str
-        The address.
+        The URL.
     options : mapping
-        Options for fsspec; never shown or kept.
+        Options for fsspec; never shown or saved.
     """
 
     root: str
@@ -292,18 +291,18 @@ class RemoteFolder:
     _infos: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Workers ask for what they need, instead of getting the whole listing.
+        # Workers look up the files they need instead of receiving the whole listing.
         return type(self), (self.root, dict(self.options))
 
     def find(self) -> dict[str, str]:
-        """Mask files by their path within the folder.
+        """Mask files by relative path.
 
         Raises
         ------
         ImportError
-            If fsspec, or what it needs for the address, is not installed.
+            If fsspec, or its package for this protocol, is not installed.
         ValueError
-            If the folder cannot be listed or holds no masks.
+            If the folder cannot be listed or contains no masks.
         """
         files, base = self._system()
         try:
@@ -326,10 +325,10 @@ class RemoteFolder:
             core: Any = import_module("fsspec.core")
             files, base = core.url_to_fs(self.root, **self.options)
         except ImportError as error:
-            msg = f"{self.root}: reading addresses needs pip install 'segiou[remote]' ({error})"
+            msg = f"{self.root}: remote paths need pip install 'segiou[remote]' ({error})"
             raise ImportError(msg) from error
         except ValueError as error:
-            msg = f"{self.root}: is no address that fsspec knows: {error}"
+            msg = f"{self.root}: is not a URL supported by fsspec: {error}"
             raise ValueError(msg) from error
         return files, str(base).rstrip("/")
 
@@ -339,7 +338,7 @@ class RemoteFolder:
         return files, f"{base}/{relative}" if base else relative
 
     def stamp(self, path: str) -> Stamp:
-        """Size and ETag or date, as the server gives them.
+        """Size and ETag or date, as reported by the server.
 
         Parameters
         ----------
@@ -374,17 +373,16 @@ class RemoteFolder:
         Raises
         ------
         MaskError
-            If it cannot be read, tried three times, or is too large.
+            If it cannot be read after three tries, or is too large.
         """
-        # Asked before reading: if the file is replaced in between, it looks changed the next
-        # time and is read again.
+        # Taken before reading: if the file is replaced in between, the next run reads it again.
         stamp = self.stamp(path)
         if stamp.size is not None and stamp.size > MOST_MEMBER_BYTES:
-            raise MaskError(path, f"has {stamp.size} bytes; copy it here to score it")
+            raise MaskError(path, f"has {stamp.size} bytes; copy it to this machine to score it")
         return self._fetched(path), stamp
 
     def open_tiff(self, path: str) -> RawMask | None:
-        """A large TIFF, of which only windows are fetched; None of a small one.
+        """Open a large TIFF of which only windows are fetched; None for a small one.
 
         Parameters
         ----------
@@ -398,7 +396,7 @@ class RemoteFolder:
         Raises
         ------
         MaskError
-            If it cannot be read, or is damaged.
+            If it cannot be read, or is corrupt.
         """
         from segiou.masks.tiff import open_tiff
         from segiou.masks.windows import WHOLE_PIXELS, RemoteFile
@@ -409,7 +407,7 @@ class RemoteFolder:
             return open_tiff(path, WHOLE_PIXELS, RemoteFile(file, size, read, files, name))
 
     def _fetched(self, path: str, *span: int) -> bytes:
-        """The content of a file, or its bytes from one place to another."""
+        """The content of a file, or a range of its bytes."""
         files, name = self._file(path)
         for left in reversed(range(_REMOTE_TRIES)):
             try:

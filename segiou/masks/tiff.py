@@ -1,6 +1,6 @@
-"""TIFF masks, whole or window by window, and where the pixels of a GeoTIFF lie.
+"""TIFF masks, read whole or window by window.
 
-tifffile reads them, the reader of scikit-image, and GDAL what that cannot unpack.
+tifffile reads them; GDAL reads compressions that tifffile cannot decompress.
 """
 
 from __future__ import annotations
@@ -24,58 +24,58 @@ from numpy.typing import NDArray
 from segiou.masks.read import MaskError, RawMask, damage, inflater
 from segiou.masks.windows import FileMask, RemoteFile
 
-# Our error quotes what these log about a damaged file; without a handler, logging would
-# print it as well.
+# Our errors quote what these libraries log about corrupt files; without a handler, logging
+# would print it as well.
 for _reader in ("tifffile", "rasterio"):
     logging.getLogger(_reader).addHandler(logging.NullHandler())
 
-#: Larger masks are not read whole, but counted window by window.
+#: Larger masks are counted window by window.
 _MOST_PIXELS = 1 << 28
-#: A tile or strip is unpacked whole, so that a larger one would need too much memory.
+#: Tiles and strips are decompressed whole; larger ones would need too much memory.
 _MOST_SEGMENT_BYTES = 1 << 28
 _PART_BYTES = 1 << 20
 _HEADER_BYTES = 8
-#: Without them tifffile falls back on defaults that make noise of packed pixels.
+#: Without these tags, tifffile's defaults turn compressed pixels into noise.
 _REQUIRED = ("Compression", "PhotometricInterpretation")
 _DEFLATE = (8, 32946)
-#: What unpacks ways of packing whose results may be much larger: Deflate and LZMA.
+#: Decompressors of compressions with unbounded ratios: Deflate and LZMA.
 _ENGINES = {**dict.fromkeys(_DEFLATE, inflater.decompressobj), 34925: lzma.LZMADecompressor}
-#: Ways of packing that tifffile knows without imagecodecs: also none, and PackBits.
-_UNPACKED = {1, 32773, *_ENGINES}
-#: Deflate makes a thousand times as much of so much at the most, and LZMA some thousand times.
+#: Compressions that tifffile supports without imagecodecs, including none and PackBits.
+_SUPPORTED = {1, 32773, *_ENGINES}
+#: Segments below this size cannot decompress to a harmful size.
 _HARMLESS_BYTES = 1 << 14
 _LOSSY_COMPRESSIONS = {6, 7, 33003, 33004, 33005, 34712, 34892, 50001}
 
 _NODATA, _SCALE, _TIE_POINTS, _TRANSFORM, _KEYS = 42113, 33550, 33922, 34264, 34735
 _RASTER_TYPE, _GEOGRAPHIC, _PROJECTED = 1025, 2048, 3072
-#: Codes from here on are no EPSG codes: the system is described in words, or not at all.
+#: This code and larger ones are not EPSG codes.
 _USER_DEFINED = 32767
-#: Kinds of pages that are copies in lower resolution; of these a COG has some.
+#: Flag of pages that are overviews, as in a COG.
 _REDUCED = 1
 _GDAL = {"GDAL_DISABLE_READDIR_ON_OPEN": "EMPTY_DIR", "GDAL_CACHEMAX": 64}
-#: GDAL unpacks each of several strips whole, so that a larger one would need too much memory.
+#: GDAL decompresses strips whole; larger ones would need too much memory.
 _MOST_BLOCK_BYTES = 1 << 30
-#: Corners may lie this share of a pixel apart.
+#: Tolerance of corners, in pixels.
 _TOLERANCE = 0.01
 
 
 def from_tiff(data: bytes, path: str | Path) -> RawMask:
-    """Read a TIFF from its content; what tifffile cannot unpack is left to Pillow, or to GDAL."""
+    """Read a TIFF from its content, by Pillow or GDAL if tifffile cannot decompress it."""
     import tifffile
 
-    with damage(path, "is a damaged TIFF"), tifffile.TiffFile(io.BytesIO(data)) as file:
+    with damage(path, "is a corrupt TIFF"), tifffile.TiffFile(io.BytesIO(data)) as file:
         page = _mask_page(file, len(data), path)
         height, width = page.imagelength, page.imagewidth
         if height * width > _MOST_PIXELS:
             problem = (
-                f"has {width} × {height} pixels; only a file of this "
-                "machine is counted window by window: copy or unpack it"
+                f"has {width} × {height} pixels, which requires a local, uncompressed file; copy "
+                "or extract it"
             )
             raise MaskError(path, problem)
         for i, (at, count) in enumerate(zip(page.dataoffsets, page.databytecounts, strict=True)):
-            _check_unpacked(page, data[at : at + count], i, path)
+            _check_decompressed_size(page, data[at : at + count], i, path)
         lossy, raster = int(page.compression) in _LOSSY_COMPRESSIONS, raster_of(page)
-        if _is_unpacked(page):
+        if _can_decompress(page):
             array = page.asarray()
         else:
             from segiou.masks.read import from_image
@@ -90,17 +90,17 @@ def from_tiff(data: bytes, path: str | Path) -> RawMask:
         return RawMask(array.reshape(shape), mode, "TIFF", lossy, raster=raster)
 
 
-def _is_unpacked(page: Any) -> bool:
-    """Whether tifffile can unpack a page: it has few decoders without imagecodecs."""
-    return page.compression in _UNPACKED or find_spec("imagecodecs") is not None
+def _can_decompress(page: Any) -> bool:
+    """Whether tifffile can decompress a page; without imagecodecs it has few decoders."""
+    return page.compression in _SUPPORTED or find_spec("imagecodecs") is not None
 
 
 def open_tiff(path: str | Path, least: int, remote: RemoteFile | None = None) -> RawMask | None:
-    """A large TIFF, to be read window by window; None of a small one."""
+    """Open a large TIFF for windowed reading; None for a small one."""
     import tifffile
 
     file = remote.file if remote else path
-    with damage(path, "is a damaged TIFF", OSError), tifffile.TiffFile(file) as opened:
+    with damage(path, "is a corrupt TIFF", OSError), tifffile.TiffFile(file) as opened:
         page: Any = opened.pages.first
         if page.imagelength * page.imagewidth < least:
             return None
@@ -119,14 +119,14 @@ class TiffMask(FileMask):
         self._segment = height, width = _segment_size(page)
         self._across = -(-page.imagewidth // width)
         is_large = height * width * page.samplesperpixel * page.dtype.itemsize > _MOST_SEGMENT_BYTES
-        # Rows of strips that are not packed can be read one by one; deflated ones in turn.
+        # Rows of uncompressed strips can be read one by one, and deflated rows in order.
         has_rows = not page.is_tiled and page.bitspersample == 8 * page.dtype.itemsize
         in_turn = has_rows and page.compression in _DEFLATE and page.predictor in (1, 2)
         self._inflated = _InflatedRows(self) if is_large and in_turn else None
         is_open = has_rows and page.compression == 1 and page.predictor == 1
         self._by_row = is_open or self._inflated is not None
-        by_gdal = not _is_unpacked(page) or (is_large and page.compression != 1 and not in_turn)
-        # Before the file is opened here, which would stay open if this failed.
+        by_gdal = not _can_decompress(page) or (is_large and page.compression != 1 and not in_turn)
+        # First, because a failure would leave the file open.
         self._gdal = GdalFile(path, page, remote=remote) if by_gdal else None
         chunks = (1, page.imagewidth) if self._by_row else self._segment
         if self._gdal is not None:
@@ -151,7 +151,7 @@ class TiffMask(FileMask):
         down = range(top - top % height, bottom, height)
         across = range(left - left % width, right, width)
         for y, x in product(down, across):
-            # The part of the tile from its first pixel, or that of the window, on.
+            # The part of the tile inside the window.
             first, start = max(top - y, 0), max(left - x, 0)
             part = self._tile(y // height * self._across + x // width)
             part = part[first : bottom - y, start : right - x]
@@ -176,26 +176,26 @@ class TiffMask(FileMask):
     def _tile(self, segment: int) -> NDArray[Any]:
         page = self._page
         data = self._bytes(page.dataoffsets[segment], page.databytecounts[segment])
-        _check_unpacked(page, data, segment, self.path)
-        with damage(self.path, "is damaged, or packed in a way that needs imagecodecs"):
+        _check_decompressed_size(page, data, segment, self.path)
+        with damage(self.path, "is corrupt, or uses a compression that needs imagecodecs"):
             decoded, _, shape = page.decode(data, segment, jpegtables=page.jpegtables)
         pixels: NDArray[Any] = decoded[0]
         height = self._segment[0]
         rows = min(height, self.shape[0] - segment // self._across * height)
         if pixels.shape[0] < rows or shape[1] < rows:
-            raise MaskError(self.path, f"is damaged: tile or strip {segment} is too short")
+            raise MaskError(self.path, f"is corrupt: tile or strip {segment} is too short")
         return pixels if self._color else pixels[..., 0]
 
 
 class _InflatedRows:
-    """Rows of deflated strips one after the other: a strip need not fit into memory."""
+    """Rows of deflated strips in order; a strip need not fit into memory."""
 
     def __init__(self, mask: TiffMask) -> None:
         self._mask = mask
         self._strip, self._next = -1, 0
 
     def row(self, strip: int, within: int, size: int) -> bytes:
-        """The bytes of a row of a strip; of an earlier row than the last, from the beginning."""
+        """The bytes of a row of a strip; an earlier row than the last restarts the strip."""
         rows = self._mask._segment[0]
         if strip != self._strip or within < self._next - 1:
             self._engine: Any = inflater.decompressobj()
@@ -204,27 +204,27 @@ class _InflatedRows:
             self._last = self._take(size)
             self._next += 1
             is_end = self._next == min(rows, self._mask.shape[0] - strip * rows)
-            # What follows the last row is read as well, for its checksum.
+            # Reads past the last row, to verify the checksum.
             more = self._take(1) if is_end else b""
             if len(self._last) < size or more or (is_end and not self._engine.eof):
-                what = "unpacks to more than its pixels" if more else "is too short"
-                problem = f"is a damaged TIFF: tile or strip {strip} {what}"
+                what = "decompresses to more than its pixels" if more else "is too short"
+                problem = f"is a corrupt TIFF: tile or strip {strip} {what}"
                 raise MaskError(self._mask.path, problem)
         return self._last
 
     def _take(self, size: int) -> bytes:
-        """So many of the next bytes of a strip, or fewer where it ends."""
+        """The next ``size`` bytes of a strip, or fewer at its end."""
         out = bytearray()
         while len(out) < size and not self._engine.eof:
             if not (packed := self._packed or self._read()):
                 break
-            with damage(self._mask.path, "is a damaged TIFF", MemoryError):
+            with damage(self._mask.path, "is a corrupt TIFF", MemoryError):
                 out += self._engine.decompress(packed, size - len(out))
             self._packed = self._engine.unconsumed_tail
         return bytes(out)
 
     def _read(self) -> bytes:
-        """Some more of what is packed, or nothing."""
+        """The next compressed bytes, empty at the end."""
         page = self._mask._page
         left = page.databytecounts[self._strip] - self._at
         part = self._mask._bytes(page.dataoffsets[self._strip] + self._at, min(left, _PART_BYTES))
@@ -233,42 +233,44 @@ class _InflatedRows:
 
 
 def _mode(page: Any, path: str | Path) -> str:
-    """``"RGB"`` or ``"tiff"``; an error for what is neither colours nor labels."""
+    """``"RGB"`` or ``"tiff"``; an error if the page has neither colours nor labels."""
     if page.dtype is None or page.dtype.kind not in "biu":
-        raise MaskError(path, f"holds {page.dtype}; labels must be integers: convert it first")
+        raise MaskError(path, f"contains {page.dtype} values; expected integer labels")
     samples, kind = page.samplesperpixel, page.photometric.name
     if page.imagedepth == 1 and samples == 1:
         return "tiff"
     if page.imagedepth == 1 and samples == 3 and kind == "RGB" and page.planarconfig == 1:
         return "RGB"
-    raise MaskError(path, f"has {samples} samples of kind {kind}; a mask has one channel")
+    raise MaskError(path, f"has {samples} channels ({kind}); expected one")
 
 
 def _mask_page(file: Any, size: int, path: str | Path) -> Any:
-    """The page of a TIFF of so many bytes that is the mask, all of whose pixels are in the file.
+    """The page of the mask in a TIFF of ``size`` bytes, which must contain all its pixels.
 
-    Overviews of a COG are no masks. tifffile gives zeros for a tile or strip that is missing,
-    and zeros would be a class.
+    Overviews of a COG are skipped. tifffile would read missing tiles as zeros, which could be
+    a class.
     """
     pages = list(file.pages)
     kinds = [int(page.subfiletype) for page in pages]
     others = sum(not kind & _REDUCED for kind in kinds[1:])
     if 4 in kinds:
-        problem = "has a page that says which pixels are valid; write nodata as a value instead"
+        problem = "contains a validity mask page; store nodata as a pixel value instead"
         raise MaskError(path, problem)
     if others or not pages:
-        raise MaskError(path, f"has {others + 1} pages; a mask has one: save each as a file")
+        raise MaskError(
+            path, f"has {others + 1} pages; expected one. Save each page as a separate file"
+        )
     page = pages[0]
     if absent := [name for name in _REQUIRED if name not in page.tags]:
-        raise MaskError(path, f"is a damaged TIFF: it has no {', '.join(absent)}")
+        raise MaskError(path, f"is a corrupt TIFF: no {', '.join(absent)} tag")
     if not hasattr(page.photometric, "name"):
-        problem = f"is a damaged TIFF: its PhotometricInterpretation is {page.photometric!r}"
+        problem = f"is a corrupt TIFF: its PhotometricInterpretation is {page.photometric!r}"
         raise MaskError(path, problem)
     turned = page.tags.valueof("Orientation", 1)
     if turned not in (0, 1):
         problem = (
-            f"has the Orientation {getattr(turned, 'value', turned)}, which some programs follow "
-            "and some do not; save it with its pixels in the order in which they are seen"
+            f"has the Orientation tag {getattr(turned, 'value', turned)}, which programs interpret "
+            "differently; save the pixels in display order, without the tag"
         )
         raise MaskError(path, problem)
     _check_segments(page, size, path)
@@ -276,43 +278,45 @@ def _mask_page(file: Any, size: int, path: str | Path) -> Any:
 
 
 def _check_segments(page: Any, size: int, path: str | Path) -> None:
-    """Refuse a page some of whose tiles or strips are not in a file of that many bytes."""
+    """Raise an error if tiles or strips are missing from a file of ``size`` bytes."""
     height, width = page.imagelength, page.imagewidth
     tall, wide = _segment_size(page)
     if min(height, width, tall, wide) < 1:
-        raise MaskError(path, f"is a damaged TIFF: {width} × {height} in pieces {wide} × {tall}")
+        raise MaskError(
+            path, f"is a corrupt TIFF: {width} × {height} pixels in pieces of {wide} × {tall}"
+        )
     planes = page.samplesperpixel if page.planarconfig == 2 else 1
     down = -(-height // tall)
     expected = down * -(-width // wide) * planes * page.imagedepth
     offsets, counts = page.dataoffsets, page.databytecounts
-    # As the file lists them, before tifffile fills gaps; of tiles, or of strips.
+    # As listed in the file, before tifffile fills gaps.
     if _listed(page) != (width, height, tuple(offsets), tuple(counts)) or len(offsets) != expected:
-        problem = f"is a damaged TIFF: it has {expected} tiles or strips and lists {len(offsets)}"
+        problem = f"is a corrupt TIFF: lists {len(offsets)} tiles or strips, expected {expected}"
         raise MaskError(path, problem)
     for i, (offset, count) in enumerate(zip(offsets, counts, strict=True)):
         rows = tall if page.is_tiled else min(tall, height - tall * (i % down))
         unpacked = rows * _row_bytes(page, wide)
         if offset < _HEADER_BYTES or offset + count > size:
-            problem = "lies beyond the end of the file, or in its header"
+            problem = "is outside the file's data"
         elif count < (unpacked if page.compression == 1 else 1):
-            problem = "holds less than its pixels"
-        # Nothing packs to much more than it was; a bomb does, to hide what it grows to.
+            problem = "has too few bytes"
+        # Compressed data are never much larger than the pixels, except in a bomb.
         elif page.compression != 1 and count > 2 * unpacked + 4096:
-            problem = "holds more than its pixels"
+            problem = "has too many bytes"
         else:
             continue
-        raise MaskError(path, f"is a damaged TIFF: tile or strip {i} {problem}")
+        raise MaskError(path, f"is a corrupt TIFF: tile or strip {i} {problem}")
 
 
 def _segment_size(page: Any) -> tuple[int, int]:
-    """Height and width of the page's tiles or strips."""
+    """Height and width of a page's tiles or strips."""
     if page.is_tiled:
         return page.tilelength, page.tilewidth
     return min(page.rowsperstrip, page.imagelength), page.imagewidth
 
 
 def _listed(page: Any) -> tuple[Any, ...]:
-    """Size, offsets and lengths as the file says, before tifffile makes sense of them."""
+    """Size, offsets and lengths as stored, before tifffile interprets them."""
     values = []
     for code in (256, 257, *((324, 325) if page.is_tiled else (273, 279))):
         tags = page.tags.getall(code) or []
@@ -325,35 +329,35 @@ def _row_bytes(page: Any, width: int) -> int:
     return -(-width * samples * int(page.bitspersample) // 8)
 
 
-def _check_unpacked(page: Any, packed: bytes, segment: int, path: str | Path) -> None:
-    """Refuse a tile or strip that would unpack to far more than its pixels."""
+def _check_decompressed_size(page: Any, packed: bytes, segment: int, path: str | Path) -> None:
+    """Raise an error if a tile or strip would decompress to far more than its pixels."""
     if len(packed) < _HARMLESS_BYTES or page.compression not in _ENGINES:
         return
     tall, wide = _segment_size(page)
     most = 2 * tall * _row_bytes(page, wide) + 4096
-    # What else is wrong with it, tifffile says.
+    # tifffile reports other problems.
     with suppress(inflater.error, lzma.LZMAError):
         if len(_ENGINES[page.compression]().decompress(packed, most + 1)) > most:
-            problem = f"is a damaged TIFF: tile or strip {segment} unpacks to more than its pixels"
+            problem = f"is a corrupt TIFF: tile or strip {segment} is too large"
             raise MaskError(path, problem)
 
 
 def nodata_of(file: Any) -> int | None:
-    """The value of pixels without data in a TIFF, by its path or content; None without one."""
+    """The nodata value of a TIFF, given by path or content; None if it has none."""
     import tifffile
 
     try:
         with tifffile.TiffFile(file) as opened:
             page: Any = opened.pages.first
             return raster_of(page).nodata if page.samplesperpixel == 1 else None
-    except Exception:  # noqa: BLE001 - whatever is wrong with the file is said when it is read
+    except Exception:  # noqa: BLE001 - reading the file reports the problem
         return None
 
 
 class GdalFile:
-    """A TIFF opened by rasterio: of this machine, by its content, or at an address.
+    """A TIFF opened by rasterio: a local file, its content, or a remote file.
 
-    GDAL knows all ways of packing, and does not unpack a large strip at once.
+    GDAL supports all compressions, and reads large strips in parts.
     """
 
     def __init__(
@@ -369,28 +373,28 @@ class GdalFile:
         except ImportError as error:
             packed = getattr(page.compression, "name", page.compression)
             problem = (
-                f"is packed as {packed}, for which pip install 'segiou[geo]' is needed; or save "
-                "it deflated, in tiles of 256 × 256 or so"
+                f"uses {packed} compression, which needs pip install 'segiou[geo]'; or save it "
+                "with deflate, in tiles of 256 × 256 or so"
             )
             raise MaskError(path, problem) from error
-        # Only this file is opened, and of what it holds little is kept.
+        # Opens only this file, with a small cache.
         self._settings = partial(rasterio.Env, **_GDAL)
         place = io.BytesIO(content) if content else remote.name if remote else str(path)
-        with damage(path, "is a damaged TIFF"), warnings.catch_warnings(), self._settings():
-            # It need not say where its pixels lie.
+        with damage(path, "is a corrupt TIFF"), warnings.catch_warnings(), self._settings():
+            # A geotransform is optional.
             warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
             opener = remote.files if remote else None
             self._dataset = rasterio.open(place, driver="GTiff", opener=opener)
         self.chunks: tuple[int, int] = self._dataset.block_shapes[0]
         if (size := math.prod(self.chunks) * page.dtype.itemsize) > _MOST_BLOCK_BYTES:
             self.close()
-            problem = f"is packed in pieces of {size} bytes; save it in tiles of 256 × 256 or so"
+            problem = f"has tiles or strips of {size} bytes; save it in tiles of 256 × 256 or so"
             raise MaskError(path, problem)
 
     def __getitem__(self, index: tuple[slice, ...]) -> NDArray[Any]:
         shape = self._dataset.shape
         window = tuple(part.indices(size)[:2] for part, size in zip(index, shape, strict=True))
-        with damage(self._path, "is a damaged TIFF"), self._settings():
+        with damage(self._path, "is a corrupt TIFF"), self._settings():
             pixels = self._dataset.read(self._bands, window=window)
         return np.moveaxis(pixels, 0, -1) if pixels.ndim == 3 else np.asarray(pixels)
 
@@ -400,17 +404,17 @@ class GdalFile:
 
 
 class Raster(NamedTuple):
-    """Where a raster lies, as far as its file says so.
+    """The georeference of a raster, as far as its file contains one.
 
     Attributes
     ----------
     nodata : int, optional
         The value of pixels without data.
     affine : tuple of float, optional
-        ``a, b, c, d, e, f``: the corner of a pixel lies at x = a column + b row + c
+        ``a, b, c, d, e, f``: the corner of a pixel is at x = a column + b row + c
         and y = d column + e row + f.
     crs : str
-        Its coordinate reference system, such as ``"EPSG:32632"``; empty if not known.
+        Coordinate reference system, such as ``"EPSG:32632"``; empty if unknown.
     """
 
     nodata: int | None = None
@@ -420,7 +424,7 @@ class Raster(NamedTuple):
     def difference(
         self, pred: Raster, shape: tuple[int, ...], pred_shape: tuple[int, ...]
     ) -> str | None:
-        """How a prediction lies differently from this truth, in words; None if it does not."""
+        """Describe how a prediction's georeference differs from this truth; None if it does not."""
         if self.crs and pred.crs and self.crs != pred.crs:
             return f"the coordinate system {pred.crs}, but its truth has {self.crs}"
         if self.affine is None or pred.affine is None:
@@ -434,17 +438,17 @@ class Raster(NamedTuple):
 
 
 def raster_of(page: Any) -> Raster:
-    """What the tags of a page say."""
+    """The georeference in the tags of a page."""
     try:
         words = page.tags.valueof(_KEYS) or ()
-        # Four words a key, after four of a header; of a number the second is 0.
+        # Four words per key, after a header of four; the second word of a number is 0.
         entries = (words[at : at + 4] for at in range(4, len(words) - 3, 4))
         keys = {key: value for key, place, _, value in entries if place == 0}
         known = next((keys[k] for k in (_PROJECTED, _GEOGRAPHIC) if k in keys), _USER_DEFINED)
         crs = f"EPSG:{known}" if 0 < known < _USER_DEFINED else ""
         text = page.tags.valueof(_NODATA)
         value = float(text) if isinstance(text, str) else math.nan
-        # That of floats, -3.4e38, is no label.
+        # The nodata value of floats, -3.4e38, cannot be a label.
         nodata = int(value) if value.is_integer() and abs(value) < 1 << 63 else None
         return Raster(nodata, _affine(page, keys), crs)
     except (TypeError, ValueError, IndexError, OverflowError):

@@ -1,4 +1,4 @@
-"""Label volumes: NIfTI, NRRD and MetaImage files, with the geometry of their voxels."""
+"""Label volumes (NIfTI, NRRD, MetaImage) and their geometry."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from segiou.masks.read import MAX_RATIO, MaskError, RawMask, damage, inflater
 from segiou.masks.windows import ArrayFile
 
 _GZIP = b"\x1f\x8b"
-#: Bytes of the longest header of NIfTI.
+#: Bytes of the longest NIfTI header.
 _HEAD = 540
-#: What SimpleITK passes over in headers.
+#: Whitespace that SimpleITK skips in headers.
 _SPACE = " \t\r"
 #: Bytes of the longest field of NRRD and MetaImage.
 _LONGEST_FIELD = 500
-#: Fields of MetaImage that say what voxels are and where, and of which power of the number of axes
-#: they have values.
+#: MetaImage fields that describe voxels and geometry; each has this power of the number of axes as
+#: its number of values.
 _GEOMETRY = {
     **dict.fromkeys(("NDims", "ElementType", "ElementNumberOfChannels"), 0),
     **dict.fromkeys(
@@ -37,35 +37,34 @@ _GEOMETRY = {
     ),
     **dict.fromkeys(("TransformMatrix", "Rotation", "Orientation"), 2),
 }
-#: Voxels of the largest volume that is read.
+#: Most voxels of a volume.
 _MOST_VOXELS = 1 << 33
-#: Spacing and affine may differ by so much, as a part of the spacing.
+#: Tolerance of spacing and affine, relative to the spacing.
 _TOLERANCE = 1e-3
-#: Values that are converted at once.
+#: Values converted at once.
 _PIECE = 1 << 15
-#: Of NIfTI's codes of units: unknown, metre, millimetre, micrometre.
+#: By NIfTI's unit codes: unknown, metre, millimetre, micrometre.
 _MILLIMETRES = {0: 1.0, 1: 1000.0, 2: 1.0, 3: 0.001}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Volume:
-    """A label array and where its voxels are.
+    """A label array and its geometry.
 
     Attributes
     ----------
     values : ndarray of int or bool, shape (X, Y, Z) or (X, Y)
-        Labels as they lie in the file; of NIfTI, in Fortran order, and of a ``.nii``
-        file a memory map.
+        Labels with the axes of the file. NIfTI labels are in Fortran order; those of
+        an uncompressed ``.nii`` file are a memory map.
     spacing : tuple of float
         Size of a voxel along each axis of ``values``, in millimetres.
     affine : ndarray of float64, shape (4, 4)
-        From an index of ``values`` to millimetres to the right, to the front
-        and to the top (RAS+), as nibabel gives it.
+        Maps indices of ``values`` to RAS+ millimetres, as in nibabel.
     orientation : str
-        Where each axis of ``values`` leads to, such as ``"RAS"`` or ``"PIR"``.
+        Direction of each axis of ``values``, such as ``"RAS"`` or ``"PIR"``.
     unit : str
-        ``"mm"``; ``"unknown"`` where the file names no unit, which is then
-        taken for millimetres.
+        ``"mm"``, or ``"unknown"`` if the file has no unit; millimetres are then
+        assumed.
     """
 
     values: NDArray[np.integer[Any] | np.bool_]
@@ -90,8 +89,8 @@ def read_volume(path: str | Path) -> Volume:
     Raises
     ------
     MaskError
-        If the file is damaged, its header contradicts its content or itself,
-        or it holds values that are not integers.
+        If the file is corrupt, its header contradicts its content or itself,
+        or it contains non-integer values.
     ImportError
         If the extra ``volumes`` is not installed.
 
@@ -139,13 +138,13 @@ def volume_from_bytes(data: bytes, path: str | Path) -> Volume:
 def _from_nifti(data: bytes, path: str | Path) -> Volume:
     if data[:2] != _GZIP:
         return _Header.of_nifti(data[:_HEAD], path).read(data, None)
-    with damage(path, "is damaged", MemoryError):
+    with damage(path, "is corrupt", MemoryError):
         head = inflater.decompressobj(31).decompress(data[:4096], _HEAD)
     return _Header.of_nifti(head, path).read(data, 31)
 
 
 def open_nifti(path: str | Path, bound: int) -> RawMask | None:
-    """An unpacked NIfTI file of at least so many voxels, to be read window by window, or None.
+    """Open an uncompressed NIfTI file of at least ``bound`` voxels for windowed reading, or None.
 
     Raises
     ------
@@ -160,7 +159,7 @@ def open_nifti(path: str | Path, bound: int) -> RawMask | None:
         header.check_size(file.seek(0, os.SEEK_END))
     if math.prod(header.shape) < bound:
         return None
-    # The geometry is checked with one value in the place of all.
+    # A single value stands in for the data, to check the geometry.
     geometry = header.volume(np.zeros([1] * len(header.shape), np.uint8))
     values: Any = ArrayFile(
         path, header.shape, header.dtype, header.offset, fortran=True, decoded=header.labels
@@ -169,7 +168,7 @@ def open_nifti(path: str | Path, bound: int) -> RawMask | None:
 
 
 class _Header(NamedTuple):
-    """What the header of a file says of its values and of where they are."""
+    """Type, layout and geometry of a volume's values, from its header."""
 
     path: str | Path
     shape: tuple[int, ...]
@@ -184,14 +183,14 @@ class _Header(NamedTuple):
         """Read and check the first bytes of a NIfTI file."""
         kind = _nifti_kind(head)
         if kind is None and head[344:348] == b"ni1\0":
-            problem = "is a NIfTI header whose data lie in another file: save it as .nii"
+            problem = "is a NIfTI header with its data in another file; save the volume as .nii"
             raise MaskError(path, problem)
         if kind is None:
-            raise MaskError(path, f"is no volume: it begins with {head[:12]!r}")
-        with damage(path, "has a damaged NIfTI header", ImportError):
+            raise MaskError(path, f"is not a volume (starts with {head[:12]!r})")
+        with damage(path, "has a corrupt NIfTI header", ImportError):
             shape, dtype, offset, scale, affine, unit = _library_header(kind, head)
         if unit not in _MILLIMETRES:
-            raise MaskError(path, f"names a unit that NIfTI does not know: {unit}")
+            raise MaskError(path, f"has an unknown NIfTI unit code: {unit}")
         affine = affine.copy()
         affine[:3] *= _MILLIMETRES[unit]
         named = "mm" if unit else "unknown"
@@ -199,34 +198,34 @@ class _Header(NamedTuple):
 
     @classmethod
     def of_itk(cls, head: bytes, image_io: str, is_big: bool, path: str | Path) -> _Header:
-        """What SimpleITK reads in a header of data that lie by themselves."""
-        with damage(path, "is damaged", MemoryError, ImportError):
+        """The header of NRRD or MetaImage data, parsed by SimpleITK."""
+        with damage(path, "is corrupt", MemoryError, ImportError):
             shape, components, dtype, affine = _itk_header(image_io, head)
         if components != 1:
-            raise MaskError(path, f"has {components} values a voxel; a label has one")
+            raise MaskError(path, f"has {components} values per voxel; expected one")
         dtype = dtype.newbyteorder(">" if is_big else "<")
         return cls(path, _checked_shape(shape, path), dtype, affine.copy())
 
     @property
     def size(self) -> int:
-        """Bytes of the file, unpacked."""
+        """Bytes of the file when decompressed."""
         return self.offset + math.prod(self.shape) * self.dtype.itemsize
 
     def check_size(self, found: int) -> None:
-        """Refuse a file of another size."""
+        """Raise an error if the file size differs."""
         if found != self.size:
             raise MaskError(self.path, _length_text(found, self.size))
 
     def read(self, data: bytes, wbits: int | None) -> Volume:
-        """The volume of these bytes, which zlib unpacks, unless ``wbits`` is None."""
+        """The volume in these bytes, decompressed by zlib unless ``wbits`` is None."""
         if wbits is not None:
-            data = _unpacked(data, self.size, self.path, wbits)
+            data = _decompressed(data, self.size, self.path, wbits)
         self.check_size(len(data))
         values = np.frombuffer(data, self.dtype, math.prod(self.shape), self.offset)
         return self.volume(values.reshape(self.shape, order="F"))
 
     def labels(self, values: NDArray[Any]) -> NDArray[Any]:
-        """What stored values mean."""
+        """Labels of stored values."""
         slope, intercept = self.scale
         if self.scale != (1, 0) and values.dtype.kind in "biuf":
             values = values.astype(np.float64) * slope + intercept
@@ -238,7 +237,7 @@ class _Header(NamedTuple):
 
 
 def _nifti_kind(head: bytes) -> str | None:
-    """Which class of nibabel reads the header of an unpacked file."""
+    """The nibabel class for the header of an uncompressed file; None if it is not NIfTI."""
     # The size of the header comes first, in either byte order.
     size = {int.from_bytes(head[:4], order) for order in ("little", "big")}
     if 348 in size and head[344:348] == b"n+1\0":
@@ -248,10 +247,10 @@ def _nifti_kind(head: bytes) -> str | None:
 
 @lru_cache(maxsize=16)
 def _library_header(kind: str, head: bytes) -> tuple[Any, ...]:
-    """What nibabel reads in a header, which takes longer than to unpack a small file."""
+    """The header parsed by nibabel; cached, because it takes longer than a small file."""
     header = getattr(_needed("nibabel"), kind).from_fileobj(io.BytesIO(head))
     shape = tuple(int(n) for n in header.get_data_shape())
-    # A header alone may say offset 0; the data never begin within the header.
+    # vox_offset 0 means that the data follow the header.
     offset = max(int(header.get_data_offset()), 352 if kind == "Nifti1Header" else 544)
     slope, intercept = header.get_slope_inter()
     scale = (1, 0) if slope is None else (slope, intercept or 0)
@@ -260,66 +259,69 @@ def _library_header(kind: str, head: bytes) -> tuple[Any, ...]:
 
 
 def _checked_shape(shape: tuple[int, ...], path: str | Path) -> tuple[int, ...]:
-    """Axes of a label volume: two or three; further ones may have one element only."""
+    """The shape of a label volume without trailing axes of length 1: two or three axes."""
     while len(shape) > 3 and shape[-1] == 1:
         shape = shape[:-1]
     if not 2 <= len(shape) <= 3:
         problem = (
-            f"has shape {shape}; a label volume has two or three axes: save each of its volumes "
-            "as a file of its own"
+            f"has shape {shape}; expected two or three axes. Save each volume as a separate file"
         )
         raise MaskError(path, problem)
     if min(shape) < 1 or math.prod(shape) > _MOST_VOXELS:
-        raise MaskError(path, f"declares a size that no label volume has: {shape}; save it again")
+        raise MaskError(path, f"declares an invalid size {shape}; save it again")
     return shape
 
 
-def _unpacked(data: bytes, size: int, path: str | Path, wbits: int) -> bytes:
-    """What gzip members, or one zlib stream, hold: exactly so many bytes."""
+def _decompressed(data: bytes, size: int, path: str | Path, wbits: int) -> bytes:
+    """Decompress gzip members or one zlib stream to exactly ``size`` bytes."""
     if size > MAX_RATIO * len(data) + 1024:
-        problem = f"declares {size} bytes, more than its {len(data)} packed bytes can hold"
+        problem = f"declares {size} bytes, more than its {len(data)} compressed bytes can contain"
         raise MaskError(path, problem)
     parts: list[bytes] = []
     left, ended = size, True
     while ended and left >= 0 and (not parts or data[:2] == _GZIP):
         stream = inflater.decompressobj(wbits)
-        with damage(path, "is damaged", MemoryError):
-            # One byte more than declared shows that there are too many.
+        with damage(path, "is corrupt", MemoryError):
+            # One extra byte reveals that there is too much data.
             parts.append(stream.decompress(data, left + 1))
         left -= len(parts[-1])
         data, ended = stream.unused_data, stream.eof
-    if left or not ended:
+    if left:
         raise MaskError(path, _length_text(size - left, size))
+    if not ended:
+        raise MaskError(path, "is truncated: its checksum is missing; copy it again")
     if data.strip(b"\0"):
-        raise MaskError(path, "has bytes after its data: it is damaged, or two files were joined")
+        raise MaskError(
+            path, "has bytes after its data; it is corrupt, or two files were concatenated"
+        )
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def _length_text(found: int, declared: int) -> str:
     if found > declared:
-        return f"holds more than the {declared} bytes that its header declares: it is damaged"
-    return f"is cut off: its header declares {declared} bytes, and it holds {found}; copy it again"
+        return f"is corrupt: contains more than the {declared} bytes that its header declares"
+    return f"is truncated: the header declares {declared} bytes, found {found}; copy it again"
 
 
 # NRRD and MetaImage -----------------------------------------------------------------------
 #
-# Of data that cannot be unpacked, SimpleITK gives whatever lay in memory, and it unpacks slowly:
-# only the header is left to it.
+# SimpleITK only parses the header: it decompresses slowly, and returns uninitialised memory for
+# data that it cannot decompress.
 
 
 def _from_nrrd(data: bytes, path: str | Path) -> Volume:
     found, start = _header_fields(data, data.find(b"\n") + 1, ":", "", path)
     fields = {name.lower(): value for name, value in found.items()}
     for line in data[:start].split(b"\n"):
-        # SimpleITK does not survive longer ones, but of comments and of keys with values.
+        # SimpleITK crashes on longer lines, except comments and key-value pairs.
         if len(line) > _LONGEST_FIELD and not re.match(rb"#|[^:]*:=", line):
-            raise MaskError(path, f"is damaged: it has a line of {len(line)} bytes in its header")
+            raise MaskError(path, f"is corrupt: its header has a line of {len(line)} bytes")
     if skipped := fields.keys() & {"data file", "datafile", "line skip", "byte skip"}:
-        problem = f"has {min(skipped)!r} in its header: save header and data as one plain file"
+        problem = f"has {min(skipped)!r} in its header; save header and data as one plain file"
         raise MaskError(path, problem)
     packing = fields.get("encoding", "").lower()
     if packing not in ("raw", "gz", "gzip"):
-        problem = f"holds its voxels in the encoding {packing!r}: save it with raw or gzip"
+        problem = f"uses the encoding {packing!r}; save it with raw or gzip encoding"
         raise MaskError(path, problem)
     is_big = fields.get("endian", "").lower() == "big"
     wbits = None if packing == "raw" else 31
@@ -331,30 +333,30 @@ def _from_metaimage(data: bytes, path: str | Path) -> Volume:
     geometry = _geometry_header(fields, path)
     name = fields["ElementDataFile"]
     content = data[start:] if name in ("LOCAL", "Local", "local") else _beside(Path(path), name)
-    true = "T", "t", "1"  # what begins so
+    true = "T", "t", "1"  # first character
     if not fields.get("BinaryData", "True").startswith(true):
-        raise MaskError(path, f"holds {fields.get('ElementType')} as text; labels are binary")
+        raise MaskError(path, "stores its values as text; save it with BinaryData = True")
     if (skipped := fields.get("HeaderSize", "0")) not in ("0", "-1"):
-        problem = f"leaves out {skipped[:20]} bytes before its data (HeaderSize); write it anew"
+        problem = f"skips {skipped[:20]} bytes before its data (HeaderSize); save it again"
         raise MaskError(path, problem)
     msb = fields.get("BinaryDataByteOrderMSB", fields.get("ElementByteOrderMSB", "False"))
     is_packed = fields.get("CompressedData", "False").startswith(true)
     size = fields.get("CompressedDataSize", "")
     if is_packed and size not in ("", str(len(content))):
-        problem = f"declares {size[:20]} packed bytes, and holds {len(content)}: it is damaged"
+        problem = f"is corrupt: it declares {size[:20]} compressed bytes, found {len(content)}"
         raise MaskError(path, problem)
     header = _Header.of_itk(geometry, "MetaImageIO", msb.startswith(true), path)
     return header.read(content, 47 if is_packed else None)
 
 
 def _geometry_header(fields: dict[str, str], path: str | Path) -> bytes:
-    """A MetaImage header of what says where the voxels are: others SimpleITK may not survive."""
+    """A MetaImage header with geometry fields only; others may crash SimpleITK."""
     axes = int(fields["NDims"]) if fields.get("NDims", "") in set("12345") else 0
     kept = {name: fields[name] for name in _GEOMETRY if name in fields}
     for name, value in kept.items():
         is_text = len(value) <= _LONGEST_FIELD and re.fullmatch(r"[!-~ \t]*", value)
         if not (axes and is_text and len(value.split()) == axes ** _GEOMETRY[name]):
-            raise MaskError(path, f"is damaged: its header has {name} = {value[:40]!r}")
+            raise MaskError(path, f"is corrupt: its header has {name} = {value[:40]!r}")
     kept["ElementDataFile"] = "LOCAL"
     return "".join(f"{name} = {value}\n" for name, value in kept.items()).encode("latin-1")
 
@@ -362,20 +364,20 @@ def _geometry_header(fields: dict[str, str], path: str | Path) -> bytes:
 def _header_fields(
     data: bytes, at: int, mark: str, last: str, path: str | Path
 ) -> tuple[dict[str, str], int]:
-    """The fields of a header from some place on, and where it ends: behind its last one."""
+    """The fields of a header from an offset on, and the offset of its end."""
     fields: dict[str, str] = {}
     while last not in fields:
         end = data.find(b"\n", at, at + (1 << 16))
         if end < 0:
-            raise MaskError(path, "is damaged: its header does not say where the data are")
+            raise MaskError(path, "is corrupt: its header has no end")
         line = data[at:end].decode("latin-1").strip(_SPACE)
         name, found, value = line.partition(mark)
         if line and not found and line[0] != "#":
-            problem = f"is damaged: its header has a line without {mark!r}: {line[:40]!r}"
+            problem = f"is corrupt: its header has a line without {mark!r}: {line[:40]!r}"
             raise MaskError(path, problem)
         name = name.strip(_SPACE)
         if mark == "=" and name in fields:
-            raise MaskError(path, f"is damaged: its header has {name[:40]!r} twice")
+            raise MaskError(path, f"is corrupt: its header has {name[:40]!r} twice")
         fields[name] = value.strip(_SPACE)
         at = end + 1
     return fields, at
@@ -383,7 +385,7 @@ def _header_fields(
 
 def _beside(path: Path, name: str) -> bytes:
     if Path(name).name != name or name in ("", "LIST") or "\0" in name:
-        raise MaskError(path, f"has its data in {name!r}; only one file beside it is read")
+        raise MaskError(path, f"has its data in {name!r}; expected one file in the same folder")
     try:
         return path.with_name(name).read_bytes()
     except OSError as error:
@@ -394,12 +396,12 @@ def _beside(path: Path, name: str) -> bytes:
 def _itk_header(
     image_io: str, head: bytes
 ) -> tuple[tuple[int, ...], int, np.dtype[Any], NDArray[np.float64]]:
-    """By a header: the shape, how many values a voxel has, their type, and the affine."""
+    """Shape, values per voxel, their type, and the affine, from a header."""
     itk = _needed("SimpleITK")
     reader = itk.ImageFileReader()
     reader.SetImageIO(image_io)
     with TemporaryDirectory(prefix="segiou-") as folder:
-        # SimpleITK reads files only.
+        # SimpleITK cannot read from memory.
         file = Path(folder) / ("volume.nrrd" if image_io == "NrrdImageIO" else "volume.mha")
         file.write_bytes(head)
         reader.SetFileName(str(file))
@@ -411,7 +413,7 @@ def _itk_header(
     affine = np.eye(4)
     affine[:used, :used] = (direction * np.array(reader.GetSpacing()))[:used, :used]
     affine[:used, 3] = np.array(reader.GetOrigin())[:used]
-    # ITK counts to the left and to the back.
+    # ITK uses LPS, NIfTI RAS.
     affine = np.asarray(np.diag([-1.0, -1.0, 1.0, 1.0]) @ affine)
     return tuple(map(int, reader.GetSize())), reader.GetNumberOfComponents(), dtype, affine
 
@@ -422,7 +424,7 @@ def _itk_header(
 def _volume(
     values: NDArray[Any], affine: NDArray[np.float64], path: str | Path, unit: str = "mm"
 ) -> Volume:
-    """A volume with a geometry that makes sense."""
+    """A volume with a valid geometry."""
     codes, spacing = _axes(affine.tobytes())
     # An axis without a direction has no code.
     if None in codes:
@@ -435,7 +437,7 @@ def _volume(
 
 @lru_cache(maxsize=16)
 def _axes(affine: bytes) -> tuple[tuple[Any, ...], tuple[float, ...]]:
-    """Where the axes of an affine lead to, None where nowhere, and the size of a voxel."""
+    """Direction of each axis of an affine, None if it has none, and the spacing."""
     found = np.frombuffer(affine).reshape(4, 4)
     codes = (None,)
     if np.isfinite(found).all():
@@ -447,21 +449,21 @@ def _whole_numbers(values: NDArray[Any], path: str | Path) -> NDArray[Any]:
     if values.dtype.kind in "biu":
         return values
     if values.dtype.kind != "f":
-        raise MaskError(path, f"holds {values.dtype.name}; labels are integers: save them as such")
+        raise MaskError(path, f"contains {values.dtype.name} values; expected integer labels")
     for kind in (np.uint8, np.int32, np.int64):
         if (found := _cast(values, kind)) is not None:
             return found
     with np.errstate(invalid="ignore"):
         others = values[values.astype(np.int64) != values]
     problem = (
-        f"holds values that are no integers, such as {others[0]} ({others.size} of {values.size}); "
-        "labels are integers: save the label volume, not probabilities"
+        f"contains non-integer values, e.g. {others[0]} ({others.size} of {values.size} voxels); "
+        "expected integer labels; save the label map, not probabilities"
     )
     raise MaskError(path, problem)
 
 
 def _cast(values: NDArray[Any], kind: type) -> NDArray[Any] | None:
-    """The same numbers as integers; None where one does not fit. A piece stays in the cache."""
+    """The values as integers, None if one does not fit; in pieces that stay in the cache."""
     order: Any = "F" if values.flags.f_contiguous else "C"
     flat = values.ravel(order)
     found: NDArray[Any] = np.empty(values.size, kind)
@@ -469,29 +471,29 @@ def _cast(values: NDArray[Any], kind: type) -> NDArray[Any] | None:
         for start in range(0, values.size, _PIECE):
             piece, cast = (x[start : start + _PIECE] for x in (flat, found))
             np.copyto(cast, piece, casting="unsafe")
-            # NumPy compares values of one type much faster than those of two.
+            # NumPy compares equal types much faster than mixed ones.
             if (cast.astype(values.dtype) != piece).any():
                 return None
     return found.reshape(values.shape, order=order)
 
 
 def geometry_difference(truth: Volume, pred: Volume) -> str | None:
-    """What differs between the geometries of two volumes, in words; None if nothing does.
+    """Describe how the geometries of two volumes differ; None if they do not.
 
-    Spacings, and affines in every element, may differ by a thousandth of the
+    The tolerance of spacing and of each affine element is a thousandth of the
     spacing.
 
     Parameters
     ----------
     truth, pred : Volume
-        Volume of the truth; predicted volume.
+        Truth and predicted volume.
 
     Returns
     -------
     str or None
     """
     for volume in (truth, pred):
-        check_kind("volume", volume, Volume, "a Volume, such as segiou.masks.read_volume gives")
+        check_kind("volume", volume, Volume, "a Volume, as returned by segiou.masks.read_volume")
     if truth.orientation != pred.orientation:
         return f"orientation {pred.orientation}, but its truth has {truth.orientation}"
     if truth.values.shape != pred.values.shape:
@@ -500,7 +502,7 @@ def geometry_difference(truth: Volume, pred: Volume) -> str | None:
     if (np.abs(np.subtract(truth.spacing, pred.spacing)) > bound).any():
         found, wanted = spacing_text(pred.spacing), spacing_text(truth.spacing)
         return f"spacing {found} mm, but its truth has {wanted} mm"
-    # An affine moves the far corner by its error times the number of voxels.
+    # The far corner moves by the error of the affine times the number of voxels.
     bounds = np.append(_TOLERANCE * np.sqrt((truth.affine[:3, :3] ** 2).sum(0)), bound.max())
     if (np.abs(truth.affine - pred.affine)[:3] > bounds).any():
         return f"affine {_rows(pred.affine)}, but its truth has {_rows(truth.affine)}"
@@ -508,7 +510,7 @@ def geometry_difference(truth: Volume, pred: Volume) -> str | None:
 
 
 def spacing_text(spacing: tuple[float, ...]) -> str:
-    """Sizes of a voxel, in words."""
+    """Spacing as text."""
     return " × ".join(f"{size:.6g}" for size in spacing)
 
 
@@ -516,16 +518,15 @@ def _rows(affine: NDArray[np.float64]) -> str:
     return "[" + "; ".join(" ".join(f"{x:.6g}" for x in row) for row in affine[:3]) + "]"
 
 
-def reoriented(volume: Volume, like: Volume) -> Volume:
-    """The same volume with its axes in the order and direction of another's.
+def reorient(volume: Volume, like: Volume) -> Volume:
+    """Reorient a volume to the axis order and directions of another.
 
-    Axes are only exchanged and turned round; no value is interpolated, and no
-    memory is copied.
+    Axes are only permuted and flipped. Values are not interpolated or copied.
 
     Parameters
     ----------
     volume, like : Volume
-        The volume to turn; the volume whose orientation is wanted.
+        The volume to reorient, and the volume with the target orientation.
 
     Returns
     -------

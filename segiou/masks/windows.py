@@ -1,9 +1,9 @@
 """Masks larger than memory, read window by window.
 
-Anything with a shape, an integer dtype and slices is enough: zarr and dask
-arrays, memory maps, and the views of TIFF, ``.npy`` and ``.nii`` files that
-:func:`open_big` gives. Counts add up, so that windows give the same integers
-as the whole.
+Any array-like with a shape, an integer dtype and slicing works: zarr and dask
+arrays, memory maps, and the views of TIFF, ``.npy`` and ``.nii`` files returned by
+:func:`open_windowed`. Counts add up, so windows give the same integers as the
+whole mask.
 """
 
 from __future__ import annotations
@@ -22,41 +22,41 @@ from numpy.typing import NDArray
 
 from segiou.masks.read import TIFF_MAGIC, MaskError, RawMask, load_npy
 
-#: Masks of fewer pixels are read whole.
+#: Masks with fewer pixels are read whole.
 WHOLE_PIXELS = 1 << 26
-#: Pixels of a window: large enough that steps between cost nothing.
+#: Pixels per window: large enough that the overhead per window is negligible.
 WINDOW_PIXELS = 1 << 20
 
 
-class BigMask(Protocol):
-    """What a mask must have to be counted window by window."""
+class WindowedMask(Protocol):
+    """The interface of a mask that can be counted window by window."""
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Its size along each axis."""
+        """Size along each axis."""
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """What its pixels are."""
+        """Type of the pixels."""
 
     def __getitem__(self, index: Any, /) -> Any:
-        """A part, by a tuple of slices."""
+        """The window selected by a tuple of slices."""
 
 
 def window_slices(
     shape: tuple[int, ...], steps: tuple[int, ...] | None = None, pixels: int = WINDOW_PIXELS
 ) -> Iterator[tuple[slice, ...]]:
-    """Slices that cover an array once, in windows of about so many pixels.
+    """Yield slices that cover an array exactly once, in windows of about ``pixels`` pixels.
 
     Parameters
     ----------
     shape : tuple of int
         Height and width, in pixels.
     steps : tuple of int, optional
-        Sizes of the chunks it is stored in. Windows are made of whole chunks
-        along the first axis, as far as that is not too much at once.
+        Chunk sizes of the array. Windows contain whole chunks along the first axis
+        if they fit.
     pixels : int
-        How many pixels a window has at most, unless a single chunk has more.
+        Maximum number of pixels per window, unless a single chunk has more.
 
     Yields
     ------
@@ -69,7 +69,7 @@ def window_slices(
      (slice(4, 5, None), slice(0, 4, None))]
     """
     sizes = [max(1, length) for length in shape]
-    # From the first axis on, cut as thin as it takes for the rest to be whole.
+    # Cut the leading axes thin enough for the remaining axes to stay whole.
     for axis, length in enumerate(shape):
         rest = math.prod(shape[axis + 1 :])
         thin = max(1, pixels // max(1, rest))
@@ -87,8 +87,8 @@ def window_slices(
         )
 
 
-def is_lazy(array: Any) -> bool:
-    """Whether an array is stored in chunks, as those of zarr, dask and h5py are.
+def is_chunked(array: Any) -> bool:
+    """Whether an array is stored in chunks, as in zarr, dask and h5py.
 
     Parameters
     ----------
@@ -103,35 +103,35 @@ def is_lazy(array: Any) -> bool:
 
 
 def chunks_of(mask: Any) -> tuple[int, ...] | None:
-    """Sizes of the chunks that a mask is stored in, None where it has none."""
-    # zarr gives one size an axis, dask the sizes of all chunks.
+    """Chunk sizes of a mask; None if it is not chunked."""
+    # zarr has one size per axis, dask the sizes of all chunks.
     chunks = getattr(mask, "chunks", None)
     if not isinstance(chunks, tuple) or len(chunks) != len(mask.shape):
         return None
     return tuple(max(1, max(c) if isinstance(c, tuple) else int(c)) for c in chunks)
 
 
-def open_big(path: str | Path, *, least: int | None = None) -> RawMask | None:
-    """Open a mask file that is too large to be read whole; None of another.
+def open_windowed(path: str | Path, *, least: int | None = None) -> RawMask | None:
+    """Open a mask file that is too large to read whole; None for other files.
 
     Parameters
     ----------
     path : str or path
-        A TIFF, ``.npy`` or ``.nii`` file; any other file gives None.
+        A TIFF, ``.npy`` or ``.nii`` file; other files give None.
     least : int, optional
-        Pixels from which on a mask is too large, 64 Mi by default.
+        Masks with at least this many pixels are opened; 64 Mi by default.
 
     Returns
     -------
     RawMask or None
-        Its values are a :class:`FileMask`, to be closed as a file is.
+        Its values are a :class:`FileMask`, which must be closed like a file.
 
     Raises
     ------
     ImportError
         If a volume needs the extra ``volumes``.
     MaskError
-        If the file is such a mask, but damaged or of the wrong kind.
+        If the file is such a mask, but corrupt or of the wrong kind.
     OSError
         If it cannot be read.
     """
@@ -139,7 +139,7 @@ def open_big(path: str | Path, *, least: int | None = None) -> RawMask | None:
     with Path(path).open("rb") as file:
         magic = file.read(6)
     if magic == b"\x93NUMPY":
-        # Mapped for its header only: nothing of the map is ever touched.
+        # Mapped only to read the header; the data are never touched.
         array = load_npy(Path(path), path)
         assert isinstance(array, np.memmap)
         if array.size < bound:
@@ -159,17 +159,17 @@ def open_big(path: str | Path, *, least: int | None = None) -> RawMask | None:
 
 
 class ResizedMask:
-    """A mask at another size: each pixel is the nearest one of the mask.
+    """A mask resized by nearest-neighbour interpolation.
 
     Parameters
     ----------
-    mask : BigMask
+    mask : WindowedMask
         The mask.
     shape : tuple of int
-        The size that is wanted, in pixels.
+        The new size in pixels.
     """
 
-    def __init__(self, mask: BigMask, shape: tuple[int, ...]) -> None:
+    def __init__(self, mask: WindowedMask, shape: tuple[int, ...]) -> None:
         self._mask = mask
         self.shape = shape
         self.dtype: Any = mask.dtype
@@ -191,18 +191,18 @@ class ResizedMask:
         return part
 
 
-def resized(mask: BigMask, shape: tuple[int, ...]) -> NDArray[Any]:
-    """All of a mask at another size; each pixel is the nearest one of the mask."""
-    found: BigMask = mask if mask.shape == shape else ResizedMask(mask, shape)
+def resized(mask: WindowedMask, shape: tuple[int, ...]) -> NDArray[Any]:
+    """A whole mask, resized by nearest-neighbour interpolation."""
+    found: WindowedMask = mask if mask.shape == shape else ResizedMask(mask, shape)
     return np.asarray(found[tuple(slice(0, length) for length in shape)])
 
 
-#: Fetches the bytes of a remote file from one place to another.
+#: Reads bytes from a start to a stop offset.
 Reader = Callable[[int, int], bytes]
 
 
 class RemoteFile(NamedTuple):
-    """A file at an address: open, its size, what fetches parts of it, and where fsspec has it."""
+    """An open remote file, its size and reader, and its fsspec file system and name."""
 
     file: Any
     size: int
@@ -212,10 +212,10 @@ class RemoteFile(NamedTuple):
 
 
 class FileMask(ABC):
-    """A mask that stays in its file; windows are read, and not mapped.
+    """A mask that stays in its file; windows are read, not mapped.
 
-    If somebody cuts the file short, reading gives an error, where a map would
-    end the process.
+    If the file is truncated meanwhile, reading raises an error, whereas a memory
+    map would crash the process.
 
     Parameters
     ----------
@@ -226,9 +226,9 @@ class FileMask(ABC):
     dtype : dtype
         Type of the values.
     chunks : tuple of int, optional
-        Size of the pieces that are best read as a whole.
+        Sizes of the pieces that are stored together.
     read : Reader, optional
-        Reads a window; by default bytes of the file.
+        Reads byte ranges; by default from the file.
     """
 
     def __init__(
@@ -267,15 +267,15 @@ class FileMask(ABC):
         while start < stop:
             parts.append(self._read(start, stop)[: stop - start])
             if not parts[-1]:
-                raise MaskError(self.path, f"is cut off: it should reach byte {stop}")
+                raise MaskError(self.path, f"is truncated: expected at least {stop} bytes")
             start += len(parts[-1])
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 class ArrayFile(FileMask):
-    """A file that has the values as they lie in memory: from a byte on, the last axis fastest.
+    """A file with uncompressed values from an offset on, in C or Fortran order.
 
-    In Fortran order the first axis runs fastest. ``decoded`` gives what the values mean.
+    ``decoded`` converts stored values to labels.
     """
 
     def __init__(
@@ -299,7 +299,7 @@ class ArrayFile(FileMask):
     def _window(self, index: tuple[slice, ...], shape: tuple[int, ...]) -> NDArray[Any]:
         spans = [part.indices(length)[:2] for part, length in zip(index, shape, strict=True)]
         out = np.empty([stop - start for start, stop in spans], dtype=self.dtype)
-        # From this axis on, the window lies in one piece.
+        # From this axis on, the window is contiguous.
         cut = len(shape) - 1
         while cut > 0 and spans[cut] == (0, shape[cut]):
             cut -= 1

@@ -276,10 +276,10 @@ def _values(
         raise PictureError(str(error)) from error
     spacing = (1.0, 1.0, 1.0) if raw.volume is None else raw.volume.spacing
     if raw.volume is not None and values.ndim == 3:
-        from segiou.masks.volumes import reoriented
+        from segiou.masks.volumes import reorient
 
         # To the right, to the front, to the top; then seen as a reader of scans does.
-        turned = reoriented(raw.volume, replace(raw.volume, affine=np.eye(4)))
+        turned = reorient(raw.volume, replace(raw.volume, affine=np.eye(4)))
         values, spacing = turned.values.T[::-1, ::-1, ::-1], turned.spacing[::-1]
     if values.ndim not in (2, 3) or not values.size:
         msg = f"{path} has shape {values.shape}, which cannot be drawn as a picture"

@@ -21,7 +21,7 @@ from segiou.labels.label_set import LabelClass, LabelSet, hex_color, labelset_na
 from segiou.masks.pairing import Pairing
 from segiou.masks.read import MaskError, RawMask, count_colors, from_bytes, open_mask
 from segiou.masks.sources import LocalFolder, Source, open_source
-from segiou.masks.windows import chunks_of, open_big, window_slices
+from segiou.masks.windows import chunks_of, open_windowed, window_slices
 from segiou.scoring.job import DataError, pair_sources, pairing_problems
 from segiou.scoring.pair import geometry_text, size_text
 
@@ -398,7 +398,7 @@ def _read_file(source: Source, path: str) -> _FileContent | Problem:
         # A file of this machine need not fit into memory.
         if not isinstance(source, LocalFolder):
             return _content(path, from_bytes(source.read(path)[0], path))
-        if (big := open_big(path, least=_BIG_PIXELS)) is None:
+        if (big := open_windowed(path, least=_BIG_PIXELS)) is None:
             return _content(path, open_mask(path))
         with big.values:
             return _content(path, big)

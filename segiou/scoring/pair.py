@@ -21,7 +21,7 @@ from segiou.labels.label_set import LabelSet
 from segiou.masks.pairing import Pair
 from segiou.masks.read import MaskError, RawMask, Scratch, from_bytes, to_labels
 from segiou.masks.sources import PIXELS_AHEAD, LocalFolder, RemoteFolder, Source, stable_stamp
-from segiou.masks.windows import BigMask, FileMask, ResizedMask, open_big, resized
+from segiou.masks.windows import FileMask, ResizedMask, WindowedMask, open_windowed, resized
 from segiou.measures.measure import MaskPair
 from segiou.runs.image_counts import ImageCount, ImageFiles, pack_measured
 
@@ -208,13 +208,13 @@ class PairScorer:
                 raise MaskError(pair.pred, text)
         if truth.volume is None or pred.volume is None:
             return pred
-        from segiou.masks.volumes import geometry_difference, reoriented
+        from segiou.masks.volumes import geometry_difference, reorient
 
         volume = pred.volume
         if self.geometry == "reorient" and volume.orientation != truth.volume.orientation:
             if pred.is_big:
                 raise MaskError(pair.pred, _TOO_LARGE_TO_TURN)
-            volume = reoriented(volume, truth.volume)
+            volume = reorient(volume, truth.volume)
         if difference := geometry_difference(truth.volume, volume):
             raise MaskError(pair.pred, geometry_text(pair.truth, difference))
         return replace(pred, values=volume.values, volume=volume)
@@ -292,7 +292,7 @@ class _OpenMask:
         Where the pixels of a GeoTIFF lie.
     """
 
-    values: BigMask
+    values: WindowedMask
     stamp: Stamp
     volume: Volume | None = None
     decoded: Callable[[Any], Any] = lambda window: window
@@ -324,7 +324,7 @@ def _open_windowed(
     is_local = isinstance(source, LocalFolder)
     if is_local and _may_be_big(path):
         version, stamp = stable_stamp(path)
-        big = open_big(path)
+        big = open_windowed(path)
     elif isinstance(source, RemoteFolder) and _is_packed(path):
         version, stamp = (), source.stamp(path)
         big = source.open_tiff(path) if (stamp.size or 0) >= _BIG_BYTES else None

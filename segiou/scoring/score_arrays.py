@@ -17,7 +17,7 @@ from segiou.counting.counts import Tally
 from segiou.counting.encoding import Encoding, count_windows
 from segiou.counting.scores import decide
 from segiou.labels.class_options import ClassOptions, Labels
-from segiou.masks.windows import is_lazy
+from segiou.masks.windows import is_chunked
 from segiou.measures.measure import Masks
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.runs.header import Header
@@ -129,7 +129,7 @@ def score(
     images = []
     for image, t, p, m in _together(truth, pred, mask, ids):
         try:
-            if m is argmax is threshold is None and (is_lazy(t) or is_lazy(p)):
+            if m is argmax is threshold is None and (is_chunked(t) or is_chunked(p)):
                 counted: Tally = count_windows(Encoding.of_classes(classes), t, p)
             else:
                 counted = matrix.count(t, p, mask=m, **decided)
@@ -162,7 +162,7 @@ def _together(
     def images(name: str, batch: Any) -> Iterable[Any]:
         if is_one:
             return [batch]
-        if is_lazy(batch):
+        if is_chunked(batch):
             return _StoredImages(batch)
         if isinstance(batch, Iterator):
             return batch

@@ -17,7 +17,7 @@ from mask_files import png, required
 import segiou
 from segiou.masks.read import from_bytes, open_mask, to_labels
 from segiou.masks.sources import open_source
-from segiou.masks.windows import open_big
+from segiou.masks.windows import open_windowed
 
 LABELS = segiou.LabelSet.from_names(["background", "car", "tree"], ignore=255)
 BRUSH = [0, 0, 0, 16, 57, 35, 127, 192, 0]
@@ -179,7 +179,7 @@ def test_rasters_of_gdal_with_damaged_bytes(tmp_path, monkeypatch, packed, block
     draw, whole = random.Random(0), path.read_bytes()
 
     def window():
-        if (big := open_big(path, least=1)) is not None:
+        if (big := open_windowed(path, least=1)) is not None:
             with big.values as pixels:
                 pixels[0 : min(pixels.shape[0], 99), 0 : min(pixels.shape[1], 99)]
 
@@ -207,7 +207,7 @@ def test_rasters_with_damaged_tags(tmp_path, monkeypatch, options):
     draw, whole = random.Random(0), path.read_bytes()
 
     def window():
-        if (big := open_big(path, least=1)) is not None:
+        if (big := open_windowed(path, least=1)) is not None:
             with big.values as pixels:
                 pixels[0 : min(pixels.shape[0], 99), 0 : min(pixels.shape[1], 99)]
 

@@ -28,7 +28,7 @@ import SimpleITK as itk
 
 from segiou.masks.read import MaskError
 from segiou.masks.volumes import Volume, read_volume
-from segiou.masks.windows import open_big
+from segiou.masks.windows import open_windowed
 
 MEGABYTES = 3000
 LABELS = np.random.default_rng(0).integers(0, 7, (9, 8, 7)).astype("i2")
@@ -122,7 +122,7 @@ def is_what_was_written(volume: Volume) -> bool:
 def through_windows(path: Path, volume: Volume | None) -> str:
     """Whether a file gives the same read window by window."""
     try:
-        big = open_big(path, least=1)
+        big = open_windowed(path, least=1)
         if big is None:
             return "" if volume is None else "not read by windows"
         with big.values as voxels:

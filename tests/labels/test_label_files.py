@@ -66,9 +66,9 @@ def test_a_list_of_one_value_is_a_label_where_nothing_is_a_region(tmp_path):
     [
         ("{", "is no JSON"),
         ("[" * 100_000, "is no JSON"),
-        ("[1]", "is no label file; a JSON file needs 'labels'"),
-        ('{"labels": {}}', "is no label file"),
-        ('{"labels": {"a": "1"}}', "label 'a' must have an integer, or a list of them, not '1'"),
+        ("[1]", "is not a label file; expected 'labels'"),
+        ('{"labels": {}}', "is not a label file"),
+        ('{"labels": {"a": "1"}}', "label 'a' must have an integer or a list of integers, got '1'"),
         ('{"labels": {"a": [true]}}', "label 'a' must have an integer"),
         ('{"labels": {"a": []}}', "label 'a' must have an integer"),
     ],
@@ -211,31 +211,31 @@ def test_attribute_table_inside_a_tiff(tmp_path):
     tifffile.imwrite(path, np.zeros((2, 2), np.uint8), extratags=tags)
     assert segiou.load_labels(path).class_names == ("Water",)
     tifffile.imwrite(path, np.zeros((2, 2), np.uint8))
-    with pytest.raises(ValueError, match="names no classes"):
+    with pytest.raises(ValueError, match="has no classes"):
         segiou.load_labels(path)
 
 
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.json", [{"id": 1}], "category 0 must have an 'id'"),
-        ("a.json", [{"id": True, "name": "a"}], "category 0 must have an 'id'"),
-        ("a.json", [SKY, SKY], "'sky' stands for both"),
-        ("a.json", [SKY | {"color": [300, 0, 0]}], "a colour is three numbers"),
-        ("a.json", {"id2label": {"x": "sky"}}, "names by number, not 'x'"),
-        ("a.json", {"id2label": {"1": 3}}, "names by number, not '1'"),
-        ("a.json", {"classes": ["a"], "palette": []}, "a colour for each of the 1 classes"),
+        ("a.json", [{"id": 1}], "category 0 must have an integer 'id'"),
+        ("a.json", [{"id": True, "name": "a"}], "category 0 must have an integer 'id'"),
+        ("a.json", [SKY, SKY], "'sky' maps to both"),
+        ("a.json", [SKY | {"color": [300, 0, 0]}], "expected a colour of three numbers"),
+        ("a.json", {"id2label": {"x": "sky"}}, "numbers to names, got 'x'"),
+        ("a.json", {"id2label": {"1": 3}}, "numbers to names, got '1'"),
+        ("a.json", {"classes": ["a"], "palette": []}, "one colour per class"),
         ("a.json", {"classes": ["a", 3]}, "must be text"),
         ("a.json", {"classes": [{"title": 3}]}, "class 0 must have a 'title'"),
-        ("a.json", {"classes": ["a"], "palette": [7]}, "a colour is three numbers"),
-        ("a.txt", "car", "line 1 is 'car', and not name:red"),
+        ("a.json", {"classes": ["a"], "palette": [7]}, "expected a colour of three numbers"),
+        ("a.txt", "car", "line 1: expected name:red"),
         ("a.txt", "car:1,2::", "line 1"),
-        ("a.txt", "car:300,0,0::", "a colour is three numbers"),
+        ("a.txt", "car:300,0,0::", "expected a colour of three numbers"),
         ("a.txt", "", "has no classes"),
         ("a.tif", "", "cannot be read as a TIFF"),
         ("a.img", "", "a.img.aux.xml: does not exist"),
-        ("a.xml", "<a>", "is no XML"),
-        ("a.xml", "<a/>", "names no classes"),
+        ("a.xml", "<a>", "is not XML"),
+        ("a.xml", "<a/>", "has no classes"),
         ("a.xml", '<!DOCTYPE a [<!ENTITY b "c">]><a/>', "declares entities"),
         ("a.xml", TABLE.replace("11", "1e999"), "row 0 of its attribute table"),
     ],

@@ -126,23 +126,23 @@ def test_a_folder_of_json_files_names_the_pattern(tmp_path):
     write(tmp_path / "project" / "meta.json", {})
     for name in "ab":
         write(tmp_path / "project" / "ds" / "ann" / f"{name}.json", labelme())
-    with pytest.raises(ValueError, match=r"given by a pattern: '.*/project/ds/ann/\*.json'"):
+    with pytest.raises(ValueError, match=r"pass a pattern: '.*/project/ds/ann/\*.json'"):
         read(tmp_path / "project")
 
 
 @pytest.mark.parametrize(
     ("one", "words"),
     [
-        (shape("car", [[0, 0], [1, float("nan")], [2, 2]]), "no number, or far outside"),
-        (shape("car", [[0, 0], [1, 1e9], [2, 2]]), "no number, or far outside"),
+        (shape("car", [[0, 0], [1, float("nan")], [2, 2]]), "not a number, or far outside"),
+        (shape("car", [[0, 0], [1, 1e9], [2, 2]]), "not a number, or far outside"),
         (shape("car", [[0, 0], [1, 1]]), "at least 3 corners"),
-        (shape("car", [[0, 0]] * 3, "circle"), "a circle has 2 corners, not 3"),
-        (shape("car", [[0, 0]] * 3, "star"), "'star' is not known"),
-        (shape("car", [[0, 0], [1, 1]], "mask", mask="?"), "no PNG in base 64"),
-        (shape("car", [[0, 0], [1, 1]], "mask", mask=None), "no PNG in base 64"),
-        (shape("car", [[0, 0], [1, 1]], "mask", mask=packed([[1]])), "is not that of its corners"),
-        (shape(None, [[0, 0]] * 3), "its label is None"),
-        (shape("bus", [[0, 0]] * 3), "has 'bus', which label set 'custom' does not declare"),
+        (shape("car", [[0, 0]] * 3, "circle"), "a circle has 2 corners, got 3"),
+        (shape("car", [[0, 0]] * 3, "star"), "unknown shape_type 'star'"),
+        (shape("car", [[0, 0], [1, 1]], "mask", mask="?"), "not a base64 PNG"),
+        (shape("car", [[0, 0], [1, 1]], "mask", mask=None), "not a base64 PNG"),
+        (shape("car", [[0, 0], [1, 1]], "mask", mask=packed([[1]])), "differs from its corners"),
+        (shape(None, [[0, 0]] * 3), "expected a label, got None"),
+        (shape("bus", [[0, 0]] * 3), "has 'bus', not declared in label set 'custom'"),
         (3, "shape 1 of 1"),
     ],
 )
@@ -158,7 +158,7 @@ def test_pixels_in_no_shape(tmp_path):
     path = write(tmp_path / "a.json", labelme(one, height=1, width=3))
     classes = (segiou.labels.LabelClass("car", (4,)),)
     assert read(path, segiou.LabelSet("a", classes, ignore=(9,)))["a"].tolist() == [[4, 4, 9]]
-    with pytest.raises(MaskError, match="pixels in no shape, which label set 'a' does not declare"):
+    with pytest.raises(MaskError, match="pixels outside all shapes, not declared in label set 'a'"):
         read(path, segiou.LabelSet("a", classes))
     full = labelme(shape("__ignore__", [[0, 0], [2, 0]], "rectangle"), height=1, width=3)
     assert read(write(path, full), segiou.LabelSet("a", classes, ignore=(9,)))["a"].tolist() == [
@@ -236,21 +236,21 @@ def broken(change):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (broken(lambda data: data[:-4]), "cut off"),
-        (broken(lambda data: [*data[:7], 0xFF, 0xFF, *data[9:]]), "over the end|cut off"),
-        (broken(lambda data: [1, *data[1:]]), "and not four bytes a pixel"),
-        (broken(lambda data: [300]), "cut off, or is no list of bytes"),
-        (broken(lambda data: "x"), "cut off, or is no list of bytes"),
-        ([task(brush("car", MASK), brush("car", MASK[:1]))], "task 1: says 2 sizes of its image"),
-        ([task()], "task 1: says 0 sizes"),
-        ([task(brush("car", MASK), data={})], "task 1: has 0 texts in its data"),
+        (broken(lambda data: data[:-4]), "truncated"),
+        (broken(lambda data: [*data[:7], 0xFF, 0xFF, *data[9:]]), "exceeds the image|truncated"),
+        (broken(lambda data: [1, *data[1:]]), "four bytes per pixel"),
+        (broken(lambda data: [300]), "truncated, or not a list of bytes"),
+        (broken(lambda data: "x"), "truncated, or not a list of bytes"),
+        ([task(brush("car", MASK), brush("car", MASK[:1]))], "task 1: has 2 image sizes"),
+        ([task()], "task 1: has 0 image sizes"),
+        ([task(brush("car", MASK), data={})], "task 1: has 0 possible image names"),
         ([task(brush("car", MASK), annotations=[])], "task 1: has 0 annotations"),
-        ([task(brush("car", MASK))] * 2, "has the image 'a.jpg' twice"),
+        ([task(brush("car", MASK))] * 2, "contains the image 'a.jpg' twice"),
         (
             [task(brush("car", MASK, type="rectanglelabels"))],
-            "only brushes and polygons make masks",
+            "expected a brush or polygon",
         ),
-        ([{"annotations": 3}], "task 1: it has another form"),
+        ([{"annotations": 3}], "task 1: unexpected structure"),
     ],
 )
 def test_exports_with_faults_are_named(tmp_path, content, words):
@@ -418,32 +418,38 @@ BOMB = base64.b64encode(zlib.compress(bytes(1 << 20))).decode()
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (supervisely(thing("car", **outline([[0, 0], [float("nan"), 1], [2, 2]]))), "no number"),
+        (supervisely(thing("car", **outline([[0, 0], [float("nan"), 1], [2, 2]]))), "not a number"),
         (supervisely(thing("car", **outline([[0, 0], [1, 1]]))), "at least 3 corners"),
         (supervisely(thing("car", **outline([[0, 0]] * 3, [[1]]))), "at least 3 corners"),
-        (supervisely(thing("car", "point", **outline([[0, 0]]))), "only bitmaps, polygons and"),
-        (supervisely(thing("", **outline([[0, 0]] * 3))), "its label is ''"),
-        (supervisely(thing("car")), "it lacks 'points'"),
-        (supervisely(bitmap("?")), "no PNG in base 64"),
-        (supervisely(bitmap("abc")), "no PNG in base 64: Incorrect padding"),
-        (supervisely(bitmap(packed([[1]]), (float("inf"), 0))), "another form: cannot convert"),
-        (supervisely(bitmap(BOMB)), "no PNG in base 64"),
+        (supervisely(thing("car", "point", **outline([[0, 0]]))), "expected a bitmap, polygon or"),
+        (supervisely(thing("", **outline([[0, 0]] * 3))), "expected a label, got ''"),
+        (supervisely(thing("car")), "'points' is missing"),
+        (supervisely(bitmap("?")), "not a base64 PNG"),
+        (supervisely(bitmap("abc")), "not a base64 PNG: Incorrect padding"),
+        (
+            supervisely(bitmap(packed([[1]]), (float("inf"), 0))),
+            "unexpected structure: cannot convert",
+        ),
+        (supervisely(bitmap(BOMB)), "not a base64 PNG"),
         (supervisely(bitmap(packed(np.ones((41, 1))))), r"1 × 41 from \(0, 0\), is outside"),
         (supervisely(bitmap(packed([[1]]), (-1, 0))), r"from \(-1, 0\), is outside"),
         (supervisely(bitmap(packed([[1]]), ("x", 0))), "invalid literal"),
-        (supervisely(3), "another form"),
-        (supervisely(height=-1), "its size, height and width, is"),
-        ({"objects": [], "size": 3}, "its size, height and width, is"),
-        (via(BOX, filename="b.png"), "b.png cannot be asked .*put the image beside"),
-        (via(BOX, filename=3), "an image has the filename 3"),
-        (via(region("line", all_points_x=[0], all_points_y=[1])), "it is a 'line'"),
+        (supervisely(3), "unexpected structure"),
+        (supervisely(height=-1), "invalid size"),
+        ({"objects": [], "size": 3}, "invalid size"),
+        (via(BOX, filename="b.png"), "b.png cannot be read .*put the image next to"),
+        (via(BOX, filename=3), "an image has filename 3"),
+        (via(region("line", all_points_x=[0], all_points_y=[1])), "unsupported shape 'line'"),
         (via(region("polygon", all_points_x=[0, 1], all_points_y=[1])), "inhomogeneous"),
         (via(region("circle", cx=0, cy=0, r=1e300)), "far outside"),
-        (via(region("rect", x=0, y=0, width=float("nan"), height=1)), "no number"),
-        (via(region("rect", x=0)), "it lacks 'y'"),
-        (via(region("rect", {"a": "x", "b": "y"}, x=0, y=0, width=1, height=1)), "one of them"),
-        ({**via(BOX), **{"b": via(BOX)["a.png123"]}}, "has the image 'a.png' twice"),
-        ([3], "is no file of segments|must be"),
+        (via(region("rect", x=0, y=0, width=float("nan"), height=1)), "not a number"),
+        (via(region("rect", x=0)), "'y' is missing"),
+        (
+            via(region("rect", {"a": "x", "b": "y"}, x=0, y=0, width=1, height=1)),
+            "exactly one attribute",
+        ),
+        ({**via(BOX), **{"b": via(BOX)["a.png123"]}}, "contains the image 'a.png' twice"),
+        ([3], "is not a supported annotation file|must be"),
     ],
 )
 def test_objects_and_regions_with_faults_are_named(tmp_path, content, words):

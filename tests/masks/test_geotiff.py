@@ -18,7 +18,7 @@ import segiou
 from segiou.cli.main import main
 from segiou.masks.read import MaskError, open_mask, read_mask
 from segiou.masks.tiff import Raster
-from segiou.masks.windows import open_big
+from segiou.masks.windows import open_windowed
 from segiou.scoring.job import DataError
 
 TRUTH = np.array([[0, 0, 1, 1], [0, 1, 1, 9]], np.uint8)
@@ -135,11 +135,11 @@ def test_only_the_first_image_of_a_cog_is_the_mask(tmp_path):
         file.write(PRED, photometric="minisblack")
         file.write(PRED[::2, ::2], photometric="minisblack", subfiletype=1)
     assert read_mask(path).tolist() == PRED.tolist()
-    with open_big(path, least=1).values as big:
+    with open_windowed(path, least=1).values as big:
         assert big[0:2, 0:4].tolist() == PRED.tolist()
 
 
-@pytest.mark.parametrize(("kind", "words"), [(2, "has 2 pages"), (4, "which pixels are valid")])
+@pytest.mark.parametrize(("kind", "words"), [(2, "has 2 pages"), (4, "validity mask")])
 def test_other_pages_are_refused(tmp_path, kind, words):
     path = tmp_path / "a.tif"
     with tifffile.TiffWriter(path) as file:
@@ -180,7 +180,7 @@ def test_huge_deflated_strips_are_read_row_by_row(tmp_path, monkeypatch, dtype, 
     tifffile.imwrite(path, mask, predictor=predictor, **options)
     monkeypatch.setattr("segiou.masks.tiff._MOST_SEGMENT_BYTES", 100)
     monkeypatch.setattr("segiou.masks.tiff._PART_BYTES", 7)
-    with open_big(path, least=1).values as big:
+    with open_windowed(path, least=1).values as big:
         assert big.chunks == (1, 30)
         for top, bottom in ((0, 5), (5, 23), (22, 40), (3, 4)):
             np.testing.assert_array_equal(big[top:bottom, 2:29], mask[top:bottom, 2:29])
@@ -196,7 +196,10 @@ def test_a_huge_strip_that_is_cut_off_or_damaged_is_refused(tmp_path, monkeypatc
     data = bytearray(path.read_bytes())
     data[start + count // 2 : start + count] = bytes(count - count // 2)
     path.write_bytes(data)
-    with open_big(path, least=1).values as big, pytest.raises(MaskError, match=r"is (a )?damaged"):
+    with (
+        open_windowed(path, least=1).values as big,
+        pytest.raises(MaskError, match=r"is (a )?corrupt"),
+    ):
         big[0:40, 0:30]
 
 
@@ -214,7 +217,7 @@ def test_a_huge_strip_that_holds_more_than_its_pixels_is_refused(tmp_path, monke
     data = data[: tag.valueoffset] + size + data[tag.valueoffset + len(size) :]
     path.write_bytes(data[:start] + longer)
     with (
-        open_big(path, least=1).values as big,
+        open_windowed(path, least=1).values as big,
         pytest.raises(MaskError, match="more than its pixels"),
     ):
         big[0:40, 0:30]
@@ -233,7 +236,7 @@ def test_a_huge_strip_that_is_cut_off_is_refused(tmp_path, monkeypatch, kept):
     shorter = count + kept if kept < 0 else kept
     struct.pack_into("<H" if tag.dtype == 3 else "<I", data, tag.valueoffset, shorter)
     path.write_bytes(data)
-    with open_big(path, least=1).values as big, pytest.raises(MaskError, match="is too short"):
+    with open_windowed(path, least=1).values as big, pytest.raises(MaskError, match="is too short"):
         big[0:40, 0:30]
 
 
@@ -294,7 +297,7 @@ def test_every_packing_of_gdal_is_read(tmp_path, monkeypatch, packed, dtype, blo
     assert raw.raster.crs == "EPSG:32632"
     # A piece counts as large, so that none is unpacked at once.
     monkeypatch.setattr("segiou.masks.tiff._MOST_SEGMENT_BYTES", 100)
-    opened = open_big(path, least=1)
+    opened = open_windowed(path, least=1)
     assert opened.raster == raw.raster
     with opened.values as big:
         np.testing.assert_array_equal(big[3:70, 5:90], mask[3:70, 5:90])
@@ -316,15 +319,15 @@ def test_large_strips_are_scored_like_small_ones(tmp_path, monkeypatch):
 def test_several_huge_strips_are_refused(tmp_path, monkeypatch):
     path = gdal_tiff(tmp_path / "a.tif", np.ones((70, 90)), packed="LERC", blockysize=35)
     monkeypatch.setattr("segiou.masks.tiff._MOST_BLOCK_BYTES", 35 * 90 - 1)
-    with pytest.raises(MaskError, match="pieces of 3150 bytes; save it in tiles"):
-        open_big(path, least=1)
+    with pytest.raises(MaskError, match="strips of 3150 bytes; save it in tiles"):
+        open_windowed(path, least=1)
 
 
 def test_packings_without_rasterio_name_the_extra(tmp_path, monkeypatch):
     path = gdal_tiff(tmp_path / "a.tif", TRUTH, packed="LERC")
     monkeypatch.setitem(sys.modules, "rasterio", None)
-    words = r"is packed as LERC, for which pip install 'segiou\[geo\]' is needed"
-    for read in (open_mask, partial(open_big, least=1)):
+    words = r"uses LERC compression, which needs pip install 'segiou\[geo\]'"
+    for read in (open_mask, partial(open_windowed, least=1)):
         with pytest.raises(MaskError, match=words):
             read(path)
 
@@ -348,7 +351,10 @@ def test_damaged_tiffs_of_gdal_are_refused(tmp_path, packed):
     path.write_bytes(data)
     with pytest.raises(MaskError, match=r"damaged|is packed"):
         open_mask(path)
-    with open_big(path, least=1).values as big, pytest.raises(MaskError, match="is a damaged TIFF"):
+    with (
+        open_windowed(path, least=1).values as big,
+        pytest.raises(MaskError, match="is a corrupt TIFF"),
+    ):
         big[0:70, 0:90]
 
 

@@ -17,7 +17,7 @@ def ids(pairing) -> list[str]:
 def test_same_names_pair_whatever_the_ending():
     found = pair_folders(files("b.png", "a.png", "d/c.png"), files("a.npy", "b.tif", "d/c.png"))
     assert ids(found) == ["a", "b", "d/c"]
-    assert found.rule == "path within the folder"
+    assert found.rule == "relative path"
     assert not found.missing + found.extra + found.duplicates
 
 
@@ -28,8 +28,7 @@ def test_suffixes_are_found_and_named():
     )
     assert ids(found) == ["x/a", "y/b"]
     assert found.rule == (
-        "path within the folder without '_gtFine_labelIds' of the truth and '_pred' of the "
-        "predictions"
+        "relative path without '_gtFine_labelIds' of the truth and '_pred' of the predictions"
     )
 
 
@@ -61,7 +60,7 @@ def test_a_regular_expression_makes_the_key():
     found = pair_folders(files("frame_0001_x.png"), files("out-0001-v2.png"), key=r"(?P<key>\d{4})")
     assert ids(found) == ["0001"]
     assert ids(pair_folders(files("t1.png"), files("p1.png"), key=r"[a-z](\d)")) == ["1"]
-    with pytest.raises(ValueError, match="no regular expression"):
+    with pytest.raises(ValueError, match="not a valid regular expression"):
         pair_folders(files("a.png"), files("a.png"), key="(")
 
 
@@ -89,7 +88,7 @@ def test_masks_are_found_below_and_hidden_ones_are_not(tmp_path):
 def test_odd_folders_are_refused(tmp_path):
     with pytest.raises(ValueError, match="does not exist"):
         find_masks(tmp_path / "gone")
-    with pytest.raises(ValueError, match="holds no mask files"):
+    with pytest.raises(ValueError, match="no mask files found"):
         find_masks(tmp_path)
     (tmp_path / "file.png").touch()
     with pytest.raises(ValueError, match="is a file, not a folder"):
@@ -120,7 +119,7 @@ def test_options_are_proposed_where_names_differ_otherwise(truth, pred, options)
     found = pair_folders(named(truth), named(pred))
     assert found.pairs == ()
     assert [part.partition(" (")[2][:-1] for part in found.hint.split("; or ")] == options
-    assert found.hint.startswith("12 would go together with ")
+    assert found.hint.startswith("12 pairs match with ")
 
 
 @pytest.mark.parametrize(
@@ -134,7 +133,7 @@ def test_options_are_proposed_where_names_differ_otherwise(truth, pred, options)
 )
 def test_what_is_proposed_pairs_what_it_says(truth, pred):
     files_of = named(truth), named(pred)
-    proposed = pair_folders(*files_of).hint.removeprefix("12 would go together with ")
+    proposed = pair_folders(*files_of).hint.removeprefix("12 pairs match with ")
     options = eval(f"dict({proposed.partition(' (')[0]})")
     found = pair_folders(*files_of, **options)
     assert len(found.pairs) == 12
@@ -148,7 +147,7 @@ def test_several_kinds_of_files_in_one_folder_are_all_proposed():
     kinds = ("labelIds", "color", "instanceIds")
     truth = {k: v for kind in kinds for k, v in named("c/{}_gtFine_" + kind + ".png").items()}
     hint = pair_folders(truth, named("c/{}_leftImg8bit.png")).hint
-    assert hint.count("12 would go together") == 3
+    assert hint.count("12 pairs match") == 3
     for kind in kinds:
         assert f"--truth-suffix _gtFine_{kind} --pred-suffix _leftImg8bit" in hint
 
@@ -186,16 +185,16 @@ def test_a_suffix_that_no_file_has_is_said():
         named("{}_gt.png"), named("{}.png"), truth_suffix="_tg", pred_suffix="_x.png"
     )
     assert found.hint == (
-        "no truth file ends in '_tg'; no predicted file ends in '_x.png'; 12 go together without "
-        "these options, by path within the folder without '_gt' of the truth"
+        "no truth file ends with '_tg'; no predicted file ends with '_x.png'; 12 pairs match without "
+        "these options, by relative path without '_gt' of the truth"
     )
 
 
 def test_a_key_that_is_not_needed_is_said():
     found = pair_folders(named("n_{}.png"), named("n_{}.png"), key="x+")
-    assert found.hint == "12 go together without these options, by path within the folder"
+    assert found.hint == "12 pairs match without these options, by relative path"
     found = pair_folders(named("{}gt.png"), named("{}.png"), key="x+")
-    assert found.hint == "12 would go together with truth_suffix='gt' (--truth-suffix gt)"
+    assert found.hint == "12 pairs match with truth_suffix='gt' (--truth-suffix gt)"
 
 
 @settings(max_examples=50, deadline=None)
@@ -207,7 +206,7 @@ def test_no_names_break_the_search_for_options(truth, pred):
     files_of = named("{}.png", truth), named("{}.png", pred)
     found = pair_folders(*files_of)
     for text in filter(None, found.hint.split("; or ")):
-        count, _, options = text.partition(" would go together with ")
+        count, _, options = text.partition(" pairs match with ")
         given_options = eval(f"dict({options.rpartition(' (--')[0]})")
         assert len(pair_folders(*files_of, **given_options).pairs) >= int(count)
         assert int(count) > len(found.pairs)
@@ -255,7 +254,7 @@ def test_folders_as_data_sets_are_published(whose):
     found = pair_folders({name: name for name in truth}, {name: name for name in pred})
     assert [pair.id for pair in found.pairs] == ids
     if whose != "nuScenes":
-        assert found.rule == f"names of files as {whose} has them"
+        assert found.rule == f"{whose} file names"
         assert not (found.missing or found.extra or found.duplicates)
 
 

@@ -129,10 +129,10 @@ def test_data_sets_of_hugging_face(tmp_path, truth, capsys):
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"x": [1, 2]}, "its columns of images are none: 0 of them"),
-        ({"a": images(TRUTH), "b": images(TRUTH)}, "are a, b: 2 of them; name one"),
-        ({"a": images(TRUTH, paths=False)}, r"no column names the rows .* \(a.path would not do"),
-        ({"a": images(TRUTH, paths=False), "id": [1, 1]}, r"\(a.path, id would not do"),
+        ({"x": [1, 2]}, "0 image columns"),
+        ({"a": images(TRUTH), "b": images(TRUTH)}, "2 image columns .found: a, b.; append"),
+        ({"a": images(TRUTH, paths=False)}, r"no column identifies the rows .*tried: a.path"),
+        ({"a": images(TRUTH, paths=False), "id": [1, 1]}, r"tried: a.path, id"),
     ],
 )
 def test_tables_without_names_or_images_are_refused(tmp_path, columns, message):
@@ -153,7 +153,7 @@ def test_faults_of_tables_are_named(tmp_path):
     write_table(path, {"a": linked})
     with pytest.raises(MaskError, match="has no bytes in its row"):
         read(path)
-    with pytest.raises(ValueError, match="no column of images 'z'"):
+    with pytest.raises(ValueError, match="no image column 'z'"):
         open_source(f"{path}/z").find()
 
 
@@ -184,7 +184,7 @@ def test_shards_are_all_there_and_hold_each_name_once(tmp_path):
     write_tar(tmp_path / "v-1.tar", {"a.png": png(TRUTH["a"])})
     with pytest.raises(ValueError, match=r"'a.png' is in two shards, .*v-0.tar.* and .*v-1.tar"):
         open_source(tmp_path / "v-*.tar").find()
-    with pytest.raises(ValueError, match="there are no such files"):
+    with pytest.raises(ValueError, match="no files match"):
         open_source(tmp_path / "w-*.tar").find()
 
 

@@ -13,8 +13,8 @@ import pytest
 
 from segiou.masks.pairing import find_masks, pair_folders
 from segiou.masks.read import MaskError, read_mask
-from segiou.masks.volumes import geometry_difference, read_volume, reoriented
-from segiou.masks.windows import open_big, window_slices
+from segiou.masks.volumes import geometry_difference, read_volume, reorient
+from segiou.masks.windows import open_windowed, window_slices
 
 if os.environ.get("SEGIOU_REQUIRE_EXTRAS") != "1":
     pytest.importorskip("nibabel")
@@ -127,18 +127,18 @@ def huge(path):
 @pytest.mark.parametrize(
     "make, message",
     [
-        (huge, "declares a size that no label volume has"),
+        (huge, "declares an invalid size"),
         (lambda p: changed(p, 42, np.array([2000, 2000, 90], "<i2").tobytes()), "360000352 bytes"),
-        (lambda p: changed(p, 42, np.array([-4], "<i2").tobytes()), "size that no label|damaged"),
+        (lambda p: changed(p, 42, np.array([-4], "<i2").tobytes()), "invalid size|corrupt"),
         (lambda p: changed(p, 280, np.array([np.nan], "<f4").tobytes()), "impossible affine"),
         (lambda p: changed(p, 280, bytes(48)), "impossible affine"),
-        (lambda p: changed(p, 123, b"\5"), "names a unit that NIfTI does not know: .*5"),
-        (lambda p: p.read_bytes()[:-1], "is cut off"),
-        (lambda p: p.read_bytes() + b"\1", "holds more than the 412 bytes"),
-        (lambda p: p.read_bytes()[:200], "is no volume|damaged"),
+        (lambda p: changed(p, 123, b"\5"), "unknown NIfTI unit code: 5"),
+        (lambda p: p.read_bytes()[:-1], "is truncated"),
+        (lambda p: p.read_bytes() + b"\1", "contains more than the 412 bytes"),
+        (lambda p: p.read_bytes()[:200], "is not a volume|corrupt"),
         (lambda p: changed(p, 40, np.array([4, 5, 2, 3, 2], "<i2").tobytes()), "two or three axes"),
-        (lambda p: changed(p, 344, b"ni1\0"), "data lie in another file"),
-        (lambda p: changed(p, 70, np.array([32], "<i2").tobytes()), "complex|cut off"),
+        (lambda p: changed(p, 344, b"ni1\0"), "data in another file"),
+        (lambda p: changed(p, 70, np.array([32], "<i2").tobytes()), "complex|truncated"),
     ],
 )
 def test_hostile_nifti_is_refused(tmp_path, packed, make, message):
@@ -152,8 +152,8 @@ def test_hostile_nifti_is_refused(tmp_path, packed, make, message):
 def test_damaged_gzip_is_refused(tmp_path):
     data = nifti(tmp_path / "a.nii.gz", labels((20, 20, 20))).read_bytes()
     for found, message in [
-        (data[:-1], "cut off"),
-        (data[: len(data) // 2], "cut off"),
+        (data[:-1], "truncated"),
+        (data[: len(data) // 2], "truncated"),
         (data + b"more", "after its data"),
         (data[:-6] + bytes([data[-6] ^ 1]) + data[-5:], "damaged"),
     ]:
@@ -166,7 +166,7 @@ def test_damaged_gzip_is_refused(tmp_path):
 def test_scaled_values_that_are_no_numbers_are_refused(tmp_path, kind):
     path = nifti(tmp_path / "a.nii", np.zeros((3, 4, 5), kind))
     path.write_bytes(changed(path, 112, np.array([2, 1], "<f4").tobytes()))
-    with pytest.raises(MaskError, match="labels are integers"):
+    with pytest.raises(MaskError, match="expected integer labels"):
         read_volume(path)
 
 
@@ -174,7 +174,7 @@ def test_scaled_values_that_are_no_numbers_are_refused(tmp_path, kind):
 def test_what_is_no_label_is_refused(tmp_path, value):
     values = labels().astype(np.float64)
     values[1, 2, 0] = value
-    with pytest.raises(MaskError, match=r"holds values that are no integers, such as .* \(1 of"):
+    with pytest.raises(MaskError, match=r"contains non-integer values, e.g. .* \(1 of"):
         read_volume(nifti(tmp_path / "a.nii", values))
 
 
@@ -186,9 +186,9 @@ def test_hostile_headers_of_other_formats_are_refused(tmp_path, ending):
     old = b"sizes: 3 4 5" if ending == ".nrrd" else b"DimSize = 3 4 5"
     assert old in data
     for new, message in [
-        (old.replace(b"3 4 5", b"2000 2000 90"), "more than its|cut off"),
-        (old.replace(b"3 4 5", b"32767 32767 32767"), "declares a size that no label volume has"),
-        (old.replace(b"3 4 5", b"3 4 6"), "damaged|cut off"),
+        (old.replace(b"3 4 5", b"2000 2000 90"), "more than its|truncated"),
+        (old.replace(b"3 4 5", b"32767 32767 32767"), "declares an invalid size"),
+        (old.replace(b"3 4 5", b"3 4 6"), "corrupt|truncated"),
         (b"data file: b.raw\n" + old, "has 'data file' in its header|without '='"),
         (b"NDims = -1\n" + old, "has 'NDims' twice|without ':'"),
     ]:
@@ -201,7 +201,7 @@ def test_nrrd_that_is_not_packed_by_gzip_is_refused(tmp_path):
     itk.WriteImage(itk.GetImageFromArray(labels()), str(tmp_path / "a.nrrd"))
     data = (tmp_path / "a.nrrd").read_bytes()
     (tmp_path / "a.nrrd").write_bytes(data.replace(b"encoding: raw", b"encoding: ascii"))
-    with pytest.raises(MaskError, match="in the encoding 'ascii': save it with raw or gzip"):
+    with pytest.raises(MaskError, match="the encoding 'ascii'; save it with raw or gzip"):
         read_volume(tmp_path / "a.nrrd")
 
 
@@ -235,7 +235,7 @@ def test_axes_are_put_into_the_order_of_the_truth(tmp_path):
     image.to_filename(tmp_path / "ras.nii")
     other = read_volume(tmp_path / "ras.nii")
     assert other.orientation == "RAS"
-    back = reoriented(other, truth)
+    back = reorient(other, truth)
     np.testing.assert_array_equal(back.values, truth.values)
     np.testing.assert_allclose(back.affine, truth.affine)
     assert geometry_difference(truth, back) is None
@@ -253,14 +253,14 @@ def test_large_files_are_read_by_windows(tmp_path, kind, dtype, scale):
     image.to_filename(tmp_path / "a.nii")
     whole = read_volume(tmp_path / "a.nii")
     np.testing.assert_array_equal(whole.values, nibabel.load(tmp_path / "a.nii").get_fdata())
-    opened = open_big(tmp_path / "a.nii", least=504)
+    opened = open_windowed(tmp_path / "a.nii", least=504)
     with opened.values as mask:
         assert (mask.shape, opened.volume.spacing) == ((9, 8, 7), whole.spacing)
         assert geometry_difference(whole, opened.volume) is None
         for window in [*window_slices(mask.shape, mask.chunks, 100), np.s_[2:5, 3:4, 1:7]]:
             np.testing.assert_array_equal(mask[window], whole.values[window])
             assert mask[window].dtype.kind in "iu"
-    assert open_big(tmp_path / "a.nii", least=505) is None
+    assert open_windowed(tmp_path / "a.nii", least=505) is None
 
 
 def test_files_that_are_not_packed_are_mapped(tmp_path):
@@ -270,17 +270,17 @@ def test_files_that_are_not_packed_are_mapped(tmp_path):
 def test_large_files_are_checked_before_they_are_read(tmp_path):
     path = nifti(tmp_path / "a.nii", labels())
     path.write_bytes(path.read_bytes()[:-1])
-    for read in (read_volume, lambda path: open_big(path, least=1)):
-        with pytest.raises(MaskError, match="is cut off: its header declares 412 bytes"):
+    for read in (read_volume, lambda path: open_windowed(path, least=1)):
+        with pytest.raises(MaskError, match="is truncated: the header declares 412 bytes"):
             read(path)
     halves = nifti(tmp_path / "b.nii", labels() + 0.5)
     with (
-        open_big(halves, least=1).values as mask,
-        pytest.raises(MaskError, match="are no integers"),
+        open_windowed(halves, least=1).values as mask,
+        pytest.raises(MaskError, match="non-integer values"),
     ):
         mask[0:5, 0:4, 0:1]
     (tmp_path / "c.nii").write_bytes(b"text")
-    assert open_big(tmp_path / "c.nii") is None
+    assert open_windowed(tmp_path / "c.nii") is None
 
 
 def test_real_volumes():
@@ -299,14 +299,14 @@ def test_damaged_data_of_a_metaimage_are_refused(tmp_path):
     itk.WriteImage(itk.GetImageFromArray(labels((9, 9, 9))), str(path), useCompression=True)
     whole = path.read_bytes()
     path.write_bytes(whole[:-20])
-    with pytest.raises(MaskError, match=r"declares [0-9]+ packed bytes, and holds"):
+    with pytest.raises(MaskError, match=r"declares [0-9]+ compressed bytes, found"):
         read_volume(path)
     path.write_bytes(whole.replace(b"NDims = 3", b"NDims   3"))
     with pytest.raises(MaskError, match="its header has a line without '=': 'NDims   3'"):
         read_volume(path)
     data = re.sub(rb"CompressedDataSize = [0-9]+\n", b"", whole)  # an older writer's
     for found, message in [
-        (data[:-20], "cut off"),
+        (data[:-20], "truncated"),
         (data[:-20] + bytes([data[-20] ^ 255]) + data[-19:], "damaged"),
         (data + b"more", "after its data"),
     ]:
@@ -346,7 +346,7 @@ def test_a_header_that_simpleitk_does_not_survive_is_refused(tmp_path, field):
     name = field.partition(" =")[0]
     whole = re.sub(rf"{name} = .*\n".encode(), b"", path.read_bytes())
     path.write_bytes(whole.replace(b"BinaryData =", f"{field}\nBinaryData =".encode()))
-    with pytest.raises(MaskError, match=f"is damaged: its header has {name} = "):
+    with pytest.raises(MaskError, match=f"is corrupt: its header has {name} = "):
         read_volume(path)
 
 
@@ -355,7 +355,7 @@ def test_a_metaimage_without_a_field_is_refused(tmp_path, name):
     path = tmp_path / "a.mha"
     itk.WriteImage(itk.GetImageFromArray(labels()), str(path))
     path.write_bytes(re.sub(rf"{name} = .*\n".encode(), b"", path.read_bytes()))
-    with pytest.raises(MaskError, match="is damaged"):
+    with pytest.raises(MaskError, match="is corrupt"):
         read_volume(path)
 
 
@@ -373,7 +373,7 @@ def test_a_long_field_of_nrrd_is_refused(tmp_path):
     itk.WriteImage(itk.GetImageFromArray(labels()), str(path))
     head, end, rest = path.read_bytes().partition(b"\n\n")
     path.write_bytes(head + b"\nkinds: " + b"1 " * 700 + end + rest)
-    with pytest.raises(MaskError, match="has a line of 1407 bytes in its header"):
+    with pytest.raises(MaskError, match="has a line of 1407 bytes"):
         read_volume(path)
     path.write_bytes(head + b"\n# " + b"1 " * 700 + b"\nkey:=" + b"1 " * 700 + end + rest)
     np.testing.assert_array_equal(read_volume(path).values, labels().T)
@@ -383,7 +383,7 @@ def test_a_metaimage_that_leaves_out_bytes_is_refused(tmp_path):
     path = tmp_path / "a.mha"
     itk.WriteImage(itk.GetImageFromArray(labels()), str(path))
     path.write_bytes(path.read_bytes().replace(b"DimSize", b"HeaderSize = 4\nDimSize"))
-    with pytest.raises(MaskError, match="leaves out 4 bytes before its data"):
+    with pytest.raises(MaskError, match="skips 4 bytes before its data"):
         read_volume(path)
 
 
@@ -391,7 +391,7 @@ def test_data_beside_a_metaimage(tmp_path):
     path = tmp_path / "a.mhd"
     itk.WriteImage(itk.GetImageFromArray(labels()), str(path))
     (tmp_path / "a.raw").write_bytes(b"short")
-    with pytest.raises(MaskError, match="declares 60 bytes, and it holds 5"):
+    with pytest.raises(MaskError, match="declares 60 bytes, found 5"):
         read_volume(path)
     (tmp_path / "a.raw").unlink()
     with pytest.raises(MaskError, match=r"has its data in 'a\.raw', which does not exist"):
@@ -399,7 +399,7 @@ def test_data_beside_a_metaimage(tmp_path):
     whole = path.read_bytes()
     for name in (b"../../a.raw", b"\0"):
         path.write_bytes(whole.replace(b"a.raw", name))
-        with pytest.raises(MaskError, match="only one file beside it is read"):
+        with pytest.raises(MaskError, match="one file in the same folder"):
             read_volume(path)
 
 

@@ -15,7 +15,7 @@ from segiou.counting.encoding import Encoding, UndeclaredValuesError, count_pair
 from segiou.labels.class_options import ClassOptions
 from segiou.masks import windows
 from segiou.masks.read import MaskError
-from segiou.masks.windows import ResizedMask, open_big, window_slices
+from segiou.masks.windows import ResizedMask, open_windowed, window_slices
 from segiou.scoring import pair
 from segiou.scoring.job import DataError
 
@@ -103,7 +103,7 @@ def write(path: Path, values) -> Path:
 def test_files_are_read_by_windows(tmp_path, name, dtype, all_big):
     values = labels_of((61, 75)).astype(dtype)
     path = write(tmp_path / name, values)
-    with open_big(path).values as mask:
+    with open_windowed(path).values as mask:
         assert mask.shape == (61, 75)
         for window in [*window_slices((61, 75), mask.chunks, 500), np.s_[3:58, 20:21]]:
             np.testing.assert_array_equal(mask[window], values[window])
@@ -169,16 +169,16 @@ def test_damaged_large_files_are_errors_that_name_them(tmp_path, all_big):
 def test_large_files_of_the_wrong_kind(tmp_path, all_big):
     np.save(tmp_path / "f.npy", np.zeros((9, 9)))
     with pytest.raises(MaskError, match=r"f.npy: holds float64; labels must be integers"):
-        open_big(tmp_path / "f.npy")
+        open_windowed(tmp_path / "f.npy")
     tifffile.imwrite(tmp_path / "f.tif", np.zeros((9, 9), np.float32))
     with pytest.raises(MaskError, match=r"f.tif: holds float32"):
-        open_big(tmp_path / "f.tif")
+        open_windowed(tmp_path / "f.tif")
     tifffile.imwrite(tmp_path / "p.tif", np.zeros((3, 9, 9), np.uint8), photometric="minisblack")
     with pytest.raises(MaskError, match=r"p.tif: has 3 pages"):
-        open_big(tmp_path / "p.tif")
-    assert open_big(write(tmp_path / "c.npy", labels_of((3, 3))), least=10) is None
+        open_windowed(tmp_path / "p.tif")
+    assert open_windowed(write(tmp_path / "c.npy", labels_of((3, 3))), least=10) is None
     (tmp_path / "text").write_text("hello")
-    assert open_big(tmp_path / "text") is None
+    assert open_windowed(tmp_path / "text") is None
 
 
 def test_a_large_file_that_changes_while_it_is_read_is_a_problem(tmp_path, all_big, monkeypatch):
