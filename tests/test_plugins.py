@@ -101,8 +101,8 @@ def test_plugins_that_do_not_work_are_named(installed, module, error, words):
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        ("return [[0.5]]", r"is read as float64 of shape \(1, 1\)"),
-        ("return [1]", r"is read as int64 of shape \(1,\)"),
+        ("return [[0.5]]", r"was read as float64 of shape \(1, 1\)"),
+        ("return [1]", r"was read as int64 of shape \(1,\)"),
         ("return 1 / 0", r"cannot be read as \.asc: division by zero"),
     ],
 )

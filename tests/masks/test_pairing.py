@@ -185,8 +185,8 @@ def test_a_suffix_that_no_file_has_is_said():
         named("{}_gt.png"), named("{}.png"), truth_suffix="_tg", pred_suffix="_x.png"
     )
     assert found.hint == (
-        "no truth file ends with '_tg'; no predicted file ends with '_x.png'; 12 pairs match without "
-        "these options, by relative path without '_gt' of the truth"
+        "no truth file ends with '_tg'; no predicted file ends with '_x.png'; 12 pairs match "
+        "without these options, by relative path without '_gt' of the truth"
     )
 
 
