@@ -41,6 +41,8 @@ _GEOMETRY = {
 _MOST_VOXELS = 1 << 33
 #: Tolerance of spacing and affine, relative to the spacing.
 _TOLERANCE = 1e-3
+#: pixdim is the spacing if it agrees with the affine, whose elements are rounded, to this share.
+_ROUNDING = 1e-5
 #: Values converted at once.
 _PIECE = 1 << 15
 #: By NIfTI's unit codes: unknown, metre, millimetre, micrometre.
@@ -57,7 +59,8 @@ class Volume:
         Labels with the axes of the file. NIfTI labels are in Fortran order; those of
         an uncompressed ``.nii`` file are a memory map.
     spacing : tuple of float
-        Size of a voxel along each axis of ``values``, in millimetres.
+        Size of a voxel along each axis of ``values``, in millimetres: ``pixdim`` of
+        NIfTI, as in nibabel's zooms and SimpleITK.
     affine : ndarray of float64, shape (4, 4)
         Maps indices of ``values`` to RAS+ millimetres, as in nibabel.
     orientation : str
@@ -93,6 +96,11 @@ def read_volume(path: str | Path) -> Volume:
         or it contains non-integer values.
     ImportError
         If the extra ``volumes`` is not installed.
+
+    Notes
+    -----
+    A NIfTI ``vox_offset`` of 0 means that the data follow the header, as in
+    nibabel and SimpleITK. ``pixdim`` and the affine must give the same spacing.
 
     Examples
     --------
@@ -174,6 +182,7 @@ class _Header(NamedTuple):
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     affine: NDArray[np.float64]
+    spacing: tuple[float, ...]
     unit: str = "mm"
     offset: int = 0
     scale: tuple[float, float] = (1, 0)
@@ -185,26 +194,37 @@ class _Header(NamedTuple):
         if kind is None and head[344:348] == b"ni1\0":
             problem = "is a NIfTI header with its data in another file; save the volume as .nii"
             raise MaskError(path, problem)
+        if kind is None and len(head) < 348:
+            problem = (
+                f"is truncated: a NIfTI header has 348 bytes, found {len(head)}; copy it again"
+            )
+            raise MaskError(path, problem)
         if kind is None:
             raise MaskError(path, f"is not a volume (starts with {head[:12]!r})")
         with damage(path, "has a corrupt NIfTI header", ImportError):
-            shape, dtype, offset, scale, affine, unit = _library_header(kind, head)
+            shape, dtype, offset, scale, affine, pixdim, unit = _library_header(kind, head)
         if unit not in _MILLIMETRES:
             raise MaskError(path, f"has an unknown NIfTI unit code: {unit}")
+        if not all(map(math.isfinite, scale)):
+            problem = f"has scl_slope {scale[0]} and scl_inter {scale[1]}; expected finite numbers"
+            raise MaskError(path, f"{problem}, e.g. 1 and 0 for unscaled labels")
+        shape = _checked_shape(shape, path)
+        spacing = _nifti_spacing(pixdim[: len(shape)], affine, path)
         affine = affine.copy()
         affine[:3] *= _MILLIMETRES[unit]
+        spacing = tuple(_MILLIMETRES[unit] * size for size in spacing)
         named = "mm" if unit else "unknown"
-        return cls(path, _checked_shape(shape, path), dtype, affine, named, offset, scale)
+        return cls(path, shape, dtype, affine, spacing, named, offset, scale)
 
     @classmethod
     def of_itk(cls, head: bytes, image_io: str, is_big: bool, path: str | Path) -> _Header:
         """The header of NRRD or MetaImage data, parsed by SimpleITK."""
         with damage(path, "is corrupt", MemoryError, ImportError):
-            shape, components, dtype, affine = _itk_header(image_io, head)
+            shape, components, dtype, affine, spacing = _itk_header(image_io, head)
         if components != 1:
             raise MaskError(path, f"has {components} values per voxel; expected one")
         dtype = dtype.newbyteorder(">" if is_big else "<")
-        return cls(path, _checked_shape(shape, path), dtype, affine.copy())
+        return cls(path, _checked_shape(shape, path), dtype, affine.copy(), spacing)
 
     @property
     def size(self) -> int:
@@ -233,7 +253,7 @@ class _Header(NamedTuple):
 
     def volume(self, values: NDArray[Any]) -> Volume:
         """The volume of these stored values."""
-        return _volume(self.labels(values), self.affine, self.path, self.unit)
+        return _volume(self.labels(values), self.affine, self.spacing, self.path, self.unit)
 
 
 def _nifti_kind(head: bytes) -> str | None:
@@ -248,14 +268,40 @@ def _nifti_kind(head: bytes) -> str | None:
 @lru_cache(maxsize=16)
 def _library_header(kind: str, head: bytes) -> tuple[Any, ...]:
     """The header parsed by nibabel; cached, because it takes longer than a small file."""
-    header = getattr(_needed("nibabel"), kind).from_fileobj(io.BytesIO(head))
+    header_type = getattr(_needed("nibabel"), kind)
+    header, stored = (
+        header_type.from_fileobj(io.BytesIO(head), check=check) for check in (True, False)
+    )
     shape = tuple(int(n) for n in header.get_data_shape())
     # vox_offset 0 means that the data follow the header.
     offset = max(int(header.get_data_offset()), 352 if kind == "Nifti1Header" else 544)
-    slope, intercept = header.get_slope_inter()
-    scale = (1, 0) if slope is None else (slope, intercept or 0)
+    # nibabel ignores slopes that are not finite, and replaces a pixdim of 0 by 1.
+    scale = tuple(float(stored[name]) for name in ("scl_slope", "scl_inter"))
+    scale = scale if scale[0] else (1.0, 0.0)
+    pixdim = tuple(abs(float(size)) for size in stored["pixdim"][1:4])
+    if not stored["sform_code"] and 0 in pixdim[: len(shape)]:
+        msg = "its pixdim is 0 and it has no sform, so the spacing is unknown"
+        raise ValueError(msg)
     unit = int(header["xyzt_units"]) % 8
-    return shape, header.get_data_dtype(), offset, scale, header.get_best_affine(), unit
+    return shape, header.get_data_dtype(), offset, scale, header.get_best_affine(), pixdim, unit
+
+
+def _nifti_spacing(
+    pixdim: tuple[float, ...], affine: NDArray[np.float64], path: str | Path
+) -> tuple[float, ...]:
+    """``pixdim`` if it agrees with the affine, else the spacing of the affine."""
+    found = _lengths(affine)[: len(pixdim)]
+    # pixdim may be unset if there is an sform.
+    pairs = [(size, length) for size, length in zip(pixdim, found, strict=True) if size]
+    differences = [abs(size - length) / length for size, length in pairs if length]
+    if any(difference > _TOLERANCE for difference in differences):
+        problem = (
+            f"has spacing {spacing_text(pixdim)} in pixdim but {spacing_text(found)} in its "
+            "affine (sform); correct the wrong one"
+        )
+        raise MaskError(path, problem)
+    agrees = 0 not in pixdim and all(difference <= _ROUNDING for difference in differences)
+    return pixdim if agrees else found
 
 
 def _checked_shape(shape: tuple[int, ...], path: str | Path) -> tuple[int, ...]:
@@ -319,6 +365,11 @@ def _from_nrrd(data: bytes, path: str | Path) -> Volume:
     if skipped := fields.keys() & {"data file", "datafile", "line skip", "byte skip"}:
         problem = f"has {min(skipped)!r} in its header; save header and data as one plain file"
         raise MaskError(path, problem)
+    placed = f"{fields.get('spacings', '')} {fields.get('space directions', '')}".lower()
+    if unknown := re.search("nan|none", placed):
+        raise MaskError(
+            path, f"has an axis without a spacing ({unknown[0]}); save it with spacings"
+        )
     packing = fields.get("encoding", "").lower()
     if packing not in ("raw", "gz", "gzip"):
         problem = f"uses the encoding {packing!r}; save it with raw or gzip encoding"
@@ -395,8 +446,8 @@ def _beside(path: Path, name: str) -> bytes:
 @lru_cache(maxsize=16)
 def _itk_header(
     image_io: str, head: bytes
-) -> tuple[tuple[int, ...], int, np.dtype[Any], NDArray[np.float64]]:
-    """Shape, values per voxel, their type, and the affine, from a header."""
+) -> tuple[tuple[int, ...], int, np.dtype[Any], NDArray[np.float64], tuple[float, ...]]:
+    """Shape, values per voxel, their type, affine and spacing, from a header."""
     itk = _needed("SimpleITK")
     reader = itk.ImageFileReader()
     reader.SetImageIO(image_io)
@@ -415,17 +466,22 @@ def _itk_header(
     affine[:used, 3] = np.array(reader.GetOrigin())[:used]
     # ITK uses LPS, NIfTI RAS.
     affine = np.asarray(np.diag([-1.0, -1.0, 1.0, 1.0]) @ affine)
-    return tuple(map(int, reader.GetSize())), reader.GetNumberOfComponents(), dtype, affine
+    shape, components = tuple(map(int, reader.GetSize())), reader.GetNumberOfComponents()
+    return shape, components, dtype, affine, tuple(reader.GetSpacing())
 
 
 # Geometry ---------------------------------------------------------------------------------
 
 
 def _volume(
-    values: NDArray[Any], affine: NDArray[np.float64], path: str | Path, unit: str = "mm"
+    values: NDArray[Any],
+    affine: NDArray[np.float64],
+    spacing: tuple[float, ...],
+    path: str | Path,
+    unit: str,
 ) -> Volume:
     """A volume with a valid geometry."""
-    codes, spacing = _axes(affine.tobytes())
+    codes = _axes(affine.tobytes())
     # An axis without a direction has no code.
     if None in codes:
         raise MaskError(
@@ -436,13 +492,18 @@ def _volume(
 
 
 @lru_cache(maxsize=16)
-def _axes(affine: bytes) -> tuple[tuple[Any, ...], tuple[float, ...]]:
-    """Direction of each axis of an affine, None if it has none, and the spacing."""
+def _axes(affine: bytes) -> tuple[Any, ...]:
+    """Direction of each axis of an affine, None if it has none."""
     found = np.frombuffer(affine).reshape(4, 4)
-    codes = (None,)
-    if np.isfinite(found).all():
-        codes = _needed("nibabel").orientations.aff2axcodes(found)
-    return codes, tuple(float(x) for x in np.sqrt((found[:3, :3] ** 2).sum(0)))
+    if not np.isfinite(found).all():
+        return (None,)
+    codes: tuple[Any, ...] = _needed("nibabel").orientations.aff2axcodes(found)
+    return codes
+
+
+def _lengths(affine: NDArray[np.float64]) -> tuple[float, ...]:
+    """Lengths of the axes of an affine."""
+    return tuple(float(x) for x in np.sqrt((affine[:3, :3] ** 2).sum(0)))
 
 
 def _whole_numbers(values: NDArray[Any], path: str | Path) -> NDArray[Any]:
@@ -503,7 +564,7 @@ def geometry_difference(truth: Volume, pred: Volume) -> str | None:
         found, wanted = spacing_text(pred.spacing), spacing_text(truth.spacing)
         return f"spacing {found} mm, but its truth has {wanted} mm"
     # The far corner moves by the error of the affine times the number of voxels.
-    bounds = np.append(_TOLERANCE * np.sqrt((truth.affine[:3, :3] ** 2).sum(0)), bound.max())
+    bounds = np.append(_TOLERANCE * np.array(_lengths(truth.affine)), bound.max())
     if (np.abs(truth.affine - pred.affine)[:3] > bounds).any():
         return f"affine {_rows(pred.affine)}, but its truth has {_rows(truth.affine)}"
     return None
@@ -539,7 +600,10 @@ def reorient(volume: Volume, like: Volume) -> Volume:
     values = orientations.apply_orientation(volume.values.reshape(shape, order="A"), change)
     affine = volume.affine @ orientations.inv_ornt_aff(change, shape)
     values = values.reshape([n for n, _ in zip(values.shape, like.spacing, strict=False)])
-    return _volume(values, affine, "", volume.unit)
+    axes = volume.values.ndim
+    spacing = (*volume.spacing, *_lengths(volume.affine)[axes:])
+    spacing = tuple(spacing[axis] for axis in np.argsort(change[:, 0]))
+    return _volume(values, affine, spacing, "", volume.unit)
 
 
 def _needed(name: str) -> Any:
