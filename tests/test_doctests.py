@@ -31,7 +31,7 @@ def test_docstring_examples(name):
         if "pip install" not in str(error):
             raise
         pytest.skip(str(error))
-    if name == "segiou.masks.read" and not module.EXTENSION_BUILT:
+    if name == "segiou.masks.image_files" and not module.EXTENSION_BUILT:
         pytest.skip("the C extension of the PNG reader is not built")
     assert doctest.testmod(module, optionflags=FLAGS).failed == 0
 

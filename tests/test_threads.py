@@ -13,7 +13,7 @@ from PIL import Image
 from segiou.boundary import measure_boundaries
 from segiou.counting import count_channels, count_id_pairs, count_pairs, decide
 from segiou.masks import LocalFolder, read_mask
-from segiou.masks.read import Scratch
+from segiou.masks.image_files import Scratch
 
 THREADS, ROUNDS = 8, 5
 RNG = np.random.default_rng(0)

@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from segiou.masks.read import SIGNATURE, RawMask
+from segiou.masks.image_files import SIGNATURE
+from segiou.masks.read import RawMask
 
 #: Polygons, or an area, for :class:`Painting`.
 Area = list[Any] | NDArray[np.bool_]

@@ -1,8 +1,4 @@
-"""Mask files → label arrays: formats, PNG decoding, and colours.
-
-Plain PNG masks are decoded by compiled code, with the same result as Pillow, which reads all
-others. Corrupt files never give values.
-"""
+"""Mask files → label arrays: file formats, NumPy files, and labels of raw masks."""
 
 from __future__ import annotations
 
@@ -16,29 +12,21 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, UnidentifiedImageError
 
 from segiou._support.arguments import check_flag, check_kind, check_path
 from segiou._support.files import os_problem
-from segiou._support.optional import load_part, warn_missing
-from segiou._support.text import plural
 from segiou.labels.label_set import LabelSet
 from segiou.masks.pairing import IS_A_PICKLE, MASK_SUFFIXES, split_ending
 
 if TYPE_CHECKING:
+    from segiou.masks.image_files import Scratch
     from segiou.masks.tiff import Raster
     from segiou.masks.volumes import Volume
-
-_COMPILED = "segiou.masks._png"
-_png = load_part(_COMPILED)
-#: Whether the compiled decoder is available; if not, :func:`read_png` returns None.
-EXTENSION_BUILT = _png is not None
 
 # zlib-ng is several times faster and equally strict; faster libraries accept codes that
 # RFC 1951 forbids.
@@ -48,24 +36,15 @@ try:
 except ImportError:
     inflater = zlib
 
-SIGNATURE = b"\x89PNG\r\n\x1a\n"
-#: Pillow's limit before it warns of a decompression bomb.
-MAX_PIXELS = 1024 * 1024 * 1024 // 4 // 3
 #: The largest ratio of a deflate stream: 258 bytes from two bits.
 MAX_RATIO = 1032
 
-#: Larger buffers are not kept.
-_MOST_SCRATCH = 1 << 24
-#: Spare bytes that the compiled decoder needs.
-_GAP = 16
 #: Size limit of arrays in .npz files, which are decompressed whole.
 _MOST_NPZ_BYTES = 1 << 30
 #: Extensions of label volumes.
 VOLUME_SUFFIXES = (".nii.gz", ".nii", ".nrrd", ".mha", ".mhd")
 #: Extension of point cloud labels.
 POINT_SUFFIX = ".label"
-_LOSSY = {"JPEG", "JPEG2000", "MPO", "WEBP", "AVIF", "HEIF"}
-_LABEL_MODES = {"1", "L", "P", "I", "I;16", "I;16B", "I;16L"}
 TIFF_MAGIC = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 
 
@@ -248,6 +227,8 @@ def from_bytes(data: bytes | RawMask, path: str | Path, scratch: Scratch | None 
         return RawMask(np.frombuffer(data, dtype=np.uint8)[None], "lidarseg", "LIDARSEG")
     if ending not in MASK_SUFFIXES and (added := _from_plugin(data, path, ending)) is not None:
         return added
+    from segiou.masks.image_files import from_image
+
     return from_image(data, path, scratch)
 
 
@@ -285,15 +266,9 @@ def to_labels(
     values: NDArray[Any] = raw.values
     if not raw.is_color:
         return values
-    if labels is None or not labels.has_colors:
-        name = "no label set" if labels is None else f"nothing in label set {labels.name!r}"
-        problem = f"is a colour image (mode {raw.mode}), but {name} maps its colours to classes"
-        if (values == values[..., :1]).all():
-            problem += "; its channels are equal, so save it as single-channel PNG"
-        else:
-            problem += f"; pass a label set with colors{_if_coco(labels)}"
-        raise MaskError(path, problem)
-    return _labels_of_colors(values, labels, path)
+    from segiou.masks.colors import labels_of_colors
+
+    return labels_of_colors(raw, labels, path)
 
 
 def load_npy(file: Path | io.BytesIO, path: str | Path) -> NDArray[Any]:
@@ -377,134 +352,6 @@ def _decompressed(packed: bytes, kind: int, most: int) -> bytes:
     return engine.decompress(packed[4 + size :], most)
 
 
-class Scratch:
-    """Reusable memory for the labels of a mask, for one thread.
-
-    Fresh memory costs a page fault per 4096 pixels, which takes longer than
-    decoding and is serialised within a process.
-
-    Examples
-    --------
-    >>> scratch = Scratch()
-    >>> first = scratch.take(6)
-    >>> second = scratch.take(4)
-    >>> bool(np.shares_memory(first, second))
-    True
-    """
-
-    def __init__(self) -> None:
-        self._memory = np.empty(0, np.uint8)
-
-    def take(self, size: int) -> NDArray[np.uint8]:
-        """``size`` uninitialised bytes; arrays taken before must not be used any more."""
-        if size > _MOST_SCRATCH:
-            return np.empty(size, np.uint8)
-        if size > self._memory.size:
-            self._memory = np.empty(size, np.uint8)
-        return self._memory[:size]
-
-
-def read_png(data: bytes, *, scratch: Scratch | None = None) -> RawMask | None:
-    """Read a grey or palette PNG of at most eight bits.
-
-    Parameters
-    ----------
-    data : bytes
-        The whole file.
-    scratch : Scratch, optional
-        Memory for the values, which are valid until its next use.
-
-    Returns
-    -------
-    RawMask or None
-        None if the file is left to Pillow: 16 bits, colour, alpha, interlaced,
-        animated, more than 89 million pixels, corrupt or irregular in any way, or not
-        a PNG; and always if the C extension was not built.
-
-    Examples
-    --------
-    >>> import io
-    >>> from PIL import Image
-    >>> file = io.BytesIO()
-    >>> Image.new("L", (3, 2), 7).save(file, "PNG")
-    >>> mask = read_png(file.getvalue())
-    >>> mask.mode, mask.values.tolist()
-    ('L', [[7, 7, 7], [7, 7, 7]])
-    """
-    if not EXTENSION_BUILT:
-        if bytes(data[: len(SIGNATURE)]) == SIGNATURE:
-            warn_missing(_COMPILED)
-        return None
-    if len(data) < 26:
-        return None
-    width, height, depth = struct.unpack_from(">IIB", data, 16)
-    rows = height * (-(-width * depth // 8) + 1)
-    # Forged sizes must not allocate memory.
-    if rows > MAX_RATIO * len(data) or width * height > MAX_PIXELS:
-        return None
-    memory = (scratch or Scratch()).take(max(width * height, rows + _GAP) + _GAP)
-    if (found := _png.read_png(data, memory)) is None:
-        return None
-    height, width, mode = found
-    return RawMask(memory[: height * width].reshape(height, width), mode, "PNG")
-
-
-def from_image(data: bytes, path: str | Path, scratch: Scratch | None = None) -> RawMask:
-    """Read an image from its content: a PNG, or another format of Pillow."""
-    if (plain := read_png(data, scratch=scratch)) is not None:
-        return plain
-    if data.startswith(SIGNATURE):
-        _check_png(data, path)
-    with damage(path, "is corrupt"):
-        try:
-            with Image.open(io.BytesIO(data)) as image:
-                return _from_pillow(image, path)
-        except UnidentifiedImageError as error:
-            raise MaskError(path, f"is not an image (starts with {data[:12]!r})") from error
-        except Image.DecompressionBombError as error:
-            problem = f"declares an invalid size: {error}; save huge masks as TIFF or .npy"
-            raise MaskError(path, problem) from error
-
-
-def _check_png(data: bytes, path: str | Path) -> None:
-    """Check every checksum; Pillow does not, and would return corrupt pixels."""
-    at = len(SIGNATURE)
-    kind = b""
-    while kind != b"IEND":
-        head = data[at : at + 8]
-        stop = at + 12 + int.from_bytes(head[:4], "big")
-        if len(head) < 8 or stop > len(data):
-            raise MaskError(path, "is truncated")
-        kind = head[4:]
-        if zlib.crc32(data[at + 4 : stop - 4]) != int.from_bytes(data[stop - 4 : stop], "big"):
-            name = kind.decode("latin-1")
-            raise MaskError(path, f"is corrupt: chunk {name!r} fails its checksum")
-        at = stop
-
-
-def _from_pillow(image: Image.Image, path: str | Path) -> RawMask:
-    kind = image.format or "image"
-    frames = getattr(image, "n_frames", 1)
-    if frames > 1:
-        raise MaskError(
-            path, f"has {frames} frames; expected one. Save each frame as a separate file"
-        )
-    image.load()
-    mode, pixels = image.mode, np.asarray(image)
-    if mode in ("LA", "PA", "RGBA"):
-        if translucent := int((pixels[..., -1] != 255).sum()):
-            found = plural(translucent, "transparent pixel")
-            problem = f"has {found}; save the mask without an alpha channel"
-            raise MaskError(path, problem)
-        pixels = pixels[..., :3] if mode == "RGBA" else pixels[..., 0]
-    elif mode not in _LABEL_MODES and mode != "RGB":
-        problem = (
-            f"has mode {mode!r}; expected one channel of integers, or RGB colours. Save it as PNG"
-        )
-        raise MaskError(path, problem)
-    return RawMask(pixels, mode, kind, kind in _LOSSY)
-
-
 def _labels_of_names(
     raw: RawMask, labels: LabelSet | None, path: str | Path
 ) -> NDArray[np.integer[Any]]:
@@ -526,72 +373,3 @@ def _labels_of_names(
     table = np.array([known.get(name, 0) for name in raw.names], dtype=np.int64)
     found: NDArray[np.integer[Any]] = table[raw.values]
     return found
-
-
-_UNKNOWN = np.uint16(0xFFFF)
-
-
-def _labels_of_colors(
-    rgb: NDArray[np.uint8], labels: LabelSet, path: str | Path
-) -> NDArray[np.integer[Any]]:
-    """Map each pixel to the first value of the class with its colour."""
-    table, values = _color_table(labels)
-    codes = table[_packed(rgb)]
-    if (codes == _UNKNOWN).any():
-        raise MaskError(path, _unknown_text(rgb[codes == _UNKNOWN], labels))
-    found: NDArray[np.integer[Any]] = values[codes]
-    return found
-
-
-def _packed(rgb: NDArray[np.uint8]) -> NDArray[np.uint32]:
-    """Colours as integers 0xRRGGBB."""
-    wide = rgb.astype(np.uint32)
-    return np.asarray((wide[..., 0] << 16) | (wide[..., 1] << 8) | wide[..., 2], dtype=np.uint32)
-
-
-@lru_cache(maxsize=4)
-def _color_table(labels: LabelSet) -> tuple[NDArray[np.uint16], NDArray[Any]]:
-    """Codes of all 2^24 colours, and the value of each code."""
-    table = np.full(1 << 24, _UNKNOWN, dtype=np.uint16)
-    entries = [(entry.values[0], entry.colors) for entry in labels.classes]
-    if labels.ignore_colors:
-        entries.append((labels.ignore[0], labels.ignore_colors))
-    for code, (_, colors) in enumerate(entries):
-        for red, green, blue in colors:
-            table[red << 16 | green << 8 | blue] = code
-    values = [value for value, _ in entries]
-    kinds = [np.iinfo(dtype) for dtype in (np.uint8, np.int64, np.uint64)]
-    fits = [k.dtype for k in kinds if k.min <= min(values) and max(values) <= k.max]
-    return table, np.array(values, dtype=fits[0] if fits else object)
-
-
-def count_colors(rgb: NDArray[np.uint8]) -> dict[str, int]:
-    """Pixels of each colour, most frequent first, as ``"#rrggbb"``."""
-    colors, counts = np.unique(_packed(rgb).ravel(), return_counts=True)
-    order = np.argsort(-counts, kind="stable")
-    return {f"#{int(colors[i]):06x}": int(counts[i]) for i in order}
-
-
-def _if_coco(labels: LabelSet | None) -> str:
-    """A hint for COCO categories, whose panoptic PNG files contain ids."""
-    is_coco = labels is not None and labels.source == "COCO categories"
-    hint = "; for COCO panoptic ids, pass objects='coco' (segiou score --objects coco)"
-    return hint if is_coco else ""
-
-
-def _unknown_text(unknown: NDArray[np.uint8], labels: LabelSet) -> str:
-    found = count_colors(unknown)
-    shown = ", ".join(f"{color} ({plural(n, 'pixel')})" for color, n in list(found.items())[:8])
-    more = f" and {len(found) - 8} more" if len(found) > 8 else ""
-    values = {*labels.ignore, *(value for values in labels.class_values for value in values)}
-    greys = {f"#{value:02x}{value:02x}{value:02x}" for value in values if 0 <= value < 256}
-    if greys.issuperset(found):
-        hint = "its channels are equal, so save it as single-channel PNG"
-    elif len(found) > 64:
-        hint = (
-            "many similar colours: probably resized with interpolation or saved with lossy "
-            "compression"
-        )
-    else:
-        hint = f"add them to a class or to ignore_colors{_if_coco(labels)}"
-    return f"has colours not in label set {labels.name!r}: {shown}{more}; {hint}"

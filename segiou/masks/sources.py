@@ -17,8 +17,9 @@ from typing import Any, Protocol
 
 from segiou._support.files import Stamp, os_problem
 from segiou._support.optional import load_part, warn_missing
+from segiou.masks.image_files import Scratch
 from segiou.masks.pairing import check_found, find_masks, is_mask
-from segiou.masks.read import MaskError, RawMask, Scratch
+from segiou.masks.read import MaskError, RawMask
 
 #: None if not compiled; empty on Windows.
 _files = load_part("segiou.masks._files")

@@ -78,7 +78,7 @@ def from_tiff(data: bytes, path: str | Path) -> RawMask:
         if _can_decompress(page):
             array = page.asarray()
         else:
-            from segiou.masks.read import from_image
+            from segiou.masks.image_files import from_image
 
             with suppress(MaskError):
                 return from_image(data, path)._replace(lossy=lossy, raster=raster)

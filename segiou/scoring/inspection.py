@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from segiou._support.files import Problem, os_problem, problem_lines
 from segiou._support.text import Json, listed, plural
 from segiou.labels.label_set import LabelClass, LabelSet, hex_color, labelset_names, load_labels
+from segiou.masks.colors import count_colors
 from segiou.masks.pairing import Pairing
-from segiou.masks.read import MaskError, RawMask, count_colors, from_bytes, open_mask
+from segiou.masks.read import MaskError, RawMask, from_bytes, open_mask
 from segiou.masks.sources import LocalFolder, Source, open_source
 from segiou.masks.windows import chunks_of, open_windowed, window_slices
 from segiou.scoring.job import DataError, pair_sources, pairing_problems

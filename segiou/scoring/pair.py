@@ -18,8 +18,9 @@ from segiou.counting.counts import Tally
 from segiou.counting.encoding import Encoding, UndeclaredValuesError, count_windows
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
+from segiou.masks.image_files import Scratch
 from segiou.masks.pairing import Pair
-from segiou.masks.read import MaskError, RawMask, Scratch, from_bytes, to_labels
+from segiou.masks.read import MaskError, RawMask, from_bytes, to_labels
 from segiou.masks.sources import PIXELS_AHEAD, LocalFolder, RemoteFolder, Source, stable_stamp
 from segiou.masks.windows import FileMask, ResizedMask, WindowedMask, open_windowed, resized
 from segiou.measures.measure import MaskPair

@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from segiou.masks.read import RawMask, Scratch, read_png
+from segiou.masks.image_files import Scratch, read_png
+from segiou.masks.read import RawMask
 from segiou.masks.sources import LocalFolder
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"

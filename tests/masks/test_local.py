@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from segiou.masks.read import MaskError, Scratch
+from segiou.masks.image_files import Scratch
+from segiou.masks.read import MaskError
 from segiou.masks.sources import LocalFolder, _files
 from segiou.runs.image_counts import Stamp
 
@@ -78,7 +79,7 @@ def test_a_file_that_may_not_be_read_is_left_to_reading(put):
         pytest.skip("giving up the rights of root takes root")
     code = """
         import os, sys
-        from segiou.masks.read import Scratch
+        from segiou.masks.image_files import Scratch
         from segiou.masks.sources import LocalFolder
         scratch = Scratch()
         os.setuid(65534)

@@ -14,7 +14,8 @@ import zlib
 import numpy as np
 import pytest
 
-from segiou.masks.read import RawMask, Scratch, read_mask
+from segiou.masks.image_files import Scratch
+from segiou.masks.read import RawMask, read_mask
 from segiou.masks.sources import LocalFolder, _files
 
 INPUTS = int(os.environ.get("SEGIOU_FUZZ_INPUTS", "300"))

@@ -1,0 +1,91 @@
+"""Colour masks → labels: each pixel gets the value of the class with exactly its colour."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from segiou._support.text import plural
+from segiou.labels.label_set import LabelSet
+from segiou.masks.read import MaskError, RawMask
+
+_UNKNOWN = np.uint16(0xFFFF)
+
+
+def labels_of_colors(
+    raw: RawMask, labels: LabelSet | None, path: str | Path
+) -> NDArray[np.integer[Any]]:
+    """Map each pixel to the first value of the class with its colour."""
+    rgb: NDArray[np.uint8] = raw.values
+    if labels is None or not labels.has_colors:
+        name = "no label set" if labels is None else f"nothing in label set {labels.name!r}"
+        problem = f"is a colour image (mode {raw.mode}), but {name} maps its colours to classes"
+        if (rgb == rgb[..., :1]).all():
+            problem += "; its channels are equal, so save it as single-channel PNG"
+        else:
+            problem += f"; pass a label set with colors{_if_coco(labels)}"
+        raise MaskError(path, problem)
+    table, values = _color_table(labels)
+    codes = table[_packed(rgb)]
+    if (codes == _UNKNOWN).any():
+        raise MaskError(path, _unknown_text(rgb[codes == _UNKNOWN], labels))
+    found: NDArray[np.integer[Any]] = values[codes]
+    return found
+
+
+def _packed(rgb: NDArray[np.uint8]) -> NDArray[np.uint32]:
+    """Colours as integers 0xRRGGBB."""
+    wide = rgb.astype(np.uint32)
+    return np.asarray((wide[..., 0] << 16) | (wide[..., 1] << 8) | wide[..., 2], dtype=np.uint32)
+
+
+@lru_cache(maxsize=4)
+def _color_table(labels: LabelSet) -> tuple[NDArray[np.uint16], NDArray[Any]]:
+    """Codes of all 2^24 colours, and the value of each code."""
+    table = np.full(1 << 24, _UNKNOWN, dtype=np.uint16)
+    entries = [(entry.values[0], entry.colors) for entry in labels.classes]
+    if labels.ignore_colors:
+        entries.append((labels.ignore[0], labels.ignore_colors))
+    for code, (_, colors) in enumerate(entries):
+        for red, green, blue in colors:
+            table[red << 16 | green << 8 | blue] = code
+    values = [value for value, _ in entries]
+    kinds = [np.iinfo(dtype) for dtype in (np.uint8, np.int64, np.uint64)]
+    fits = [k.dtype for k in kinds if k.min <= min(values) and max(values) <= k.max]
+    return table, np.array(values, dtype=fits[0] if fits else object)
+
+
+def count_colors(rgb: NDArray[np.uint8]) -> dict[str, int]:
+    """Pixels of each colour, most frequent first, as ``"#rrggbb"``."""
+    colors, counts = np.unique(_packed(rgb).ravel(), return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    return {f"#{int(colors[i]):06x}": int(counts[i]) for i in order}
+
+
+def _if_coco(labels: LabelSet | None) -> str:
+    """A hint for COCO categories, whose panoptic PNG files contain ids."""
+    is_coco = labels is not None and labels.source == "COCO categories"
+    hint = "; for COCO panoptic ids, pass objects='coco' (segiou score --objects coco)"
+    return hint if is_coco else ""
+
+
+def _unknown_text(unknown: NDArray[np.uint8], labels: LabelSet) -> str:
+    found = count_colors(unknown)
+    shown = ", ".join(f"{color} ({plural(n, 'pixel')})" for color, n in list(found.items())[:8])
+    more = f" and {len(found) - 8} more" if len(found) > 8 else ""
+    values = {*labels.ignore, *(value for values in labels.class_values for value in values)}
+    greys = {f"#{value:02x}{value:02x}{value:02x}" for value in values if 0 <= value < 256}
+    if greys.issuperset(found):
+        hint = "its channels are equal, so save it as single-channel PNG"
+    elif len(found) > 64:
+        hint = (
+            "many similar colours: probably resized with interpolation or saved with lossy "
+            "compression"
+        )
+    else:
+        hint = f"add them to a class or to ignore_colors{_if_coco(labels)}"
+    return f"has colours not in label set {labels.name!r}: {shown}{more}; {hint}"
