@@ -128,7 +128,7 @@ def test_names_numbers_and_label_sets_make_channels():
         True,
         False,
     ]
-    with pytest.raises(ValueError, match="exclude: there is no class 3"):
+    with pytest.raises(ValueError, match="exclude: no class 3"):
         ChannelCounts(NAMES, exclude=3)
 
 

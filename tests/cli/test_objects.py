@@ -98,7 +98,7 @@ def test_thresholds_and_intervals(coco, tmp_path, capsys):
     assert main([*plain, "--worst", "1", "--worst-by", "objects_missed"]) == 2
     assert "score objects too: --objects" in capsys.readouterr().err
     assert main([*plain, "--objects", "--things", "99"]) == 2
-    assert "things: there is no class 99" in capsys.readouterr().err
+    assert "things: no class 99" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["score", "--objects", *plain[1:]])
     assert "/truth' is none of components, coco, cityscapes, kitti" in capsys.readouterr().err

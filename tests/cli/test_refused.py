@@ -126,7 +126,7 @@ def test_images_that_are_no_folder(capsys, tmp_path):
         (["--group-by", "("], "'(' is not a regular expression"),
         (["--group-by", "no.csv:drive"], "--group-by no.csv:drive: no.csv: does not exist"),
         (["--group-by", "none", "--blocks", "3"], "leave one of them out"),
-        (["--ignore", "1" + 20 * "0"], "is no value that a mask can hold"),
+        (["--ignore", "1" + 20 * "0"], "is not a valid mask value"),
         (["--exclude", "unicorn"], "no class 'unicorn'"),
     ],
 )

@@ -237,7 +237,7 @@ def test_what_was_left_out_is_listed_and_left_out_again(folders):
     run = score(folders, missing="skip", on_error="skip")
     page = run.to_html()
     assert "2 pairs were left out" in text_of(page)
-    assert "01.png: is no image" in text_of(page)
+    assert "01.png: is not an image" in text_of(page)
     assert "--missing=skip --on-error=skip" in text_of(page)
     assert "missing=&#39;skip&#39;" in page
     assert "on_error=&#39;skip&#39;" in page

@@ -257,7 +257,7 @@ def test_a_file_that_never_stays_the_same_is_a_problem(score, tmp_path, monkeypa
         return found
 
     monkeypatch.setattr(sources.os, "fstat", changing)
-    with pytest.raises(DataError, match=r"scene0/00.png: is being changed while it is read"):
+    with pytest.raises(DataError, match=r"scene0/00.png: changed while being read"):
         score()
 
 

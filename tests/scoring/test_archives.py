@@ -159,7 +159,7 @@ def test_archives_without_masks_or_not_there(tmp_path):
     zip_of(tmp_path / "t.zip", [("a.txt", b"hello"), ("__MACOSX/._a.png", b"")])
     with pytest.raises(DataError) as caught:
         scored(tmp_path / "t.zip", tmp_path / "p.tar.gz")
-    assert f"{tmp_path}/t.zip: holds no mask files" in str(caught.value)
+    assert f"{tmp_path}/t.zip: no mask files found" in str(caught.value)
     assert f"{tmp_path}/p.tar.gz: does not exist" in str(caught.value)
 
 

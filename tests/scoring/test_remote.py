@@ -74,7 +74,7 @@ def test_s3_scores_goes_on_and_sees_changes(s3, expected, tmp_path):
 @IGNORED
 def test_what_is_not_in_the_bucket_is_named(s3, masks):
     _, options = s3
-    with pytest.raises(DataError, match="s3://masks/none: holds no mask files"):
+    with pytest.raises(DataError, match="s3://masks/none: no mask files found"):
         scored("s3://masks/none", masks / "pred", storage_options=options)
     with pytest.raises(DataError, match="s3://nothing/none: "):
         scored("s3://nothing/none", masks / "pred", storage_options=options)
@@ -119,7 +119,7 @@ def test_a_zip_by_its_address(packed, masks, expected, required):
 
 def test_an_address_that_nothing_knows(masks, required):
     required("fsspec")
-    with pytest.raises(ValueError, match="gopher://x: is no address that fsspec knows"):
+    with pytest.raises(ValueError, match="gopher://x: is not a URL supported by fsspec"):
         scored("gopher://x", masks / "pred")
 
 
