@@ -260,7 +260,7 @@ def test_wrong_arguments_are_named():
             counts.update([0], [3], [0], [3], crowd=crowd)
     assert repr(counts) == "<PanopticCounts: 2 classes, 0 pairs>"
     assert PanopticCounts(["a", "b"], things="b").things.tolist() == [False, True]
-    with pytest.raises(ValueError, match="things: no class 5, .* 0 to 1"):
+    with pytest.raises(ValueError, match=r"things: no class 5, .* 0 to 1"):
         PanopticCounts(2, things=[5])
     with pytest.raises(ValueError, match="protocol must be"):
         PanopticCounts(2, protocol="voc")
