@@ -17,7 +17,7 @@ from segiou.counting.counts import Tally
 from segiou.counting.encoding import count_pairs
 from segiou.labels.label_set import LabelClass
 from segiou.masks.read import read_mask
-from segiou.runs.image_counts import run_of
+from segiou.runs.image_counts import run_from_counts
 
 RUN = segiou.score([[[0, 1]], [[0, 0]]], [[[0, 1]], [[0, 1]]], labels=2)
 CM = RUN.total()
@@ -124,12 +124,21 @@ WRONG_KINDS = [
     (lambda: count_pairs([0], [0], 2, ignore="255"), r"ignore must be an int.*str \('255'\)"),
     (lambda: count_pairs([0], [0], 2, ignore=[2.5]), r"ignore must be an integer, not float"),
     (lambda: count_pairs([0], [0], 2, unassigned=None), "'error' or 'count', not NoneType"),
-    (lambda: run_of(CM.options, 3), "images must be ImageCounts, one an image.*not int"),
-    (lambda: run_of(CM.options, [RUN]), "each of images must be an ImageCount, not Run"),
-    (lambda: run_of(CM.options, skipped=["x"]), "each of skipped must be a Problem, not str"),
-    (lambda: run_of(CM.options, provenance=["a"]), "provenance must be a mapping, not list"),
-    (lambda: run_of(CM.options, measures=3), "measures must be measures or their keys"),
-    (lambda: run_of(CM.options, measures=[3]), "each of measures must be measures or their keys"),
+    (lambda: run_from_counts(CM.options, 3), "images must be ImageCounts, one an image.*not int"),
+    (lambda: run_from_counts(CM.options, [RUN]), "each of images must be an ImageCount, not Run"),
+    (
+        lambda: run_from_counts(CM.options, skipped=["x"]),
+        "each of skipped must be a Problem, not str",
+    ),
+    (
+        lambda: run_from_counts(CM.options, provenance=["a"]),
+        "provenance must be a mapping, not list",
+    ),
+    (lambda: run_from_counts(CM.options, measures=3), "measures must be measures or their keys"),
+    (
+        lambda: run_from_counts(CM.options, measures=[3]),
+        "each of measures must be measures or their keys",
+    ),
     (lambda: geometry.mask_to_box("mask"), "mask must be boolean or integer, got dtype <U4"),
     (lambda: geometry.box_to_mask(None, (2, 2)), "each box must be integers or floats"),
     (lambda: geometry.box_to_mask(BOX, (2, 2), fmt=None), "'xywh' or 'cxcywh', not NoneType"),
@@ -232,8 +241,8 @@ def test_flags_of_numpy_are_flags(flag):
 
 
 def test_boundary_options_of_a_run_may_be_asked_for_with_true():
-    assert run_of(CM.options, measures=["boundary"]).boundary_options == BoundaryOptions()
-    assert run_of(CM.options).boundary_options is None
+    assert run_from_counts(CM.options, measures=["boundary"]).boundary_options == BoundaryOptions()
+    assert run_from_counts(CM.options).boundary_options is None
 
 
 @pytest.mark.parametrize("number", [np.int64(19), np.uint8(19)])

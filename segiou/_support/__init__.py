@@ -1,4 +1,4 @@
-"""Helpers of all packages, with nothing in them of segmentation; here the faces of packages."""
+"""Shared helpers unrelated to segmentation, and lazy loading of each package's public names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __version__ = "0.2.0"
 def lazy_face(
     package: str, renamed: dict[str, str] | None = None
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """``__getattr__`` and ``__dir__`` of a package from its ``__init__.pyi``; old names warn."""
+    """``__getattr__`` and ``__dir__`` of a package, from its ``__init__.pyi``; old names warn."""
     homes: dict[str, str] = {}
 
     def names() -> list[str]:
@@ -28,15 +28,18 @@ def lazy_face(
         if name == "__all__":
             return names()
         if renamed and name in renamed:
-            _warn_renamed(f"{package}.{name}", f"{package}.{renamed[name]}")
-            return getattr(sys.modules[package], renamed[name])
+            from importlib import import_module
+
+            module, _, new = f"{package}.{renamed[name]}".rpartition(".")
+            _warn_renamed(f"{package}.{name}", f"{module}.{new}")
+            return getattr(import_module(module), new)
         if name not in names():
             msg = f"module {package!r} has no attribute {name!r}"
             raise AttributeError(msg)
         from importlib import import_module
 
         home = homes[name]
-        if home == package:  # the name is a package of this one
+        if home == package:  # the name is a subpackage
             value: Any = import_module(f"{home}.{name}")
         else:
             value = getattr(import_module(home), name)
@@ -47,7 +50,7 @@ def lazy_face(
 
 
 class RenamedAttribute:
-    """An attribute under its old name: ``old = RenamedAttribute("new")`` in the class body."""
+    """Deprecated alias of an attribute: ``old = RenamedAttribute("new")`` in the class body."""
 
     def __init__(self, new: str) -> None:
         self.new = new
@@ -68,8 +71,8 @@ def _warn_renamed(old: str, new: str) -> None:
 
 
 def homes_of(package: str) -> dict[str, str]:
-    """The public names of a package, and the modules that they are imported from."""
-    # Type checkers read the same file, so that every name stands once. It holds imports only.
+    """The public names of a package and the modules that define them."""
+    # Type checkers read the same file, so every name is written once. It contains only imports.
     face: Any = sys.modules[package]
     stub = face.__spec__.loader.get_data(f"{face.__file__.removesuffix('.py')}.pyi").decode()
     homes = {}

@@ -1,4 +1,4 @@
-/* Python's headers as every extension includes them, and the slots of its module.
+/* Python headers and module slots shared by all extensions.
  *
  * The limited API lets one build serve Python 3.11 and all later versions. Free-threaded builds
  * of Python have no limited API. */
@@ -12,7 +12,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-/* As in optional.py: raised there and here when what a compiled module takes or gives changes. */
+/* As in optional.py: increase both when the interface of a compiled module changes. */
 static inline int add_interface(PyObject *module)
 {
     return PyModule_AddIntConstant(module, "INTERFACE", 2);

@@ -1,4 +1,4 @@
-"""Checks of arguments: a wrong kind is a TypeError, a wrong value a ValueError."""
+"""Argument validation: TypeError for a wrong type, ValueError for a wrong value."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from numbers import Integral, Real
 from os import PathLike
 from typing import Any, TypeVar
 
+from segiou._support.text import did_you_mean
+
 T = TypeVar("T")
 
 
 def refuse_kind(name: str, value: object, wanted: str) -> TypeError:
-    """Make the error that says what an argument must be and what it is.
+    """Make the TypeError for an argument of the wrong type.
 
     Examples
     --------
@@ -24,13 +26,13 @@ def refuse_kind(name: str, value: object, wanted: str) -> TypeError:
 
 
 def check_kind(name: str, value: object, kinds: type | tuple[type, ...], wanted: str) -> None:
-    """Refuse a value that is of none of these kinds."""
+    """Raise TypeError unless the value has one of these types."""
     if not isinstance(value, kinds):
         raise refuse_kind(name, value, wanted)
 
 
 def check_flag(name: str, value: object) -> None:
-    """Refuse a value that is neither True nor False, of Python or of NumPy.
+    """Raise TypeError unless the value is a bool of Python or NumPy.
 
     Examples
     --------
@@ -39,7 +41,7 @@ def check_flag(name: str, value: object) -> None:
         ...
     TypeError: allow_lossy must be True or False, not str ('no')
     """
-    # By name, for the command line's help must not load NumPy.
+    # Compared by name, because the command line's help must not import NumPy.
     if type(value).__name__ not in ("bool", "bool_"):
         raise refuse_kind(name, value, "True or False")
 
@@ -47,7 +49,7 @@ def check_flag(name: str, value: object) -> None:
 def check_integer(
     name: str, value: object, least: int | None = None, most: int | None = None
 ) -> int:
-    """Read an integer of Python or of NumPy; refuse bool, and values out of range.
+    """Return an integer of Python or NumPy as int; reject bool and values out of range.
 
     Examples
     --------
@@ -65,7 +67,7 @@ def check_integer(
 def check_number(
     name: str, value: object, least: float | None = None, most: float | None = None
 ) -> float:
-    """Read a real number; refuse bool, NaN and values out of range."""
+    """Return a real number as float; reject bool, NaN and values out of range."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise refuse_kind(name, value, "a number")
     if math.isnan(value):
@@ -85,7 +87,7 @@ def _check_range(name: str, value: Any, least: float | None, most: float | None)
 
 
 def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
-    """Refuse a value that is not one of these words.
+    """Raise ValueError unless the value is one of the choices.
 
     Examples
     --------
@@ -99,30 +101,30 @@ def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
     if not isinstance(value, str):
         raise refuse_kind(name, value, wanted)
     if value not in choices:
-        msg = f"{name} must be {wanted}, got {value!r}"
+        msg = f"{name} must be {wanted}, got {value!r}{did_you_mean(value, choices)}"
         raise ValueError(msg)
 
 
 def check_several(name: str, value: object, wanted: str) -> None:
-    """Refuse a value that is not a series of things; a text is not one."""
+    """Raise TypeError unless the value is an iterable other than a string."""
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
         raise refuse_kind(name, value, wanted)
 
 
 def read_several(name: str, value: Iterable[T], wanted: str) -> list[T]:
-    """Read a series of things, also from a generator."""
+    """Return the items of an iterable other than a string as a list."""
     check_several(name, value, wanted)
     return list(value)
 
 
 def check_callable(name: str, value: object, wanted: str) -> None:
-    """Refuse a value that is not a function."""
+    """Raise TypeError unless the value is callable."""
     if not callable(value):
         raise refuse_kind(name, value, wanted)
 
 
 def check_path(name: str, value: object) -> None:
-    """Refuse a value that is not a path."""
+    """Raise TypeError unless the value is a path."""
     check_kind(name, value, (str, PathLike), "a path")
 
 

@@ -1,4 +1,4 @@
-"""Files: written whole or not at all, recognised by their stamps, and problems with them."""
+"""File helpers: atomic writes, change stamps, and file problems for error messages."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from segiou._support.drafts import drafts
 
 _MOST_JSON_BYTES = 1 << 29
 _STREAMS = {"stdout": 1, "stderr": 2}
@@ -34,7 +36,7 @@ def printable(text: str) -> str:
 
 
 def is_device(path: str | os.PathLike[str]) -> bool:
-    """Whether a path is an open stream, a pipe or a device, which are never replaced by a file."""
+    """Whether a path is an open stream, pipe or device, which a file never replaces."""
     path = Path(path)
     if _descriptor(path) is not None:
         return True
@@ -42,18 +44,8 @@ def is_device(path: str | os.PathLike[str]) -> bool:
 
 
 def write_whole(path: str | os.PathLike[str], content: str | bytes) -> Path:
-    """Write a file so that nobody ever sees half of it.
-
-    The content goes to a temporary file in the same folder, which then takes
-    the name in one step. A link is followed. A pipe or a device is written
-    into and never replaced.
-
-    Raises
-    ------
-    OSError
-        If the folder does not exist or cannot be written; nothing is left behind.
-    """
-    # A name that is not Unicode is written as an escape, from which JSON reads the name.
+    """Write a file atomically; links are followed, pipes and devices are written into."""
+    # A name that is not valid Unicode is escaped, so that JSON can restore it.
     data = content if isinstance(content, bytes) else content.encode("utf-8", "backslashreplace")
     path = Path(path).expanduser()
     if not is_device(path):
@@ -72,23 +64,16 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes) -> Path:
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A temporary file that takes the name in one step once it is written.
-
-    A file of that name is replaced; a link is followed.
-
-    Raises
-    ------
-    OSError
-        As :func:`write_whole`.
-    """
+    """A temporary file that replaces ``path`` in one step once it is written."""
     path = Path(path).expanduser()
     with _named(path):
         target = Path(os.path.realpath(path))
         handle, name = tempfile.mkstemp(prefix=f".{target.name[:80]}.", dir=target.parent)
         os.close(handle)
+        drafts.add(name)
         try:
             yield Path(name)
-            # mkstemp gives 0600; a report is as readable as any new file.
+            # mkstemp creates files with mode 0600; a report is as readable as any new file.
             umask = os.umask(0)
             os.umask(umask)
             Path(name).chmod(0o666 & ~umask)
@@ -96,11 +81,13 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         except BaseException:
             Path(name).unlink(missing_ok=True)
             raise
+        finally:
+            drafts.discard(name)
 
 
 @contextmanager
 def _named(path: Path) -> Iterator[None]:
-    """Name the file that was asked for in an error, and not the temporary one."""
+    """Name the requested file in errors instead of the temporary one."""
     try:
         yield
     except OSError as error:
@@ -108,86 +95,156 @@ def _named(path: Path) -> Iterator[None]:
 
 
 def _descriptor(path: Path) -> int | None:
-    """The open file that a name such as /dev/stdout stands for."""
+    """The file descriptor behind a name such as /dev/stdout."""
     match = _DESCRIPTOR.fullmatch(str(path))
     if match is None:
         return None
     return _STREAMS[match[1]] if match[1] else int(match[2])
 
 
-#: Up to this many files with the same problem have a line each; of more, the first few are named.
+#: Up to this many files with the same problem get a line each; of more, only some names are listed.
 _EACH = 5
 _NAMED = 3
 #: Kinds of problems that are listed at most.
 _KINDS = 40
+#: Values that are shown at most; an option names all of them.
+_VALUES = 12
+_VERBS = {"has": "have", "is": "are", "was": "were", "does": "do", "needs": "need", "holds": "hold"}
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something wrong with a file: where, and what to do about it.
+    """A problem with a file, and how to fix it.
 
     Attributes
     ----------
     where : str
         The file.
     text : str
-        What it is. What is particular to this file stands last, in square
-        brackets: ``"is no class: 7 [7: 20 px]"``.
+        The problem. Details of this file come last, in square brackets:
+        ``"has undeclared values: 7; ignore them: --ignore 7 [7: 20 px]"``.
+    pattern : str
+        The text with ``{values}`` and ``{option}`` in place of the values.
+    values : tuple of int
+        The values that :attr:`pattern` omits; files with the same pattern are
+        reported together, with the values of all of them.
     """
 
     where: str
     text: str
+    pattern: str = field(default="", compare=False, repr=False)
+    values: tuple[int, ...] = field(default=(), compare=False, repr=False)
+
+    @classmethod
+    def of_values(
+        cls, where: str, pattern: str, values: Iterable[int], detail: str = ""
+    ) -> Problem:
+        """A problem that depends on some values of the file.
+
+        Parameters
+        ----------
+        where : str
+            The file.
+        pattern : str
+            The problem, with ``{values}`` and ``{option}`` in place of the values.
+        values : iterable of int
+            The values.
+        detail : str, optional
+            Details of this file.
+        """
+        found = tuple(sorted(values))
+        text = _with_values(pattern, found) + (f" [{detail}]" if detail else "")
+        return cls(where, text, pattern, found)
 
     def __str__(self) -> str:
         return printable(f"{self.where}: {self.text}")
 
     @property
     def parts(self) -> tuple[str, str]:
-        """What files with the same problem share, and the rest of the text."""
+        """The text that files with the same problem share, and the details of this file."""
         kind, bracket, rest = self.text.rpartition(" [")
         return (kind, f"{bracket}{rest}") if bracket and rest.endswith("]") else (self.text, "")
 
 
-def problem_lines(problems: Sequence[Problem]) -> list[str]:
-    r"""Lines that list problems; files with the same problem are grouped.
+def _with_values(pattern: str, values: Sequence[int]) -> str:
+    more = f" and {len(values) - _VALUES} more" if len(values) > _VALUES else ""
+    shown = ", ".join(map(str, values[:_VALUES])) + more
+    return pattern.replace("{values}", shown).replace("{option}", ",".join(map(str, values)))
+
+
+def problem_lines(problems: Sequence[Problem], *, advice: bool = True) -> list[str]:
+    r"""Lines that list problems by cause; without ``advice`` values are not explained.
 
     Examples
     --------
-    >>> found = [Problem(f"{i}.png", f"is no class: 7 [7: {i} px]") for i in range(1, 9)]
+    >>> pattern = "has undeclared values: {values}; ignore them: --ignore {option}"
+    >>> found = [Problem.of_values(f"{i}.png", pattern, [7, i]) for i in range(8)]
     >>> print("\n".join(problem_lines(found)))
-    8 files: is no class: 7
-      1.png [7: 1 px]
-      2.png [7: 2 px]
-      3.png [7: 3 px]
-      and 5 more
+    8 files have undeclared values: 0, 1, 2, 3, 4, 5, 6, 7; ignore them: --ignore 0,1,2,3,4,5,6,7
+      0.png, 1.png, 2.png and 5 more
     """
-    kinds: dict[str, list[Problem]] = {}
-    for problem in problems:
-        kinds.setdefault(problem.parts[0], []).append(problem)
-    shown = list(kinds.items())[:_KINDS]
-    lines = [line for kind, found in shown for line in _lines_of(kind, found)]
-    if len(kinds) > len(shown):
-        left = len(problems) - sum(len(found) for _, found in shown)
-        lines.append(f"and {left} more problems of {len(kinds) - len(shown)} other kinds")
+    causes = problems_by_cause(problems)
+    shown = causes[:_KINDS]
+    lines = [line for found in shown for line in _lines_of(found, advice)]
+    if len(causes) > len(shown):
+        left = len(problems) - sum(map(len, shown))
+        lines.append(f"and {left} more files with {len(causes) - len(shown)} other problems")
     return lines
 
 
-def _lines_of(kind: str, found: Sequence[Problem]) -> list[str]:
+def problems_by_cause(problems: Iterable[Problem]) -> list[list[Problem]]:
+    """Problems that have the same cause together."""
+    causes: dict[str, list[Problem]] = {}
+    for problem in problems:
+        causes.setdefault(problem.pattern or problem.parts[0], []).append(problem)
+    return list(causes.values())
+
+
+def all_listed(causes: Sequence[Sequence[Problem]]) -> bool:
+    """Whether :func:`problem_lines` names every file."""
+    return len(causes) <= _KINDS and max(map(len, causes), default=0) <= _EACH
+
+
+def _lines_of(found: Sequence[Problem], advice: bool) -> list[str]:
+    first = found[0]
+    advice = advice or not first.pattern
+    if len(found) == 1:
+        return [str(first) if advice else printable(f"{first.where}: {_cause(first.text)}")]
+    values = sorted({value for problem in found for value in problem.values})
+    text = _with_values(first.pattern, values) if first.pattern else first.parts[0]
+    text = text if advice else _cause(text)
+    folder, names = _common_folder([problem.where for problem in found])
+    verb, _, rest = text.partition(" ")
+    told = f" {_VERBS.get(verb, verb)} {rest}" if verb in (*_VERBS, "cannot") else f": {text}"
     if len(found) <= _EACH:
-        return [str(problem) for problem in found]
-    return [
-        f"{len(found)} files: {printable(kind)}",
-        *(printable(f"  {p.where}{p.parts[1]}") for p in found[:_NAMED]),
-        f"  and {len(found) - _NAMED} more",
-    ]
+        listed = [f"{name}{p.parts[1]}" for name, p in zip(names, found, strict=True)]
+        if listed == names:
+            listed = [", ".join(names)]
+    else:
+        listed = [f"{', '.join(names[:_NAMED])} and {len(names) - _NAMED} more"]
+    head = f"{len(found)} files{f' in {folder}' if folder else ''}{told}"
+    return [printable(head), *(f"  {printable(line)}" for line in listed)]
+
+
+def _cause(text: str) -> str:
+    return text.partition("; ")[0]
+
+
+def _common_folder(paths: Sequence[str]) -> tuple[str, list[str]]:
+    """The folder that all paths are in, and their names there; empty if they share none."""
+    folders = {path.rpartition("/")[0] for path in paths}
+    if len(folders) > 1:
+        return "", list(paths)
+    (folder,) = folders
+    return folder, [path.rpartition("/")[2] for path in paths]
 
 
 class Stamp(NamedTuple):
-    """Size and version of a file, from which a change is seen.
+    """Size and version of a file, used to detect changes.
 
     The version is the modification time in nanoseconds of a local file, the
-    ETag or date that a server gives, the checksum of an archive's member; None
-    where nothing is known, and then the file is read again.
+    ETag or date of a remote one, or the checksum of an archive member. None
+    means unknown; the file is then read again.
     """
 
     size: int | None
@@ -195,7 +252,7 @@ class Stamp(NamedTuple):
 
     @property
     def known(self) -> bool:
-        """Whether both are known."""
+        """Whether size and version are both known."""
         return self.size is not None and self.version is not None
 
     def joined(self, other: Stamp) -> Stamp:
@@ -210,66 +267,52 @@ def os_problem(error: OSError) -> str:
     if isinstance(error, FileNotFoundError):
         return "does not exist"
     if isinstance(error, PermissionError):
-        return "may not be read: permission denied"
+        return "cannot be read: permission denied"
     return f"cannot be read: {error.strerror or error}"
 
 
 def read_text(path: str | Path) -> str:
-    """The text of a file in UTF-8.
-
-    Raises
-    ------
-    ValueError
-        If it cannot be read, or is no such text.
-    """
+    """The text of a UTF-8 file; ValueError if it cannot be read or decoded."""
     try:
         return Path(path).read_text(encoding="utf-8-sig")
     except OSError as error:
         msg = f"{path}: {os_problem(error)}"
     except UnicodeDecodeError as error:
-        msg = f"{path}: is no text in UTF-8: {error}"
+        msg = f"{path}: is not UTF-8 text: {error}"
     raise ValueError(msg)
 
 
 def read_rows(path: str | Path, columns: Sequence[str]) -> list[dict[str, str]]:
-    """The rows of a CSV file with these columns.
-
-    Raises
-    ------
-    ValueError
-        If it cannot be read, is no CSV in UTF-8, or lacks a column.
-    """
+    """The rows of a CSV file; ValueError if it cannot be read or lacks a column."""
     try:
         reader = csv.DictReader(StringIO(read_text(path)), strict=True)
         rows, known = list(reader), reader.fieldnames or ()
     except csv.Error as error:
-        msg = f"{path}: is no CSV: {error}"
+        msg = f"{path}: is not valid CSV: {error}"
         raise ValueError(msg) from error
     for column in columns:
         if column not in known:
-            known_text = ", ".join(known) or "none"
-            msg = f"{path}: has no column {column!r}; its columns are {known_text}"
+            from segiou._support.text import did_you_mean
+
+            hint = did_you_mean(column, known)
+            msg = f"{path}: has no column {column!r}; columns: {', '.join(known) or 'none'}{hint}"
             raise ValueError(msg)
     return rows
 
 
 def read_json(path: str | Path) -> Any:
-    """What a JSON file holds; a very large one would take ten times as much memory.
-
-    Raises
-    ------
-    ValueError
-        If it cannot be read, is no JSON, or is too large.
-    """
+    """The content of a JSON file; ValueError if it cannot be read, parsed, or is too large."""
     try:
         size = Path(path).stat().st_size
         if size <= _MOST_JSON_BYTES:
             return json.loads(Path(path).read_bytes())
-        msg = f"{path}: has {size} bytes; of JSON at most {_MOST_JSON_BYTES} are read: split it"
+        # Parsing takes about ten times the memory of the file.
+        limit = f"the limit for JSON is {_MOST_JSON_BYTES >> 20} MB"
+        msg = f"{path}: is too large ({size >> 20} MB; {limit}); split it"
     except OSError as error:
         msg = f"{path}: {os_problem(error)}"
     except RecursionError:
-        msg = f"{path}: is no JSON: it is nested too deep"
+        msg = f"{path}: is not valid JSON: nested too deeply"
     except ValueError as error:
-        msg = f"{path}: is no JSON: {error}"
+        msg = f"{path}: is not valid JSON: {error}"
     raise ValueError(msg)

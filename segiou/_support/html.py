@@ -1,8 +1,7 @@
-"""HTML: fragments for notebooks, and what makes a page safe that is one file.
+"""HTML fragments for notebooks, and the content security policy of single-file pages.
 
-The fragments take their colours from the notebook's theme: only inline styles
-and no colour for text, since a notebook's sanitizer drops style sheets, and its
-theme may be dark.
+Fragments use inline styles and set no text colour, because notebooks drop style
+sheets and may have a dark theme.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ _CELL = "padding:.15em .8em;text-align:right;white-space:nowrap;font-variant-num
 NAME = "padding:.15em .8em;text-align:left"
 
 
-#: Sorts the rows of a table by the column whose head was clicked, undefined numbers last.
+#: Sorts the rows of a table by the column whose header was clicked, undefined numbers last.
 _SORT = """
 const head = event.target.closest('th'), mark = head && head.querySelector('span');
 if (!mark) return;
@@ -40,23 +39,23 @@ body.append(...[...body.rows].map((row) => [key(row), row]).sort(([a], [b]) =>
   Number.isNaN(a) - Number.isNaN(b) || (up ? order(a, b) : order(b, a))).map(([, row]) => row));
 """
 _BUTTON = "background:none;border:0;padding:0;margin:0;font:inherit;color:inherit;cursor:pointer"
-#: From this many rows on a table can be sorted.
+#: Tables with at least this many rows can be sorted.
 _SORTED = 3
 
 
 def table(heads: Iterable[str], *parts: Iterable[Sequence[str]], left: Sequence[int] = (0,)) -> str:
-    """A table of cells that are HTML already, a line between its parts; long ones scroll.
+    """A table of HTML cells with a line between its parts; long tables scroll.
 
-    A click on a head sorts the largest part by this column, where scripts may run.
+    A click on a column header sorts the largest part, if scripts are allowed.
 
     Parameters
     ----------
     heads : iterable of str
-        Text.
+        Column headers, as plain text.
     *parts : iterable of sequence of str
-        Rows.
+        Rows of each part.
     left : sequence of int
-        Columns that are aligned left, and sorted as words.
+        Columns that are left-aligned and sorted as text.
     """
     bodies = [list(part) for part in parts]
     first, *others = ("".join(_row(cells, "td", left) for cells in part) for part in bodies)
@@ -81,14 +80,14 @@ def _sorting(head: str) -> str:
 def _row(cells: Iterable[str], tag: str, left: Sequence[int]) -> str:
     styled = []
     for i, cell in enumerate(cells):
-        own = tag if cell else "td"  # a head without words is none
+        own = tag if cell else "td"  # an empty th confuses screen readers
         words = " data-words" if i in left else ""
         styled.append(f'<{own} style="{NAME if i in left else _CELL}"{words}>{cell}</{own}>')
     return f"<tr>{''.join(styled)}</tr>"
 
 
 def section(title: str, body: str, *, shown: bool = False) -> str:
-    """A part that is folded until its title is clicked; nothing where there is none."""
+    """A collapsible section, closed unless ``shown``; empty if the body is empty."""
     if not body:
         return ""
     opened = " open" if shown else ""
@@ -99,21 +98,21 @@ def section(title: str, body: str, *, shown: bool = False) -> str:
 
 
 def sentence_list(sentences: Iterable[str]) -> str:
-    """Sentences as a list; nothing where there are none."""
+    """Sentences as a list; empty if there are none."""
     items = "".join(f"<li>{escape(text)}</li>" for text in sentences)
     return f"<ul>{items}</ul>" if items else ""
 
 
 def script_of(parts: Iterable[str]) -> str:
-    """One script of several files, whose names stay among themselves."""
+    """Join several files into one script with its own scope."""
     return '"use strict";\n(() => {\n' + "\n".join(parts) + "})();"
 
 
 def content_policy(style: str, script: str, *, more: bool = False) -> str:
-    """A content security policy that allows one style sheet and one script, and no network.
+    """A content security policy for one style sheet and one script, without network access.
 
-    Each is named by the SHA-256 of its text, so that nothing that slipped into
-    the page would run. With ``more``, that script may load others.
+    Both are identified by their SHA-256, so injected code does not run. With
+    ``more``, the script may load others.
     """
     style_source, script_source = (
         f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

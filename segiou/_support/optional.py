@@ -1,4 +1,4 @@
-"""What may be missing, compiled modules and matplotlib, and what others may add, as plug-ins."""
+"""Optional parts: compiled modules, extras such as matplotlib, and plug-ins."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ R = TypeVar("R")
 
 
 class Part(NamedTuple):
-    """What a compiled module does, and what it costs to do without it."""
+    """A compiled module: its task, and how slow the fallback is."""
 
     key: str
     what: str
     cost: str
 
 
-#: Every compiled module. The costs were measured on masks of 480 × 360 with 11 classes, one thread.
+#: Every compiled module. Costs were measured with one thread on 480 × 360 masks with 11 classes.
 PARTS = {
     "segiou.counting._kernel": Part("counting", "counting", "about 30 times slower"),
     "segiou.counting._channels": Part("channels", "counting of channels", "about 2 times slower"),
@@ -41,42 +41,42 @@ PARTS = {
     "segiou.masks._png": Part("png", "reading of PNG masks", "about 10 times slower"),
     "segiou.masks._files": Part("files", "reading of small files", "a little slower"),
 }
-#: What the compiled modules of these sources say of themselves; see ``_python.h``.
+#: Interface version of compiled modules that match these sources; see ``_python.h``.
 _INTERFACE = 2
 
 
 def load_part(module: str) -> Any:
-    """Import a compiled module; None where it is missing, unless ``SEGIOU_REQUIRE_KERNEL=1``."""
+    """Import a compiled module; None if it is missing, unless ``SEGIOU_REQUIRE_KERNEL=1``."""
     try:
         found = import_module(module)
     except ImportError as error:
         if os.environ.get("SEGIOU_REQUIRE_KERNEL") != "1":
             return None
         msg = (
-            f"{PARTS[module].what} is missing its compiled module, and SEGIOU_REQUIRE_KERNEL=1 "
-            f"asks for it: install segiou where a C compiler is found, or unset the variable "
-            f"({error})"
+            f"the compiled module for {PARTS[module].what} is missing, but "
+            f"SEGIOU_REQUIRE_KERNEL=1 requires it ({error}); reinstall segiou with a C compiler "
+            "available, or unset the variable"
         )
         raise ImportError(msg) from error
     if getattr(found, "INTERFACE", 0) != _INTERFACE:
-        msg = f"{found.__file__} was compiled from other sources; rebuild it: pip install -e ."
+        msg = f"{found.__file__} is out of date; rebuild it with: pip install -e ."
         raise ImportError(msg)
     return found
 
 
 @cache
 def warn_missing(module: str) -> None:
-    """Say once in a process that a compiled module is missing, and what that costs."""
+    """Warn once per process that a compiled module is missing, and how slow the fallback is."""
     part = PARTS[module]
     msg = (
-        f"{part.what} is not compiled in this installation: the results are the same, {part.cost}; "
-        "to compile it, install segiou where a C compiler is found"
+        f"{part.what} is not compiled, so it is {part.cost} (results are identical); reinstall "
+        "segiou with a C compiler available"
     )
     warnings.warn(msg, stacklevel=3)
 
 
 def fallback(module: str, function: Callable[P, R]) -> Callable[P, R]:
-    """A function that stands for a missing compiled module, and warns when it is first called."""
+    """A function that replaces a missing compiled module and warns on its first call."""
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -100,7 +100,7 @@ def _is_there(module: str) -> bool:
 
 
 def import_extra(module: str, need: str, extra: str) -> Any:
-    """Import a module that an extra brings; an error names the extra."""
+    """Import a module that an extra installs; the error names the extra."""
     try:
         return import_module(module)
     except ImportError as error:
@@ -119,34 +119,34 @@ def _entries(kind: str) -> dict[str, list[EntryPoint]]:
 
 
 def plugin_names(kind: str) -> tuple[str, ...]:
-    """Names of the formats, labelsets or protocols that other packages add, sorted."""
+    """Names of the plug-ins of this kind that installed packages add, sorted."""
     return tuple(sorted(_entries(kind)))
 
 
 def find_plugin(kind: str, name: str, wanted: type | None = None) -> Any:
-    """What a package adds under a name; None where none does, an error where it does not fit."""
+    """The plug-in with this name, or None; raises if it cannot be loaded or has the wrong type."""
     found = _entries(kind).get(name, [])
     if not found:
         return None
     owners = [entry.dist.name if entry.dist else entry.value for entry in found]
     if len(found) > 1:
-        msg = f"segiou.{kind}: {name!r} is added by {' and by '.join(owners)}; uninstall one"
+        msg = f"segiou.{kind}: {name!r} is defined by {' and '.join(owners)}; uninstall one of them"
         raise ValueError(msg)
     try:
         plugin = found[0].load()
     except Exception as error:
-        msg = f"segiou.{kind}: {name!r} of {owners[0]} cannot be loaded: {error}"
+        msg = f"segiou.{kind}: {name!r} from {owners[0]} cannot be loaded: {error}"
         raise ImportError(msg) from error
     fits = callable(plugin) if wanted is None else isinstance(plugin, wanted)
     if not fits:
         what = "function" if wanted is None else wanted.__name__
-        msg = f"segiou.{kind}: {name!r} of {owners[0]} must be a {what}, not {plugin!r:.80}"
+        msg = f"segiou.{kind}: {name!r} from {owners[0]} must be a {what}, not {plugin!r:.80}"
         raise TypeError(msg)
     return plugin
 
 
 class Drawable:
-    """What :mod:`segiou.plots` draws: runs, reports, matrices and comparisons."""
+    """Adds ``plot`` to runs, reports, matrices and comparisons."""
 
     __slots__ = ()
     _plot_kind: ClassVar[str] = "class_bars"
@@ -157,16 +157,16 @@ class Drawable:
         Parameters
         ----------
         kind : str, optional
-            One of those of :func:`segiou.plots.plot`; by default
-            ``"class_bars"``, of a matrix ``"confusion_matrix"``, of a comparison
+            A plot kind, see :func:`segiou.plots.plot`. The default is
+            ``"class_bars"``; for matrices ``"confusion_matrix"``, for comparisons
             ``"comparison_forest"``.
         **options
-            Those of the function of this name in :mod:`segiou.plots`, such as ``ax``.
+            Options of the function with this name in :mod:`segiou.plots`, such as ``ax``.
 
         Returns
         -------
         Axes
-            A notebook shows its figure; ``axes.figure.savefig("plot.pdf")`` saves it.
+            Save the figure with ``axes.figure.savefig("plot.pdf")``.
         """
         from segiou.plots.kinds import plot
 

@@ -1,9 +1,10 @@
-"""Text for people: plurals, per cent, plain values."""
+"""Text formatting: plurals, percentages, JSON-ready values."""
 
 from __future__ import annotations
 
 import csv
 import math
+import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
@@ -12,15 +13,16 @@ from typing import Any, TypeAlias
 
 from segiou._support.files import printable
 
-#: What JSON can hold; a tuple counts as a list.
+#: Values that JSON can represent; a tuple counts as a list.
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 
 
-def percent(value: float, undefined: str = "undefined") -> str:
-    """Write a ratio in per cent, to two decimals; what is not all or nothing never looks so.
+#: Blanks inside a number, and before its per cent sign.
+_IN_NUMBER = re.compile(r"(?<=\d) (?=\d{3}(?!\d))|(?<=\d) (?=%)")
 
-    Every ratio that a person reads is written here: in sentences, and in tables,
-    where a dash stands for what is undefined.
+
+def percent(value: float, undefined: str = "undefined") -> str:
+    """Write a ratio in per cent with two decimals; only 0 and 1 are shown as 0 and 100 %.
 
     Examples
     --------
@@ -37,7 +39,7 @@ def percent(value: float, undefined: str = "undefined") -> str:
 
 
 def points(value: float) -> str:
-    """Write a difference of ratios in percentage points, to two decimals, with a true minus.
+    """Write a difference of ratios in percentage points with two decimals and a true minus.
 
     Examples
     --------
@@ -48,12 +50,12 @@ def points(value: float) -> str:
         return "undefined"
     if 0 < abs(value) < 0.00005:
         return "<0.01" if value > 0 else ">−0.01"
-    # No zero has a sign.
+    # Adding 0.0 removes the sign of -0.0.
     return f"{100 * value + 0.0:.2f}".replace("-", "−")
 
 
 def signed_points(value: float, undefined: str = "–") -> str:
-    """Write a difference of ratios in percentage points, with its sign, a true minus.
+    """Write a difference of ratios in percentage points with its sign and a true minus.
 
     Examples
     --------
@@ -66,7 +68,7 @@ def signed_points(value: float, undefined: str = "–") -> str:
 
 
 def p_text(value: float) -> str:
-    """Write a p value; one that no permutation of these numbers can tell from 0 is no 0.
+    """Write a p-value; small ones are shown as a bound, never as 0.
 
     Examples
     --------
@@ -81,7 +83,7 @@ def p_text(value: float) -> str:
 
 
 def roughly(share: float) -> str:
-    """Write a share that was found by simulation, without digits that it has not.
+    """Write a share that was estimated by simulation, without spurious digits.
 
     Examples
     --------
@@ -108,7 +110,7 @@ def listed(names: Sequence[str], limit: int = 6) -> str:
 
 
 def called(name: str) -> str:
-    r"""Write the name of a class: no number looks like one, nothing in it reaches the terminal.
+    r"""Write the name of a class; numbers get the prefix "class", control characters are escaped.
 
     Examples
     --------
@@ -130,7 +132,7 @@ def classes(names: Sequence[str]) -> str:
 
 
 def encodable(name: str) -> str:
-    r"""Escape what no encoding of Unicode can hold, as in names that are not UTF-8.
+    r"""Escape characters that UTF-8 cannot encode, as in file names that are not UTF-8.
 
     Examples
     --------
@@ -141,14 +143,26 @@ def encodable(name: str) -> str:
 
 
 def plural(number: int, one: str, many: str | None = None) -> str:
-    """Put a number before a noun in its singular or plural.
+    """Put a number before a noun in its singular or plural form.
 
     Examples
     --------
-    >>> plural(1, "class", "classes"), plural(3, "image")
-    ('1 class', '3 images')
+    >>> plural(1, "class", "classes"), plural(30000, "image")
+    ('1 class', '30 000 images')
     """
-    return f"{number} {one if number == 1 else many or one + 's'}"
+    return f"{grouped(number)} {one if number == 1 else many or one + 's'}"
+
+
+def grouped(number: int, blank: str = " ") -> str:
+    """Write an integer in groups of three digits, from five digits on.
+
+    Examples
+    --------
+    >>> grouped(4210), grouped(30067200), grouped(-12345)
+    ('4210', '30 067 200', '−12 345')
+    """
+    text = f"{number:,}" if abs(number) >= 10_000 else str(number)
+    return text.replace(",", blank).replace("-", "−")
 
 
 def short_count(value: float) -> str:
@@ -167,7 +181,7 @@ def short_count(value: float) -> str:
 
 
 def digits(number: float) -> str:
-    """A number in all its digits, for who reads it again.
+    """Write a number with all its digits, so that it can be read back.
 
     Examples
     --------
@@ -178,34 +192,45 @@ def digits(number: float) -> str:
 
 
 def did_you_mean(given: str, known: Iterable[str]) -> str:
-    """Name the one of some names that was probably meant, for the end of a message.
+    """Suggest the name that was probably meant, for the end of a message.
 
     Examples
     --------
     >>> did_you_mean("camvd", ["camvid", "ade20k"]), did_you_mean("x", ["camvid"])
     ('; did you mean camvid?', '')
+    >>> did_you_mean("mIoU", ["mean_iou", "iou:CLASS"])
+    '; did you mean mean_iou?'
     """
     from difflib import get_close_matches
 
-    names = list(known)
-    begin = [name for name in names if len(given) > 2 and name.startswith(given)]
-    near = begin or get_close_matches(given, names, n=1, cutoff=0.7)
-    return f"; did you mean {near[0]}?" if near else ""
+    names = {name.lower(): name for name in known}
+    low = given.lower()
+    long_enough = [name for name in names if len(low) > 2 and name[:1] == low[:1]]
+    near = [name for name in long_enough if name.startswith(low)]
+    near = near or sorted((n for n in long_enough if _is_abbreviated(low, n)), key=len)
+    near = near or get_close_matches(low, names, n=1, cutoff=0.7)
+    return f"; did you mean {names[near[0]]}?" if near else ""
+
+
+def _is_abbreviated(short: str, name: str) -> bool:
+    """Whether a name has all letters of a short form, in their order."""
+    letters = iter(name)
+    return all(letter in letters for letter in short)
 
 
 def unbroken(text: str) -> str:
-    r"""Tie every per cent sign to its number, where lines are broken elsewhere.
+    r"""Put no-break spaces into numbers and before per cent signs.
 
     Examples
     --------
-    >>> unbroken("worst 10 % of them") == "worst 10\N{NO-BREAK SPACE}% of them"
-    True
+    >>> unbroken("worst 10 % of 10 000").split(" ")
+    ['worst', '10\xa0%', 'of', '10\xa0000']
     """
-    return text.replace(" %", "\N{NO-BREAK SPACE}%")
+    return _IN_NUMBER.sub("\N{NO-BREAK SPACE}", text)
 
 
 def wrapped(line: str, width: int) -> str:
-    r"""Break a line at blanks, never inside a word; what follows is indented as the line is.
+    r"""Wrap a line at blanks, never inside a word; further lines keep its indent.
 
     Examples
     --------
@@ -220,11 +245,11 @@ def wrapped(line: str, width: int) -> str:
         break_long_words=False,
         break_on_hyphens=False,
     )
-    return "\n".join(lines).replace("\N{NO-BREAK SPACE}%", " %")
+    return "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def plain(value: Any) -> Any:
-    """Convert dataclasses, arrays and numbers; what is not finite becomes None.
+    """Convert dataclasses, arrays and numbers to JSON types; NaN and infinity become None.
 
     Parameters
     ----------
@@ -241,7 +266,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
     if hasattr(value, "dtype"):
-        # Integers are plain already; a large confusion matrix is not walked cell by cell.
+        # Integers need no conversion, so a large confusion matrix is not visited cell by cell.
         return value.tolist() if value.dtype.kind in "iub" else plain(value.tolist())
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
@@ -250,15 +275,15 @@ def plain(value: Any) -> Any:
     return value
 
 
-#: A cell that begins so is a formula to a spreadsheet.
+#: Spreadsheets treat a cell that begins with one of these as a formula.
 _FORMULA = tuple("=+-@\t\r\n")
 
 
 def csv_text(rows: Iterable[Iterable[Any]]) -> str:
-    r"""Write rows as CSV that no name can break, and no spreadsheet takes for formulas.
+    r"""Write rows as CSV, safe for any name and free of spreadsheet formulas.
 
-    A text that begins with =, +, -, @, a tab or a line end gets an apostrophe in
-    front; :func:`csv_name` takes it away. Numbers stay numbers.
+    Text that begins with =, +, -, @, a tab or a line end is prefixed with an
+    apostrophe, which :func:`csv_name` removes. Numbers stay numbers.
 
     Examples
     --------
@@ -266,7 +291,7 @@ def csv_text(rows: Iterable[Iterable[Any]]) -> str:
     '"a\rb",\'=1+1,-0.5,\n'
     """
     lines: list[str] = []
-    # The writer quotes what holds a part of its own line end, which is then shortened.
+    # The writer quotes cells that contain either character of its line end; lines end in \n here.
     file = SimpleNamespace(write=lambda line: lines.append(f"{line[:-2]}\n"))
     writer = csv.writer(file, lineterminator="\r\n")
     for row in rows:

@@ -1,4 +1,4 @@
-"""The commands but the demo; each loads what it needs when it runs."""
+"""All commands except demo; each imports what it needs when it runs."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 def score(parsed: argparse.Namespace) -> int:
-    """Check the options, score, show and console.write, check the thresholds."""
+    """Score folders, write the outputs and check the thresholds."""
     from segiou.cli.output import show_run, write_problems
-    from segiou.scoring.job import DataError, ScoringStopped
+    from segiou.scoring.job import DataError, ScoringInterrupted
 
     try:
         job = inputs.job_of(parsed.truth, parsed.pred, parsed)
-        # On volumes --boundary measures surfaces.
+        # For volumes --boundary measures surfaces.
         surfaces = job.surfaces or job.boundary
         inputs.check_report(
             parsed, job.options, boundary=job.boundary, surfaces=surfaces, plans=_plans(job)
@@ -37,10 +37,10 @@ def score(parsed: argparse.Namespace) -> int:
         if parsed.problems:
             write_problems(parsed.problems, error.problems)
         raise
-    except ScoringStopped as stopped:
-        how = "nothing is kept: with --run FILE the same command would continue from there"
+    except ScoringInterrupted as stopped:
+        how = "nothing was saved; use --run FILE to make the command resumable"
         if parsed.run:
-            how = f"they are kept in {parsed.run}, and the same command continues from there"
+            how = f"saved in {parsed.run}; run the same command to resume"
         console.note(f"{stopped}; {how}")
         return console.EXIT_INTERRUPTED
     if parsed.problems:
@@ -50,10 +50,10 @@ def score(parsed: argparse.Namespace) -> int:
 
 
 def _plans(job: Job) -> list[Plan]:
-    """What will be counted, as far as it is known before the masks are."""
+    """The plans of the measures, as far as they are known before reading masks."""
     found = [m.plan(job.options, Masks()) for m in job.measures]
     for volumes in (False, True) if job.surfaces else ():
-        with suppress(ValueError):  # of such masks; scoring says so
+        with suppress(ValueError):  # reported during scoring
             surfaces = job.along(volumes=volumes)[1]
             return [*found, *([surfaces] if surfaces else [])]
     return found
@@ -63,8 +63,8 @@ def _check_pairs(parsed: argparse.Namespace, pairs: Sequence[Pair]) -> None:
     inputs.check_images([pair.id for pair in pairs], parsed)
     if not pairs and not parsed.quiet:
         part, parts = parsed.shard
-        what = "it is scored as empty, and segiou merge takes it like the others"
-        console.note(f"part {part} of {parts} holds none of the few pairs; {what}")
+        what = "an empty run is written, which segiou merge accepts"
+        console.note(f"part {part} of {parts} has no pairs; {what}")
 
 
 def compare(parsed: argparse.Namespace) -> int:
@@ -88,7 +88,7 @@ def compare(parsed: argparse.Namespace) -> int:
 
 def _compared_runs(parsed: argparse.Namespace) -> list[Run]:
     if len(parsed.model) < 2:
-        msg = "compare needs two or more models"
+        msg = "compare needs at least two models"
         raise ValueError(msg)
     if parsed.truth is None:
         how = "PRED PRED --truth DIR --labels SET"
@@ -115,19 +115,19 @@ def explain(parsed: argparse.Namespace) -> int:
 
 def _explained_run(parsed: argparse.Namespace) -> Run:
     if len(parsed.path) > 2:
-        msg = f"explain takes a run file, or TRUTH and PRED; got {len(parsed.path)} paths"
+        msg = f"explain takes a run file or TRUTH PRED, got {len(parsed.path)} paths"
         raise ValueError(msg)
     if len(parsed.path) == 1:
         return inputs.open_run(parsed.path[0], parsed, or_folders="TRUTH PRED --labels SET")
     truth, pred = parsed.path
     if inputs.is_run_file(truth) and inputs.is_run_file(pred):
-        msg = "explain takes one run file; segiou compare takes two"
+        msg = "explain takes one run file; to compare two, use segiou compare"
         raise ValueError(msg)
     return inputs.score_now(truth, pred, parsed)
 
 
 def explore(parsed: argparse.Namespace) -> int:
-    """Write the page that teaches IoU, and open it in a browser."""
+    """Write the interactive page about IoU and open it in a browser."""
     import tempfile
     import webbrowser
 
@@ -140,12 +140,12 @@ def explore(parsed: argparse.Namespace) -> int:
         return 0
     console.write(console.harmless(f"{page}\n"))
     if parsed.open and not webbrowser.open(page.as_uri()):
-        console.note("no browser could be opened; open this file in one")
+        console.note("could not open a browser; open the file above yourself")
     return 0
 
 
 def inspect(parsed: argparse.Namespace) -> int:
-    """Show what is in the masks of a folder."""
+    """List the values in a folder of masks."""
     from segiou._support.files import write_whole
     from segiou.cli.output import write_findings
     from segiou.labels.label_set import load_labels
@@ -171,11 +171,11 @@ def labelsets(parsed: argparse.Namespace) -> int:
 
     from_file = getattr(parsed, "from")
     if from_file and parsed.name:
-        msg = "labelsets takes the name of a set, or --from FILE, and not both"
+        msg = "pass either a set name or --from FILE, not both"
         raise ValueError(msg)
     if from_file and not (path := Path(from_file).expanduser()).is_file():
-        folder = "is a folder; for the label sets that fit its masks: segiou inspect"
-        msg = f"--from {from_file}: {folder if path.is_dir() else 'there is no such file'}"
+        folder = "is a folder; to find matching label sets, use segiou inspect"
+        msg = f"--from {from_file}: {folder if path.is_dir() else 'no such file'}"
         raise ValueError(msg)
     if wanted := from_file or parsed.name:
         console.write(load_labels(wanted).to_toml())
@@ -188,26 +188,27 @@ def labelsets(parsed: argparse.Namespace) -> int:
 
 
 def merge(parsed: argparse.Namespace) -> int:
-    """Join run files into one."""
+    """Merge run files into one."""
+    from segiou._support.text import plural
     from segiou.runs.run_writing import merge_files
 
     merged = Run.open(merge_files(parsed.run_file, parsed.output, partial=parsed.partial))
     if not parsed.quiet:
-        runs = "1 run" if len(parsed.run_file) == 1 else f"{len(parsed.run_file)} runs"
-        console.note(f"{len(merged)} images of {runs} are in {parsed.output}")
+        images, runs = plural(len(merged), "image"), plural(len(parsed.run_file), "run")
+        console.note(f"merged {images} from {runs} into {parsed.output}")
         if not merged.finished:
-            console.note("one of the runs is not finished, and so this one is not either")
+            console.note("one input run is unfinished, so the merged run is unfinished too")
         if "partial" in merged.provenance:
-            console.note(f"it is not complete: {merged.provenance['partial']}")
+            console.note(f"incomplete: {merged.provenance['partial']}")
     return 0
 
 
 def report(parsed: argparse.Namespace) -> int:
-    """Show a run again, from its file alone."""
+    """Report on a saved run."""
     from segiou.cli.output import show_run
 
     path = parsed.run_file
-    run = inputs.run_at(path, f"{path} is a folder, not a run file; to score it: segiou score")
+    run = inputs.run_at(path, f"{path} is a folder, not a run file; to score it, use segiou score")
     inputs.check_report(
         parsed,
         run.options,

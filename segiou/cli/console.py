@@ -1,4 +1,4 @@
-"""What the command writes to stdout and stderr: text, notes, progress; and Ctrl-C."""
+"""Console output (text, notes, progress) and Ctrl-C handling."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ EXIT_THRESHOLD = 1
 EXIT_USAGE = 2
 EXIT_DATA = 3
 EXIT_INTERRUPTED = 130
-#: From this width on, progress has a bar beside its words.
+#: Minimum terminal width for a progress bar next to the text.
 _WITH_BAR = 90
 
 
 @contextmanager
 def interruptible(*, kept: bool) -> Iterator[Callable[[], bool]]:
-    """A function that says whether Ctrl-C was pressed; ``kept`` where a run file keeps pairs."""
+    """A function that returns whether Ctrl-C was pressed; ``kept`` if a run file stores pairs."""
     import signal
     import threading
 
@@ -32,13 +32,12 @@ def interruptible(*, kept: bool) -> Iterator[Callable[[], bool]]:
 
     def on_signal(*_: object) -> None:
         if asked.is_set():
-            # A run file is whole at every moment; nothing else needs an orderly end.
-            sys.stderr.flush()
+            # A run file is consistent at every moment; nothing else needs an orderly end.
             os._exit(EXIT_INTERRUPTED)
         asked.set()
-        what = "; the run file can be continued" if kept else ""
-        with suppress(RuntimeError):  # the progress bar may be writing at this moment
-            note(f"finishing the pairs that are being counted{what}. Ctrl-C again stops at once")
+        what = "; the run can be resumed" if kept else ""
+        with suppress(RuntimeError):  # the progress bar may be in the middle of a write
+            note(f"finishing pairs in progress{what}. Press Ctrl-C again to stop immediately")
 
     if threading.current_thread() is not threading.main_thread():
         yield asked.is_set
@@ -50,18 +49,18 @@ def interruptible(*, kept: bool) -> Iterator[Callable[[], bool]]:
         signal.signal(signal.SIGINT, before)
 
 
-#: Replacements for characters of tables, where an encoding lacks them.
+#: Replacements for characters that an encoding lacks.
 _PLAIN = str.maketrans(
     {"█": "#", **dict.fromkeys("▏▎▍", ""), **dict.fromkeys("▌▋▊▉", "#")}
     | {**dict.fromkeys("─–−", "-"), "━": "=", "×": "x", "·": "*", "…": "...", "’": "'", "■": "#"}
 )
 
-#: With two of the blanks before it, so that columns stay aligned.
+#: Matches two blanks before it, so that columns stay aligned.
 _INFINITE = re.compile("(?:(?<= ) {2})?∞")
 
 
 def stdout_width() -> int:
-    """Columns of the terminal, or as ``COLUMNS`` says; 100 where the output is piped."""
+    """Width of the terminal, or ``COLUMNS``; 100 if the output is piped."""
     columns = os.environ.get("COLUMNS", "")
     if columns.isdecimal() and int(columns):
         return int(columns)
@@ -71,7 +70,7 @@ def stdout_width() -> int:
 
 
 def wants_color() -> bool:
-    """Whether stdout takes colours (NO_COLOR and dumb terminals do not)."""
+    """Whether to colour stdout, as NO_COLOR, FORCE_COLOR and TERM ask."""
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return False
     return _stdout_is_terminal() or bool(os.environ.get("FORCE_COLOR"))
@@ -82,12 +81,12 @@ def _stdout_is_terminal() -> bool:
 
 
 def note(text: str) -> None:
-    """Write a note to stderr, with nothing in it that could move the cursor."""
+    """Write a note to stderr, with control characters escaped."""
     say(harmless(f"segiou: {text}\n"))
 
 
 def _at_words(text: str) -> str:
-    """Text for stderr: on a terminal its lines are broken at words, and indented alike."""
+    """Text wrapped to the width of stderr, if that is a terminal."""
     try:
         width = os.get_terminal_size(sys.stderr.fileno()).columns
     except (OSError, ValueError):
@@ -103,7 +102,7 @@ _LINE_END_OR_COLOR = re.compile(r"(\n|\x1b\[[0-9;]*m)")
 
 
 def harmless(text: str, *, color: bool = False) -> str:
-    """Text with escapes for whatever could move the cursor; with ``color`` colours stay."""
+    """Text with control characters escaped, except colours if ``color``."""
     from segiou._support.files import printable
 
     parts = (_LINE_END_OR_COLOR if color else _LINE_END).split(text)
@@ -112,7 +111,7 @@ def harmless(text: str, *, color: bool = False) -> str:
 
 
 def say(text: str) -> None:
-    """Write to stderr; not an error where it is closed."""
+    """Write to stderr; a closed stderr is not an error."""
     if sys.stderr is None:
         return
     try:
@@ -123,10 +122,7 @@ def say(text: str) -> None:
 
 
 def write(text: str) -> None:
-    """Write data to stdout, also where its encoding lacks a character.
-
-    A closed or full stdout is an OSError; a reader that has gone is not.
-    """
+    """Write data to stdout in any encoding; OSError if it is closed or full, but not on EPIPE."""
     if sys.stdout is None:
         raise OSError(errno.EBADF, "is closed", "stdout")
     encoding = sys.stdout.encoding or "ascii"
@@ -135,17 +131,17 @@ def write(text: str) -> None:
     except UnicodeEncodeError:
         from segiou._support.text import encodable
 
-        # Names that are no Unicode as escapes, which are right in JSON too.
+        # Names that are not Unicode become escapes, which are also valid in JSON.
         text = _INFINITE.sub("inf", encodable(text)).translate(_PLAIN)
         text = text.encode(encoding, "replace").decode(encoding)
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader has gone, as `segiou … | head` does; files and thresholds are still to come.
+        # The reader has exited, as in `segiou … | head`; files are still to be written.
         _silence(sys.stdout)
     except OSError as error:
-        # What is left in the buffer would fail again at the end of the process.
+        # The rest of the buffer would fail again when the process ends.
         _silence(sys.stdout)
         raise OSError(error.errno, error.strerror, "stdout") from error
 
@@ -156,7 +152,7 @@ def _silence(stream: TextIO) -> None:
 
 @contextmanager
 def noted_warnings(*, quiet: bool) -> Iterator[None]:
-    """Show each warning of the library once, as a note without its place in the code."""
+    """Show each warning of the library once, as a note without its location in the code."""
     shown = set()
 
     def show(message: Warning | str, *_: Any) -> None:
@@ -175,7 +171,7 @@ def noted_warnings(*, quiet: bool) -> Iterator[None]:
 def progress_bar(
     what: str, *, quiet: bool, unit: str = "pairs"
 ) -> Iterator[tuple[Callable[[int, int], None], Callable[[object], None]]]:
-    """Progress on stderr, where that is a terminal: called with done and total, and a problem."""
+    """Progress on stderr if that is a terminal; yields functions for progress and problems."""
     if quiet or sys.stderr is None or not sys.stderr.isatty():
         yield (lambda done, total: None), (lambda problem: None)
         return
@@ -200,10 +196,10 @@ def progress_bar(
 
 
 def progress_text(task: Any, unit: str) -> str:
-    """How far a task is, in words: ``12 of 174 pairs, 35 a second, 5 s left, 1 problem``."""
+    """Progress as text: ``12 of 174 pairs, 35 per second, 5 s left, 1 problem``."""
     parts = [f"{task.completed:.0f} of {'?' if task.total is None else int(task.total)} {unit}"]
     if task.speed:
-        parts.append(f"{task.speed:.{0 if task.speed >= 10 else 1}f} a second")
+        parts.append(f"{task.speed:.{0 if task.speed >= 10 else 1}f} per second")
     if task.time_remaining is not None and not task.finished:
         minutes, seconds = divmod(int(task.time_remaining), 60)
         hours, minutes = divmod(minutes, 60)

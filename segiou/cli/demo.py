@@ -1,4 +1,4 @@
-"""``segiou demo``: street scenes, the predictions of two models, and what to do with them."""
+"""``segiou demo``: synthetic street scenes, scored for two models."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from segiou.scoring.folder import score_folder
 
 
 def demo(parsed: argparse.Namespace) -> int:
-    """Write the scenes, score both models, show the commands."""
+    """Write the scenes, score both models, and show the commands."""
     folders = write_demo(parsed.dir)
     truth, model_a, model_b = folders.truth, folders.model_a, folders.model_b
     labels = ("--labels", folders.labels)
     folder = harmless(parsed.dir)
-    write(f"Drawn street scenes and two models' predictions are in {folder}/\n")
+    write(f"Wrote synthetic street scenes and two models' predictions to {folder}/\n")
     for pred in (model_a, model_b):
         write("\n")
         _show_command("score", truth, pred, *labels)
         report = score_folder(truth, pred, labels=folders.labels).report()
         write(f"\n{report.to_text(width=stdout_width(), color=wants_color())}")
     lesson = (
-        "Pixel accuracy prefers one model and mean IoU the other: the first never finds the "
-        "rare thin classes, which are too few pixels for accuracy to notice. Continue with"
+        "Pixel accuracy favours model_a and mean IoU favours model_b: model_a never finds the "
+        "rare, thin classes, which are too few pixels to affect accuracy. Next, try:"
     )
     write(f"\n{wrapped(lesson, stdout_width())}\n\n")
     page = ("--html", "report.html", "--images", folders.images)
@@ -50,22 +50,22 @@ def _show_command(*words: str | Path) -> None:
 
 
 _DRIVES = ("north", "south")
-#: The label set; an earlier demo is known by its first line.
+#: The label set; its first line identifies an earlier demo.
 _LABELS = resources.files("segiou.cli").joinpath("streets.toml").read_bytes()
 _OUR_NAME = re.compile(r"(north|south)_\d{4}\.(png|jpg)")
 
 
 @dataclass(frozen=True)
 class DemoFolders:
-    """Where the parts of a demo lie.
+    """Paths of a demo data set.
 
     Attributes
     ----------
     truth, model_a, model_b : pathlib.Path
-        Folders of masks: PNG files in palette mode, whose indices are the class values.
-        ``model_a`` is the tidy model that misses the rare classes, ``model_b`` the other.
+        Folders of PNG masks in palette mode, whose indices are the class values. ``model_a``
+        is smooth and misses rare classes, ``model_b`` finds them.
     images : pathlib.Path
-        Folder of the images: JPEG files of the same stems.
+        Folder of the images: JPEG files with the same stems.
     labels : pathlib.Path
         The label set, a TOML file.
     """
@@ -80,23 +80,23 @@ class DemoFolders:
 def write_demo(
     directory: str | os.PathLike[str], *, scenes: int = 12, seed: int = 0
 ) -> DemoFolders:
-    """Write a small data set of drawn street scenes.
+    """Write a small synthetic data set of street scenes.
 
     Parameters
     ----------
     directory : path
-        Folder to write into: new, empty, or an earlier demo, whose scenes are replaced. Files that
-        are not of the demo stay where they are.
+        Output folder: new, empty, or an earlier demo, whose scenes are replaced. Other files
+        are kept.
     scenes : int, default 12
-        How many scenes, 320 × 192 pixels each. The first half is ``north_0001`` and so on, by day;
-        the second ``south_0001`` and so on, in the evening: two drives, for grouping.
+        Number of scenes of 320 × 192 pixels. They form two drives for grouping: ``north_0001``
+        and so on by day, ``south_0001`` and so on at dusk.
     seed : int, default 0
-        Seed of the drawing, at least 0. Equal seeds give equal masks on every machine.
+        Random seed, at least 0. Equal seeds give equal masks on every machine.
 
     Returns
     -------
     DemoFolders
-        The folders and the label file written.
+        Paths of the folders and the label file.
 
     Raises
     ------
@@ -105,7 +105,7 @@ def write_demo(
     ValueError
         If `scenes` is not in 1 to 9999, or `seed` is negative.
     FileExistsError
-        If `directory` is a file, or holds anything but an earlier demo.
+        If `directory` is a file, or a folder with other content than an earlier demo.
 
     Examples
     --------
@@ -130,16 +130,16 @@ def write_demo(
             (folders.model_b, predict_detailed(truth, rng)),
         ):
             mask = Image.fromarray(labels)
-            # Black where there is no class.
+            # Unused palette entries are black.
             mask.putpalette(bytes(palette).ljust(3 * 256, b"\0"))
             mask.save(folder / f"{stem}.png", optimize=True)
     return folders
 
 
 def _prepare(directory: Path) -> DemoFolders:
-    """Make the folders, empty of earlier scenes, or refuse."""
+    """Create the folders and remove earlier scenes."""
     if directory.exists() and not directory.is_dir():
-        msg = f"{directory} is a file; name a new or empty folder for the demo"
+        msg = f"{directory} is a file; choose a new or empty folder"
         raise FileExistsError(msg)
     folders = DemoFolders(
         *(directory / name for name in ("truth", "model_a", "model_b", "images", "labels.toml"))
@@ -148,12 +148,12 @@ def _prepare(directory: Path) -> DemoFolders:
     is_demo = labels.is_file() and labels.read_bytes().startswith(_LABELS.splitlines()[0])
     if not is_demo and directory.is_dir() and any(directory.iterdir()):
         msg = (
-            f"{directory} is not empty and holds no earlier demo; "
-            "name a new or empty folder for the demo"
+            f"{directory} is not empty and was not created by segiou demo; choose a new or empty "
+            "folder"
         )
         raise FileExistsError(msg)
     directory.mkdir(parents=True, exist_ok=True)
-    # First of all, so that a demo that was interrupted is known as one and can be written again.
+    # Written first, so that an interrupted demo is recognised and can be rewritten.
     labels.write_bytes(_LABELS)
     for folder in (folders.truth, folders.model_a, folders.model_b, folders.images):
         folder.mkdir(exist_ok=True)

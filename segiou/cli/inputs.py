@@ -1,4 +1,4 @@
-"""What commands begin with: options are checked, and make a job or runs of files and folders."""
+"""Command input: validates options and turns files and folders into a job or runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from segiou._support.arguments import check_integer
 from segiou._support.files import is_device, read_rows
 from segiou._support.optional import import_extra
-from segiou._support.text import csv_name
+from segiou._support.text import csv_name, listed
 from segiou.cli.console import note, progress_bar
 from segiou.cli.options import option_of
 from segiou.cli.thresholds import check_thresholds, read_thresholds
@@ -40,7 +40,7 @@ _SQLITE = b"SQLite format 3\0"
 
 
 def job_of(truth: str, pred: str, parsed: argparse.Namespace) -> Job:
-    """The job that the options of scoring describe."""
+    """The scoring job for the options."""
     is_score = parsed.name_of_command == "score"
     if parsed.labels is None:
         from segiou.scoring.inspection import label_set_question
@@ -59,7 +59,7 @@ def job_of(truth: str, pred: str, parsed: argparse.Namespace) -> Job:
 
 
 def _needed_for(parsed: argparse.Namespace) -> dict[str, Any]:
-    """What is measured beside the IoU for the metric of a comparison."""
+    """Measures that the metric of a comparison needs."""
     metric = getattr(parsed, "metric", None)
     key = measure_of_score(metric)
     if key == "boundary":
@@ -74,13 +74,13 @@ def _needed_for(parsed: argparse.Namespace) -> dict[str, Any]:
 
 
 def _asked_for(parsed: argparse.Namespace, classes: ClassOptions) -> dict[str, Any]:
-    """What is measured beside the IoU, as the options of scoring say."""
+    """Measures that the options request."""
     spacing = None
     if parsed.spacing is not None:
         try:
             spacing = tuple(float(part) for part in parsed.spacing.split(","))
         except ValueError:
-            msg = f"--spacing {parsed.spacing}: give a number for each axis, such as 0.5,0.5"
+            msg = f"--spacing {parsed.spacing}: expected one number per axis, e.g. 0.5,0.5"
             raise ValueError(msg) from None
     asked = (
         measure_of(k).asked(vars(parsed), classes)
@@ -94,11 +94,11 @@ def _asked_for(parsed: argparse.Namespace, classes: ClassOptions) -> dict[str, A
 
 
 def _at_boundaries(parsed: argparse.Namespace, spacing: tuple[float, ...] | None) -> dict[str, Any]:
-    """What is measured along boundaries, and between surfaces."""
+    """Options of boundaries and surfaces."""
     from segiou.boundary.boundary_options import BoundaryOptions, Tolerance
 
     texts = [text for text in (parsed.boundary or "").split(",") if text]
-    # Widths in mm are of volumes, others of images.
+    # Widths in mm are for volumes, others for images.
     in_mm = [Tolerance.of(text).value for text in texts if text.endswith("mm")]
     widths = [text for text in texts if not text.endswith("mm")]
     of: dict[str, list[Tolerance]] = {"": []}
@@ -115,7 +115,7 @@ def _at_boundaries(parsed: argparse.Namespace, spacing: tuple[float, ...] | None
     if in_mm or every:
         options["tolerances"] = of[""] or [Tolerance(1, every[0].unit if every else "mm")]
     if not widths and surfaces is not None:
-        # The tolerances are those of the surfaces, and nothing else is measured.
+        # The tolerances belong to the surfaces; no boundary metric is computed.
         options |= {"widths": (), "trimaps": False, "contours": ()}
     if spacing is not None and len(spacing) == 2:
         options["spacing"] = spacing
@@ -125,12 +125,15 @@ def _at_boundaries(parsed: argparse.Namespace, spacing: tuple[float, ...] | None
 def _surfaces(
     parsed: argparse.Namespace, widths: list[float], tolerances: dict[str, list[Tolerance]]
 ) -> SurfaceOptions:
-    """What is measured between surfaces: a convention, and all that is said beside it."""
+    """Surface options: a convention and the options that override it."""
     from segiou.boundary.boundary_options import BoundaryOptions
     from segiou.boundary.surfaces import CONVENTIONS, SurfaceOptions
 
     if len({tolerance.unit for several in tolerances.values() for tolerance in several}) > 1:
-        msg = f"--boundary-tolerance {parsed.boundary_tolerance}: give all tolerances in one unit"
+        msg = (
+            f"--boundary-tolerance {parsed.boundary_tolerance}: use the same unit for all "
+            "tolerances"
+        )
         raise ValueError(msg)
     convention = parsed.surface or (parsed.protocol if parsed.protocol in CONVENTIONS else "segiou")
     values = {name: [one.value for one in several] for name, several in tolerances.items()}
@@ -148,7 +151,7 @@ def _surfaces(
 
 
 def _rules(text: str) -> list[tuple[str, tuple[float | str, ...]]]:
-    """What measures count where masks are empty."""
+    """The values of measures for empty masks."""
     from segiou.boundary.surfaces import DISTANCES
 
     name, _, values = text.partition("=")
@@ -156,8 +159,8 @@ def _rules(text: str) -> list[tuple[str, tuple[float | str, ...]]]:
         rule = tuple(v if v == "diagonal" else float(v) for v in values.split(","))
     except ValueError:
         msg = (
-            f"--empty {text}: write MEASURE=BOTH,TRUTH,PRED with three numbers, nan, inf or "
-            "diagonal, such as hausdorff_95=nan,diagonal,diagonal"
+            f"--empty {text}: expected MEASURE=BOTH,TRUTH,PRED, where values are numbers, nan, inf "
+            "or diagonal, e.g. hausdorff_95=nan,diagonal,diagonal"
         )
         raise ValueError(msg) from None
     measure = "hausdorff_percentile" if name.startswith("hausdorff_") else name
@@ -165,13 +168,13 @@ def _rules(text: str) -> list[tuple[str, tuple[float | str, ...]]]:
 
 
 def resampling(parsed: argparse.Namespace) -> dict[str, Any]:
-    """What options say about intervals, as arguments of the library."""
+    """Options of intervals as arguments of the library."""
     names = ("blocks", "resamples", "seed", "level", "method")
     return {"groups": groups_argument(parsed.group_by)} | {n: getattr(parsed, n) for n in names}
 
 
 def groups_argument(text: str | None) -> str | Mapping[str, str] | None:
-    """Groups of images: a regular expression, or a column of a table."""
+    """Groups of images: a regular expression or a column of a CSV file."""
     if text is None:
         return None
     name, _, column = text.rpartition(":")
@@ -183,13 +186,13 @@ def groups_argument(text: str | None) -> str | Mapping[str, str] | None:
         msg = f"--group-by {text}: {error}"
         raise ValueError(msg) from error
     if short := [row["id"] for row in rows if row[column] is None]:
-        msg = f"{name}: the row of {short[0]} has no {column}"
+        msg = f"{name}: row {short[0]} has no value in column {column}"
         raise ValueError(msg)
     return {csv_name(row["id"]): row[column] for row in rows}
 
 
 def is_run_file(path: str) -> bool:
-    """Whether a path is that of a run file, or of something else in SQLite's format."""
+    """Whether a path is an SQLite file, which may be a run file."""
     try:
         with Path(path).expanduser().open("rb") as file:
             return file.read(len(_SQLITE)) == _SQLITE
@@ -198,14 +201,17 @@ def is_run_file(path: str) -> bool:
 
 
 def open_run(path: str, parsed: argparse.Namespace, *, or_folders: str) -> Run:
-    """Open a run file; ``or_folders`` says how the command takes folders instead."""
+    """Open a run file; ``or_folders`` is the usage of the command with folders."""
     run = run_at(path, f"{path} is a folder, not a run file; for folders: {or_folders}")
     default = parsed.command.get_default
     given = [n for n in (*_CLASSES, *_PAIRS) if getattr(parsed, n) != default(n)]
     if given:
-        # They would have no effect, and the numbers would not be what was asked for.
+        # These options would silently have no effect.
         options = ", ".join(map(option_of, given))
-        msg = f"{path} is a run file, scored already: leave out {options}, or score its folders"
+        msg = (
+            f"{path} is already scored, so {options} would have no effect; drop them, or score "
+            "the folders"
+        )
         raise ValueError(msg)
     if not parsed.quiet:
         note_state(run, f"{path}: ")
@@ -213,31 +219,31 @@ def open_run(path: str, parsed: argparse.Namespace, *, or_folders: str) -> Run:
 
 
 def open_baseline(path: str) -> Run:
-    """Open the run that another is compared with."""
-    what_to_do = "name a run file, as segiou score --run writes it"
+    """Open the run of ``--baseline``."""
+    what_to_do = "expected a run file written by segiou score --run"
     return run_at(path, f"--baseline {path}: is a folder; {what_to_do}")
 
 
 def run_at(path: str, if_folder: str) -> Run:
-    """Open a run file; ``if_folder`` is what to say where a folder is named instead."""
+    """Open a run file; ``if_folder`` is the error message for folders."""
     if Path(path).expanduser().is_dir():
         raise ValueError(if_folder)
     return Run.open(path)
 
 
 def note_state(run: Run, where: str = "") -> None:
-    """Say that a run is not finished, or lacks parts of the data set."""
+    """Report that a run is unfinished or lacks parts of the data set."""
     if not run.finished:
-        note(f"{where}the run is not finished: {run.provenance['unfinished']}")
+        note(f"{where}unfinished run: {run.provenance['unfinished']}")
     if "partial" in run.provenance:
-        note(f"{where}the run is not complete: {run.provenance['partial']}")
+        note(f"{where}incomplete run: {run.provenance['partial']}")
 
 
 def score_now(truth: str, pred: str, parsed: argparse.Namespace) -> Run:
     """Score two folders with the options of the command line."""
     for path in (truth, pred):
         if is_run_file(path):
-            msg = f"{path} is a run file, not masks; give folders of masks only, or run files only"
+            msg = f"cannot mix run files and mask folders ({path} is a run file)"
             raise ValueError(msg)
     return do(job_of(truth, pred, parsed), parsed, f"scoring {pred}")
 
@@ -250,7 +256,7 @@ def do(
     check: Callable[[Sequence[Pair]], None] = lambda pairs: None,
     stop: Callable[[], bool] | None = None,
 ) -> Run:
-    """Do a job, and show how far it is; ``check`` refuses pairs before they are scored."""
+    """Run a job with a progress bar; ``check`` validates the pairs first."""
     with progress_bar(what, quiet=parsed.quiet) as (update, problem):
 
         def begin(pairs: Sequence[Pair]) -> None:
@@ -268,7 +274,7 @@ def check_report(
     surfaces: object,
     plans: Sequence[Any] = (),
 ) -> None:
-    """Refuse options of a report that do not fit its classes, what is measured, or one another."""
+    """Validate the options of a report against its classes, measures and each other."""
     report_format(parsed)
     _check_needs(parsed)
     measured = {"boundary": boundary, "surfaces": surfaces, **{p.key: p for p in plans}}
@@ -285,7 +291,7 @@ def check_report(
 
 
 def check_findings(parsed: argparse.Namespace) -> None:
-    """Refuse options of findings that are wrong: format, protocol, metric, names, intervals."""
+    """Validate options of findings: format, protocol, metric, names, intervals."""
     findings_format(parsed)
     load_protocol(getattr(parsed, "protocol", None) or "segiou")
     if not hasattr(parsed, "metric"):
@@ -295,17 +301,15 @@ def check_findings(parsed: argparse.Namespace) -> None:
     _check_resampling(parsed)
     names = parsed.names.split(",") if parsed.names else []
     if names and len(names) != len(parsed.model):
-        msg = (
-            f"--names {parsed.names}: names {len(names)} models, but there are {len(parsed.model)}"
-        )
+        msg = f"--names {parsed.names}: got {len(names)} names for {len(parsed.model)} models"
         raise ValueError(msg)
     if len(set(names)) < len(names):
-        msg = f"--names {parsed.names}: gives two models one name"
+        msg = f"--names {parsed.names}: names must be unique"
         raise ValueError(msg)
 
 
 def check_images(ids: Sequence[str], parsed: argparse.Namespace) -> None:
-    """Refuse intervals over images that are too few, or have no group."""
+    """ValueError if images are too few for intervals or have no group."""
     if not wants_intervals(parsed):
         return
     from segiou.analysis.units import groups_of, units_of
@@ -314,32 +318,32 @@ def check_images(ids: Sequence[str], parsed: argparse.Namespace) -> None:
     try:
         units_of(len(ids), None if parsed.blocks else groups)
     except ValueError as error:
-        msg = f"{error}: leave out --intervals, --group-by and --blocks, or score more images"
+        msg = f"{error}; drop --intervals, --group-by and --blocks, or score more images"
         raise ValueError(msg) from error
 
 
 def wants_intervals(parsed: argparse.Namespace) -> bool:
-    """Whether a report has intervals; groups and blocks have no other use."""
+    """Whether a report has intervals; groups and blocks imply them."""
     return bool(parsed.intervals or parsed.group_by or parsed.blocks)
 
 
 def report_format(parsed: argparse.Namespace) -> str:
-    """The format of a report: as given, or by the file's ending."""
+    """The format of a report, by option or file extension."""
     if parsed.format is None and parsed.output:
         return format_of(Path(parsed.output))
     return str(parsed.format or "table")
 
 
 def findings_format(parsed: argparse.Namespace) -> str:
-    """The format of findings, which are text or JSON: as given, or by the file's ending."""
+    """The format of findings, by option or file extension."""
     ending = Path(parsed.output or "").suffix.lower()
     if parsed.format is None and ending not in ("", ".txt", ".json"):
-        msg = f"{parsed.output}: findings are text or JSON; use .txt, .json, or give --format"
+        msg = f"{parsed.output}: unknown extension; use .txt or .json, or pass --format"
         raise ValueError(msg)
     return str(parsed.format or ("json" if ending == ".json" else "table"))
 
 
-#: Options that have no effect unless one of others is given.
+#: Options that require one of the others.
 _NEEDS = {
     "images": ("html",),
     "examples": ("html",),
@@ -359,10 +363,9 @@ def _check_needs(parsed: argparse.Namespace) -> None:
     for name, needed in _NEEDS.items():
         default = parsed.command.get_default(name)
         given = getattr(parsed, name, default) != default
-        # A command without the option that is needed always does what that option asks for.
+        # Commands without the required option always behave as if it were given.
         if given and not any(getattr(parsed, other, True) for other in needed):
-            both = f"{option_of(name)} has no effect without {option_of(needed[0])}"
-            msg = f"{both}; give both or neither"
+            msg = f"{option_of(name)} has no effect without {option_of(needed[0])}"
             raise ValueError(msg)
 
 
@@ -374,7 +377,7 @@ def _check_metric(metric: str) -> None:
     from segiou.counting.counts import Counts
 
     if measure_of_score(metric) is None:
-        # Computing it for two empty images is the check that it exists.
+        # Raises ValueError for unknown metrics.
         statistic(Counts(*np.zeros((4, 2, 1), dtype=np.int64)), metric, units=units_of(2))
 
 
@@ -388,7 +391,7 @@ def _check_resampling(parsed: argparse.Namespace) -> None:
 
     check_integer("--resamples", parsed.resamples, 2)
     if parsed.resamples > _MOST_RESAMPLES:
-        msg = f"--resamples must be at most {_MOST_RESAMPLES}; more would change no digit shown"
+        msg = f"--resamples must be at most {_MOST_RESAMPLES}"
         raise ValueError(msg)
     check_method(parsed.method, parsed.level)
     groups = groups_argument(parsed.group_by)
@@ -402,7 +405,7 @@ _INPUTS = ("truth", "pred", "ids", "labels", "pred_labels", "run_file", "model",
 
 
 def check_paths(parsed: argparse.Namespace) -> None:
-    """Refuse outputs that cannot be written, or would destroy something."""
+    """ValueError for outputs that cannot be written or would overwrite an input."""
     taken = {os.path.realpath(path): str(path) for path in _input_files(parsed)}
     for name in _OUTPUTS:
         text = getattr(parsed, name, None)
@@ -412,13 +415,25 @@ def check_paths(parsed: argparse.Namespace) -> None:
         _check_output(name, f"{option} {text}", text)
         full = os.path.realpath(Path(text).expanduser())
         if full in taken and name != "plots" and not is_device(full):
-            msg = f"{option} {text}: would overwrite {taken[full]}; choose another name"
+            msg = f"{option} {text}: would overwrite {taken[full]}; choose a different path"
             raise ValueError(msg)
         taken[full] = f"what {option} writes"
     images = getattr(parsed, "images", None)
     if images is not None and not Path(images).expanduser().is_dir():
-        msg = f"--images {images}: is not a folder; name the folder that holds the images"
+        msg = f"--images {images}: not a folder"
         raise ValueError(msg)
+
+
+def note_written(parsed: argparse.Namespace) -> None:
+    """Report on stderr which files were written."""
+    given = (getattr(parsed, name, None) for name in _OUTPUTS)
+    written = [
+        f"{path}index.html" if path.endswith("/") else str(path)
+        for path in given
+        if path and not is_device(path)
+    ]
+    if written and not parsed.quiet:
+        note(f"wrote {listed(written, len(written))}")
 
 
 def _input_files(parsed: argparse.Namespace) -> Iterator[Path]:
@@ -435,26 +450,26 @@ def _check_output(name: str, what: str, text: str) -> None:
         import_extra("matplotlib", "--plots needs matplotlib", "plot")
     if name == "plots" or (name == "html" and text.endswith("/")):
         if path.exists() and not path.is_dir():
-            msg = f"{what}: is a file; name a folder"
+            msg = f"{what}: expected a folder, got a file"
             raise ValueError(msg)
         _check_folder(what, next(p for p in (path, *path.absolute().parents) if p.exists()))
     elif path.is_dir():
-        msg = f"{what}: is a folder; name a file to write"
+        msg = f"{what}: expected a file, got a folder"
         raise ValueError(msg)
     elif not is_device(path):
         _check_folder(what, Path(os.path.realpath(path)).parent)
 
 
 def _check_folder(what: str, folder: Path) -> None:
-    """Try whether a file can be made in a folder."""
+    """ValueError unless a file can be created in a folder."""
     if not folder.is_dir():
         is_what = "is a file" if folder.exists() else "does not exist"
-        msg = f"{what}: the folder {folder} {is_what}; create it, or choose another"
+        msg = f"{what}: {folder} {is_what}; create it or choose another folder"
         raise ValueError(msg)
     try:
-        # Permissions are no answer: a read-only disk grants them, too.
+        # Permission bits are not enough: read-only disks may have them set.
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        msg = f"{what}: nothing can be written in {folder}: {error.strerror}"
+        msg = f"{what}: cannot write to {folder}: {error.strerror}"
         raise ValueError(msg) from error

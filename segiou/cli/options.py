@@ -1,12 +1,11 @@
-"""The commands and their options, as one table: it makes the parsers, their help and the hints.
+"""Command-line options: parsers and help, generated from the table ``options.txt``.
 
-The table is ``options.txt``. A line of it is an option and what its help says. After an option
-stands the kind of its value: ``{a,b}`` is a choice, ``[…]`` may be left out (``=`` says what that
-means), ``...`` may be repeated. Without one the option is a switch. A word without hyphens is an
-argument, not an option. Over the lines stands a heading of the help, and the commands that have
-them. First stand the commands, with the options of their short help in brackets. The attribute that
-an option sets has its name, which is the name of the argument of the library, too. Building a
-parser loads nothing that the commands need.
+The table starts with the commands; brackets list the options of their short help. A heading names
+a section of the help and the commands that have it. Lines below it are options and their help.
+The value follows the option: ``{a,b}`` is a choice, ``[…]`` is optional (with its value if omitted
+after ``=``), ``...`` is repeatable; an option without a value is a switch. A word without hyphens is
+a positional argument. Options and library arguments have the same names. Building a parser imports
+nothing that the commands need.
 """
 
 from __future__ import annotations
@@ -17,44 +16,43 @@ import sys
 
 from segiou.cli.console import EXIT_USAGE, say, stdout_width, wants_color, write
 
-# The module typing would take a tenth of the time that help takes.
+# Importing typing would add a tenth to the time of --help.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any, NoReturn
 
-# The module pathlib would take longer than all of the table.
+# Importing pathlib takes longer than parsing the table.
 _LOADER: Any = __spec__.loader
 _TABLE: str = _LOADER.get_data(f"{__file__.removesuffix('.py')}.txt").decode()
 _LINES = _TABLE.replace("\n      ", " ").splitlines()
 
 
 def _split(line: str) -> tuple[str, str, str]:
-    """A line of the table: words, a text about them, and what stands in brackets after it."""
+    """Split a line of the table into option, help text and the text in brackets."""
     words, _, text = line.strip().partition("  ")
     text, _, mark = text.removesuffix("]").partition(" [")
     return words, text, mark
 
 
-#: What a command does, and the options of its short help (none: all of them).
+#: Help text of each command, and the options of its short help (empty: all).
 COMMANDS = {
     name: (about, short)
     for name, about, short in map(_split, _LINES[1 : _LINES.index("arguments: score")])
 }
-#: More choices than this stand in the text of the help.
+#: Longer lists of choices are moved to the help text.
 _FEW = 3
 
 
 _EPILOG = """\
-The options of a command: segiou COMMAND --help. To try them: segiou demo draws street scenes and
-shows the commands on them.
+Run segiou COMMAND --help for a command's options, or segiou demo for a worked example.
 
-Exit codes: 0 fine, 1 a score is below a threshold (--fail-under), 2 wrong usage, 3 problems with
-the data or files, 130 interrupted."""
+Exit codes: 0 success, 1 threshold failed (--fail-under), 2 usage error, 3 data or file error,
+130 interrupted."""
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """Read a command line; ends the process where it cannot be read."""
+    """Parse a command line; exits if it is invalid."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     name = words[0] if words else ""
     parser = build_parser(name)
@@ -77,7 +75,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _add_plugins() -> bool:
-    """Add the options of measures that other packages add; whether there are any."""
+    """Add the options of plug-in measures; returns whether there are any."""
     from segiou._support.optional import plugin_names
     from segiou.measures.registry import measure_of
 
@@ -98,10 +96,10 @@ def _help_or_refuse(parser: _Parser, words: Sequence[str]) -> NoReturn:
         write(_versions())
         parser.exit()
     if name.startswith("-"):
-        parser.error(f"the command comes first, before {name}; there are {known}")
+        parser.error(f"put the command before {name}; commands: {known}")
     from segiou._support.text import did_you_mean
 
-    parser.error(f"there is no command {name!r}{did_you_mean(name, COMMANDS)}; there are {known}")
+    parser.error(f"unknown command {name!r}{did_you_mean(name, COMMANDS)}; commands: {known}")
 
 
 def _versions() -> str:
@@ -116,15 +114,15 @@ def _versions() -> str:
 
 
 def build_parser(command: str = "") -> _Parser:
-    """The parser of a command; without one, a parser that helps to find one."""
+    """The parser of a command; without a command, a parser that lists them."""
     if command in COMMANDS:
         return _command_parser(command)
-    parser = _Parser("segiou", "exact, fast and explained scores for semantic segmentation")
+    parser = _Parser("segiou", "exact, fast, explainable metrics for semantic segmentation")
     parser.usage, parser.epilog = "segiou COMMAND [options]", _EPILOG
     parser._positionals.title = "commands"
     for name, (about, _) in COMMANDS.items():
         parser.add_argument(name, help=about)
-    about = "show the version and which parts are compiled, and exit"
+    about = "show the version and compiled modules, and exit"
     parser.add_argument("--version", action="store_true", help=about)
     return parser
 
@@ -150,13 +148,13 @@ def _command_parser(name: str) -> _Parser:
 
 
 def _check_given(parsed: argparse.Namespace) -> None:
-    """Refuse arguments that are empty, as variables are that nobody has set."""
+    """Reject empty arguments, which usually come from unset shell variables."""
     for name, value in vars(parsed).items():
         is_empty = "" in (value if isinstance(value, list) else [value])
         if is_empty and name not in ("truth_suffix", "pred_suffix"):
             options = parsed.command._option_string_actions
             label = option_of(name) if option_of(name) in options else name.upper()
-            msg = f"{label} is empty; is a variable not set?"
+            msg = f"{label} is empty; is a shell variable unset?"
             raise ValueError(msg)
 
 
@@ -168,20 +166,20 @@ class _Parser(argparse.ArgumentParser):
             formatter_class=_Formatter,
             allow_abbrev=False,
         )
-        #: Options that the help shows; None for all. The others are in --help-all.
+        #: Options in the short help; None for all. --help-all shows the others.
         self.shown: Sequence[str] | None = None
         self.color = False
         self._positionals.title = "arguments"
 
     def _print_message(self, message: str, file: Any = None) -> None:
-        # argparse would ignore a full disk, and print help to stderr where stdout is closed.
+        # argparse ignores write errors, and prints help to stderr if stdout is closed.
         if file is sys.stdout:
             write(_colored(message) if wants_color() else message)
         else:
             say(message)
 
     def error(self, message: str) -> NoReturn:
-        self.exit(EXIT_USAGE, f"segiou: {message}\nfor help: {self.prog} --help\n")
+        self.exit(EXIT_USAGE, f"segiou: {message}\nSee {self.prog} --help\n")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
@@ -189,17 +187,17 @@ class _Parser(argparse.ArgumentParser):
 
             choices = list(action.choices)
             hint = did_you_mean(str(value), choices)
-            msg = f"{value!r} is none of {', '.join(choices)}{hint}"
+            msg = f"invalid choice {value!r}; choose from {', '.join(choices)}{hint}"
             raise argparse.ArgumentError(action, msg)
 
     def refuse(self, unknown: Sequence[str]) -> NoReturn:
-        """Refuse arguments that the command does not have."""
+        """Reject arguments that the command does not have."""
         from segiou._support.text import did_you_mean
 
         given = unknown[0].partition("=")[0]
         hint = did_you_mean(given, self._option_string_actions)
-        if given.endswith((".json", ".parquet", ".tar")):  # what a shell makes of a pattern
-            hint = f"; give several files as a pattern in quotes: '*.{given.rpartition('.')[2]}'"
+        if given.endswith((".json", ".parquet", ".tar")):  # from an unquoted pattern
+            hint = f"; to pass several files, quote the pattern: '*.{given.rpartition('.')[2]}'"
         self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
 
     def format_help(self) -> str:
@@ -216,7 +214,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _Formatter(argparse.HelpFormatter):
-    """Help as wide as the terminal, up to 100 columns, in paragraphs."""
+    """Formats help in paragraphs, as wide as the terminal but at most 100 columns."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, width=min(stdout_width(), 100), max_help_position=26)
@@ -224,14 +222,14 @@ class _Formatter(argparse.HelpFormatter):
     def _format_action_invocation(self, action: argparse.Action) -> str:
         if not action.option_strings:
             return f"{action.metavar or action.dest}{'...' if action.nargs == '+' else ''}"
-        # As Python 3.13 has it: -o, --output FILE.
+        # As in Python 3.13: -o, --output FILE.
         value = "" if action.nargs == 0 else f" {self._format_args(action, '')}"
         return f"{', '.join(action.option_strings)}{value}"
 
     def _split_lines(self, text: str, width: int) -> list[str]:
         import textwrap
 
-        # Names of options and of tools have hyphens.
+        # Option and tool names contain hyphens.
         return textwrap.wrap(" ".join(text.split()), width, break_on_hyphens=False)
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
@@ -240,14 +238,14 @@ class _Formatter(argparse.HelpFormatter):
 
 
 def _colored(text: str) -> str:
-    """Help with headings in bold, and commands and options in colour."""
+    """Help with bold headings and coloured options."""
     text = re.sub(r"^\w[\w ]*:", "\x1b[1m\\g<0>\x1b[0m", text, flags=re.MULTILINE)
     names = r"^(  )([a-z]+)\b|(?<![\w-])()(--?[a-z][a-z-]*)"
     return re.sub(names, "\\1\x1b[36m\\2\\4\x1b[0m", text, flags=re.MULTILINE)
 
 
 def arguments_of(command: str) -> Iterator[tuple[str, list[str], dict[str, Any]]]:
-    """The arguments of a command: heading, names of the option, what argparse is to know."""
+    """The arguments of a command: heading, option names, settings for argparse."""
     heading, wanted = "", False
     for line in _LINES:
         if not line.startswith(" "):
@@ -289,15 +287,15 @@ def _settings(names: list[str], value: str, text: str, mark: str) -> dict[str, A
 
 
 def option_of(name: str) -> str:
-    """The option that sets an attribute of the command line."""
+    """The name of the option that sets an attribute."""
     return f"--{name.replace('_', '-')}"
 
 
 def _class_values(text: str) -> list[int | str]:
-    """Values or names of classes, with commas between."""
+    """Values or names of classes, separated by commas."""
     parts = [part.strip() for part in text.split(",")]
     if text and not any(parts):
-        msg = f"takes values or names of classes, got {text!r}"
+        msg = f"expected values or names of classes, got {text!r}"
         raise argparse.ArgumentTypeError(msg)
     return [_number_or_name(part) for part in parts if part or not text]
 
@@ -310,9 +308,9 @@ def _number_or_name(text: str) -> int | str:
 
 
 def _count(text: str, least: int = 0) -> int:
-    # Numbers of more digits are refused by Python, and mean nothing here.
+    # Python rejects numbers with very many digits.
     if not text.isdecimal() or len(text) > 1000 or int(text) < least:
-        msg = f"{text[:40]!r} is not a number of at least {least}"
+        msg = f"expected an integer ≥ {least}, got {text[:40]!r}"
         raise argparse.ArgumentTypeError(msg)
     return int(text)
 
@@ -323,7 +321,7 @@ def _block_length(text: str) -> float | str:
     except ValueError:
         length = 0.0
     if text != "auto" and not 1 <= length < float("inf"):
-        msg = f"{text!r} is neither auto nor a number of images of at least 1"
+        msg = f"expected 'auto' or a number ≥ 1, got {text!r}"
         raise argparse.ArgumentTypeError(msg)
     return length or text
 
@@ -332,27 +330,27 @@ def _shard(text: str) -> tuple[int, int]:
     part, _, parts = text.partition("/")
     are_numbers = part.isdecimal() and parts.isdecimal()
     if not are_numbers or not 1 <= _count(part) <= _count(parts):
-        msg = f"{text!r} is not of the form I/N with I from 1 to N"
+        msg = f"expected I/N with 1 ≤ I ≤ N, got {text!r}"
         raise argparse.ArgumentTypeError(msg)
     return int(part), int(parts)
 
 
 def _address(text: str) -> str:
     if text and not text.rpartition(":")[2].isdecimal():
-        msg = f"{text!r} is not an address with a port, such as tcp://host:8786"
+        msg = f"expected an address with a port, e.g. tcp://host:8786, got {text!r}"
         raise argparse.ArgumentTypeError(msg)
     return text
 
 
 def _run_file(text: str) -> str:
-    """Where to write a run file, which is a data base and not a stream."""
+    """The path of a run file, which cannot be a stream."""
     if text == "-":
-        msg = "a run file cannot be written to stdout; name a file"
+        msg = "cannot write a run file to stdout; pass a file path"
         raise argparse.ArgumentTypeError(msg)
     return text
 
 
-#: How the values of options are read; others are texts.
+#: Parsers of option values; other values are strings.
 _KINDS: dict[str, Any] = {
     "ADDRESS": _address,
     "CLASS": _class_values,
@@ -367,7 +365,7 @@ _KINDS: dict[str, Any] = {
     "NAME=VALUE": lambda text: [text],
     "P": float,
     "RUN_FILE": _run_file,
-    # A number of classes, or a name.
+    # A number of classes or a name.
     "SET": lambda text: _count(text) if text.isdecimal() else text,
     "VALUE": _class_values,
 }

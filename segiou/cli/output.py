@@ -1,4 +1,4 @@
-"""What the command writes: reports, findings, pages, plots, tables."""
+"""Command output: reports, findings, pages, plots and tables."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from segiou._support.files import Problem, problem_lines, write_whole
-from segiou._support.text import csv_text, encodable
+from segiou._support.text import csv_text, encodable, plural
 from segiou.cli import console, inputs
 from segiou.cli.thresholds import Outcome, not_worse, outcomes, read_thresholds, to_junit
 from segiou.masks.read import RawMask
@@ -23,10 +23,9 @@ if TYPE_CHECKING:
 
 
 def show_run(run: Run, parsed: argparse.Namespace) -> int:
-    """Write the report, the pages and the tables, check the thresholds; gives the exit code."""
-    if not parsed.quiet:
-        for line in problem_lines(run.skipped):
-            console.note(f"left out: {line}")
+    """Write the report, pages and tables, and check thresholds; returns the exit code."""
+    if run.skipped and not parsed.quiet:
+        console.note("\n  ".join(["skipped:", *problem_lines(run.skipped)]))
     inputs.note_state(run)
     intervals = None
     if inputs.wants_intervals(parsed):
@@ -66,13 +65,15 @@ def _rendered(
     found: Sequence[Outcome],
     change: Comparison | None,
 ) -> str:
-    """The report in the format that is asked for, with the thresholds and the baseline."""
+    """The report in the requested format, with thresholds and baseline."""
     kind = inputs.report_format(parsed)
     order = {"sort": parsed.sort, "reverse": parsed.reverse}
     if kind == "nnunet":
         return nnunet_summary(run)
     if kind == "json":
-        also: dict[str, Any] = {}
+        also: dict[str, Any] = {
+            "problems": [{"file": encodable(p.where), "problem": p.text} for p in run.skipped]
+        }
         if found:
             also["thresholds"] = [outcome.to_dict() for outcome in found]
         if change is not None:
@@ -94,7 +95,7 @@ def _rendered(
 
 
 def _sheet(parsed: argparse.Namespace) -> dict[str, Any]:
-    """How wide text is, and whether it has colours: a file is no terminal."""
+    """Width and colour of text for the output."""
     if parsed.output:
         return {"width": 100, "color": False}
     return {"width": console.stdout_width(), "color": console.wants_color()}
@@ -103,13 +104,13 @@ def _sheet(parsed: argparse.Namespace) -> dict[str, Any]:
 def _write_pages(
     run: Run, report: Report, parsed: argparse.Namespace, change: Comparison | None
 ) -> None:
-    """Write the HTML page and the plots, if they are asked for."""
+    """Write the HTML page and the plots, if requested."""
     if parsed.html:
         from segiou.report.report_page import write_html
 
         intervals = None
         if report.intervals is not None:
-            # Those of every score that the page draws one for.
+            # The page also draws intervals of these scores.
             others = [_intervals(run, parsed, metric) for metric in ("recall", "pixel_accuracy")]
             intervals = [report.intervals, *others]
         options = _page_options(run, parsed)
@@ -121,14 +122,14 @@ def _write_pages(
 
 
 def _intervals(run: Run, parsed: argparse.Namespace, metric: str) -> Intervals:
-    """Intervals of a run by the options of the command line."""
+    """Intervals of a run with the options of the command line."""
     return run.intervals(metric, protocol=parsed.protocol, **inputs.resampling(parsed))
 
 
 def write_comparison_pages(
     found: Comparison, runs: Sequence[Run], parsed: argparse.Namespace
 ) -> None:
-    """Write the HTML page of the first pair and the plots, if they are asked for."""
+    """Write the HTML page of the first pair and the plots, if requested."""
     if parsed.html:
         from segiou.report.comparison_page import write_comparison_html
 
@@ -140,24 +141,25 @@ def write_comparison_pages(
 
 
 def _page_options(run: Run, parsed: argparse.Namespace) -> dict[str, Any]:
-    """What pages show of images; those that have no file in ``--images`` are said."""
+    """Options for images in pages; reports which images have a file in ``--images``."""
     if parsed.images and not parsed.quiet:
         from segiou.report.pictures import match_images
 
-        for text in match_images(parsed.images, run.ids).sentences():
-            console.note(f"--images: {text}")
+        match = match_images(parsed.images, run.ids)
+        found = [f"found {len(match.files)} of {plural(len(run), 'image')} in {parsed.images}"]
+        console.note("--images: " + "\n".join(match.sentences() or found))
     return {"images": parsed.images, "examples": parsed.examples, "read": _read}
 
 
 def _read(path: str) -> bytes | RawMask:
-    """The content of a mask file, also in an archive or at an address."""
+    """The content of a mask file, which may be in an archive or remote."""
     return open_source(path).read(path)[0]
 
 
 def write_findings(
     data: Callable[[], dict[str, Any]], text: Callable[..., str], parsed: argparse.Namespace
 ) -> None:
-    """Write findings as the output options say: as data, or as text for a width."""
+    """Write findings as JSON or text, depending on the output options."""
     if inputs.findings_format(parsed) == "json":
         content = json.dumps(data(), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
     else:
@@ -167,13 +169,13 @@ def write_findings(
 
 
 def write_problems(path: str, problems: Iterable[Problem]) -> None:
-    """Write all problems as CSV, one a row."""
+    """Write all problems as CSV, one per row."""
     rows = ((encodable(problem.where), encodable(problem.text)) for problem in problems)
     _write_text(path, csv_text([("file", "problem"), *rows]))
 
 
 def _write_text(path: str | None, content: str) -> None:
-    """Write to a file; to stdout where there is none, or where it is the file."""
+    """Write to a file, or to stdout if there is none."""
     if path in (None, "/dev/stdout"):
         console.write(content)
     else:

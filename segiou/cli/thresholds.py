@@ -1,4 +1,4 @@
-"""Thresholds (``--fail-under``, ``--fail-if-worse``): read, checked, compared."""
+"""Thresholds: parsing, validation and evaluation of ``--fail-under`` and ``--fail-if-worse``."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CLASS_SCORES = ("iou", "dice", "precision", "recall")
 
 
 class Threshold(NamedTuple):
-    """The least value that a score, or one of a class, may have."""
+    """The minimum of a score, or of a score of one class."""
 
     score: str
     class_name: str | None
@@ -35,17 +35,17 @@ class Threshold(NamedTuple):
 
     @property
     def of_class(self) -> bool:
-        """Whether it is the score of a class."""
+        """Whether the score belongs to one class."""
         return self.class_name is not None
 
     @property
     def name(self) -> str:
-        """The score as the option names it."""
+        """The name of the score as in the option."""
         return f"{self.score}:{self.class_name}" if self.of_class else self.score
 
 
 def read_thresholds(texts: Sequence[str]) -> list[Threshold]:
-    """Read ``NAME=VALUE`` texts; refuse unknown names, and values that no score reaches."""
+    """Parse ``NAME=VALUE`` texts; ValueError for unknown names and impossible values."""
     found = []
     for text in texts:
         name, _, value = text.rpartition("=")
@@ -54,9 +54,12 @@ def read_thresholds(texts: Sequence[str]) -> list[Threshold]:
         key = measure_of_score(score)
         if key is None and score not in (_CLASS_SCORES if colon else _SCORES):
             others = [n for k in measure_keys() for n in score_names(k)]
-            known = ("miou", *_SCORES[1:], *others, *(f"{score}:CLASS" for score in _CLASS_SCORES))
+            known = (*_SCORES, *others, *(f"{score}:CLASS" for score in _CLASS_SCORES))
             hint = did_you_mean(name.strip(), known)
-            msg = f"--fail-under {text!r}: write NAME=VALUE with a name of {', '.join(known)}{hint}"
+            msg = (
+                f"--fail-under {text!r}: expected NAME=VALUE, where NAME is one of "
+                f"{', '.join(known)}{hint}"
+            )
             raise ValueError(msg)
         of = class_name if colon else None
         found.append(Threshold(score, of, _least(text, value, is_free=key is not None)))
@@ -72,20 +75,20 @@ def _least(text: str, value: str, *, is_free: bool) -> float:
         msg = f"--fail-under {text!r}: {value!r} is not a number"
         raise ValueError(msg)
     if least > 1 and not is_free:
-        hint = f"; for {least:g} % write {least / 100:g}" if least <= 100 else ""
-        msg = f"--fail-under {text!r}: no score is above 1{hint}"
+        hint = f"; for {least:g} %, use {least / 100:g}" if least <= 100 else ""
+        msg = f"--fail-under {text!r}: threshold must be at most 1{hint}"
         raise ValueError(msg)
     return least
 
 
-#: Options that have another name than their measure.
+#: Options whose names differ from their measure.
 _FLAGS = {"surfaces": "surface"}
 
 
 def check_thresholds(
     thresholds: Sequence[Threshold], class_names: Sequence[str], measured: Mapping[str, object]
 ) -> None:
-    """Refuse thresholds of scores that a report will not have; ``measured`` has None for those."""
+    """ValueError for thresholds of scores that a report lacks (None in ``measured``)."""
     for threshold in thresholds:
         key = measure_of_score(threshold.score)
         if key is not None and measured.get(key) is None:
@@ -97,12 +100,12 @@ def check_thresholds(
         name = threshold.class_name
         if name is not None and name not in class_names:
             known = ", ".join(class_names) + did_you_mean(name, class_names)
-            msg = f"--fail-under {threshold.name}: no such class; there are {known}"
+            msg = f"--fail-under {threshold.name}: unknown class; classes: {known}"
             raise ValueError(msg)
 
 
 class Outcome(NamedTuple):
-    """What came of a threshold, in words too; an undefined value fails it."""
+    """The result of a threshold; an undefined value fails."""
 
     name: str
     value: float
@@ -112,13 +115,13 @@ class Outcome(NamedTuple):
 
     @property
     def passed(self) -> bool:
-        """Whether the value is as high as asked."""
+        """Whether the value satisfies the threshold."""
         if self.better == "lower":
             return self.value <= self.at_least
         return self.value >= self.at_least
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON has it; null where the value is undefined."""
+        """The result as plain data; None for undefined values."""
         value = None if math.isnan(self.value) else self.value
         return {"name": self.name, "value": value, "at_least": self.at_least, "passed": self.passed}
 
@@ -131,7 +134,7 @@ def outcomes(report: Report, thresholds: Sequence[Threshold]) -> list[Outcome]:
         if measure_of_score(threshold.score) is not None:
             value = report.score(threshold.score, threshold.class_name or "")
             if report.better(threshold.score) == "lower":
-                text = f"{threshold.name} is {value:.4g}, and is to be at most {threshold.least:g}"
+                text = f"{threshold.name} is {value:.4g}; required: at most {threshold.least:g}"
                 found.append(Outcome(threshold.name, value, threshold.least, text, "lower"))
                 continue
         else:
@@ -144,10 +147,10 @@ def outcomes(report: Report, thresholds: Sequence[Threshold]) -> list[Outcome]:
 
 
 def _compared(name: str, value: float, least: float) -> str:
-    """A score and its least value in words, with as many digits as show the difference."""
+    """Describe a score and its minimum, with enough digits to show the difference."""
     if math.isnan(value):
-        return f"{name} is undefined, and so not at least {percent(least)}"
-    # Kappa is no ratio of pixels.
+        return f"{name} is undefined; required: at least {percent(least)}"
+    # Kappa is not a percentage.
     factor, unit = (1, "") if name == "cohen_kappa" else (100, " %")
     for digits in range(2, 16):
         shown = [f"{factor * number:.{digits}f}{unit}" for number in (value, least)]
@@ -157,22 +160,25 @@ def _compared(name: str, value: float, least: float) -> str:
 
 
 def not_worse(found: Comparison) -> Outcome:
-    """Whether the second of two models may be as good as the first: the interval reaches 0."""
+    """Whether the second of two models is not significantly worse than the first."""
     change = found.pairs[0].overall
     ends = f"{signed_points(change.low)} to {signed_points(change.high)}"
     said = f"{signed_points(change.delta)} points, {100 * found.level:g} % interval {ends}"
     if math.isnan(change.high):
         units = plural(found.units, found.unit)
-        words = f"the change of mean IoU has no interval over {units}, so nothing is decided"
+        words = (
+            f"no interval for the change in mean IoU ({units}), so the check is inconclusive and "
+            "fails"
+        )
     elif change.high < 0:
-        words = f"mean IoU is worse than the baseline's: {said}"
+        words = f"mean IoU is lower than the baseline: {said}"
     else:
-        words = f"mean IoU is not shown to be worse than the baseline's: {said}"
+        words = f"mean IoU is not significantly lower than the baseline: {said}"
     return Outcome("mean_iou:change", change.high, 0.0, words)
 
 
 def to_junit(found: Sequence[Outcome], name: str) -> str:
-    """Outcomes as a JUnit file: a test case each, as continuous integration reads it."""
+    """Outcomes as JUnit XML, one test case per threshold."""
     failed = sum(not outcome.passed for outcome in found)
     about = {"tests": str(len(found)), "failures": str(failed)}
     suites = ElementTree.Element("testsuites")

@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.arrays import framework_of, not_compiled, to_host
 from segiou.labels.class_options import ClassOptions
-from segiou.runs.image_counts import ImageCount, run_of
+from segiou.runs.image_counts import ImageCount, run_from_counts
 from segiou.runs.run import Run
 
 __all__ = ["ImageCounts"]
@@ -157,13 +157,13 @@ class ImageCounts:
         Parameters
         ----------
         **about
-            Options of the run, as :func:`segiou.runs.run_of` takes them.
+            Options of the run, as :func:`segiou.runs.run_from_counts` takes them.
 
         Returns
         -------
         Run
         """
-        return run_of(self.options, self.images, **about)
+        return run_from_counts(self.options, self.images, **about)
 
     def total(self) -> ConfusionMatrix:
         """All images in one confusion matrix."""

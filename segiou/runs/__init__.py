@@ -1,5 +1,5 @@
-"""What is kept of every image of an evaluation, in memory and on disk."""
+"""Runs: the counts of every image of an evaluation, in memory and on disk."""
 
 from segiou._support import lazy_face
 
-__getattr__, __dir__ = lazy_face(__name__)
+__getattr__, __dir__ = lazy_face(__name__, {"run_of": "run_from_counts", "write_new": "write_run"})

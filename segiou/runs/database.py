@@ -1,9 +1,8 @@
-"""A run file, SQLite that anyone can open and query: its tables, and how they are read.
+"""Run files: SQLite databases with documented tables, and how they are read.
 
-docs/runs.md describes them with examples. ``image`` holds one row an image,
-in the order of the ids; the views ``cell`` and ``class_count`` decode its
-counts in plain SQL. Everything that a number depends on has a checksum, which
-is verified when it is read.
+docs/runs.md describes the tables with examples. ``image`` has one row per image,
+sorted by id; the views ``cell`` and ``class_count`` decode its counts in plain SQL.
+All data that affects a score has a checksum, which is verified on reading.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from segiou.runs.image_counts import (
     id_order,
 )
 
-#: "sIoU" in ASCII, so that `file` and others can tell a run from any SQLite file.
+#: "sIoU" in ASCII, by which `file` and others recognise a run file.
 APPLICATION_ID = 0x73496F55
 FORMAT_VERSION = 5
 
@@ -55,8 +54,8 @@ def _byte(at: str) -> str:
     return f"({high}) * 16 + {low}"
 
 
-# LEB128 decoded one byte a step: `low` is the number so far, made of the bytes before.
-# Numbers at even places are steps to the next cell, those at odd places its pixels.
+# Decodes LEB128 one byte per step; `low` is the number decoded so far.
+# Numbers at even positions are steps to the next cell, those at odd positions its pixels.
 _CELL = f"""CREATE VIEW cell AS
 WITH RECURSIVE
 size(classes) AS (SELECT count(*) FROM class),
@@ -76,7 +75,7 @@ SELECT id, cell / (classes + 1) AS truth,
   low + ((byte & 127) << shift) AS pixels
 FROM byte, size WHERE byte < 128 AND nth % 2 = 1"""
 
-#: Every table and view by name, with the statement that makes it.
+#: The statement that creates each table and view, by name.
 _OBJECTS = {
     "run": """CREATE TABLE run (
   key TEXT PRIMARY KEY,
@@ -103,7 +102,7 @@ SELECT id, class.class, name,
 FROM cell JOIN class ON class.class IN (truth, pred)
 GROUP BY id, class.class""",
 }
-#: What makes an empty run file.
+#: Statements that create an empty run file.
 SCHEMA = (
     f"PRAGMA application_id = {APPLICATION_ID}",
     f"PRAGMA user_version = {FORMAT_VERSION}",
@@ -111,27 +110,27 @@ SCHEMA = (
 )
 
 
-_IN_USE = "is in use: another process is writing this run; wait until it is done"
-_READ_ONLY = "may not be written: the file or its folder is read-only"
-_NO_SQLITE = "is no run file: it is not SQLite"
-#: What happened and what to do, by the code of SQLite; of any other code the file is damaged.
+_IN_USE = "is locked: another process is writing to it; wait until it finishes"
+_READ_ONLY = "is read-only (file or folder)"
+_NO_SQLITE = "is not a run file (not SQLite)"
+#: Problem and fix for SQLite error codes; any other code means that the file is corrupt.
 _MEANINGS = {
     sqlite3.SQLITE_BUSY: _IN_USE,
     sqlite3.SQLITE_LOCKED: _IN_USE,
     sqlite3.SQLITE_FULL: (
-        "the disk is full; what was committed before is kept: make room, "
-        "and the same command goes on from there"
+        "the disk is full; committed pairs are kept. Free some space and rerun the command to "
+        "resume"
     ),
-    sqlite3.SQLITE_IOERR: "cannot be read or written ({}); is the disk full, or gone?",
+    sqlite3.SQLITE_IOERR: "cannot be read or written ({}); check that the disk is present and not full",
     sqlite3.SQLITE_READONLY: _READ_ONLY,
     sqlite3.SQLITE_PERM: _READ_ONLY,
-    sqlite3.SQLITE_CANTOPEN: "cannot be opened: does its folder exist, and may it be written?",
+    sqlite3.SQLITE_CANTOPEN: "cannot be opened; check that the folder exists and is writable",
     sqlite3.SQLITE_NOTADB: _NO_SQLITE,
 }
 
 
 class RunFileError(ValueError):
-    """A run file that cannot be used; the message names it and what to do.
+    """A run file cannot be used; the message names the file and the fix.
 
     Attributes
     ----------
@@ -149,13 +148,13 @@ class RunFileError(ValueError):
 
 
 def damaged(path: Path, what: object) -> RunFileError:
-    """The error of a file whose content is not what was written."""
-    return RunFileError(path, f"is a damaged run file ({what}); score again into a new file")
+    """The error for a corrupt run file."""
+    return RunFileError(path, f"is corrupt ({what}); rescore into a new file")
 
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Turn errors of SQLite into errors that say what to do."""
+    """Turn SQLite errors into errors that explain the problem."""
     try:
         yield
     except sqlite3.Error as error:
@@ -164,7 +163,7 @@ def explained(path: Path) -> Iterator[None]:
     except OverflowError as error:
         raise RunFileError(path, f"cannot hold a number this large: {error}") from error
     except UnicodeDecodeError as error:
-        # Python fails at what SQLite says about a damaged schema.
+        # Python cannot decode SQLite's message about a corrupt schema.
         raise damaged(path, "its schema cannot be read") from error
 
 
@@ -186,8 +185,8 @@ def open_reading(path: Path) -> Iterator[sqlite3.Connection]:
 def _connected_for_reading(path: Path) -> sqlite3.Connection:
     address = path.absolute().as_uri()
     try:
-        # "rw" lets SQLite finish or undo what a killed process left; it falls back
-        # to reading by itself where it may not write.
+        # "rw" lets SQLite recover the journal of a killed process; without write permission it
+        # falls back to reading.
         return _connect(f"{address}?mode=rw")
     except sqlite3.Error as error:
         unwritable = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
@@ -208,30 +207,30 @@ def _connect(address: str) -> sqlite3.Connection:
 
 
 def harden(connection: sqlite3.Connection) -> None:
-    """Trust nothing in the file."""
+    """Treat the file as untrusted."""
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("PRAGMA cell_size_check = ON")
 
 
 def check_is_run(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuse what is not a run file that this version reads."""
-    if path.stat().st_size == 1:  # which SQLite takes for none
+    """Raise RunFileError unless it is a run file of this version."""
+    if path.stat().st_size == 1:  # SQLite treats such a file as empty
         raise RunFileError(path, _NO_SQLITE)
     if _pragma(connection, "application_id") != APPLICATION_ID:
-        raise RunFileError(path, "is an SQLite file, but no run of segiou")
+        raise RunFileError(path, "is an SQLite database, but not a segiou run")
     version = _pragma(connection, "user_version")
     if version != FORMAT_VERSION:
-        what_to_do = "update segiou" if version > FORMAT_VERSION else "score again into a new file"
-        problem = f"is a run of format {version}, and this segiou reads {FORMAT_VERSION}"
+        what_to_do = "update segiou" if version > FORMAT_VERSION else "rescore into a new file"
+        problem = f"has run format {version}; this version of segiou reads format {FORMAT_VERSION}"
         raise RunFileError(path, f"{problem}; {what_to_do}")
-    # As bytes: what is damaged need not be text.
+    # As bytes, because corrupt names may not be valid text.
     query = "SELECT CAST(name AS BLOB), CAST(sql AS BLOB) FROM sqlite_master"
     found = dict(connection.execute(query))
     wanted = {name.encode(): sql.encode() for name, sql in _OBJECTS.items()}
     if found != wanted:
         names = [n for n in {**wanted, **found} if found.get(n) != wanted.get(n)]
         text = ", ".join(ascii((name or b"").decode("utf-8", "replace"))[1:-1] for name in names)
-        raise damaged(path, f"its schema is not ours: {text:.200}")
+        raise damaged(path, f"unexpected schema: {text:.200}")
 
 
 def _pragma(connection: sqlite3.Connection, name: str) -> int:
@@ -239,7 +238,7 @@ def _pragma(connection: sqlite3.Connection, name: str) -> int:
 
 
 def is_empty(connection: sqlite3.Connection, path: Path) -> bool:
-    """Whether nothing was ever made in it, as when a process was killed at once."""
+    """Whether the database has no tables, as after a process was killed at once."""
     (count,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     is_no_other = _pragma(connection, "application_id") in (0, APPLICATION_ID)
     return count == 0 and is_no_other and path.stat().st_size != 1
@@ -256,7 +255,7 @@ def checksum(*values: str | bytes | int | None) -> int:
 
 @dataclass
 class Totals:
-    """How many rows the tables should hold, and how often the images have changed."""
+    """Expected numbers of rows, and a revision that counts changes to the images."""
 
     images: int = 0
     missing: int = 0
@@ -274,17 +273,11 @@ def write_entries(connection: sqlite3.Connection, entries: Mapping[str, Any]) ->
 
 
 def read_head(connection: sqlite3.Connection, path: Path) -> tuple[Header, Totals]:
-    """Everything in the table ``run``.
-
-    Raises
-    ------
-    RunFileError
-        If it is damaged or incomplete.
-    """
+    """The content of the table ``run``; RunFileError if it is corrupt or incomplete."""
     texts = {}
     for key, text, crc in connection.execute("SELECT key, value, crc FROM run"):
         if type(key) is not str or type(text) is not str or checksum(key, text) != crc:
-            raise damaged(path, f"the entry {key!r} of its table run does not match its checksum")
+            raise damaged(path, f"checksum mismatch in entry {key!r} of table run")
         texts[key] = text
     try:
         entries = {key: json.loads(text) for key, text in texts.items()}
@@ -292,34 +285,34 @@ def read_head(connection: sqlite3.Connection, path: Path) -> tuple[Header, Total
         return header, Totals(*(read_count(entries, f.name) for f in fields(Totals)))
     except Exception as error:
         what = f"{type(error).__name__}: {error}"
-        raise damaged(path, f"its table run: {what:.300}") from error
+        raise damaged(path, f"table run: {what:.300}") from error
 
 
 FILE_COLUMNS = "id, truth, pred, truth_size, truth_version, pred_size, pred_version, files_crc"
-#: Kinds of these columns but the first and the last, which may also be NULL.
+#: Types of these columns except the first and last; all may be NULL.
 _FILE_KINDS: Any = ((str, bytes), (str, bytes), int, (int, str), int, (int, str))
 _COUNTS = "id, pixels, ignored, cells, crc"
 _NUM_COUNTS = 5
 _MEASURED = "id, measured, measured_crc"
 _NUM_MEASURED = 3
-#: Images decoded at once, and how many counts of classes they have together at most.
+#: Images decoded at a time, and the maximum number of their class counts.
 _BLOCK = 1 << 15
 _MOST_COUNTS = 1 << 22
-#: Sums of more pixels than this could leave int64.
+#: Larger sums of pixels could overflow int64.
 _MOST_PIXELS = 1 << 62
 
 Row = tuple[Any, ...]
 
 
 def within(root: str, name: str) -> str:
-    """The path of a file in the folder that a run names."""
+    """The path of a file, from the folder and the name that a run stores."""
     if not root or name.startswith("/") or "://" in name or not name:
         return name or root
     return f"{root.rstrip('/')}/{name}"
 
 
 def inside(root: str, path: str) -> str:
-    """The name from which :func:`within` makes the path."""
+    """The inverse of :func:`within`: the name to store for a path."""
     start = f"{root.rstrip('/')}/"
     if not root or not path.startswith(start):
         return path
@@ -328,14 +321,14 @@ def inside(root: str, path: str) -> str:
 
 
 def files_of_row(row: Row, header: Header, path: Path) -> ImageFiles:
-    """The files of an image, from the columns ``FILE_COLUMNS``."""
+    """The files of an image, from ``FILE_COLUMNS``."""
     id, truth, pred, *stamps, crc = row
     kinds_are_right = isinstance(id, (str, bytes)) and all(
         value is None or isinstance(value, kinds)
         for value, kinds in zip(row[1:-1], _FILE_KINDS, strict=True)
     )
     if not kinds_are_right or checksum(*row[:-1]) != crc:
-        raise damaged(path, f"the files of image {_shown(id)} do not match their checksum")
+        raise damaged(path, f"checksum mismatch in the files of image {_shown(id)}")
     return ImageFiles(
         within(header.truth, from_text(truth or "")),
         within(header.pred, from_text(pred or "")),
@@ -345,16 +338,16 @@ def files_of_row(row: Row, header: Header, path: Path) -> ImageFiles:
 
 @dataclass(frozen=True)
 class RunFile:
-    """A run file as it was when it was opened.
+    """A snapshot of a run file.
 
     Attributes
     ----------
     path : Path
     header : Header
     totals : Totals
-        Its revision tells whether the file has changed since.
+        Row counts and the revision, which detects later changes.
     skipped : tuple of Problem
-        Pairs that were left out.
+        Skipped pairs.
     """
 
     path: Path
@@ -374,7 +367,8 @@ class RunFile:
         Raises
         ------
         RunFileError
-            If it is not there, no run, damaged, of another version, or being written.
+            If it does not exist, is not a run file, is corrupt, has a different
+            version, or is locked by a writer.
         """
         path = Path(path).expanduser()
         with open_reading(path) as connection:
@@ -388,16 +382,14 @@ class RunFile:
         return chain.from_iterable(self.blocks())
 
     def blocks(self, *, files: bool = True, measured: bool | None = None) -> Iterator[Columns]:
-        """All images, in the order of their ids, many at a time.
-
-        What was measured beside the pixels comes with the files, unless it is said otherwise.
+        """Yield all images in blocks, sorted by id.
 
         Parameters
         ----------
         files : bool, default True
             Whether to read the names and stamps of files.
         measured : bool, optional
-            Whether to read what was measured beside the pixels.
+            Whether to read the counts of measures; by default the value of ``files``.
 
         Yields
         ------
@@ -406,7 +398,7 @@ class RunFile:
         Raises
         ------
         RunFileError
-            If the file is damaged, or has changed since it was opened.
+            If the file is corrupt or has changed since it was opened.
         """
         wanted = self.header.counts_more and (files if measured is None else measured)
         columns = [_COUNTS, *[_MEASURED] * wanted, *[FILE_COLUMNS] * files]
@@ -414,7 +406,7 @@ class RunFile:
         query = f"SELECT {', '.join(columns)} FROM image ORDER BY id"
         with open_reading(self.path) as connection:
             if read_head(connection, self.path)[1].revision != self.totals.revision:
-                problem = "has changed since it was opened; open it again: segiou.Run.open"
+                problem = "has changed since it was opened; reopen it with segiou.Run.open"
                 raise RunFileError(self.path, problem)
             last: list[tuple[bool, bytes]] = []
             seen = 0
@@ -430,14 +422,14 @@ class RunFile:
                     block = self._with_measured(block, [row[_NUM_COUNTS:stop] for row in rows])
                 order = [*last, *map(id_order, block.ids)]
                 if any(a >= b for a, b in pairwise(order)):
-                    raise damaged(self.path, "its ids are out of order")
+                    raise damaged(self.path, "ids are not sorted")
                 last = order[-1:]
                 seen += len(rows)
                 yield block
             _check_number(self.path, "images", seen, self.totals.images)
 
     def _decoded(self, rows: list[Row]) -> Columns:
-        """Ids and counts of the columns ``_COUNTS``."""
+        """Ids and counts from the columns ``_COUNTS``."""
         _check_rows(rows, self.path)
         num_classes = self.header.options.num_classes
         try:
@@ -447,17 +439,16 @@ class RunFile:
         ids = tuple(from_text(row[0]) for row in rows)
         block = Columns(ids, *cells, np.array([row[2] for row in rows], dtype=np.int64), ())
         if sum(row[1] for row in rows) > _MOST_PIXELS:
-            raise RunFileError(self.path, "holds more pixels than can be counted")
+            raise RunFileError(self.path, "has too many pixels to count (more than 2^62)")
         if [row[1] for row in rows] != (block.pixels() + block.ignored).tolist():
             raise damaged(self.path, "the cells of an image do not sum to its pixels")
         return block
 
     def _with_measured(self, block: Columns, rows: list[Row]) -> Columns:
-        """The block with what the columns ``_MEASURED`` hold."""
+        """The block with the counts of measures from ``_MEASURED``."""
         for id, packed, crc in rows:
             if type(packed) is not bytes or checksum(id, packed) != crc:
-                what = f"what was measured of {_shown(id)} beside its pixels"
-                raise damaged(self.path, f"{what} does not match its checksum")
+                raise damaged(self.path, f"checksum mismatch in the measures of image {_shown(id)}")
         counts = [row[1] for row in rows]
         try:
             check_packed(counts, self.header)
@@ -474,34 +465,34 @@ def _check_rows(rows: list[Row], path: Path) -> None:
             and 0 <= ignored <= pixels
             and type(cells) is bytes
         ):
-            # As checksum, written out: this is most of what summing a run costs.
+            # checksum() inlined, because it dominates the time to sum a run.
             head = b"%s\0%d\0%d\0" % (id if type(id) is bytes else id.encode(), pixels, ignored)
             if zlib.crc32(cells, zlib.crc32(head)) == crc:
                 continue
-        raise damaged(path, f"image {_shown(id)} does not match its checksum")
+        raise damaged(path, f"checksum mismatch in image {_shown(id)}")
 
 
 def _problems(
     connection: sqlite3.Connection, path: Path, header: Header, totals: Totals
 ) -> Iterator[Problem]:
-    """Pairs that were left out, and images whose files are gone."""
+    """Skipped pairs, and images whose files no longer exist."""
     query = "SELECT id, path, problem, crc FROM skipped ORDER BY path, rowid"
     rows = connection.execute(query).fetchall()
     _check_number(path, "problems", len(rows), totals.skipped)
     for id, where, text, crc in rows:
         if type(text) is not str or checksum(id, where, text) != crc:
-            raise damaged(path, f"the problem of {_shown(where)} does not match its checksum")
+            raise damaged(path, f"checksum mismatch in the problem of {_shown(where)}")
         yield Problem(from_text(where or ""), text)
     rows = connection.execute(f"SELECT {FILE_COLUMNS} FROM missing ORDER BY id").fetchall()
     _check_number(path, "missing images", len(rows), totals.missing)
     for row in rows:
         where = files_of_row(row, header, path).truth or from_text(row[0])
-        yield Problem(where, "was scored before and is missing now; it is not in the totals")
+        yield Problem(where, "was scored earlier but is now missing; excluded from the totals")
 
 
 def _check_number(path: Path, what: str, found: int, expected: int) -> None:
     if found != expected:
-        raise damaged(path, f"it holds {found} {what} and should hold {expected}")
+        raise damaged(path, f"expected {expected} {what}, found {found}")
 
 
 def _shown(name: Any) -> str:

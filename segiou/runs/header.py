@@ -1,4 +1,4 @@
-"""What a run file says about the run as a whole."""
+"""Run-level metadata of a run file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from segiou.measures.measure import Plan
     from segiou.measures.parts import Field
 
-#: Kinds of the entries of a header that is plain data.
+#: Types of the entries of a header as plain data.
 _KINDS: dict[str, type | tuple[type, ...]] = {
     **dict.fromkeys(("options", "protocol", "reading", "provenance", "measures"), dict),
     **dict.fromkeys(("name", "truth", "pred"), str),
@@ -27,7 +27,7 @@ _KINDS: dict[str, type | tuple[type, ...]] = {
 
 
 def versions() -> dict[str, str]:
-    """What was installed when images were counted."""
+    """Versions of the installed packages that affect counts."""
     import numpy
     import PIL
 
@@ -42,7 +42,7 @@ def versions() -> dict[str, str]:
 
 
 class Shard(NamedTuple):
-    """One part of a data set: the ``part``-th of ``parts``, of ``pairs`` pairs in all."""
+    """Part ``part`` of ``parts`` of a data set with ``pairs`` pairs."""
 
     part: int
     parts: int
@@ -59,21 +59,21 @@ class Header:
     protocol : Protocol
     name : str
     truth, pred : str
-        Folders that the files of ``image`` lie in; empty if there are none.
+        Folders of the files; empty if there are none.
     reading : mapping
-        Options of reading that can change a count.
+        Reading options that can change counts.
     provenance : mapping
-        Whatever else is to be known.
+        Other information about the run.
     expected : int, optional
-        Pairs that there are to score.
+        Number of pairs to score.
     finished : bool
         Whether all pairs were tried.
     versions : tuple of mapping
-        Versions of everything that wrote to the file, in order.
+        Package versions of every writer, in order.
     plans : tuple of Plan
-        What else is counted of every image.
+        The measures counted in every image.
     shards : tuple of Shard
-        The parts of the data set that it holds; empty if it was never divided.
+        The parts of the data set in this run; empty if it was not split.
     """
 
     options: ClassOptions
@@ -91,22 +91,22 @@ class Header:
 
     @property
     def counts_more(self) -> bool:
-        """Whether anything is counted beside the pixels."""
+        """Whether any measure is counted."""
         return bool(self.plans)
 
     def plan(self, key: str) -> Plan | None:
-        """The plan of a measure; None where it is not counted."""
+        """The plan of a measure; None if it is not counted."""
         return next((plan for plan in self.plans if plan.key == key), None)
 
     @cached_property
     def layout(self) -> dict[str, Field]:
-        """The arrays that are counted of an image beside its pixels."""
+        """The arrays that the measures count in an image."""
         from segiou.measures.parts import merged_layout
 
         return merged_layout({plan.key: plan.layout for plan in self.plans})
 
     def missing_shards(self) -> str:
-        """Say which parts of the data set are not in the run; empty if all are."""
+        """Which parts of the data set are missing from the run; empty if none are."""
         texts = []
         for pairs in sorted({shard.pairs for shard in self.shards}):
             found: dict[int, set[int]] = {}
@@ -118,12 +118,12 @@ class Header:
         return "; ".join(texts)
 
     def counting_difference(self, other: Header) -> str:
-        """Say how the counting of both differs; empty if it does not.
+        """Describe how the counting options of two headers differ; empty if they are equal.
 
         Parameters
         ----------
         other : Header
-            What to compare with.
+            The header to compare with.
 
         Returns
         -------
@@ -136,16 +136,16 @@ class Header:
                 found.append(mine.difference(theirs))
             elif one := mine or theirs:
                 sides = ("here", "there") if mine else ("there", "here")
-                found.append(f"{one.measure.noun} are measured {sides[0]} and not {sides[1]}")
+                found.append(f"{one.measure.noun} are measured {sides[0]} but not {sides[1]}")
         return "; ".join(part for part in found if part)
 
     def difference(self, other: Header) -> str:
-        """Say why images of both cannot be in one run; empty if they can.
+        """Describe why images of both headers cannot share a run; empty if they can.
 
         Parameters
         ----------
         other : Header
-            What to compare with.
+            The header to compare with.
 
         Returns
         -------
@@ -164,7 +164,7 @@ class Header:
         return "; ".join(part for part in parts if part)
 
     def _shard_text(self) -> str:
-        # How many pairs there are changes when pairs are added; the run then goes on.
+        # Without the number of pairs, which grows when pairs are added to a run.
         return ", ".join(f"{shard.part}/{shard.parts}" for shard in self.shards)
 
     def to_dict(self) -> dict[str, Json]:
@@ -183,17 +183,17 @@ class Header:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Header:
-        """Read what :meth:`to_dict` gave.
+        """Create a header from the result of :meth:`to_dict`.
 
         Parameters
         ----------
         data : mapping
-            What :meth:`to_dict` gave.
+            The result of :meth:`to_dict`.
 
         Raises
         ------
         KeyError, TypeError, ValueError
-            If something is missing or of the wrong kind.
+            If an entry is missing or has the wrong type.
         """
         for key, kind in _KINDS.items():
             if not isinstance(data[key], kind):
@@ -217,10 +217,10 @@ def _missing_text(pairs: int, parts: int, held: set[int]) -> str:
 
 
 def read_count(data: Mapping[str, Any], key: str) -> int:
-    """A number of something in plain data, from 0 to 2^63 - 1."""
+    """A count in plain data, from 0 to 2^63 - 1."""
     number = data[key]
     if type(number) is not int or not 0 <= number < 1 << 63:
-        msg = f"{key} is {number!r:.60}, and not a number of at least 0"
+        msg = f"{key} must be an integer ≥ 0, got {number!r:.60}"
         raise ValueError(msg)
     return number
 

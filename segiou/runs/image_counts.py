@@ -1,4 +1,4 @@
-"""The counts of one image of a run, of many as columns, and as the bytes of a run file."""
+"""Counts of images: one image, many as columns, and packed for run files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Ints = NDArray[np.int64]
 
 
 def to_text(name: str) -> str | bytes:
-    """A name for SQLite: text, or its bytes where a file system gave no UTF-8."""
+    """A name for SQLite: text, or bytes if it is not valid UTF-8."""
     try:
         name.encode()
     except UnicodeEncodeError:
@@ -37,12 +37,12 @@ def to_text(name: str) -> str | bytes:
 
 
 def from_text(stored: str | bytes) -> str:
-    """The name that :func:`to_text` was given."""
+    """The inverse of :func:`to_text`."""
     return stored if isinstance(stored, str) else stored.decode("utf-8", "surrogateescape")
 
 
 def id_order(id: str) -> tuple[bool, bytes]:
-    """The key that sorts ids as SQLite does: names that are not UTF-8 come last."""
+    """A sort key that orders ids as SQLite does: names that are not UTF-8 come last."""
     stored = to_text(id)
     return (True, stored) if isinstance(stored, bytes) else (False, stored.encode())
 
@@ -53,11 +53,11 @@ class ImageFiles(NamedTuple):
     Parameters
     ----------
     truth : str, default ""
-        Path of the true mask.
+        Path of the truth mask.
     pred : str, default ""
         Path of the prediction.
     truth_stamp, pred_stamp : Stamp, optional
-        What identified the file when it was read.
+        Size and version of the file when it was read.
     """
 
     truth: str = ""
@@ -71,7 +71,7 @@ NO_FILES = ImageFiles()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ImageCount:
-    """Counts of one image, sparse: most cells of its confusion matrix are empty.
+    """Sparse counts of one image; most cells of its confusion matrix are empty.
 
     Attributes
     ----------
@@ -80,15 +80,15 @@ class ImageCount:
     cells : ndarray of int64, shape (K,)
         Flat indices ``t * (C + 1) + p`` into the (C, C + 1) table, ascending.
     values : ndarray of int64, shape (K,)
-        Pixels of each of these cells.
+        Pixels in each of these cells.
     ignored : int
-        Pixels dropped.
+        Number of ignored pixels.
     truth, pred : str
-        The files, where there were any.
+        The files, if any.
     truth_stamp, pred_stamp : Stamp, optional
-        What the files were when they were read.
+        Size and version of the files when they were read.
     measured : bytes, optional
-        Counts at boundaries and of objects, where there are any, packed by
+        Counts of measures, if any, packed by
         :func:`segiou.runs.image_counts.pack_measured`.
     """
 
@@ -110,25 +110,25 @@ class ImageCount:
         files: ImageFiles = NO_FILES,
         measured: bytes | None = None,
     ) -> ImageCount:
-        """Keep the cells that are not zero.
+        """Create the counts of an image from its non-zero cells.
 
         Parameters
         ----------
         id : str
             Id of the image.
         counted : Tally or Cells
-            What was counted.
+            The confusion matrix.
         files : ImageFiles, default NO_FILES
             The two files of the image.
         measured : bytes, optional
-            What was measured at boundaries.
+            Packed counts of measures.
         """
         found = counted.cells if isinstance(counted, Tally) else counted
         return cls(id, found.indices, found.values, found.ignored, *files, measured)
 
     @property
     def pixels(self) -> int:
-        """Pixels seen, ignored ones included."""
+        """Number of pixels, including ignored ones."""
         return int(self.values.sum()) + self.ignored
 
     @property
@@ -137,12 +137,12 @@ class ImageCount:
         return ImageFiles(self.truth, self.pred, self.truth_stamp, self.pred_stamp)
 
     def same_counts(self, other: ImageCount) -> bool:
-        """Whether the counts are equal, wherever they came from.
+        """Whether the counts are equal, regardless of the files.
 
         Parameters
         ----------
         other : ImageCount
-            What to compare with.
+            The counts to compare with.
 
         Returns
         -------
@@ -163,26 +163,24 @@ class ImageCount:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Columns:
-    """Images with their sparse counts, one after the other.
+    """Sparse counts of many images, concatenated.
 
     Attributes
     ----------
     ids : tuple of str
         N ids.
     sizes : ndarray of int64, shape (N,)
-        Filled cells of each image.
+        Number of non-zero cells of each image.
     cells, values : ndarray of int64, shape (sum of sizes,)
-        As :class:`ImageCount`, of all images.
+        Those of :class:`ImageCount`, concatenated.
     ignored : ndarray of int64, shape (N,)
     files : tuple of ImageFiles
         N pairs of files.
     measured : tuple of bytes
-        N packed counts at boundaries and of objects; empty where there are none.
-    surfaces : tuple of str
-        N texts of distances between surfaces; empty where there are none.
+        N packed counts of measures; empty if there are none.
     """
 
-    #: They are in memory.
+    #: In memory, unlike a RunFile.
     path: ClassVar[None] = None
 
     ids: tuple[str, ...]
@@ -195,7 +193,7 @@ class Columns:
 
     @classmethod
     def of(cls, images: Sequence[ImageCount]) -> Columns:
-        """Columns of images, in their order.
+        """Columns of images, in the given order.
 
         Parameters
         ----------
@@ -215,12 +213,12 @@ class Columns:
 
     @classmethod
     def joined(cls, blocks: Iterable[Columns]) -> Columns:
-        """Several columns as one.
+        """Concatenate several columns.
 
         Parameters
         ----------
         blocks : iterable of Columns
-            The images, in blocks.
+            The columns.
         """
         parts = list(blocks) or [cls.of([])]
         if len(parts) == 1:
@@ -243,14 +241,14 @@ class Columns:
             start = stop
 
     def blocks(self, *, files: bool = True, measured: bool | None = None) -> Iterator[Columns]:
-        """All images at once; a run file gives them in several blocks.
+        """Yield all images as one block, with the interface of :class:`RunFile`.
 
         Parameters
         ----------
         files : bool, default True
-            Whether to read the names and stamps of files.
+            Has no effect in memory.
         measured : bool, optional
-            Whether to read what was measured beside the pixels.
+            Has no effect in memory.
 
         Yields
         ------
@@ -259,22 +257,22 @@ class Columns:
         yield self
 
     def by_id(self) -> Columns:
-        """The images in the order of their ids.
+        """The images sorted by id.
 
         Raises
         ------
         ValueError
-            If two images have one id.
+            If ids are not unique.
         """
         order = sorted(range(len(self)), key=lambda i: id_order(self.ids[i]))
         for i, j in pairwise(order):
             if self.ids[i] == self.ids[j]:
-                msg = f"two images have the id {self.ids[i]!r}; give every image an id of its own"
+                msg = f"duplicate image id {self.ids[i]!r}; ids must be unique"
                 raise ValueError(msg)
         return self if order == [*range(len(self))] else self.take(order)
 
     def take(self, indices: Sequence[int]) -> Columns:
-        """Some of the images, in the order of the indices.
+        """Select images by position.
 
         Parameters
         ----------
@@ -301,12 +299,12 @@ class Columns:
         )
 
     def parts(self, size: int) -> Iterator[Columns]:
-        """The images, so many at a time.
+        """Yield the images in parts of limited size.
 
         Parameters
         ----------
         size : int
-            Images of a part, at most.
+            Maximum number of images in a part.
 
         Yields
         ------
@@ -324,7 +322,7 @@ class Columns:
         return valid
 
     def summed(self) -> Cells:
-        """The cells of all images, each as often as it occurs."""
+        """The cells of all images; a cell occurs once per image."""
         return Cells(self.cells, self.values, sum(self.ignored.tolist()))
 
     def counts(self, num_classes: int) -> Counts:
@@ -343,21 +341,24 @@ class Columns:
 
 
 def check_measured(columns: Columns, header: Header) -> None:
-    """Refuse images that lack what was measured beside their pixels."""
+    """Raise ValueError if images lack the counts of measures."""
     if header.counts_more and len(columns.measured) != len(columns):
         lacking = len(columns) - len(columns.measured)
         keys = listed([plan.measure.noun for plan in header.plans])
-        msg = f"{lacking} of {len(columns)} images have no counts of {keys}; score them with it"
+        msg = (
+            f"{lacking} of {len(columns)} images have no counts of {keys}; score them with these "
+            "measures"
+        )
         raise ValueError(msg)
 
 
 def _joined(parts: Sequence[Any]) -> Any:
-    """Several arrays, or several tuples, as one."""
+    """Concatenate several arrays or several tuples."""
     is_array = isinstance(parts[0], np.ndarray)
     return np.concatenate(parts) if is_array else tuple(chain.from_iterable(parts))
 
 
-def run_of(
+def run_from_counts(
     options: ClassOptions,
     images: Iterable[ImageCount] = (),
     *,
@@ -368,26 +369,26 @@ def run_of(
     measures: Iterable[Measure | str] = (),
     plans: Iterable[Plan] = (),
 ) -> Run:
-    """Make a run of images that were counted one by one.
+    """Create a run from images that were counted separately.
 
     Parameters
     ----------
     options : ClassOptions
-        The classes and how pixels were counted, such as ``ConfusionMatrix.options``.
+        The classes and counting options, such as ``ConfusionMatrix.options``.
     images : iterable of ImageCount
-        Kept in the order of their ids.
+        Counts of each image; the run sorts them by id.
     skipped : iterable of Problem
-        Pairs that were left out, and why.
+        Skipped pairs.
     name : str
-        What was scored.
+        Name of the run.
     protocol : Protocol or str
-        The protocol of the run's reports, unless they are asked for another.
+        The default protocol of the run's reports.
     provenance : mapping, optional
-        Files and options that made it.
+        Information about the origin of the run.
     measures : iterable of Measure or str
-        What else was counted of all images.
+        Measures counted in all images, or their keys.
     plans : iterable of Plan
-        The same, of these classes.
+        Plans of such measures for these classes.
 
     Returns
     -------
@@ -396,10 +397,9 @@ def run_of(
     Raises
     ------
     TypeError
-        If an argument is of another kind.
+        If an argument has the wrong type.
     ValueError
-        If two images have one id, or one has no boundary counts where they are
-        said to be measured.
+        If ids are not unique, or an image lacks the counts of a measure.
     """
     from segiou.measures.measure import Masks
     from segiou.measures.registry import read_measures
@@ -409,10 +409,10 @@ def run_of(
     check_kind("options", options, ClassOptions, "ClassOptions, such as ConfusionMatrix.options")
     check_kind("name", name, str, "text")
     check_kind("provenance", provenance or {}, Mapping, "a mapping")
-    left_out = read_several("skipped", skipped, "Problems, one a pair")
+    left_out = read_several("skipped", skipped, "an iterable of Problem")
     for problem in left_out:
         check_kind("each of skipped", problem, Problem, "a Problem")
-    several = read_several("images", images, "ImageCounts, one an image, such as run.images")
+    several = read_several("images", images, "an iterable of ImageCount, such as run.images")
     for image in several:
         check_kind("each of images", image, ImageCount, "an ImageCount")
     columns = Columns.of(several).by_id()
@@ -428,7 +428,7 @@ def run_of(
 
 
 def pack_measured(header: Header, counted: Mapping[str, Parts]) -> bytes | None:
-    """What the measures of a header counted of one image, as bytes; None where there are none."""
+    """The counts of all measures in one image as bytes; None if there are no measures."""
     if not header.counts_more:
         return None
     layout = header.layout
@@ -438,11 +438,11 @@ def pack_measured(header: Header, counted: Mapping[str, Parts]) -> bytes | None:
 
 
 def check_packed(packed: Sequence[bytes], header: Header) -> None:
-    """Refuse what is not what :func:`pack_measured` gives."""
+    """Validate the packed counts of measures."""
     for plan in header.plans:
         plan.check(unpack_parts(packed, header, plan.key))
 
 
 def unpack_parts(packed: Sequence[bytes], header: Header, key: str) -> Parts:
-    """What one measure counted of several images."""
+    """The counts of one measure in several images."""
     return Parts.unpack(header.layout, packed, f"{key}/")

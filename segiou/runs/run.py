@@ -1,4 +1,4 @@
-"""The counts of every image of one evaluation, and what can be asked of them."""
+"""A run: per-image counts of one evaluation, and queries on them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from segiou._support.arguments import (
 )
 from segiou._support.files import Problem
 from segiou._support.optional import Drawable
-from segiou._support.text import Json, plural
+from segiou._support.text import Json, listed, plural
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.counts import CellTally, Counts, Tally
 from segiou.labels.class_options import ClassOptions
@@ -49,31 +49,31 @@ if TYPE_CHECKING:
     from segiou.runs.database import RunFile
     from segiou.runs.tables import RunTable
 
-#: Counts that are made at a time where a run is too large for all of them.
+#: Counts created at a time in runs that are too large for all of them.
 _PART = 1 << 20
-#: Images whose counts at boundaries are unpacked at a time.
+#: Images whose measures are unpacked at a time.
 _UNPACKED = 256
 
 
 class Run(Drawable):
     """Counts of every image of one evaluation, in memory or in a run file.
 
-    :func:`segiou.score`, :func:`segiou.score_folder`, :meth:`Run.open` and
-    :func:`segiou.runs.run_of` make runs.
+    Runs are created by :func:`segiou.score`, :func:`segiou.score_folder`, :meth:`Run.open` and
+    :func:`segiou.runs.run_from_counts`.
 
     Parameters
     ----------
     header : Header
-        What the run was made from.
+        Options and origin of the run.
     images : Columns or RunFile
         The images, in memory or in a run file.
     skipped : sequence of Problem, optional
-        Pairs that were left out.
+        Skipped pairs.
 
     Attributes
     ----------
     skipped : tuple of Problem
-        Pairs that were left out, and why.
+        Skipped pairs and the reasons.
 
     Examples
     --------
@@ -91,7 +91,7 @@ class Run(Drawable):
 
     @classmethod
     def open(cls, path: str | Path) -> Run:
-        """Open a run file; its images are read when they are needed.
+        """Open a run file; images are read on demand.
 
         Parameters
         ----------
@@ -101,8 +101,8 @@ class Run(Drawable):
         Raises
         ------
         RunFileError
-            If it does not exist, is no run file, damaged, of another version,
-            or another process is writing it.
+            If it does not exist, is not a run file, is corrupt, has a different
+            version, or is locked by a writer.
         """
         from segiou.runs.database import RunFile
 
@@ -112,32 +112,32 @@ class Run(Drawable):
 
     @property
     def options(self) -> ClassOptions:
-        """The classes and how pixels were counted."""
+        """The classes and counting options."""
         return self._header.options
 
     @property
     def name(self) -> str:
-        """What was scored."""
+        """Name of the run."""
         return self._header.name
 
     @property
     def protocol(self) -> Protocol:
-        """The protocol of the run's reports, unless they are asked for another."""
+        """The default protocol of the run's reports."""
         return self._header.protocol
 
     @property
     def path(self) -> Path | None:
-        """The run file; None for a run in memory."""
+        """The run file; None for runs in memory."""
         return self._images.path
 
     @property
     def finished(self) -> bool:
-        """False where a run file does not hold all pairs yet."""
+        """Whether all pairs have been scored."""
         return self._header.finished
 
     @property
     def provenance(self) -> dict[str, Json]:
-        """Files and options that made it, and whether it is complete."""
+        """Origin of the run, and whether it is complete."""
         known = dict(self._header.provenance)
         if not self.finished:
             of_all = "" if self._header.expected is None else f" of {self._header.expected}"
@@ -158,25 +158,25 @@ class Run(Drawable):
 
     @property
     def include(self) -> NDArray[np.bool_]:
-        """False for classes that means leave out, (C,)."""
+        """Boolean mask of the classes included in means, (C,)."""
         return self.options.include
 
     @property
     def boundary_options(self) -> BoundaryOptions | None:
-        """What was measured at boundaries; None for nothing."""
+        """Options of boundary metrics; None if they were not computed."""
         plan: Any = self._header.plan("boundary")
         options: BoundaryOptions | None = plan and plan.measure
         return options
 
     @property
     def surface_plan(self) -> SurfacePlan | None:
-        """What was measured between surfaces; None for nothing."""
+        """Plan of surface distances; None if they were not computed."""
         plan: SurfacePlan | None = self._header.plan("surfaces")  # type: ignore[assignment]
         return plan
 
     @cached_property
     def surfaces(self) -> tuple[SurfaceRow, ...]:
-        """Distances between surfaces, a row for each case and structure; () where none were."""
+        """Surface distances, one row per case and structure; empty if not computed."""
         if self.surface_plan is None:
             return ()
         return tuple(self.surface_plan.rows(self.measured["surfaces"], self.ids))
@@ -189,13 +189,13 @@ class Run(Drawable):
 
     @cached_property
     def images(self) -> tuple[ImageCount, ...]:
-        """All images, in the order of their ids; of a large run, iterate over it instead."""
+        """All images, sorted by id; iterate over large runs instead."""
         return tuple(self)
 
-    # Pyright takes a property for what Scored asks for, and no cached one.
+    # A plain property, because pyright rejects cached ones for protocols.
     @property
     def ids(self) -> tuple[str, ...]:
-        """Ids of the images, sorted."""
+        """Image ids, sorted."""
         return self._ids
 
     @property
@@ -209,7 +209,7 @@ class Run(Drawable):
 
     @cached_property
     def ignored(self) -> NDArray[np.int64]:
-        """Ignored pixels of each image, (N,)."""
+        """Number of ignored pixels of each image, (N,)."""
         parts = [block.ignored for block in self._images.blocks(files=False)]
         return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
 
@@ -218,7 +218,7 @@ class Run(Drawable):
         return self._stacked(self.count_parts())
 
     def _stacked(self, parts: Iterable[Counts]) -> Counts:
-        """Counts of all images of those of some at a time, (N, C); in memory once."""
+        """Stack parts of counts into one array per count, (N, C)."""
         arrays = np.zeros((4, len(self), self.options.num_classes), dtype=np.int64)
         start = 0
         for part in parts:
@@ -229,7 +229,7 @@ class Run(Drawable):
         return Counts(*arrays)
 
     def count_parts(self) -> Iterator[Counts]:
-        """Counts of some images at a time, shape (n, C), in the order of their ids.
+        """Yield counts of shape (n, C) for a limited number of images at a time, sorted by id.
 
         Yields
         ------
@@ -247,7 +247,7 @@ class Run(Drawable):
         return CellTally.summed(self.options.num_classes, (block.summed() for block in blocks))
 
     def total(self) -> ConfusionMatrix:
-        """All images merged into one confusion matrix."""
+        """The confusion matrix of all images."""
         return ConfusionMatrix.from_options(self.options).add(self._tally, pairs=len(self))
 
     def tally(self, index: int) -> Tally:
@@ -271,9 +271,9 @@ class Run(Drawable):
 
     @cached_property
     def boundary(self) -> BoundaryCounts | None:
-        """Boundary counts of each image, N rows; None where none were measured.
+        """Boundary counts of each image, N rows; None if not computed.
 
-        A row takes some 10 KB a class with distances, 200 bytes without.
+        A row takes about 10 KB per class with distances, 200 bytes without.
         """
         if self.boundary_options is None:
             return None
@@ -282,17 +282,17 @@ class Run(Drawable):
         return counts
 
     def _packed(self) -> list[bytes]:
-        """What was counted of each image beside its pixels."""
+        """The packed measures of each image."""
         blocks = self._images.blocks(files=False, measured=True)
         return [packed for block in blocks for packed in block.measured]
 
     @property
     def plans(self) -> tuple[Plan, ...]:
-        """What is counted beside the pixels."""
+        """The measures counted in every image."""
         return self._header.plans
 
     def parts(self, key: str) -> Parts:
-        """What a measure counted of each image.
+        """The counts of a measure in each image.
 
         Parameters
         ----------
@@ -307,7 +307,7 @@ class Run(Drawable):
 
     @cached_property
     def measured(self) -> dict[str, Parts]:
-        """What each measure counted of all images together, by its key."""
+        """The counts of each measure summed over all images, by key."""
         found = {}
         for plan in self.plans:
             none = Parts.joined(plan.layout, [])
@@ -319,33 +319,33 @@ class Run(Drawable):
 
     @property
     def score_plans(self) -> dict[str, Plan]:
-        """The plan of every score that was measured, by the name of the score."""
+        """The plan of every score of a measure, by name."""
         return {name: plan for plan in self.plans for name in plan.scores}
 
     @property
     def object_options(self) -> ObjectOptions | None:
-        """What objects are, and how they are scored; None where they are not."""
+        """Options of object scores; None if they were not computed."""
         plan = self._header.plan("objects")
         return None if plan is None else plan.measure
 
     @cached_property
     def objects(self) -> PanopticCounts | None:
-        """Counts of the objects of all images; None where they were not scored."""
+        """Object counts over all images; None if not computed."""
         plan: Any = self._header.plan("objects")
         return None if plan is None else plan.counts(self.measured["objects"], len(self))
 
     def worst(self, n: int = 10, *, by: str = "mean_iou") -> list[dict[str, str | float]]:
-        """Rows of the images with the lowest scores, the lowest first.
+        """Return rows of the worst images, the worst first.
 
         Parameters
         ----------
         n : int
-            How many.
+            Number of images.
         by : str
-            A column of :meth:`rows` that is a score: ``"mean_iou"``,
-            ``"pixel_accuracy"``, ``"iou:CLASS"``, or ``"influence"``; or, the
-            most first, ``"objects_missed"`` or ``"objects_invented"``. Images
-            where it is undefined are left out.
+            A score column of :meth:`rows`: ``"mean_iou"``, ``"pixel_accuracy"``,
+            ``"iou:CLASS"`` or ``"influence"``, lowest first; ``"objects_missed"``
+            or ``"objects_invented"``, highest first. Images with an undefined
+            score are skipped.
 
         Returns
         -------
@@ -354,25 +354,26 @@ class Run(Drawable):
         Raises
         ------
         ValueError
-            If there is no such score.
+            If the score does not exist.
         """
         return self._table().worst(check_integer("n", n, 0), by)
 
     def rows(self) -> list[dict[str, str | float]]:
-        """One row an image.
+        """Return one row per image.
 
-        Its ``id``, files and pixels; ``mean_iou`` over the classes in its truth;
-        ``pixel_accuracy``; ``influence``, how much higher the mean IoU of the
-        data set (by the protocol ``segiou``) is for having the image;
-        ``false_positive_classes``, how many are predicted in it and not in its
-        truth, which its mean does not count; and ``iou:CLASS`` of each class, NaN
-        where it is in neither truth nor prediction. Where objects are scored,
-        ``objects_found``, ``objects_invented`` and ``objects_missed``.
+        A row has the ``id``, files and pixels; ``mean_iou`` over the classes in
+        the image's truth; ``pixel_accuracy``; ``influence``, the mean IoU of the
+        data set with the image minus without it (protocol ``segiou``);
+        ``false_positive_classes``, the number of classes that are predicted but
+        absent from the image's truth, which ``mean_iou`` ignores; and
+        ``iou:CLASS`` of each class, NaN if it is in neither truth nor prediction.
+        With objects, also ``objects_found``, ``objects_invented`` and
+        ``objects_missed``.
 
-        Where surfaces were measured, also for each structure ``dice:NAME``,
-        ``hausdorff_95:NAME`` and the other measures, in the unit of the run's
-        ``surface_plan``; and ``iou:NAME`` of each region. Distances to what is
-        missed are infinite, or as the convention counts them.
+        With surfaces, also ``dice:NAME``, ``hausdorff_95:NAME`` and other scores of
+        each structure, in the unit of ``surface_plan``, and ``iou:NAME`` of each
+        region. Distances of missed structures are infinite or follow the
+        convention.
 
         Returns
         -------
@@ -433,15 +434,15 @@ class Run(Drawable):
         Parameters
         ----------
         metric : str or callable
-            As :func:`segiou.analysis.statistics.statistic`, or ``"boundary_iou"``: at the
-            first width that was measured.
+            See :func:`segiou.analysis.statistics.statistic`; ``"boundary_iou"`` uses the
+            first width.
         groups : str, mapping, callable or sequence, optional
-            Images that belong together, see :func:`segiou.analysis.units.groups_of`.
+            Groups of related images, see :func:`segiou.analysis.units.groups_of`.
         protocol : Protocol or str, optional
             The run's own by default.
         **options
-            Others of :func:`segiou.bootstrap`: resamples, seed, level, method,
-            aggregate, blocks.
+            Other options of :func:`segiou.bootstrap`: resamples, seed, level,
+            method, aggregate, blocks.
 
         Returns
         -------
@@ -460,26 +461,23 @@ class Run(Drawable):
         worst: int = 0,
         worst_by: str = "mean_iou",
     ) -> Report:
-        """All scores of the run, by a protocol, with intervals if they are given.
+        """Return a report with all scores of the run.
 
-        ``worst`` of its images are listed too, by :meth:`worst` and its column
-        ``worst_by``.
-
-        Of a run of very many images, the report holds the counts of each only
-        where its protocol needs them.
+        For runs with very many images, the report keeps the counts of each image only
+        if the protocol needs them.
 
         Parameters
         ----------
         protocol : Protocol or str, optional
-            How means are made.
+            Averaging protocol; the run's own by default.
         title : str, default ""
             Title of the report.
         intervals : Intervals or sequence of Intervals, optional
-            Intervals of this run, from :meth:`intervals`: of IoU, PQ or surface Dice, or several.
+            Intervals of one or more scores of this run, from :meth:`intervals`.
         worst : int, default 0
-            How many of the worst images are listed.
+            Number of worst images to list.
         worst_by : str, default "mean_iou"
-            Column by which images are the worst.
+            Score to rank images by, see :meth:`worst`.
 
         Returns
         -------
@@ -497,7 +495,7 @@ class Run(Drawable):
         )
 
     def select(self, ids: Iterable[str]) -> Run:
-        """The run of some of the images.
+        """Return a run with a subset of the images.
 
         Parameters
         ----------
@@ -516,23 +514,24 @@ class Run(Drawable):
         check_several("ids", ids, "a sequence of ids")
         wanted = set(ids)
         if missing := sorted(map(str, wanted - set(self.ids))):
-            msg = f"{len(missing)} ids are not in the run: {', '.join(missing[:8])}"
+            are = "id is" if len(missing) == 1 else "ids are"
+            msg = f"{len(missing)} {are} not in the run: {listed(missing, 8)}"
             raise ValueError(msg)
         return self._part([i for i, id in enumerate(self.ids) if id in wanted])
 
     def groups(self, key: Groups) -> dict[str, Run]:
-        """Parts of the run: frames of one video, slices of one patient.
+        """Split the run into groups, such as the frames of a video or the slices of a patient.
 
         Parameters
         ----------
         key : str, mapping, callable or sequence
-            The group of each image: what a regular expression finds in its id,
-            or as :func:`segiou.analysis.units.groups_of` takes it.
+            The group of each image: a regular expression whose match in the id names the
+            group, or as in :func:`segiou.analysis.units.groups_of`.
 
         Returns
         -------
         dict of str to Run
-            In the order of their names.
+            Sorted by name.
 
         Raises
         ------
@@ -561,15 +560,15 @@ class Run(Drawable):
         return Run(self._header, self._loaded.take(indices), self.skipped)
 
     def merge(self, *others: Run, partial: bool = False) -> Run:
-        """A run of the images of this and other runs.
+        """Merge the images of this run and others.
 
         Parameters
         ----------
         *others : Run
-            What to add.
+            Runs to add.
         partial : bool
-            Whether parts (``shard``) of the data set may be missing; the run and
-            its reports then say which.
+            Whether parts (``shard``) of the data set may be missing; reports
+            then list them.
 
         Returns
         -------
@@ -578,8 +577,8 @@ class Run(Drawable):
         Raises
         ------
         ValueError
-            If classes or options differ, an id occurs twice with different
-            counts, or a part is missing. Equal duplicates are counted once.
+            If classes or options differ, a duplicate image has different counts,
+            or a part is missing. Equal duplicates are counted once.
         """
         from segiou.runs.run_writing import merged
 
@@ -593,7 +592,7 @@ class Run(Drawable):
         return Run(header, Columns.joined(images), skipped)
 
     def save(self, path: str | Path) -> Path:
-        """Write the run into a new run file, whole or not at all.
+        """Write the run to a new run file, atomically.
 
         Parameters
         ----------
@@ -607,22 +606,22 @@ class Run(Drawable):
         Raises
         ------
         RunFileError
-            If the file exists already, or cannot be written.
+            If the file already exists or cannot be written.
         """
-        from segiou.runs.run_writing import write_new
+        from segiou.runs.run_writing import write_run
 
         check_path("path", path)
-        return write_new(path, self._header, self._images.blocks(), self.skipped)
+        return write_run(path, self._header, self._images.blocks(), self.skipped)
 
     def to_html(self, protocol: Protocol | str | None = None, **options: Any) -> str:
-        """The report as a self-contained page, with examples of its images.
+        """Return the report as a self-contained HTML page with example images.
 
         Parameters
         ----------
         protocol : Protocol or str, optional
             The run's own by default.
         **options
-            As for :func:`segiou.report.report_page.render_report`: ``images``, ``examples``, ….
+            Options of :func:`segiou.report.report_page.render_report`, such as ``images``.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Run files as they are written: images in batches, and several files merged into one."""
+"""Writing of run files: in batches while scoring, whole, and merged."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from segiou._support.drafts import drafts
 from segiou._support.files import Problem, Stamp
 from segiou._support.text import encodable
 from segiou.runs.database import (
@@ -48,35 +49,34 @@ from segiou.runs.image_counts import (
 if TYPE_CHECKING:
     from segiou.runs.run import Run
 
-#: A batch is committed after this many seconds, or at this many images.
+#: A batch is committed after this many seconds or images.
 _SECONDS = 0.25
 _IMAGES = 4096
-#: Images that are merged at a time.
+#: Number of images merged at a time.
 _MERGED = 4096
 _UNKNOWN = Stamp(None, None)
 
 
 class RunWriter:
-    """The one process that writes a run file.
+    """Writes a run file and locks it against other writers.
 
-    The file is locked while it is open; the operating system frees the lock
-    however the process ends. Use it as a context manager: leaving it commits
-    what is pending, also when an exception passes.
+    The operating system releases the lock when the process ends. Use it as a
+    context manager: leaving it commits pending images, also after an exception.
 
     Parameters
     ----------
     path : str or path
-        Made if it does not exist; otherwise it must be a run of the same
-        options and folders.
+        The run file; created if it does not exist. Otherwise its options and
+        folders must match the header.
     header : Header
-        What the run was made from.
+        Options and origin of the run.
 
     Raises
     ------
     RunFileError
-        If it is no run, damaged, in use, or cannot be written.
+        If it is not a run file, is corrupt or locked, or cannot be written.
     ValueError
-        If it is a run of other options or folders; the message gives the difference.
+        If its options or folders differ; the message describes the difference.
     """
 
     def __init__(self, path: str | Path, header: Header) -> None:
@@ -99,8 +99,8 @@ class RunWriter:
     def _begin(self, header: Header) -> None:
         connection = self._connection
         harden(connection)
-        # The lock stays from the first access on, so that nobody else writes
-        # between two batches; and the write-ahead log then needs no shared memory.
+        # Keep the lock between batches, so that nobody else writes in between; the write-ahead
+        # log then needs no shared memory.
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         connection.execute("PRAGMA page_size = 8192")
         self._is_new = is_empty(connection, self.path)
@@ -110,13 +110,13 @@ class RunWriter:
             found, self._totals = read_head(connection, self.path)
             if difference := header.difference(found):
                 msg = (
-                    f"{self.path}: is a run of other options, here meaning this command and there "
-                    f"the file: {difference}; use the same options, or another file"
+                    f"{self.path}: was scored with different options (here: this command; there: "
+                    f"the file): {difference}; use the same options or a new file"
                 )
                 raise ValueError(msg)
             header = replace(header, versions=found.versions)
         connection.execute("PRAGMA journal_mode = WAL")
-        # Nothing is lost with what is written first: the batches wait for the disk.
+        # The initial entries can be lost without harm; batches are synced to disk.
         connection.execute("PRAGMA synchronous = NORMAL")
         known = _each_once((*header.versions, versions()))
         self.header: Header = replace(header, finished=False, versions=known)
@@ -128,13 +128,13 @@ class RunWriter:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        """Commit what is done within, or undo all of it."""
+        """A transaction: commit on success, roll back on error."""
         with self._connection:
             self._connection.execute("BEGIN IMMEDIATE")
             yield
 
     def _write_entries(self, entries: Mapping[str, Any], *, changed: bool = False) -> None:
-        # Whoever has the file open compares the revision to know that its images are the same.
+        # Readers compare the revision to detect changed images.
         self._totals.revision += changed
         write_entries(self._connection, {**entries, **asdict(self._totals)})
 
@@ -154,21 +154,20 @@ class RunWriter:
             self.close()
 
     def reconcile(self, files_of: Callable[[str], ImageFiles | None]) -> set[str]:
-        """Compare the file with what there is to score now.
+        """Compare the stored images with the current files.
 
-        Images whose files have changed are removed; those whose files are gone
-        are moved to the table ``missing``, and come back if the files do.
+        Images with changed files are removed. Images without files are moved to
+        the table ``missing`` and restored if the files come back.
 
         Parameters
         ----------
         files_of : callable
-            The files of a pair as they are now, by its id; None if there is no
-            such pair.
+            Returns the current files of a pair from its id; None if there are none.
 
         Returns
         -------
         set of str
-            Ids that are counted already.
+            Ids of images that need not be scored again.
         """
         if self._is_new:
             return set()
@@ -207,7 +206,7 @@ class RunWriter:
         self._write_entries({}, changed=bool(back or gone or drop["image"]))
 
     def add(self, image: ImageCount) -> None:
-        """Add an image; it is committed with its batch, soon.
+        """Add an image; it is committed with its batch.
 
         Parameters
         ----------
@@ -219,12 +218,12 @@ class RunWriter:
             self.flush()
 
     def skip(self, problem: Problem, id: str = "") -> None:
-        """Note a pair that is left out.
+        """Record a skipped pair.
 
         Parameters
         ----------
         problem : Problem
-            The pair, and why.
+            The file and the reason.
         id : str, default ""
             Id of the image; empty if it has none.
         """
@@ -243,24 +242,24 @@ class RunWriter:
         self._write(columns)
 
     def flush_if_due(self) -> None:
-        """Commit what is pending if the last commit is a while ago."""
+        """Commit pending images if the last commit was a while ago."""
         if time.monotonic() - self._last >= _SECONDS:
             self.flush()
 
     def flush(self) -> None:
-        """Commit what is pending.
+        """Commit pending images.
 
         Raises
         ------
         RunFileError
-            If it cannot be written, as when the disk is full. What was
-            committed before is kept.
+            If the file cannot be written, for example because the disk is full.
+            Earlier commits are kept.
         """
         if self._pending or self._pending_skips:
             self._write(Columns.of(self._pending))
 
     def finish(self) -> None:
-        """Commit everything, and that every pair was tried."""
+        """Commit everything and mark the run as finished."""
         self.header = replace(self.header, finished=True)
         self._write(Columns.of(self._pending), finished=True)
 
@@ -287,7 +286,7 @@ class RunWriter:
         self._state = self._file_state()
 
     def _file_state(self) -> tuple[int, ...] | None:
-        """What tells that the file at the path is still the one that is written here."""
+        """Identity of the file, to detect that another program replaced or changed it."""
         try:
             found = self.path.stat()
         except OSError:
@@ -296,29 +295,29 @@ class RunWriter:
 
     def _replaced(self) -> RunFileError:
         problem = (
-            "was replaced, removed or changed by another program while it was written; "
-            "score again into a new file"
+            "was replaced, removed or modified by another program during writing; rescore into a "
+            "new file"
         )
         return RunFileError(self.path, problem)
 
     def close(self) -> None:
-        """Close the file and free the lock."""
+        """Close the file and release the lock."""
         with suppress(sqlite3.Error):
-            # Leaves one plain file, readable where nothing may be written. If
-            # that fails, the log beside it holds everything.
+            # Leaves a single file that can be read without write permission. If this fails, the
+            # log file next to it has everything.
             self._connection.execute("PRAGMA journal_mode = DELETE")
         self._connection.close()
 
     def opened(self) -> RunFile:
-        """The closed file, to read what was written.
+        """Open the closed file for reading.
 
         Raises
         ------
         RunFileError
-            If it is another file now.
+            If the file was replaced.
         """
         file = RunFile.open(self.path)
-        # As text, in which one NaN is like another.
+        # Compared as text, in which NaN equals NaN.
         headers = [json.dumps(header.to_dict()) for header in (file.header, self.header)]
         if headers[0] != headers[1] or file.totals != self._totals:
             raise self._replaced()
@@ -349,24 +348,24 @@ def _rows(columns: Columns, header: Header) -> list[tuple[Any, ...]]:
     return rows
 
 
-def write_new(
+def write_run(
     path: str | Path,
     header: Header,
     blocks: Iterable[Columns],
     skipped: Iterable[Problem] = (),
 ) -> Path:
-    """Write a run file whole or not at all.
+    """Write a run file atomically.
 
     Parameters
     ----------
     path : str or Path
         The run file to write.
     header : Header
-        What the run was made from.
+        Options and origin of the run.
     blocks : iterable of Columns
         The images, in blocks.
     skipped : iterable of Problem, optional
-        Pairs that were left out.
+        Skipped pairs.
 
     Returns
     -------
@@ -375,12 +374,13 @@ def write_new(
     Raises
     ------
     RunFileError
-        If there is such a file already, or it cannot be written.
+        If the file already exists or cannot be written.
     """
     path = Path(path).expanduser()
     if path.exists():
-        raise RunFileError(path, "exists already; remove it, or choose another name")
+        raise RunFileError(path, "already exists; remove it or choose a different path")
     draft = path.with_name(f".segiou-{os.getpid()}-{time.monotonic_ns()}.tmp")
+    drafts.add(str(draft))
     try:
         with RunWriter(draft, header) as writer:
             for block in blocks:
@@ -394,23 +394,24 @@ def write_new(
         raise RunFileError(path, error.problem) if error.path == str(draft) else error from None
     finally:
         draft.unlink(missing_ok=True)
+        drafts.discard(str(draft))
     return path
 
 
 def merge_files(paths: Sequence[str | Path], output: str | Path, *, partial: bool = False) -> Path:
-    """Join run files into a new one; memory does not grow with their size.
+    """Merge run files into a new one, with constant memory.
 
     An image that is in several files with equal counts is counted once.
 
     Parameters
     ----------
     paths : sequence of str or path
-        Runs of the same classes and options.
+        Run files with equal classes and options.
     output : str or path
-        A file that does not exist yet.
+        The new file; it must not exist.
     partial : bool
-        Whether parts (``shard``) of the data set may be missing; the run and its
-        reports then say which.
+        Whether parts (``shard``) of the data set may be missing; reports then
+        list them.
 
     Returns
     -------
@@ -421,26 +422,26 @@ def merge_files(paths: Sequence[str | Path], output: str | Path, *, partial: boo
     RunFileError
         If a file cannot be used.
     ValueError
-        If classes or options differ, an image has different counts in two
-        files, or a part is missing.
+        If classes or options differ, a duplicate image has different counts, or
+        a part is missing.
     """
     from segiou.runs.run import Run
 
     runs = [Run.open(path) for path in paths]
-    return write_new(output, *merged(runs, [str(run.path) for run in runs], partial=partial))
+    return write_run(output, *merged(runs, [str(run.path) for run in runs], partial=partial))
 
 
 def merged(
     runs: Sequence[Run], names: Sequence[str], *, partial: bool
 ) -> tuple[Header, Iterator[Columns], tuple[Problem, ...]]:
-    """Header, images and left out pairs of several runs together; raises as merge_files."""
+    """Merged header, images and skipped pairs of several runs; raises like merge_files."""
     header = _merged_header([run._header for run in runs], names, partial=partial)
     skipped = tuple(dict.fromkeys(problem for run in runs for problem in run.skipped))
     return header, _without_duplicates(runs, names), skipped
 
 
 def _merged_header(headers: Sequence[Header], names: Sequence[str], *, partial: bool) -> Header:
-    """What is true of all runs; refuses runs that do not belong together."""
+    """The header of a merged run; ValueError if the runs cannot be merged."""
     first = headers[0]
     for header, name in zip(headers, names, strict=True):
         if difference := first.counting_difference(header):
@@ -462,15 +463,15 @@ def _merged_header(headers: Sequence[Header], names: Sequence[str], *, partial: 
     )
     if not partial and (missing := header.missing_shards()):
         msg = (
-            f"the merged run would not be complete: {missing}; merge the missing parts too, or "
-            "accept it so: partial=True (--partial)"
+            f"the merged run would be incomplete: {missing}; add the missing parts, or pass "
+            "partial=True (--partial)"
         )
         raise ValueError(msg)
     return header
 
 
 def _without_duplicates(runs: Sequence[Run], names: Sequence[str]) -> Iterator[Columns]:
-    """Images of several runs by their ids, each once; ValueError where its counts differ."""
+    """Images of several runs sorted by id; ValueError if duplicates differ."""
     images = _each_image(runs, names)
     while block := list(islice(images, _MERGED)):
         yield Columns.of(block)
@@ -484,7 +485,7 @@ def _each_image(runs: Sequence[Run], names: Sequence[str]) -> Iterator[ImageCoun
         if last is not None and image.id == last.id:
             if not image.same_counts(last):
                 where = "" if origin == name else f" ({origin}, {name})"
-                msg = f"cannot merge runs: image {image.id!r} has different counts in them{where}"
+                msg = f"cannot merge runs: image {image.id!r} has different counts{where}"
                 raise ValueError(msg)
             continue
         last, origin = image, name

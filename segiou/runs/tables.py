@@ -1,4 +1,4 @@
-"""A run as a table with one row an image."""
+"""A run as a table with one row per image."""
 
 from __future__ import annotations
 
@@ -29,32 +29,26 @@ if TYPE_CHECKING:
 
     from segiou.runs.run import Run
 
-#: Images whose rows are made at once.
+#: Images whose rows are created at a time.
 _BLOCK = 1 << 13
 _SCORES = ("mean_iou", "pixel_accuracy", "influence")
 
 
 def check_score_name(by: str, options: ClassOptions, plans: Sequence[Plan] = ()) -> None:
-    """Refuse what is no score of an image.
-
-    Raises
-    ------
-    ValueError
-        Listing what there is.
-    """
+    """Raise ValueError, with a list of scores, unless it is a per-image score."""
     check_kind("by", by, str, "the name of a score")
     known = [*_SCORES, *(f"iou:{name}" for name in options.labels.class_names)]
     known += [name for plan in plans for name in plan.ranks()]
     if by not in known:
         hint = did_you_mean(by, known)
-        hint = "; score objects too: --objects" if by.startswith("objects_") else hint
-        msg = f"no score {by!r}; there are {', '.join(known)}{hint}"
+        hint = "; to score objects, use --objects" if by.startswith("objects_") else hint
+        msg = f"unknown score {by!r}; choose from {', '.join(known)}{hint}"
         raise ValueError(msg)
 
 
 @dataclass(frozen=True, eq=False)
 class RunTable:
-    """A run as a table with one row an image."""
+    """A run as a table with one row per image."""
 
     run: Run
 
@@ -63,7 +57,7 @@ class RunTable:
         return [*self.columns(Columns.of([]))]
 
     def columns(self, block: Columns) -> dict[str, list[Any]]:
-        """Columns of some images: files, pixels, scores, and the IoU of each class."""
+        """Columns of a block of images: files, pixels, scores, and IoU of each class."""
         options = self.run.options
         counts = block.counts(options.num_classes)
         pixels = counts.total[:, 0] + block.ignored
@@ -84,7 +78,7 @@ class RunTable:
         return data
 
     def _scores(self) -> dict[str, Callable[[Counts], Floats]]:
-        """Scores of images by their names, each (N,) of counts (N, C)."""
+        """Functions that map counts (N, C) to scores (N,), by name."""
         include, whole = self.run.include, self.run._tally.counts
         return {
             "mean_iou": partial(image_means, include=include),
@@ -94,7 +88,7 @@ class RunTable:
         }
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """One row an image."""
+        """One row per image."""
         return (row for block in self._small() for row in self._rows_of(block))
 
     def _rows_of(self, block: Columns) -> Iterator[dict[str, Any]]:
@@ -108,13 +102,7 @@ class RunTable:
         return (part for block in blocks for part in block.parts(_BLOCK))
 
     def worst(self, n: int, by: str) -> list[dict[str, Any]]:
-        """The rows of the n lowest scores, the lowest first; of objects the highest numbers.
-
-        Raises
-        ------
-        ValueError
-            If there is no such score.
-        """
+        """Rows of the n worst images, the worst first; ValueError if the score is unknown."""
         score, sign = self._score(by)
         worst: list[dict[str, Any]] = []
         for block in self._small():
@@ -125,7 +113,7 @@ class RunTable:
         return worst
 
     def _score(self, by: str) -> tuple[Callable[[Columns], Floats], int]:
-        """The score of a column, (N,) of N images, the lower the worse; and its sign."""
+        """A function from N images to scores (N,), where lower is worse; and the sign."""
         check_score_name(by, self.run.options, self.run.plans)
         for plan in self.run.plans:
             if by in plan.ranks():
@@ -152,7 +140,7 @@ class RunTable:
         return table
 
     def to_parquet(self, path: Path) -> Path:
-        """The rows as a Parquet file, written whole or not at all."""
+        """Write the rows as a Parquet file, atomically."""
         need = "to_parquet needs pyarrow", "parquet"
         pa, parquet = import_extra("pyarrow", *need), import_extra("pyarrow.parquet", *need)
         kinds = dict.fromkeys(("id", "truth", "pred"), pa.string())

@@ -1,5 +1,12 @@
-"""Pairs → a run, in parallel: the one place where files are read and counted."""
+"""Scoring of mask pairs, in parallel: the only package that reads and counts files."""
 
 from segiou._support import lazy_face
 
-__getattr__, __dir__ = lazy_face(__name__)
+__getattr__, __dir__ = lazy_face(
+    __name__,
+    {
+        "EngineLostError": "ExecutorLostError",
+        "Fit": "LabelSetMatch",
+        "ScoringStopped": "ScoringInterrupted",
+    },
+)

@@ -1,14 +1,14 @@
-from segiou.scoring.engines import EngineLostError as EngineLostError
+from segiou.scoring.engines import ExecutorLostError as ExecutorLostError
 from segiou.scoring.folder import score_folder as score_folder, score_job as score_job
 from segiou.scoring.inspection import (
-    Fit as Fit,
     Inspection as Inspection,
+    LabelSetMatch as LabelSetMatch,
     inspect_folder as inspect_folder,
 )
 from segiou.scoring.job import (
     DataError as DataError,
     Job as Job,
-    ScoringStopped as ScoringStopped,
+    ScoringInterrupted as ScoringInterrupted,
 )
 from segiou.scoring.pair import PairScorer as PairScorer
 from segiou.scoring.score_arrays import score as score

@@ -1,4 +1,4 @@
-"""Who does the work, threads, processes, a Dask cluster or any executor, and in what batches."""
+"""Parallel engines (threads, processes, Dask, any executor) and batching."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ from segiou.scoring.pair import PairScorer, Result
 if TYPE_CHECKING:
     from segiou.scoring.job import Job
 
-#: Seconds between two calls of ``stop``, at most.
+#: Maximum seconds between two calls of ``stop``.
 _TICK = 0.2
 _MAX_BATCH = 1024
 _LEAST_SECONDS = 0.001
-#: A batch that was lost so often is split, and each pair goes alone.
+#: A batch that was lost this often is split into single pairs.
 _ALONE = 2
-#: So often in a row workers may die before anything is done.
+#: Workers may die this often in a row without any result.
 _MOST_BREAKS = 8
 
 Scored = tuple[Pair, Result]
@@ -50,26 +50,25 @@ Timed = tuple[list[Result], float]
 Task = Callable[[Sequence[Pair]], Timed]
 
 
-class EngineLostError(RuntimeError):
-    """The executor broke, and there is no way to make another."""
+class ExecutorLostError(RuntimeError):
+    """The executor failed and cannot be recreated."""
 
 
 @dataclass
 class Engine:
-    """An executor, and how to use it.
+    """An executor and how to use it.
 
     Attributes
     ----------
     executor : Executor
     slots : int
-        Tasks that it works on at once.
+        Number of concurrent tasks.
     seconds : float
-        How long a task should take, so that handing it over costs next to
-        nothing.
+        Target duration of a task, long enough to make submission negligible.
     remote : bool
-        Whether tasks leave this process.
+        Whether tasks run in other processes.
     renew : callable, optional
-        Makes a new executor after the first has broken.
+        Creates a new executor after a failure.
     """
 
     executor: Executor
@@ -86,21 +85,21 @@ class _Batch:
 
 
 class Dispatcher:
-    """Hands out batches, of a size that suits the engine, and repeats lost ones.
+    """Submits batches of suitable size and retries lost ones.
 
-    A batch whose worker dies goes out again. Batches lost twice are taken
-    apart and their pairs go out one at a time, so that a pair that kills its
-    worker is found, reported, and takes no other with it.
+    A batch whose worker dies is retried. Batches lost twice are split and their
+    pairs submitted one at a time, so that a pair that kills its worker is
+    identified and reported without losing others.
 
     Parameters
     ----------
     engine : Engine
     task : callable
-        Batch → results in order, and seconds.
+        Maps a batch to its results in order, and seconds.
     pairs : sequence of Pair
     stop : callable, optional
-        Called now and then; once it returns True, running batches are finished
-        and no other is begun.
+        Called regularly; once it returns True, running batches are finished
+        and no others are started.
     """
 
     def __init__(
@@ -121,11 +120,11 @@ class Dispatcher:
         self._breaks = 0
 
     def results(self) -> Iterator[list[Scored]]:
-        """Results as they come; an empty list now and then while none come."""
+        """Yield results as they arrive, and an empty list now and then while waiting."""
         try:
             while True:
                 if self._stop():
-                    # What is not begun yet is taken back.
+                    # Cancel batches that have not started.
                     self._again.clear()
                     for future in [future for future in self._running if future.cancel()]:
                         del self._running[future]
@@ -157,13 +156,13 @@ class Dispatcher:
 
     def _batch(self) -> _Batch | None:
         if self._again:
-            # A suspect runs when nothing else does.
+            # A suspect runs alone.
             if self._again[0].losses >= _ALONE and self._running:
                 return None
             return self._again.popleft()
         left = len(self._pairs) - self._next
-        # Small batches at the end, so that no worker is left with a large one; but none so
-        # small that handing it over takes longer than doing it.
+        # Batches shrink towards the end, so that no worker is left with a large one, but not so
+        # far that submitting takes longer than scoring.
         least = int(_LEAST_SECONDS / self._seconds_a_pair)
         fair = max(math.ceil(left / (3 * self._engine.slots)), least)
         wanted = int(self._engine.seconds / self._seconds_a_pair)
@@ -179,14 +178,14 @@ class Dispatcher:
         except BrokenExecutor as error:
             self._replace_executor(error)
         except CancelledError as error:
-            msg = "the executor dropped its tasks: did the cluster go away?"
-            raise EngineLostError(msg) from error
-        except Exception as error:  # noqa: BLE001 - whatever an executor raises for a lost task
+            msg = "the executor cancelled its tasks; is the cluster still running?"
+            raise ExecutorLostError(msg) from error
+        except Exception as error:  # noqa: BLE001 - executors raise anything for a lost task
             self._lost(self._running.pop(future), f"{type(error).__name__}: {error}")
         else:
             batch = self._running.pop(future)
             self._breaks = 0
-            # A clock may say that it took no time.
+            # Clocks with low resolution may measure no time.
             known, took = self._seconds_a_pair, max(1e-9, seconds / len(batch.pairs))
             self._seconds_a_pair = took if known == math.inf else 0.8 * known + 0.2 * took
             self._ready += zip(batch.pairs, results, strict=True)
@@ -194,7 +193,7 @@ class Dispatcher:
     def _lost(self, batch: _Batch, why: str) -> None:
         batch.losses += 1
         if batch.losses > _ALONE:
-            text = f"could not be scored, three times over: {why} (out of memory?)"
+            text = f"failed three times: {why} (out of memory?)"
             self._ready += [(pair, [Problem(pair.pred, text)]) for pair in batch.pairs]
         elif batch.losses == _ALONE:
             self._again.extend(_Batch([pair], batch.losses) for pair in batch.pairs)
@@ -202,17 +201,17 @@ class Dispatcher:
             self._again.append(batch)
 
     def _replace_executor(self, error: BrokenExecutor) -> None:
-        """Go on with a new executor; everything that was under way is lost."""
+        """Continue with a new executor; running batches are lost."""
         self._breaks += 1
         if self._engine.renew is None:
             msg = (
-                f"the executor broke ({error}) and cannot be made again here; what is in the run "
-                "file is kept: run again with a new executor, or give a callable that makes one"
+                f"the executor failed ({error}) and cannot be recreated; finished pairs are in "
+                "the run file. Rerun with a new executor, or pass a callable that creates one"
             )
-            raise EngineLostError(msg) from error
+            raise ExecutorLostError(msg) from error
         if self._breaks > _MOST_BREAKS:
-            msg = f"workers died {self._breaks} times in a row before anything was done: {error}"
-            raise EngineLostError(msg) from error
+            msg = f"workers died {self._breaks} times in a row without any result: {error}"
+            raise ExecutorLostError(msg) from error
         lost = list(self._running.values())
         self._running.clear()
         for batch in lost:
@@ -221,7 +220,7 @@ class Dispatcher:
         self._engine.executor = self._engine.renew()
 
 
-#: How long to wait for the scheduler to answer.
+#: Timeout for connecting to the scheduler.
 CONNECT_SECONDS = 10.0
 
 
@@ -229,20 +228,20 @@ ExecutorLike = Executor | Callable[[], Executor]
 
 
 def check_engine(job: Job, executor: ExecutorLike | None) -> None:
-    """Refuse what is no executor, and more than one engine."""
+    """Validate the executor, and reject more than one engine."""
     if executor is not None and not callable(executor):
-        wanted = "a concurrent.futures.Executor, or a function that gives one"
+        wanted = "a concurrent.futures.Executor, or a function that returns one"
         check_kind("executor", executor, Executor, wanted)
     engines = {"processes": job.processes, "executor": executor, "dask": job.dask}
     chosen = [name for name, engine in engines.items() if engine is not None]
     if len(chosen) > 1:
-        msg = f"choose one of {' and '.join(chosen)}: each says who does the work"
+        msg = f"{' and '.join(chosen)} are mutually exclusive; pass one"
         raise ValueError(msg)
 
 
 @contextmanager
 def open_engine(job: Job, executor: ExecutorLike | None = None) -> Iterator[Engine]:
-    """Make the engine, and end it if it was made here."""
+    """Create the engine, and shut it down if it was created here."""
     if executor is not None:
         yield _given(executor, job.workers)
     elif job.dask is not None:
@@ -257,13 +256,13 @@ def open_engine(job: Job, executor: ExecutorLike | None = None) -> Iterator[Engi
 
 
 class _AtOnce(Executor):
-    """Works where it is called, for a Python that cannot start threads, as in a browser."""
+    """Runs tasks in the calling thread, for platforms without threads such as browsers."""
 
     def submit(self, work: Callable[..., Any], /, *args: Any, **options: Any) -> Future[Any]:
         done: Future[Any] = Future()
         try:
             done.set_result(work(*args, **options))
-        except Exception as error:  # noqa: BLE001 - whatever the work raises
+        except Exception as error:  # noqa: BLE001 - tasks may raise anything
             done.set_exception(error)
         return done
 
@@ -278,16 +277,16 @@ def _threads(workers: int | None) -> Engine:
 
 
 def _processes(count: int) -> Engine:
-    # A forked copy of a process with threads may hang; a fresh one never does.
+    # Forking a process with threads can deadlock.
     methods = multiprocessing.get_all_start_methods()
     context = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
 
     def make() -> ProcessPoolExecutor:
         if context.get_start_method() == "forkserver":
-            # First what it starts itself, which would unblock the signal.
+            # ensure_running() of the fork server starts the tracker, which unblocks the signal.
             resource_tracker.ensure_running()
-            # Workers are forked from it, and inherit what is blocked: they never see Ctrl-C,
-            # which a terminal sends to all processes.
+            # Workers inherit the blocked signal, so they never see Ctrl-C, which a terminal sends
+            # to all processes.
             before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
             try:
                 forkserver.ensure_running()
@@ -299,7 +298,7 @@ def _processes(count: int) -> Engine:
 
 
 def _begin_worker() -> None:
-    """Leave Ctrl-C to the parent, where it was not blocked before; and end with the parent."""
+    """Leave Ctrl-C to the parent process, and exit with it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
@@ -313,17 +312,17 @@ def _end_with_parent() -> None:
 
 @contextmanager
 def _dask_engine(address: str) -> Iterator[Engine]:
-    """Connect to a running Dask scheduler, and let it go at the end."""
+    """Connect to a running Dask scheduler."""
     distributed = import_extra("distributed", "scoring on a Dask cluster needs distributed", "dask")
     try:
         client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, TimeoutError) as error:
-        msg = f"no Dask scheduler answers at {address!r}: {error}"
+        msg = f"cannot connect to a Dask scheduler at {address!r}: {error}"
         raise ValueError(msg) from error
     with client:
         slots = sum(client.nthreads().values())
         if not slots:
-            msg = f"the Dask scheduler at {address!r} has no workers; start some: dask worker"
+            msg = f"the Dask scheduler at {address!r} has no workers; start one with: dask worker"
             raise ValueError(msg)
         with client.get_executor() as executor:
             yield Engine(executor, slots, 0.2, True)
@@ -332,7 +331,7 @@ def _dask_engine(address: str) -> Iterator[Engine]:
 def _given(executor: ExecutorLike, workers: int | None) -> Engine:
     renew = None if isinstance(executor, Executor) else executor
     made = executor if isinstance(executor, Executor) else executor()
-    check_kind("what executor() gives", made, Executor, "a concurrent.futures.Executor")
+    check_kind("the result of executor()", made, Executor, "a concurrent.futures.Executor")
     known = (getattr(made, name, None) for name in ("_max_workers", "num_workers"))
     slots = workers or next((n for n in known if n), None) or 2 * (os.cpu_count() or 1)
     in_process = isinstance(made, ThreadPoolExecutor)
@@ -340,7 +339,7 @@ def _given(executor: ExecutorLike, workers: int | None) -> Engine:
 
 
 def task_of(scorer: PairScorer, *, remote: bool) -> Task:
-    """What an engine is to do with each batch."""
+    """The task that an engine runs for each batch."""
     return partial(_score, pickle.dumps(scorer) if remote else scorer)
 
 
@@ -351,5 +350,5 @@ def _score(given: PairScorer | bytes, pairs: Sequence[Pair]) -> Timed:
     return scorer(pairs), time.perf_counter() - start
 
 
-#: From the process that sent the task, never from a file. Kept from batch to batch.
+#: Cached between batches. The pickle comes from the parent process, never from a file.
 _unpacked = lru_cache(maxsize=4)(pickle.loads)

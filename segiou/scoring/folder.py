@@ -1,4 +1,4 @@
-"""Folders of masks → a run, in memory or in its file."""
+"""Scoring of mask folders into a run, in memory or in a run file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from segiou.scoring.engines import Dispatcher, ExecutorLike, check_engine, open_
 from segiou.scoring.job import (
     DataError,
     Job,
-    ScoringStopped,
+    ScoringInterrupted,
     ids_of,
     measures_of,
     pair_sources,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from segiou.runs.run_writing import RunWriter
 
 Progress = Callable[[int, int], None]
-#: Images that are put into columns together.
+#: Number of images that are packed into columns together.
 _BLOCK = 1024
 
 
@@ -85,86 +85,83 @@ def score_folder(
     on_paired: Callable[[Sequence[Pair]], None] | None = None,
     name: str = "",
 ) -> Run:
-    """Score a folder of predicted masks against a folder of true ones.
+    """Score a folder of predicted masks against a folder of truth masks.
 
     Parameters
     ----------
     truth, pred : str or path
-        Two folders, or two files; archives (``.zip``, ``.tar``, ``.tar.gz``,
-        also ``masks.zip/folder``), JSON files of segments (COCO, detectron2)
-        and addresses that fsspec knows (``s3://bucket/folder``) are read in
-        place.
+        Two folders or two files. Archives (``.zip``, ``.tar``, ``.tar.gz``,
+        ``masks.zip/folder``), JSON files of segments (COCO, detectron2) and
+        URLs supported by fsspec (``s3://bucket/folder``) are read in place.
     labels, pred_labels, ignore, exclude, unassigned
-        As :class:`segiou.ConfusionMatrix`.
+        See :class:`segiou.ConfusionMatrix`.
     protocol : Protocol or str
-        The protocol of the run's reports.
+        The default protocol of the run's reports.
     truth_suffix, pred_suffix, key
-        As :func:`segiou.masks.pairing.pair_folders`.
+        See :func:`segiou.masks.pairing.pair_folders`.
     ids : path or sequence of str, optional
-        Score only these images: ids, or file names; or a text file with one a
-        line, such as Pascal VOC's ``ImageSets``; or ``FILE.csv:COLUMN``. Ids
-        that no truth file has are missing.
+        Score only these images: ids or file names, a text file with one id per
+        line, such as Pascal VOC's ``ImageSets``, or ``FILE.csv:COLUMN``. Ids
+        without a truth file are treated as missing.
     missing, extra : {"error", "skip"}
-        Whether truth without a prediction (missing) or a prediction without
-        truth (extra) is an error, or is left out and listed.
+        Whether a truth without a prediction (missing) or a prediction without
+        a truth (extra) raises an error or is skipped and listed.
     on_error : {"stop", "skip"}
-        Whether a pair that cannot be scored stops the run, when all pairs were
-        tried, or is left out and listed in ``Run.skipped``.
+        Whether a pair that cannot be scored raises an error, after all pairs
+        were tried, or is skipped and listed in ``Run.skipped``.
     allow_lossy : bool
-        Whether JPEG masks are taken.
+        Whether to accept JPEG masks.
     resize_pred : {"nearest"}, optional
         Resize predictions, never truth, to the truth's size.
     geometry : {"check", "ignore", "reorient"}
-        Of label volumes: whether shape, spacing, affine and orientation of a
-        prediction must be its truth's (of GeoTIFF: coordinate system and
-        corners); are not looked at; or may differ in the
-        order and direction of the axes, which are then exchanged.
+        For label volumes: require the truth's shape, spacing, affine and
+        orientation (for GeoTIFF: coordinate system and corners), ignore the
+        geometry, or reorient the axes of the prediction first.
     boundary : BoundaryOptions or bool, optional
-        What to measure at the boundaries of every pair; True: all of it, as
-        :class:`segiou.boundary.BoundaryOptions` has it by default. Of volumes the
-        surfaces are measured, with its tolerances.
+        Boundary metrics to compute; True computes all, with the defaults of
+        :class:`segiou.boundary.BoundaryOptions`. For volumes, surfaces are
+        measured with its tolerances.
     objects : ObjectOptions, str or bool, optional
-        Score objects too, by panoptic quality: the source of their ids, as
-        :class:`segiou.instances.ObjectOptions` names it; True: connected
+        Also compute panoptic quality. A string is the source of object ids, see
+        :class:`segiou.instances.ObjectOptions`; True uses the connected
         components of each class.
     measures : iterable of Measure or str
-        What else is scored: measures, or their keys.
+        Other measures, or their keys.
     surfaces : SurfaceOptions, str or bool, optional
-        What to measure between the surfaces of every pair, in 2-D and 3-D; a
-        convention such as ``"medpy"`` takes the tolerances of ``boundary``; True:
-        segiou's own convention.
+        Surface distances to compute, in 2-D and 3-D. A convention such as
+        ``"medpy"`` uses the tolerances of ``boundary``; True uses segiou's own
+        convention.
     spacing : sequence of float, optional
-        Size of a pixel along each axis for the surfaces and the least size of
-        objects, in place of what the files say.
+        Pixel size along each axis for surfaces and the minimum size of
+        objects, overriding the files.
     run : str or path, optional
-        A run file to keep every finished pair in. If it exists, pairs in it
-        whose files are unchanged are not read again.
+        Run file that stores every finished pair. If it exists, pairs whose
+        files are unchanged are not read again.
     shard : (int, int), optional
-        ``(i, n)``: score only the i-th of n parts, from 1, of the pairs. The id
-        alone decides to which part a pair belongs. ``segiou merge`` joins the
-        run files of all parts.
+        ``(i, n)`` scores part i of n of the pairs, counted from 1. A pair's
+        part depends only on its id. ``segiou merge`` merges the run files.
     workers : int, optional
-        Threads; as many as processors by default. With an executor: how many
-        tasks it works on at once.
+        Number of threads; one per core by default. With an executor, the
+        number of concurrent tasks.
     processes : int, optional
-        Processes instead of threads.
+        Number of processes, instead of threads.
     executor : concurrent.futures.Executor or callable, optional
-        Used instead, and left open. A callable that gives one is called again
-        if the first breaks.
+        Executor to use, which is left open. A callable that returns an
+        executor is called again if the first one breaks.
     dask : str, optional
-        Address of a Dask scheduler to use instead.
+        Address of a Dask scheduler to use.
     storage_options : mapping, optional
-        Options of fsspec for the addresses; never kept.
+        Options for fsspec; never stored.
     progress : callable, optional
-        Called with pairs done and total.
+        Called with the number of pairs done and of all pairs.
     stop : callable, optional
-        Called several times a second; once it returns True, running tasks are
-        finished, and :class:`segiou.scoring.ScoringStopped` is raised.
+        Called several times per second. Once it returns True, running tasks
+        are finished and :class:`segiou.scoring.ScoringInterrupted` is raised.
     on_paired : callable, optional
-        Called once with all pairs, before the first is read or the run file
-        made; what it raises is raised.
+        Called once with all pairs, before any is read or the run file is
+        created; its exceptions propagate.
     name : str
-        What is scored; by default the last part of the predictions' path.
+        Name of the run; by default the last part of the predictions' path.
 
     Returns
     -------
@@ -173,15 +170,15 @@ def score_folder(
     Raises
     ------
     DataError
-        With everything that is wrong with the files.
+        If files have problems.
     RunFileError
         If the run file cannot be used.
-    ScoringStopped
+    ScoringInterrupted
         If ``stop`` returns True.
     TypeError
-        If an argument is of the wrong kind.
+        If an argument has the wrong type.
     ValueError
-        If classes or options do not fit together, or the run file is of others.
+        If options contradict each other or the options of the run file.
     """
     options = ClassOptions.of(
         labels, pred_labels=pred_labels, ignore=ignore, exclude=exclude, unassigned=unassigned
@@ -230,22 +227,22 @@ def score_job(
     on_paired: Callable[[Sequence[Pair]], None] | None = None,
     on_problem: Callable[[Problem], None] | None = None,
 ) -> Run:
-    """Do a job; arguments as of :func:`score_folder`, and what is called with each problem.
+    """Run a job; see :func:`score_folder`.
 
     Parameters
     ----------
     job : Job
-        What to do.
+        The job.
     executor : ExecutorLike, optional
-        Runs the work; threads by default.
+        Executor to use; threads by default.
     progress : Progress, optional
-        Called with the number of finished pairs and of all pairs.
+        Called with the number of pairs done and of all pairs.
     stop : callable, optional
-        Asked now and then; True ends the job.
+        Called several times per second; True stops the job.
     on_paired : callable, optional
         Called with the pairs before they are scored.
     on_problem : callable, optional
-        Called with each pair that is left out.
+        Called with each problem as it is found.
 
     Returns
     -------
@@ -253,9 +250,9 @@ def score_job(
     """
     check_engine(job, executor)
     if progress is not None:
-        check_callable("progress", progress, "a function of pairs done and total")
+        check_callable("progress", progress, "a function of the pairs done and all pairs")
     if stop is not None:
-        check_callable("stop", stop, "a function that says whether to stop")
+        check_callable("stop", stop, "a function that returns whether to stop")
     pairing = pair_sources(*job.sources, job)
     problems, left_out = pairing_problems(pairing, job.missing, job.extra)
     job = _with_nodata(job, pairing)
@@ -283,7 +280,7 @@ def score_job(
         file = writer.opened()
         run = Run(file.header, file, file.skipped)
     wrong = [*problems, *(skipped if job.on_error == "stop" else ())]
-    # A shard of few pairs may be empty: then nothing is scored, and nothing is wrong.
+    # A shard may be empty, which is not an error.
     if wrong or (skipped and not len(run)):
         raise DataError(wrong or skipped, _better_labels(job, pairs, run, wrong or skipped))
     if better := _better_labels(job, pairs, run):
@@ -303,7 +300,7 @@ def _score_into(
     stop: Callable[[], bool] | None,
     on_problem: Callable[[Problem], None] | None,
 ) -> list[Problem]:
-    """Score what is to do of all pairs; returns what is wrong with them."""
+    """Score the pairs in ``todo``; returns their problems."""
     scorer = PairScorer(header, *job.sources, job.allow_lossy, job.resize_pred, job.geometry)
     skipped: list[Problem] = []
     done = len(pairs) - len(todo)
@@ -324,12 +321,12 @@ def _score_into(
                     progress(done, len(pairs))
             images.flush_if_due()
     if done < len(pairs):
-        raise ScoringStopped(done, len(pairs))
+        raise ScoringInterrupted(done, len(pairs))
     return sorted(skipped, key=lambda problem: problem.where)
 
 
 class _InMemory:
-    """Takes what is scored as a :class:`RunWriter` does, and keeps it in memory."""
+    """Collects images in memory, with the interface of :class:`RunWriter`."""
 
     def __init__(self) -> None:
         self._images: list[ImageCount] = []
@@ -339,11 +336,11 @@ class _InMemory:
         self._images.append(image)
 
     def skip(self, problem: Problem, id: str) -> None:
-        """Nothing: who scores has it."""
+        """Problems are collected by the caller."""
 
     def flush_if_due(self) -> None:
         if len(self._images) >= _BLOCK:
-            # Columns take half as much memory as the images one by one.
+            # Columns take half the memory of single images.
             self._blocks.append(Columns.of(self._images))
             self._images.clear()
 
@@ -352,7 +349,7 @@ class _InMemory:
 
 
 def _with_nodata(job: Job, pairing: Pairing) -> Job:
-    """The job with the value for no data of its truth ignored, where that is said in its files."""
+    """The job with the nodata value of its truth files ignored."""
     first = pairing.pairs[0].truth if pairing.pairs else ""
     if not first.lower().endswith((".tif", ".tiff")):
         return job
@@ -360,18 +357,18 @@ def _with_nodata(job: Job, pairing: Pairing) -> Job:
 
     source, options = job.sources[0], job.options
     try:
-        # A file of this machine is not read as a whole.
+        # Local files are not read whole.
         content = first if isinstance(source, LocalFolder) else source.read(first)[0]
         value = nodata_of(BytesIO(content) if isinstance(content, bytes) else content)
-    except MaskError:  # said when it is scored
+    except MaskError:  # reported when the pair is scored
         return job
     if value is None or value in options.ignore:
         return job
     named = [one.name for one in options.labels.classes if value in one.values]
-    what = "pixels of the truth with it are ignored"
+    what = "truth pixels with it are ignored"
     if named:
-        what = f"it is counted as class {named[0]!r}, as the label set says"
-    text = f"{first}: {value} is its value for no data; {what} (--ignore {value} says it, too)"
+        what = f"counted as class {named[0]!r} because the label set defines it"
+    text = f"{first}: nodata value {value}; {what} (same as --ignore {value})"
     warnings.warn(text, UserWarning, stacklevel=4)
     if named:
         return job
@@ -382,7 +379,7 @@ def _of_shard(pairs: Sequence[Pair], shard: tuple[int, int] | None) -> Sequence[
     if shard is None:
         return pairs
     part, parts = shard
-    # By a hash of the id, so that a pair stays in its part when others come.
+    # Hashing the id keeps a pair in its part when others are added.
     hashes = (zlib.crc32(pair.id.encode("utf-8", "surrogateescape")) for pair in pairs)
     return [pair for pair, number in zip(pairs, hashes, strict=True) if number % parts == part - 1]
 
@@ -423,14 +420,14 @@ def _header(job: Job, pairing: Pairing, expected: int) -> Header:
 def _better_labels(
     job: Job, pairs: Sequence[Pair], run: Run, problems: Sequence[Problem] = ()
 ) -> str:
-    """Which label set fits better, where values are no classes, or classes of a preset lack."""
+    """Suggest a label set if many values are undeclared or most classes of a preset are absent."""
     labels = job.options.labels
-    # A set of one's own lacks what the problems say.
+    # A custom set lacks only the values that the problems list.
     if labels.name not in labelset_names() and labels.source:
         return ""
+    undeclared = [problem for problem in problems if problem.text.startswith(UNDECLARED)]
     if problems:
-        undeclared = {problem.where for problem in problems if problem.text.startswith(UNDECLARED)}
-        if len(undeclared) < max(len(run), len(problems) / 2):
+        if len({problem.where for problem in undeclared}) < max(len(run), len(problems) / 2):
             return ""
     elif labels.name not in labelset_names() or (
         int((run._tally.counts.truth > 0).sum()) > 0.75 * labels.num_classes
@@ -439,11 +436,17 @@ def _better_labels(
     from segiou.scoring.inspection import better_label_set
 
     paths = [pair.truth for pair in pairs]
-    return better_label_set(labels, job.sources[0], paths, certain=not problems)
+    better = better_label_set(labels, job.sources[0], paths, certain=not problems)
+    if not better or not problems:
+        return better
+    ignored = sorted({v for p in undeclared if "--ignore" in p.text for v in p.values})
+    instead = ",".join(map(str, ignored))
+    also = f"\nTo ignore these pixels instead: --ignore {instead}" if ignored else ""
+    return f"{better[0].upper()}{better[1:]}{also}"
 
 
 def _files_now(pairs: Mapping[str, Pair], job: Job, id: str) -> ImageFiles | None:
-    """The files of a pair as they are now; None where there is no such pair."""
+    """The current files of a pair; None if it does not exist."""
     if (pair := pairs.get(id)) is None:
         return None
     files = pair.truth, pair.pred

@@ -1,4 +1,4 @@
-"""What is in a folder of masks, and what looks wrong with it."""
+"""Inspection of a folder of masks: values, matching label sets, suspicious files."""
 
 from __future__ import annotations
 
@@ -30,37 +30,37 @@ if TYPE_CHECKING:
     from segiou.masks.volumes import Volume
 
 _MANY_VALUES = 64
-#: More in one file are suspicious.
+#: A file with more distinct values is suspicious.
 _MANY = {"values": _MANY_VALUES, "colors": 4 * _MANY_VALUES, "names": math.inf}
-#: So many values in a row are counted in a table.
+#: Value ranges below this size are counted with bincount.
 _FEW = 1 << 20
-#: Values that stand for pixels without a label, by custom.
+#: Values that conventionally mark unlabelled pixels.
 _NO_DATA = {255, 65535, 2**31 - 1, 2**32 - 1}
 #: A label set of at least this quality fits well.
 _GOOD = 0.4
-#: Label sets that are listed at most.
+#: Maximum number of label sets listed.
 LISTED = 6
-#: Of so many classes or more, all occur by chance in no other data set.
+#: With at least this many classes, all of them occurring is no coincidence.
 _CERTAIN = 5
-#: Masks of so many pixels are not read whole if their format allows it, nor counted at once.
+#: Masks with at least this many pixels are read and counted window by window.
 _BIG_PIXELS = 1 << 22
-#: What pixels in no shape of an annotation tool are.
+#: Name of pixels outside all shapes of an annotation tool.
 _IN_NO_SHAPE = "background"
-#: No label set that somebody is to name has more classes.
+#: Maximum number of classes in a proposed label set.
 _MOST_PROPOSED = 1024
-#: Presets of points and volumes that no image is meant by, and those that volumes may have.
+#: Presets for point clouds and volumes, never suggested for images; and presets for volumes.
 _NO_IMAGES = {"flare22", "kits23", "nuscenes", "nuscenes-challenge", "semantickitti"}
 _OF_VOLUMES = {
     *("binary", "brats", "brats2023", "flare22", "kits23"),
     *("totalsegmentator", "totalsegmentator-mr"),
 }
-#: Files that tell which label set is meant.
+#: Number of files sampled to suggest a label set.
 _SAMPLE = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
-    """How well a label set describes the masks.
+class LabelSetMatch:
+    """How well a label set matches the masks.
 
     Attributes
     ----------
@@ -69,10 +69,10 @@ class Fit:
         Pixels whose value or colour the set does not declare.
     classes_seen, num_classes : int
     quality : float
-        The share of the pixels that belong to its classes, times the share of
-        its classes that occur: 1 where each pixel has a class and each class occurs.
+        The share of pixels that belong to its classes, times the share of
+        its classes that occur.
     meanings : mapping of int or str to str
-        Values and colours (``"#rrggbb"``), and what they mean in the set.
+        Class names of values and colours (``"#rrggbb"``) in the set.
     """
 
     name: str
@@ -84,57 +84,57 @@ class Fit:
 
     @property
     def option(self) -> str:
-        """The set as an option of the command."""
+        """The set as a command-line option."""
         return f"--labels {self.name}"
 
     @property
     def occurring(self) -> str:
-        """How many of its classes occur, in words."""
+        """How many of its classes occur, as text."""
         return f"{self.classes_seen} of {self.num_classes} classes occur"
 
     def __str__(self) -> str:
         return f"{self.option} ({self.occurring})"
 
     def to_dict(self) -> dict[str, Json]:
-        """Everything but the meanings, as plain data."""
+        """Everything except the meanings, as plain data."""
         names = ("undeclared", "classes_seen", "num_classes", "quality")
         return {"labels": self.name, **{name: getattr(self, name) for name in names}}
 
 
 @dataclass(frozen=True)
 class Inspection:
-    """What was found in a folder of masks.
+    """The contents of a folder of masks.
 
     Attributes
     ----------
     folder : str
     files : int
-        Files read.
+        Number of files read.
     modes, kinds, dtypes, sizes : mapping of str to int
-        How many files have each.
+        Number of files with each.
     values : mapping of int to int
-        Pixels of each value.
+        Number of pixels with each value.
     value_files : mapping of int to int
-        Files in which each value occurs.
+        Number of files in which each value occurs.
     colors : mapping of str to int
-        Pixels of each colour, ``"#rrggbb"``.
+        Number of pixels with each colour, ``"#rrggbb"``.
     names : mapping of str to int
-        Pixels of each name, of masks that annotation tools have drawn.
-    fits : tuple of Fit
-        Label sets, the best first.
+        Number of pixels with each name, for files of annotation tools.
+    fits : tuple of LabelSetMatch
+        Label sets, best match first.
     suspicions : tuple of str
-        What looks wrong.
+        Possible mistakes.
     problems : tuple of Problem
         Files that cannot be read as masks.
     spacings, orientations : mapping of str to int
-        How many volumes have each; empty of images.
+        Number of volumes with each; empty for images.
     disagreements : tuple of Problem
-        Pairs that differ in size, spacing, affine or orientation, and files without a
-        counterpart, where predictions were given.
+        Pairs that differ in size, spacing, affine or orientation, and unpaired
+        files, if predictions were given.
     pairs : int
-        Pairs of a mask and a prediction.
+        Number of pairs of a mask and a prediction.
     pred : Inspection, optional
-        What the predictions of these pairs hold, where they were given.
+        The contents of the predictions, if they were given.
     """
 
     folder: str
@@ -146,7 +146,7 @@ class Inspection:
     values: dict[int, int]
     value_files: dict[int, int]
     colors: dict[str, int]
-    fits: tuple[Fit, ...] = ()
+    fits: tuple[LabelSetMatch, ...] = ()
     suspicions: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = field(default=())
     spacings: dict[str, int] = field(default_factory=dict)
@@ -157,36 +157,36 @@ class Inspection:
     pred: Inspection | None = None
 
     @property
-    def fitting(self) -> tuple[Fit, ...]:
-        """Label sets that declare every value; no mask can tell which of them is meant."""
+    def fitting(self) -> tuple[LabelSetMatch, ...]:
+        """Label sets that declare every value, best match first."""
         return tuple(fit for fit in self.fits if not fit.undeclared)
 
     @property
     def proposal(self) -> str:
-        """Options that declare every value where no preset fits well; else empty."""
+        """Options that declare every value if no preset fits well; else empty."""
         if self.colors or not self.values or (self.fitting and self.fitting[0].quality >= _GOOD):
             return ""
         classes, ignored = self._parted_values()
-        # Numbers with large gaps are ids of objects, or of a set with names.
+        # Values with large gaps are object ids, or belong to a set with names.
         if not classes or max(classes) >= 2 * len(classes) + 1:
             return ""
         ignore = f" --ignore {','.join(map(str, ignored))}" if ignored else ""
         return f"--labels {max(classes) + 1}{ignore}"
 
     def proposed_labels(self) -> LabelSet:
-        """A label set of every value, colour and name found, ready to be edited.
+        """Return a label set of every value, colour and name found, to be edited.
 
         Raises
         ------
         ValueError
-            If there are none, or far too many for classes.
+            If there are none, or too many for classes.
         """
         values, ignore = self._parted_values()
         free = (v for v in count() if v not in self.values)
         others = len(self.colors) + len(self.names)
         if not 0 < len(values) + others <= _MOST_PROPOSED:
             found = f"{len(values)} values and {others} colours or names"
-            msg = f"{self.folder}: has {found}; a label set takes 1 to {_MOST_PROPOSED} of them"
+            msg = f"{self.folder}: has {found}; --propose supports 1 to {_MOST_PROPOSED}"
             raise ValueError(msg)
         classes = [LabelClass(f"value {v}", (v,)) for v in values]
         for color in self.colors:
@@ -197,13 +197,13 @@ class Inspection:
         return LabelSet("proposed", tuple(classes), ignore=tuple(ignore), source=self.folder)
 
     def _parted_values(self) -> tuple[list[int], list[int]]:
-        """Values that may be classes, and those that stand for no data."""
+        """Values that may be classes, and values that mark unlabelled pixels."""
         ignored = [value for value in self.values if value < 0 or value in _NO_DATA]
         return [value for value in self.values if value not in ignored], ignored
 
     @property
     def problem_lines(self) -> list[str]:
-        """The problems in words, equal ones together."""
+        """The problems as text, grouped by cause."""
         return problem_lines(self.problems)
 
     def to_dict(self) -> dict[str, Json]:
@@ -227,14 +227,14 @@ class Inspection:
         return found
 
     def to_text(self, *, width: int = 100, color: bool = False) -> str:
-        """The findings for a terminal.
+        """Return the findings as text.
 
         Parameters
         ----------
         width : int, default 100
-            Columns of the terminal.
+            Line width.
         color : bool, default False
-            Whether to use the colours of a terminal.
+            Whether to use ANSI colours.
 
         Returns
         -------
@@ -257,24 +257,23 @@ def inspect_folder(
     progress: Callable[[int, int], None] | None = None,
     most: int | None = None,
 ) -> Inspection:
-    """Find out what the masks of a folder hold.
+    """List the values in a folder of masks, and the label sets that match them.
 
     Parameters
     ----------
     folder : str or path
-        A folder, or one file; an archive, or an address, as for
-        :func:`segiou.score_folder`.
+        A folder, file, archive or URL, as in :func:`segiou.score_folder`.
     pred : str or path, optional
-        Predictions for these masks: their values, and what pairs of both disagree in, are
-        listed too.
+        Predictions for these masks; their values and the differences between
+        masks and predictions are also listed.
     labels : LabelSet, optional
-        The only set to compare with; all presets by default.
+        The label set to check; all presets by default.
     workers : int, optional
-        Threads.
+        Number of threads; one per core by default.
     progress : callable, optional
-        Called with files done and total; first with 0 done.
+        Called with the number of files done and of all files; first with 0.
     most : int, optional
-        Read only so many files, evenly spread over the folder.
+        Maximum number of files to read, evenly spread over the folder.
 
     Returns
     -------
@@ -283,7 +282,7 @@ def inspect_folder(
     Raises
     ------
     DataError
-        If there is no such folder or it holds no masks.
+        If the folder does not exist or contains no masks.
     """
     source = open_source(folder)
     single = isinstance(source, LocalFolder) and Path(source.root).is_file()
@@ -320,7 +319,7 @@ def inspect_folder(
 
 
 def _disagreements(pairing: Pairing, read: Sequence[_FileContent | Problem]) -> tuple[Problem, ...]:
-    """Pairs that cannot be compared pixel by pixel, and files that have no counterpart."""
+    """Pairs that cannot be compared pixel by pixel, and unpaired files."""
     files = {file.path: file for file in read if isinstance(file, _FileContent)}
     found = pairing_problems(pairing)[0]
     for pair in pairing.pairs:
@@ -337,30 +336,34 @@ def _disagreements(pairing: Pairing, read: Sequence[_FileContent | Problem]) -> 
 
 
 def label_set_question(truth: str | Path, command: str) -> str:
-    """Say which label sets fit the masks of a folder, best first, as options of a command."""
-    needed = "folders of masks need --labels SET"
+    """Suggest label sets for the masks of a folder, the best match as a full command."""
+    needed = "--labels is required to score mask folders"
     try:
         found = inspect_folder(truth, most=_SAMPLE)
-    except ValueError:  # there are no masks
+    except ValueError:  # no masks
         found = None
-    options = [] if found is None else [f"{f.option}  # {f.occurring}" for f in found.fitting]
-    if found is not None and found.proposal:
-        options.insert(0, f"{found.proposal}  # no preset fits well")
-    if not options:
+    fitting = [] if found is None else list(found.fitting)
+    best = "" if found is None else found.proposal
+    why = "no preset fits well"
+    if fitting and not best:
+        best, why = fitting[0].option, fitting.pop(0).occurring
+    if not best:
         return (
             f"{needed}: a preset, a TOML file or a number of classes; segiou inspect {truth} "
-            "shows what the masks hold"
+            "lists the values in the masks"
         )
-    lines = "".join(f"\n  {command} {option}" for option in options[:LISTED])
-    return f"{needed}; these fit the masks in {truth}, best first:{lines}"
+    text = f"{needed}. Best match for the masks in {truth}:\n  {command} {best}  # {why}"
+    if others := [fit.name for fit in fitting[: LISTED - 1]]:
+        text += f"\nOther label sets with these values: {', '.join(others)}"
+    return text
 
 
 def better_label_set(
     labels: LabelSet, truth: Source, paths: Sequence[str], *, certain: bool
 ) -> str:
-    """Say in one line which label set fits the masks better; empty if this one may be right.
+    """Suggest a label set that fits the masks better; empty if this one may be right.
 
-    Where it should be ``certain``, every class of the other set must occur.
+    If ``certain``, every class of the other set must occur.
     """
     some = paths[:: max(1, -(-len(paths) // _SAMPLE))]
     found = _summary("", [_read_file(truth, path) for path in some], None)
@@ -374,15 +377,21 @@ def better_label_set(
         better = str(best) if full and fits else ""
     if not better:
         return ""
-    return (
-        f"label set {labels.name!r} does not fit these masks ({mine.classes_seen} of "
-        f"{mine.num_classes} classes occur); this fits better: {better}"
-    )
+    return f"{_described(labels, mine)}; better match: {better}"
+
+
+def _described(labels: LabelSet, match: LabelSetMatch) -> str:
+    values = sorted(value for several in labels.class_values for value in several)
+    is_known = labels.name in labelset_names() or bool(labels.source)
+    if not is_known and values == [*range(len(values))]:
+        return f"the labels are 0 to {len(values) - 1}"
+    name = f" {labels.name!r}" if is_known else ""
+    return f"label set{name} looks wrong ({match.occurring})"
 
 
 @dataclass(frozen=True, slots=True)
 class _FileContent:
-    """What one file holds: pixels of each value, colour or name; and its mask without them."""
+    """One file: pixels with each value, colour or name, and its metadata."""
 
     path: str
     what: Literal["values", "colors", "names"]
@@ -396,7 +405,7 @@ class _FileContent:
 
 def _read_file(source: Source, path: str) -> _FileContent | Problem:
     try:
-        # A file of this machine need not fit into memory.
+        # Local files are read window by window if they are large.
         if not isinstance(source, LocalFolder):
             return _content(path, from_bytes(source.read(path)[0], path))
         if (big := open_windowed(path, least=_BIG_PIXELS)) is None:
@@ -410,13 +419,13 @@ def _read_file(source: Source, path: str) -> _FileContent | Problem:
 
 
 def _content(path: str, mask: RawMask) -> _FileContent:
-    """What a mask holds, counted window by window."""
+    """Count the values of a mask window by window."""
     shape = mask.values.shape[:2] if mask.is_color else mask.values.shape
     pixels: Counter[Any] = Counter()
     for window in window_slices(shape, chunks_of(mask.values), _BIG_PIXELS):
         part = mask.values[window]
         pixels.update(count_colors(part) if mask.is_color else _count_values(part))
-    # Nothing of this takes memory for each pixel.
+    # A broadcast scalar keeps shape and dtype without memory per pixel.
     nothing = np.broadcast_to(np.zeros((), mask.values.dtype), shape)
     volume = None if mask.volume is None else replace(mask.volume, values=nothing)
     about = mask._replace(values=nothing, volume=volume)
@@ -431,7 +440,7 @@ def _content(path: str, mask: RawMask) -> _FileContent:
 def _count_values(values: NDArray[Any]) -> dict[int, int]:
     low, high = (int(values.min()), int(values.max())) if values.size else (0, 0)
     if values.dtype != np.bool_ and high - low < _FEW:
-        # In the order of memory, and much faster than sorting.
+        # Much faster than sorting.
         wide = values.ravel(order="K")
         wide = wide if wide.itemsize == 8 else wide.astype(np.int64)
         counts = np.bincount((wide - low).astype(np.int64, copy=False))
@@ -456,7 +465,7 @@ def _summary(
         possible -= _NO_IMAGES
     candidates = [labels] if labels else [load_labels(name) for name in sorted(possible)]
     fits = [_fit(candidate, pixels["values"], pixels["colors"]) for candidate in candidates]
-    # Sets that declare everything come first, and among those the one that fits best.
+    # Sets that declare everything come first; among those, the best match.
     fits = sorted(
         (fit for fit in fits if fit.classes_seen),
         key=lambda fit: (fit.undeclared, -fit.quality, fit.num_classes),
@@ -492,7 +501,7 @@ def _size(shape: tuple[int, ...]) -> str:
     return f"{shape[1]}x{shape[0]}" if len(shape) == 2 else "x".join(map(str, shape))
 
 
-def _fit(labels: LabelSet, values: Mapping[int, int], colors: Mapping[str, int]) -> Fit:
+def _fit(labels: LabelSet, values: Mapping[int, int], colors: Mapping[str, int]) -> LabelSetMatch:
     owner: dict[int | str, str] = {v: c.name for c in labels.classes for v in c.values}
     owner |= {hex_color(x): c.name for c in labels.classes for x in c.colors}
     ignored: set[int | str] = {*labels.ignore, *map(hex_color, labels.ignore_colors)}
@@ -503,52 +512,52 @@ def _fit(labels: LabelSet, values: Mapping[int, int], colors: Mapping[str, int])
     total = sum(n for _, n in pixels)
     quality = of_classes * len(seen) / (total * labels.num_classes) if total else 0.0
     meanings: dict[int | str, str] = {**owner, **dict.fromkeys(ignored, "ignored")}
-    return Fit(labels.name, undeclared, len(seen), labels.num_classes, quality, meanings)
+    return LabelSetMatch(labels.name, undeclared, len(seen), labels.num_classes, quality, meanings)
 
 
 def _suspicions(
-    files: Sequence[_FileContent], values: Counter[int], fits: Sequence[Fit]
+    files: Sequence[_FileContent], values: Counter[int], fits: Sequence[LabelSetMatch]
 ) -> list[str]:
-    """Say what looks wrong about the files, one sentence each."""
+    """Possible mistakes in the files, one sentence each."""
     found = []
     if set(values) == {0, 255}:
-        found.append("values are 0 and 255 only: a binary mask; --labels binary reads 255 as 1")
+        found.append("only 0 and 255 occur (binary mask?); --labels binary reads 255 as 1")
     lossy = [file for file in files if file.mask.lossy]
     if lossy:
         found.append(
-            f"{len(lossy)} of {len(files)} files are {lossy[0].mask.kind}, which does not keep "
-            f"values exactly, {lossy[0].path} for one"
+            f"{len(lossy)} of {len(files)} files are {lossy[0].mask.kind}, a lossy format (e.g. "
+            f"{lossy[0].path})"
         )
     many = [f for f in files if len(f.pixels) > _MANY[f.what]]
     if many:
         worst = max(many, key=lambda f: len(f.pixels))
         found.append(
-            f"{len(many)} of {len(files)} files have very many values ({worst.path}: "
-            f"{len(worst.pixels)}): resized with interpolation, saved with loss, or instance ids "
-            "instead of classes"
+            f"{len(many)} of {len(files)} files have too many distinct values for class labels "
+            f"({worst.path}: {len(worst.pixels)}); likely interpolated when resized, saved with "
+            "lossy compression, or instance ids"
         )
     if between := _in_between(values, fits):
-        found.append(f"{between}: perhaps edges were interpolated")
+        found.append(f"{between}; edges may have been interpolated")
     modes, sizes = _frequencies(f.mask.mode for f in files), {f.shape for f in files}
     if len(modes) > 1:
         found.append("files have different modes: " + ", ".join(modes))
-    # Scans of different patients have different sizes.
+    # Scans of different patients differ in size.
     if len(sizes) > 1 and not any(f.mask.volume for f in files):
         found.append(f"files have {len(sizes)} different sizes")
     if grey := sum(
         f.what == "colors" and all(c[1:] == 3 * c[1:3] for c in f.pixels) for f in files
     ):
         hold = "file holds" if grey == 1 else "files hold"
-        found.append(f"{grey} {hold} grey in three equal channels; save one of them")
+        found.append(f"{grey} {hold} greyscale as RGB; save a single channel")
     flat = [f.path for f in files if f.what != "names" and len(f.pixels) == 1]
     if flat and len(files) > 1:
         have = plural(len(flat), "file has", "files have")
-        found.append(f"{have} one value throughout: {listed(flat, 3)}")
+        found.append(f"{have} a single value: {listed(flat, 3)}")
     return found
 
 
-def _in_between(values: Counter[int], fits: Sequence[Fit]) -> str:
-    """Rare values scattered between frequent ones, as interpolated edges leave them."""
+def _in_between(values: Counter[int], fits: Sequence[LabelSetMatch]) -> str:
+    """Rare values scattered between frequent ones, as interpolation produces at edges."""
     known = any(not fit.undeclared for fit in fits)
     if known or not 5 <= len(values) <= _MANY_VALUES or max(values) <= 2 * len(values):
         return ""
@@ -561,5 +570,5 @@ def _in_between(values: Counter[int], fits: Sequence[Fit]) -> str:
 
 
 def _frequencies(items: Any) -> dict[str, int]:
-    """How often each occurs, the most frequent first."""
+    """Counts of the items, the most frequent first."""
     return dict(Counter(items).most_common())

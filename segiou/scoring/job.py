@@ -1,4 +1,4 @@
-"""What a scoring job is asked for, made and checked once; its pairs, and what is wrong there."""
+"""A validated scoring job, its pairs, and pairing problems."""
 
 from __future__ import annotations
 
@@ -19,7 +19,14 @@ from segiou._support.arguments import (
     read_several,
     refuse_kind,
 )
-from segiou._support.files import Problem, problem_lines, read_rows, read_text
+from segiou._support.files import (
+    Problem,
+    all_listed,
+    problem_lines,
+    problems_by_cause,
+    read_rows,
+    read_text,
+)
 from segiou._support.text import encodable, plural
 from segiou.counting.encoding import Encoding
 from segiou.labels.class_options import ClassOptions
@@ -35,44 +42,44 @@ if TYPE_CHECKING:
     from segiou.measures.measure import Measure
 
 Unpaired = Literal["error", "skip"]
-#: A line of two words, the second of which is a flag or a file.
+#: A line with two words, the second of which is a flag or a file.
 _TWO_WORDS = re.compile(r"(\S+)\s+(?:[+-]?\d+|\S+\.\w+)")
 
 
 class DataError(ValueError):
-    """Problems of a data set. The message groups files with the same problem.
+    """Problems with the files of a data set; the message lists them by cause.
 
     Attributes
     ----------
     problems : tuple of Problem
-        All of them.
+        One per file and cause.
     reason : str
-        What explains most of them, where that is known; the message then gives
-        it instead of them.
+        The likely reason for most problems, if known.
     """
 
     def __init__(self, problems: Sequence[Problem], reason: str = "") -> None:
         self.problems: tuple[Problem, ...] = tuple(problems)
         self.reason = reason
-        lines = [reason] if reason else problem_lines(self.problems)
-        if len(lines) < len(self.problems):
-            lines.append(
-                "all of them, one by one: --problems FILE (in Python .problems of this error)"
-            )
-        head = plural(len(self.problems), "problem")
-        super().__init__(f"{head}:\n" + "\n".join(f"  {line}" for line in lines))
+        causes = problems_by_cause(self.problems)
+        lines = problem_lines(self.problems, advice=not reason)
+        if len(causes) > 1:
+            lines = [f"{len(causes)} problems:", *(f"  {line}" for line in lines)]
+        lines += [reason] if reason else []
+        if not all_listed(causes):
+            lines.append("Full list: --problems FILE (Python: error.problems)")
+        super().__init__("\n".join(lines))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (DataError, (self.problems, self.reason))
 
 
-class ScoringStopped(Exception):
-    """Scoring was asked to stop before all pairs were done.
+class ScoringInterrupted(Exception):
+    """Scoring was stopped before all pairs were done.
 
     Attributes
     ----------
     done, total : int
-        Pairs that are scored, and all.
+        Number of scored pairs and of all pairs.
     """
 
     def __init__(self, done: int, total: int) -> None:
@@ -81,34 +88,32 @@ class ScoringStopped(Exception):
         super().__init__(f"stopped after {done} of {total} pairs")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (ScoringStopped, (self.done, self.total))
+        return (ScoringInterrupted, (self.done, self.total))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """Everything that :func:`segiou.score_folder` and the command are asked for.
-
-    What can be called (executors, callbacks) is no part of it.
+    """Validated arguments of :func:`segiou.score_folder`, without executors and callbacks.
 
     Parameters
     ----------
     truth, pred, truth_suffix, pred_suffix, key, ids, missing, extra, shard
-        Which pairs, as :func:`segiou.score_folder` takes them.
+        The pairs, as in :func:`segiou.score_folder`.
     options : ClassOptions
-        The classes, and what is ignored.
+        The classes and ignored values.
     protocol : Protocol, optional
-        How means are made.
+        The averaging protocol.
     on_error, allow_lossy, resize_pred, geometry, spacing, boundary, measures, surfaces
-        How a pair is read and what is measured, as :func:`segiou.score_folder` takes them.
+        How pairs are read and measured, as in :func:`segiou.score_folder`.
     run, workers, processes, dask, storage_options, name
-        Where the run is kept and who works, as :func:`segiou.score_folder` takes them.
+        The run file and the workers, as in :func:`segiou.score_folder`.
 
     Raises
     ------
     TypeError
-        If an argument is of the wrong kind.
+        If an argument has the wrong type.
     ValueError
-        If arguments do not fit together.
+        If arguments contradict each other.
     """
 
     truth: str | Path
@@ -138,7 +143,7 @@ class Job:
     name: str = ""
 
     def __post_init__(self) -> None:
-        path = (str, os.PathLike), "a path or an address"
+        path = (str, os.PathLike), "a path or a URL"
         kinds: dict[str, Any] = {
             **dict.fromkeys(("truth", "pred", "run"), path),
             **dict.fromkeys(("truth_suffix", "pred_suffix", "key", "name"), (str, "text")),
@@ -160,21 +165,20 @@ class Job:
         for name in ("workers", "processes"):
             if (count := getattr(self, name)) is not None:
                 check_integer(name, count, 1)
-        # Values too far apart to be counted are refused once, and not with every pair.
+        # Values too far apart to be counted are rejected here once, not for every pair.
         Encoding.of_classes(self.options)
 
     @property
     def title(self) -> str:
-        """The name of what is scored: by default the last part of the predictions' path."""
+        """The name of the run: by default the last part of the predictions' path."""
         return self.name or encodable(Path(str(self.pred)).name or str(self.pred))
 
     def along(self, *, volumes: bool) -> tuple[BoundaryOptions | None, SurfacePlan | None]:
-        """What is measured at boundaries, and between surfaces.
+        """Return the boundary options and the surface plan of this job.
 
-        Of volumes only surfaces are measured, if anything is. A convention alone takes the
-        tolerances of boundaries, in mm of volumes and in pixels, or units of the spacing, of
-        images; boundaries may have nothing else. By default volumes are measured as by the
-        protocol's convention, if it has one.
+        For volumes only surfaces are measured. A convention given by name takes the tolerances
+        of ``boundary``: in mm for volumes, in pixels or units of the spacing for images. The
+        default for volumes is the protocol's convention, if it has one.
 
         Parameters
         ----------
@@ -188,7 +192,7 @@ class Job:
         Raises
         ------
         ValueError
-            If a tolerance is none of such masks, or widths are given for volumes.
+            If a tolerance does not suit the masks, or widths are given for volumes.
         """
         if self.boundary is None and self.surfaces is None:
             return None, None
@@ -199,15 +203,15 @@ class Job:
         boundary = self.boundary or BoundaryOptions((), tolerances=(), contours=())
         if volumes and boundary.widths not in ((), usual.widths):
             msg = (
-                f"widths {', '.join(map(str, boundary.widths))}: Boundary IoU of volumes has "
-                "widths in mm: --boundary=2mm (in Python surfaces=SurfaceOptions(widths=...))"
+                f"widths {', '.join(map(str, boundary.widths))}: Boundary IoU of volumes needs "
+                "widths in mm: --boundary=2mm (Python: surfaces=SurfaceOptions(widths=...))"
             )
             raise ValueError(msg)
         if spacing is None and boundary.spacing != usual.spacing:
             spacing = boundary.spacing
         in_mm = volumes or any(tolerance.unit == "mm" for tolerance in boundary.tolerances)
         if in_mm and spacing is None and not volumes:
-            msg = "tolerances in mm need the size of a pixel in mm: spacing=(H, W) (--spacing H,W)"
+            msg = "tolerances in mm require the pixel size in mm: spacing=(H, W) (--spacing H,W)"
             raise ValueError(msg)
         plan = None
         if volumes or self.surfaces is not None:
@@ -220,7 +224,7 @@ class Job:
     def _surface_options(
         self, tolerances: tuple[Tolerance, ...], usual: tuple[Tolerance, ...]
     ) -> SurfaceOptions:
-        """Options as they are given, or a convention with the tolerances of boundaries."""
+        """The surface options given, or a convention with the tolerances of ``boundary``."""
         from segiou.boundary.surfaces import CONVENTIONS, SurfaceOptions
 
         if self.surfaces is not None and not isinstance(self.surfaces, str):
@@ -229,8 +233,8 @@ class Job:
         name = self.surfaces or (own if own in CONVENTIONS else "segiou")
         if shares := [str(t) for t in tolerances if t.unit == "diagonal"]:
             msg = (
-                f"tolerance {shares[0]}: surfaces have tolerances of a fixed distance, and no "
-                "share of the diagonal; give pixels, or mm such as '2mm'"
+                f"tolerance {shares[0]}: surface tolerances cannot be relative to the diagonal; "
+                "use pixels, or mm such as '2mm'"
             )
             raise ValueError(msg)
         is_challenge = name in CONVENTIONS and CONVENTIONS[name].is_challenge
@@ -239,25 +243,19 @@ class Job:
 
     @cached_property
     def sources(self) -> tuple[Source, Source]:
-        """Where truth and prediction are.
-
-        Raises
-        ------
-        DataError
-            If truth and prediction are one place.
-        """
+        """The places of truth and prediction; DataError if they are the same."""
         sources = [open_source(place, self.storage_options) for place in (self.truth, self.pred)]
-        # Suffixes may tell the files of one folder apart.
+        # Suffixes can distinguish the files of one folder.
         is_file = isinstance(sources[0], LocalFolder) and Path(sources[0].root).is_file()
-        alike = is_file or self.truth_suffix == self.pred_suffix
-        if alike and _is_one_place(*sources):
+        same_suffix = is_file or self.truth_suffix == self.pred_suffix
+        if same_suffix and _is_one_place(*sources):
             text = (
-                "truth and prediction are the same; give two different folders, or say which "
-                "files are which: truth_suffix, pred_suffix (--truth-suffix, --pred-suffix)"
+                "truth and prediction are the same path; pass two folders, or set truth_suffix "
+                "and pred_suffix (--truth-suffix, --pred-suffix) to tell the files apart"
             )
             raise DataError([Problem(str(self.truth), text)])
         if self.run is not None:
-            # A run file names full paths, which mean the same wherever it is read.
+            # A run file stores absolute paths, so that it can be read from any folder.
             sources = [_absolute(source) for source in sources]
         return sources[0], sources[1]
 
@@ -267,7 +265,7 @@ def _check_shard(shard: object) -> None:
         raise refuse_kind("shard", shard, "two integers, (part, parts)")
     part, parts = (check_integer("shard", number) for number in shard)
     if not 1 <= part <= parts:
-        msg = f"shard {part}/{parts}: there are parts 1 to {parts}"
+        msg = f"shard {part}/{parts}: part must be between 1 and {parts}"
         raise ValueError(msg)
 
 
@@ -281,7 +279,7 @@ def _is_one_place(truth: Source, pred: Source) -> bool:
 def _absolute(source: Source) -> Source:
     if isinstance(source, RemoteFolder):
         return source
-    # All that other places are described by is paths.
+    # All attributes of other sources are paths.
     paths = {name: str(Path(path).absolute()) for name, path in vars(source).items()}
     return type(source)(**paths)
 
@@ -289,7 +287,7 @@ def _absolute(source: Source) -> Source:
 def measures_of(
     measures: Iterable[Measure | str], objects: Any, labels: Any, spacing: Any = None
 ) -> tuple[Measure, ...]:
-    """Read a caller's choice; a module is loaded only where its measure is asked for."""
+    """Resolve measures given by key or as objects; loads only the modules that they need."""
     from segiou.measures.registry import measure_of, read_measures
 
     several = [*read_measures(measures)]
@@ -299,15 +297,9 @@ def measures_of(
 
 
 def pair_sources(truth: Source, pred: Source, job: Job | None = None) -> Pairing:
-    """Pair the masks of two places, as the job says; two local files are one pair.
+    """Pair the masks of two places; DataError if one is missing, unreadable or empty.
 
-    With ids, only the truth files that they name, and their predictions.
-
-    Raises
-    ------
-    DataError
-        If a place is missing, unreadable or empty, or a file stands against a
-        folder.
+    Two local files are one pair. With ids, only the truth files that they name are paired.
     """
     if all(isinstance(s, LocalFolder) and Path(s.root).is_file() for s in (truth, pred)):
         pair = Pair(Path(truth.root).stem, truth.root, pred.root)
@@ -321,8 +313,8 @@ def pair_sources(truth: Source, pred: Source, job: Job | None = None) -> Pairing
             text = str(error).removeprefix(f"{source.root}: ")
             problems.append(Problem(source.root, text))
     if problems:
-        # A file is wrong only beside a folder: another problem of a place comes alone.
-        advice = f"{IS_A_FILE}; give two folders, or two files"
+        # A file is a problem only if the other path is a valid folder.
+        advice = f"{IS_A_FILE}; pass two folders or two files"
         others = [problem for problem in problems if problem.text != IS_A_FILE]
         raise DataError(others or [Problem(p.where, advice) for p in problems])
     if not all(isinstance(source, LocalFolder) for source in (truth, pred)):
@@ -348,9 +340,9 @@ def pair_sources(truth: Source, pred: Source, job: Job | None = None) -> Pairing
 def pairing_problems(
     pairing: Pairing, missing: Unpaired = "error", extra: Unpaired = "error"
 ) -> tuple[list[Problem], list[Problem]]:
-    """What is wrong with a pairing, and what is left out because it was asked for."""
-    shared = "shares its key with others of its folder; keep one of them, or choose "
-    shared += "an ending: pred_suffix='{0}' (--pred-suffix {0}), of the truth truth_suffix"
+    """Problems of a pairing, and the files that are skipped on request."""
+    shared = "has the same key as other files in its folder; keep one, or pick "
+    shared += "a suffix: pred_suffix='{0}' (--pred-suffix {0}); for truth files truth_suffix"
     problems = [
         Problem(
             paths[0],
@@ -364,11 +356,11 @@ def pairing_problems(
             pairing.unknown,
             "missing",
             missing,
-            "is in the list of ids, but no truth file has it",
-            "correct the list, or leave out what is not there",
+            "is listed in --ids but has no truth file",
+            "fix the list, or skip",
         ),
-        (pairing.missing, "missing", missing, "has no prediction", "make it, or leave it out"),
-        (pairing.extra, "extra", extra, "has no truth", "remove it, or leave it out"),
+        (pairing.missing, "missing", missing, "has no prediction", "add one, or skip"),
+        (pairing.extra, "extra", extra, "has no truth", "add one, or skip"),
     ):
         if choice == "skip":
             left_out += [Problem(name, text) for name in names]
@@ -381,31 +373,23 @@ def pairing_problems(
 
 
 def _unpaired_text(pairing: Pairing) -> str:
-    """How few files go together, and what would pair more."""
+    """How many pairs were found, and how to find more."""
     count = len(pairing.pairs)
-    found = f"only {count} go together" if count else "no file goes with any other"
+    found = f"only {plural(count, 'pair')} found" if count else "no files could be paired"
     what_to_do = pairing.hint or (
-        "say what the names differ in: truth_suffix, pred_suffix or key (--truth-suffix, "
+        "tell segiou how the names differ with truth_suffix, pred_suffix or key (--truth-suffix, "
         "--pred-suffix, --key)"
     )
     return f"{found} (by {pairing.rule}); {what_to_do}"
 
 
 def ids_of(choice: str | Path | Iterable[str]) -> tuple[str, ...]:
-    """Ids as they are given, or from a list: one a line, or a column of a CSV.
+    """Ids given directly, from a file with one id per line, or from a CSV column.
 
-    Of a line with two words, as Pascal VOC's ``ImageSets`` have them, the first
-    is taken: the second is a flag, or the file of the truth. The column of a
-    CSV stands after its name: ``split.csv:image``.
-
-    Raises
-    ------
-    TypeError
-        If it is neither a path nor ids.
-    ValueError
-        If there is no such file or column, or it names nothing, or an id twice.
+    In a line with two words, as in Pascal VOC's ``ImageSets``, the first is the id. A CSV column
+    is given as ``split.csv:image``.
     """
-    wanted = "the path of a list, or texts"
+    wanted = "the path of a list, or strings"
     if isinstance(choice, (str, Path)):
         where, ids = str(choice), _read_ids(str(choice))
     else:
@@ -414,10 +398,10 @@ def ids_of(choice: str | Path | Iterable[str]) -> tuple[str, ...]:
         check_kind("ids", id, str, wanted)
     counted = Counter(ids)
     if twice := [id for id, count in counted.items() if count > 1]:
-        msg = f"{where}: names {twice[0]} more than once; a list has each id once"
+        msg = f"{where}: duplicate id {twice[0]}"
         raise ValueError(msg)
     if not counted:
-        msg = f"{where}: names no ids; it should have one a line"
+        msg = f"{where}: no ids found; expected one per line"
         raise ValueError(msg)
     return tuple(counted)
 
@@ -431,8 +415,8 @@ def _read_ids(text: str) -> list[str]:
     lines = read_text(path).splitlines()
     if path.suffix.lower() == ".csv" and lines and "," in lines[0]:
         msg = (
-            f"{path}: is a table, whose first line is {lines[0]:.80}; name the column of the "
-            f"ids: {text}:COLUMN"
+            f"{path}: looks like a table (first line: {lines[0]:.80}); name the id column: "
+            f"{text}:COLUMN"
         )
         raise ValueError(msg)
     lines = [line.strip() for line in lines if not line.startswith("#")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -35,32 +35,34 @@ if TYPE_CHECKING:
 Geometry = Literal["check", "ignore", "reorient"]
 
 Result = ImageCount | list[Problem]
-#: A file, or the mask that was decoded of it.
+#: The bytes of a file or its decoded mask, and its stamp.
 Content = tuple[bytes | RawMask, Stamp]
 T = TypeVar("T")
 
-#: Pairs whose files, if small, are read at once: not one at a time, since every call of the
-#: operating system lets another thread run, and not all, since they take memory.
+#: Pairs whose small files are read together: reading them one at a time switches threads at every
+#: system call, and reading all of them takes memory.
 _AHEAD = 8
-#: A file of fewer bytes is small, unless it is packed.
+#: Uncompressed files with fewer bytes are small.
 _BIG_BYTES = 1 << 26
 _MOST_BYTES = 1 << 31
 _HERE = LocalFolder(".")
+#: Values whose pixels are listed.
+_SHOWN = 6
 
 _TOO_LARGE_TO_TURN = (
-    "is too large to exchange its axes; save it in the orientation of its truth, or as .nii.gz"
+    "is too large to be reoriented; save it in the orientation of its truth, or as .nii.gz"
 )
-#: What texts about undeclared values begin with.
-UNDECLARED = ("has very many values that are no class", "has values that are no class")
+#: Beginnings of texts about undeclared values.
+UNDECLARED = ("has too many undeclared values", "has undeclared values")
 
 
 class _Kept(threading.local):
-    """What a thread keeps from batch to batch."""
+    """Memory that a thread reuses from batch to batch."""
 
     def __init__(self) -> None:
-        #: For masks read ahead, and for one truth and one prediction.
+        #: For masks read ahead, one truth and one prediction.
         self.memory = tuple(Scratch() for _ in range(3))
-        #: Of the largest mask of the last batch.
+        #: Pixels of the largest mask in the last batch.
         self.pixels = 0
 
 
@@ -69,20 +71,20 @@ _kept = _Kept()
 
 @dataclass(frozen=True)
 class PairScorer:
-    """Reads and counts pairs of files; small, so that it can be sent to workers.
+    """Reads and counts pairs of files; cheap to send to workers.
 
     Attributes
     ----------
     header : Header
-        The classes, and what else is counted.
+        The classes and measures.
     truth_source, pred_source : Source
-        Where the files are.
+        The places of the files.
     allow_lossy : bool
-        Whether JPEG masks are taken.
+        Whether JPEG masks are accepted.
     resize_pred : {"nearest"}, optional
         Resize predictions, never truth, to the truth's size.
     geometry : {"check", "ignore", "reorient"}
-        What is done where the volumes of a pair lie differently in space.
+        How to treat volumes whose geometry differs from the truth's.
     """
 
     header: Header
@@ -93,16 +95,16 @@ class PairScorer:
     geometry: Geometry = "check"
 
     def __call__(self, pairs: Sequence[Pair]) -> list[Result]:
-        """Score a batch; a pair that cannot be scored gives its problems."""
+        """Score a batch; the result of a pair that cannot be scored is its problems."""
         ahead, *memory = _kept.memory
         is_local = [isinstance(s, LocalFolder) for s in (self.truth_source, self.pred_source)]
         results: list[Result] = []
         while len(results) < len(pairs):
-            # As many as have room if they are as large as the last.
+            # As many as fit into memory if they are as large as the last ones.
             room = max(1, min(_AHEAD, PIXELS_AHEAD // max(1, 2 * _kept.pixels)))
             chosen = pairs[len(results) : len(results) + room]
             paths = [path for pair in chosen for path in (pair.truth, pair.pred)]
-            # Small files all at once; the others one by one.
+            # Small files are read together, the others one by one.
             local = zip(paths, is_local * len(chosen), strict=True)
             at_once = [here and not _is_packed(path) for path, here in local]
             read = iter(LocalFolder("").read_small(list(compress(paths, at_once)), ahead))
@@ -144,10 +146,7 @@ class PairScorer:
         content: Content | None,
         scratch: Scratch,
     ) -> _OpenMask:
-        """Open a mask file until the stack closes it; ``content`` was read of it already.
-
-        The labels are valid until ``scratch``, their memory, is used again.
-        """
+        """Open a mask file; its labels are valid until ``scratch``, their memory, is reused."""
         if content is None and self._reader is None:
             big = _open_windowed(stack, path, source, labels, self.allow_lossy)
             if big is not None:
@@ -180,7 +179,9 @@ class PairScorer:
         except UndeclaredValuesError as error:
             path = pair.truth if error.side == "truth" else pair.pred
             unit = "pixels" if truth.volume is None else "voxels"
-            raise MaskError(path, undeclared_text(error, self.header.options, unit)) from error
+            raise _UndeclaredError(
+                undeclared_problem(path, error, self.header.options, unit)
+            ) from error
         beside: bytes | None = None
         if self.header.counts_more:
             spacing = None if truth.volume is None else truth.volume.spacing
@@ -199,7 +200,7 @@ class PairScorer:
         return ImageCount.of(pair.id, counted, files, beside)
 
     def _aligned(self, pair: Pair, truth: _OpenMask, pred: _OpenMask) -> _OpenMask:
-        """The prediction, if it lies in space as its truth does."""
+        """The prediction on the grid of its truth; MaskError if they differ."""
         if self.geometry == "ignore":
             return pred
         if truth.raster and pred.raster:
@@ -230,25 +231,25 @@ class PairScorer:
         spacing: Sequence[float] | None = None,
         tally: Tally | None = None,
     ) -> bytes | None:
-        """What is counted beside the pixels, packed.
+        """Counts of all measures of a pair, packed.
 
         Parameters
         ----------
         truth, pred : array_like
-            Labels of either side.
+            Labels.
         ids : sequence of ObjectMask or None, optional
-            Ids of the objects of either side, where it has some.
+            Object ids of truth and prediction.
         mask : array_like, optional
-            True where a pixel counts; all by default.
+            True for valid pixels; all by default.
         spacing : sequence of float, optional
-            Spacing of the truth's file.
+            Spacing in the truth's file.
         tally : Tally, optional
-            Its pixels as they were counted.
+            The confusion matrix of the pair.
 
         Returns
         -------
         bytes or None
-            As :class:`segiou.runs.ImageCount` keeps them.
+            As stored in :class:`segiou.runs.ImageCount`.
         """
         options = self.header.options
         images = MaskPair(truth, pred, options, (ids[0], ids[1]), mask, spacing, tally)
@@ -257,14 +258,21 @@ class PairScorer:
 
     @cached_property
     def _reader(self) -> Any:
-        """The measure that reads more of a file than classes, if one does."""
+        """The measure that also reads object ids from the files, if any."""
         return next((p.measure for p in self.header.plans if hasattr(p.measure, "read")), None)
 
 
+class _UndeclaredError(Exception):
+    """A file has undeclared values; its argument is the problem."""
+
+
 def _or_problem(path: str, do: Callable[..., T], *given: Any) -> T | Problem:
-    """The outcome, or what is wrong with the file."""
+    """The result, or the problem with the file."""
     try:
         return do(*given)
+    except _UndeclaredError as error:
+        problem: Problem = error.args[0]
+        return problem
     except MaskError as error:
         return Problem(error.path, error.problem)
     except MemoryError:
@@ -273,7 +281,7 @@ def _or_problem(path: str, do: Callable[..., T], *given: Any) -> T | Problem:
         return Problem(path, f"cannot be read: {type(error).__name__}: {error}")
 
 
-@dataclass(slots=True)  # frozen it would take twice as long to make
+@dataclass(slots=True)  # a frozen one takes twice as long to create
 class _OpenMask:
     """A mask of labels.
 
@@ -284,13 +292,13 @@ class _OpenMask:
     volume : Volume, optional
         The same values with their geometry.
     decoded : callable
-        Makes labels of a window of ``values``.
+        Converts a window of ``values`` to labels.
     check : callable
         Raises MaskError if the file has changed since.
     objects : ObjectMask, optional
-        The same values with the ids of their objects.
+        The same values with object ids.
     raster : Raster, optional
-        Where the pixels of a GeoTIFF lie.
+        The georeference of a GeoTIFF.
     """
 
     values: WindowedMask
@@ -303,17 +311,17 @@ class _OpenMask:
 
     @property
     def is_big(self) -> bool:
-        """Whether it must be counted window by window."""
+        """Whether it is counted window by window."""
         return isinstance(self.values, (FileMask, ResizedMask))
 
     def whole(self) -> Any:
-        """All labels as one array, also of a big mask."""
+        """All labels as one array."""
         if not self.is_big:
             return self.values
         return self.decoded(self.values[tuple(slice(0, n) for n in self.values.shape)])
 
     def resized(self, shape: tuple[int, ...]) -> _OpenMask:
-        """The same at another size; each pixel is that of the nearest centre."""
+        """The mask at another size, by nearest neighbour."""
         values = ResizedMask(self.values, shape) if self.is_big else resized(self.values, shape)
         return replace(self, values=values, objects=self.objects and self.objects.resized(shape))
 
@@ -321,7 +329,7 @@ class _OpenMask:
 def _open_windowed(
     stack: ExitStack, path: str, source: Source, labels: LabelSet, allow_lossy: bool
 ) -> _OpenMask | None:
-    """A mask that is not read whole; None of one that is."""
+    """A mask that is read window by window; None if it is read whole."""
     is_local = isinstance(source, LocalFolder)
     if is_local and _may_be_big(path):
         version, stamp = stable_stamp(path)
@@ -340,7 +348,7 @@ def _open_windowed(
 
     def check() -> None:
         if is_local and stable_stamp(path)[0] != version:
-            problem = "is being changed while it is read; score when it is complete"
+            problem = "changed while being read; wait until it is fully written"
             raise MaskError(path, problem)
 
     return _OpenMask(values, stamp, big.volume, decoded, check, raster=big.raster)
@@ -355,7 +363,7 @@ def _may_be_big(path: str) -> bool:
         return False
     packed = _is_packed(path)
     if found.st_size > _MOST_BYTES and not path.lower().endswith((".npy", ".nii")) and not packed:
-        problem = f"has {found.st_size} bytes; store masks of this size as tiled TIFF or .npy"
+        problem = f"is too large ({found.st_size} bytes); store it as tiled TIFF or .npy"
         raise MaskError(path, problem)
     return packed or found.st_size >= _BIG_BYTES
 
@@ -365,61 +373,80 @@ def _is_packed(path: str) -> bool:
 
 
 def size_text(truth: str, shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> str:
-    """What to do about a prediction of another size than its truth."""
+    """The problem of a prediction whose size differs from its truth's."""
 
     def size(shape: tuple[int, ...]) -> str:
         flat = len(shape) == 2
         return f"is {shape[1]} × {shape[0]} pixels" if flat else f"has shape {shape}"
 
-    return (
-        f"{size(shapes[1])}, but its truth {size(shapes[0])}; predict at the truth's size, or "
-        f"resize predictions: resize_pred='nearest' (--resize-pred nearest) [truth: {truth}]"
-    )
+    shape, wanted = shapes[1], shapes[0]
+    fix = "predict at full size, or resize with resize_pred='nearest' (--resize-pred nearest)"
+    if len(shape) != len(wanted):
+        fix = "save one label per pixel"
+        if tuple(n for n in shape if n > 1) == wanted:
+            fix = "remove the axes of length 1 (numpy.squeeze)"
+        elif shape[1:] == wanted:
+            fix += ", such as scores.argmax(0)"
+        elif shape[:-1] == wanted:
+            fix += ", such as scores.argmax(-1)"
+    return f"{size(shape)}, but the truth {size(wanted)}; {fix} [truth: {truth}]"
 
 
 def geometry_text(truth: str, difference: str, move: str = "resample", unit: str = "voxel") -> str:
-    """What to do about a mask that does not lie in space as its truth does."""
-    fix = f"{move} it to the grid of its truth"
+    """The problem of a mask whose geometry differs from its truth's."""
+    fix = f"{move} it to the truth's grid"
     if difference.startswith("orientation"):
-        fix = "exchange its axes: geometry='reorient' (--geometry reorient)"
-    # Voxels of unequal shapes have no partners.
+        fix = "reorient it: geometry='reorient' (--geometry reorient)"
+    # Masks of different shapes cannot be compared voxel by voxel.
     if not difference.startswith("shape"):
         fix += f", or compare {unit} by {unit}: geometry='ignore' (--geometry ignore)"
     return f"has {difference}; {fix} [truth: {truth}]"
 
 
-def undeclared_text(error: UndeclaredValuesError, options: ClassOptions, unit: str) -> str:
-    """What undeclared values in a file most likely mean, and the options that take them."""
-    values = error.values
-    ranked = sorted(values.items(), key=lambda item: -item[1])
-    more = f" and {len(ranked) - 6} more" if len(ranked) > 6 else ""
-    shown = ", ".join(str(value) for value, _ in ranked[:6])
+def undeclared_problem(
+    path: str, error: UndeclaredValuesError, options: ClassOptions, unit: str
+) -> Problem:
+    """The problem of a file with undeclared values: the likely cause, and the options that help."""
+    values = dict(sorted(error.values.items()))
+    more = f" and {len(values) - _SHOWN} more" if len(values) > _SHOWN else ""
     names = ("px", "px") if unit == "pixels" else ("voxel", "voxels")
-    pixels = ", ".join(f"{value}: {plural(count, *names)}" for value, count in ranked[:6])
+    shown = [f"{v}: {plural(n, *names)}" for v, n in values.items()][:_SHOWN]
+    pattern = _undeclared_pattern(values, error.side, options, unit)
+    return Problem.of_values(path, pattern, values, ", ".join(shown) + more)
+
+
+def _undeclared_pattern(
+    values: Collection[int], side: str, options: ClassOptions, unit: str
+) -> str:
+    pattern = "has undeclared values: {values}"
     declared = {value for several in options.labels.class_values for value in several}
-    # What Cityscapes has instances of are its labels 24 to 33.
+    # Cityscapes has instances of its labels 24 to 33.
     if any(24 <= value // 1000 <= 33 and value // 1000 in declared for value in values):
         return (
-            f"has values that are no class: {shown}{more}; if they are Cityscapes' instanceIds: "
-            "objects='cityscapes' (segiou score --objects cityscapes), or take the labelIds files "
-            f"[{pixels}{more}]"
+            f"{pattern}; for Cityscapes instanceIds, use objects='cityscapes' (segiou score "
+            "--objects cityscapes) or the labelIds files"
         )
     if len(values) > max(8, options.num_classes):
-        return (
-            "has very many values that are no class; so many look like a mask that was resized "
-            "with interpolation or saved with loss: make it again with nearest neighbour, as PNG "
-            f"[{pixels}{more}]"
+        likely = (
+            "it was probably resized with interpolation or saved with lossy compression. Recreate "
+            "it with nearest-neighbour resizing as PNG"
         )
-    text = f"has values that are no class: {shown}{more}"
+        if unit == "voxels":
+            likely = (
+                "it is probably an image, not a segmentation, or was resampled with interpolation. "
+                "Resample labels with nearest neighbour"
+            )
+        return f"has too many undeclared values for a label mask; {likely}"
+    binary = ""
     if set(values) == {255} and options.num_classes <= 2:
-        text += "; a 0/255 mask? labels='binary' (--labels binary) reads both"
-    if error.side == "truth":
-        ignore = " ".join(f"--ignore {value}" for value, _ in ranked[:6])
-        return f"{text}; add them to the label set, or drop their {unit}: {ignore} [{pixels}]"
-    ignored = set(values) <= set(options.ignore)
-    swapped = "the truth ignores them: are truth and prediction swapped? If not, "
+        binary = "for a 0/255 mask, use labels='binary' (--labels binary); otherwise "
+    if side == "truth":
+        fix = f"add them to the label set, or ignore their {unit}: --ignore {{option}}"
+        return f"{pattern}; {binary}{fix}"
+    swapped = ""
+    if set(values) <= set(options.ignore):
+        swapped = "they are ignored in the truth (are truth and prediction swapped?); otherwise "
     return (
-        f"{text}, on {unit} that are not ignored; {swapped if ignored else ''}add them to the "
-        "label set, or count them as missed: unassigned='count' (--unassigned count) "
-        f"[{pixels}]"
+        f"{pattern} on non-ignored {unit}; {binary}{swapped}add them to the label set, or count "
+        "them as missed: unassigned='count' (--unassigned count)"
     )

@@ -1,4 +1,4 @@
-"""Arrays of labels or scores → a run."""
+"""Scoring of label or score arrays into a run."""
 
 from __future__ import annotations
 
@@ -51,37 +51,36 @@ def score(
     name: str = "",
     **options: Any,
 ) -> Run:
-    """Score arrays: a batch of label images, keeping the counts of each.
+    """Score a batch of label arrays, keeping the counts of each image.
 
     Parameters
     ----------
     truth, pred : iterable of array_like
-        One label image (or scores, with ``argmax`` or ``threshold``) an entry; the first axis of an
-        array counts the images. A single 2-D array of truth is one image. Of a
-        generator, one image is in memory at a time.
-        Arrays of zarr, dask or h5py are counted window by window, and may be
-        larger than memory.
+        One label array per image (or scores, with ``argmax`` or ``threshold``). The
+        first axis of an array indexes the images; a single 2-D truth array is one
+        image. Generators are consumed one image at a time. Arrays of zarr, dask or
+        h5py are counted window by window and may be larger than memory.
     labels
-        As :class:`segiou.ConfusionMatrix`.
+        See :class:`segiou.ConfusionMatrix`.
     ids : iterable of str, optional
-        Names of the images; their numbers by default.
+        Image ids; by default their indices.
     argmax, threshold : optional
-        How scores become classes; ``argmax`` is the class axis of one image's scores.
+        How to convert scores to classes; ``argmax`` is the class axis of one image's scores.
     mask : iterable of array_like of bool, optional
         Valid pixels of each image.
     boundary : BoundaryOptions or bool, optional
-        As :func:`score_folder`; volumes take ``surfaces`` only.
+        See :func:`score_folder`; not supported for volumes, use ``surfaces``.
     objects : ObjectOptions or bool, optional
-        As :func:`score_folder`; the objects are connected components.
+        See :func:`score_folder`; objects are connected components.
     surfaces : SurfaceOptions, str or bool, optional
-        As :func:`score_folder`.
+        See :func:`score_folder`.
     spacing : sequence of float, optional
-        Size of a pixel or voxel along each axis, for the surfaces and the
-        least size of objects.
+        Size of a pixel or voxel along each axis, for surfaces and the minimum
+        size of objects.
     protocol, name
-        As :func:`score_folder`.
+        See :func:`score_folder`.
     **options
-        Others of :class:`segiou.ConfusionMatrix`.
+        Other options of :class:`segiou.ConfusionMatrix`.
 
     Returns
     -------
@@ -90,10 +89,10 @@ def score(
     Raises
     ------
     TypeError
-        If an argument is of the wrong kind.
+        If an argument has the wrong type.
     ValueError
-        If there are not as many predictions as truths, or a pair cannot be
-        counted; the message names the image.
+        If the numbers of truth and prediction images differ, or a pair cannot be
+        counted.
 
     Examples
     --------
@@ -106,7 +105,7 @@ def score(
     matrix = ConfusionMatrix.from_options(classes)
     check_kind("name", name, str, "text")
     if ids is not None:
-        check_several("ids", ids, "one name an image")
+        check_several("ids", ids, "one id per image")
     along = BoundaryOptions.of(boundary)
     chosen = measures_of([*([along] if along else []), *measures], objects, labels, spacing)
     header = Header(
@@ -118,7 +117,7 @@ def score(
     named = (getattr(measure, "source", "components") for measure in chosen)
     if sources := [source for source in named if source != "components"]:
         msg = (
-            f"arrays hold no ids of {sources[0]!r}; score their components "
+            f"arrays have no {sources[0]!r} object ids; score connected components "
             "(objects=True), files (score_folder), or ids (segiou.instances.PanopticCounts)"
         )
         raise ValueError(msg)
@@ -166,7 +165,7 @@ def _together(
             return _StoredImages(batch)
         if isinstance(batch, Iterator):
             return batch
-        return read_several(name, batch, "images, one an entry")
+        return read_several(name, batch, "an iterable of images")
 
     streams = {"truth images": images("truth", truth), "predictions": images("pred", pred)}
     if mask is not None:
@@ -176,21 +175,21 @@ def _together(
     lengths = [(what, len(items)) for what, items in streams.items() if isinstance(items, Sized)]
     for what, length in lengths[1:]:
         if length != lengths[0][1]:
-            msg = f"there are {lengths[0][1]} {lengths[0][0]} but {length} {what}"
+            msg = f"got {lengths[0][1]} {lengths[0][0]} but {length} {what}"
             raise ValueError(msg)
     for number, items in enumerate(zip_longest(*streams.values(), fillvalue=_END)):
         row = dict(zip(streams, items, strict=True))
         ended = [what for what, item in row.items() if item is _END]
         if ended:
             longer = next(what for what in row if what not in ended)
-            msg = f"there are only {number} {ended[0]}, but more {longer}"
+            msg = f"got only {number} {ended[0]}, but more {longer}"
             raise ValueError(msg)
         name = str(row.get("ids", number))
         yield name, row["truth images"], row["predictions"], row.get("masks")
 
 
 class _StoredImages(Sequence[Any]):
-    """Images along the first axis of an array on disk, one in memory at a time."""
+    """Images along the first axis of a chunked array, one in memory at a time."""
 
     def __init__(self, batch: Any) -> None:
         self._batch = batch

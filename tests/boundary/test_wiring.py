@@ -15,7 +15,7 @@ from segiou.boundary.boundary_options import BoundaryOptions
 from segiou.boundary.measures import boundary_iou
 from segiou.cli.main import main
 from segiou.runs.database import RunFileError
-from segiou.runs.image_counts import run_of
+from segiou.runs.image_counts import run_from_counts
 
 LABELS = ["sky", "road", "car"]
 OPTIONS = BoundaryOptions([1, "10%"], tolerances=[1, 3])
@@ -127,7 +127,7 @@ def test_runs_of_other_boundaries_do_not_merge(pairs):
     ):
         run.merge(scored(other))
     with pytest.raises(ValueError, match="6 of 6 images have no counts of boundaries"):
-        run_of(run.options, list(scored(None)), measures=[OPTIONS])
+        run_from_counts(run.options, list(scored(None)), measures=[OPTIONS])
 
 
 def test_a_run_file_goes_on(folders):

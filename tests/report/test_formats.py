@@ -14,14 +14,14 @@ from segiou.report.formats import nnunet_summary
 VOLUMES = Path(__file__).parents[2].parent / "shared" / "data" / "volumes"
 
 
-def run_of(labels, *cases):
+def run_from_counts(labels, *cases):
     return segiou.score([truth for truth, _ in cases], [pred for _, pred in cases], labels=labels)
 
 
 def test_means_by_hand():
     first = np.array([[0, 1, 1, 2]]), np.array([[0, 1, 2, 2]])
     second = np.array([[0, 0, 1, 1]]), np.array([[0, 0, 1, 1]])
-    found = json.loads(nnunet_summary(run_of(3, first, second)))
+    found = json.loads(nnunet_summary(run_from_counts(3, first, second)))
     assert [sorted(case["metrics"]) for case in found["metric_per_case"]] == [["1", "2"]] * 2
     assert found["metric_per_case"][0]["metrics"]["1"] == {
         "Dice": 2 / 3,
@@ -46,7 +46,7 @@ def test_means_by_hand():
 
 def test_a_label_that_never_occurs_makes_the_foreground_mean_nan():
     case = np.array([[0, 1]]), np.array([[0, 1]])
-    text = nnunet_summary(run_of(3, case))
+    text = nnunet_summary(run_from_counts(3, case))
     assert '"Dice": NaN' in text
     assert math.isnan(json.loads(text)["foreground_mean"]["Dice"])
 
@@ -56,7 +56,7 @@ def test_a_region_of_one_value_is_named_as_one(tmp_path):
     regions = {"whole": [1, 2, 3], "core": [3, 2], "list": [3], "label": 3}
     (tmp_path / "dataset.json").write_text(json.dumps({"labels": {"background": 0, **regions}}))
     case = np.array([[0, 1, 2, 3]]), np.array([[0, 1, 2, 3]])
-    found = json.loads(nnunet_summary(run_of(tmp_path / "dataset.json", case)))
+    found = json.loads(nnunet_summary(run_from_counts(tmp_path / "dataset.json", case)))
     assert [*found["mean"]] == ["(1, 2, 3)", "(3, 2)", "(3,)", "3"]
     assert found["mean"]["(3,)"]["TP"] == found["mean"]["3"]["TP"] == 1
 

@@ -14,7 +14,7 @@ import segiou
 from segiou.cli.main import main
 from segiou.runs.database import RunFileError
 from segiou.scoring import engines
-from segiou.scoring.job import DataError, ScoringStopped
+from segiou.scoring.job import DataError, ScoringInterrupted
 
 LABELS = ["void", "road", "car", "tree"]
 LONG_AGO = 1_600_000_000_000_000_000
@@ -136,7 +136,7 @@ def test_another_protocol_is_no_other_run(score, tmp_path):
 def test_a_stopped_run_keeps_what_was_finished_and_goes_on(score, tmp_path, reads, monkeypatch):
     monkeypatch.setattr(engines, "_MAX_BATCH", 1)
     done = []
-    with pytest.raises(ScoringStopped) as stopped:
+    with pytest.raises(ScoringInterrupted) as stopped:
         score(
             run=tmp_path / "r.sqlite",
             workers=1,

@@ -12,7 +12,7 @@ import pytest
 import segiou
 from segiou._support.files import Problem
 from segiou.runs.database import RunFileError
-from segiou.runs.image_counts import ImageCount, ImageFiles, Stamp, run_of
+from segiou.runs.image_counts import ImageCount, ImageFiles, Stamp, run_from_counts
 from segiou.runs.run_writing import merge_files
 
 
@@ -110,7 +110,7 @@ def test_parquet(run, tmp_path):
     assert table[5]["iou:car"] == run.rows()[5]["iou:car"]
     assert table[0]["pixels"] == 48
     (tmp_path / "link.parquet").symlink_to(path)
-    run_of(run.options).to_parquet(tmp_path / "link.parquet")
+    run_from_counts(run.options).to_parquet(tmp_path / "link.parquet")
     assert (tmp_path / "link.parquet").is_symlink()
     assert parquet.read_table(path).num_rows == 0
     with pytest.raises(OSError, match="No such file"):
@@ -119,7 +119,7 @@ def test_parquet(run, tmp_path):
 
 
 def test_empty_runs_give_empty_tables():
-    run = run_of(segiou.score([[[0]]], [[[0]]], labels=2).options)
+    run = run_from_counts(segiou.score([[[0]]], [[[0]]], labels=2).options)
     assert len(run) == 0
     assert run.rows() == []
     assert run.to_csv().splitlines() == [
@@ -155,8 +155,10 @@ def image(id, value, **files):
 
 def test_merging_joins_and_counts_equal_duplicates_once(tmp_path):
     options = segiou.score([[[0]]], [[[0]]], labels=2).options
-    a = run_of(options, [image("x", 3, truth="/a/x"), image("y", 4)], skipped=[Problem("f", "bad")])
-    b = run_of(options, [image("y", 4), image("x", 3, truth="/b/x"), image("z", 5)])
+    a = run_from_counts(
+        options, [image("x", 3, truth="/a/x"), image("y", 4)], skipped=[Problem("f", "bad")]
+    )
+    b = run_from_counts(options, [image("y", 4), image("x", 3, truth="/b/x"), image("z", 5)])
     merged = a.merge(b)
     assert merged.ids == ("x", "y", "z")
     assert merged.total().matrix[0, 0] == 12
@@ -170,7 +172,7 @@ def test_merging_joins_and_counts_equal_duplicates_once(tmp_path):
 
 def test_merging_refuses_conflicts_and_other_options(tmp_path):
     options = segiou.score([[[0]]], [[[0]]], labels=2).options
-    a, b = run_of(options, [image("x", 3)]), run_of(options, [image("x", 4)])
+    a, b = run_from_counts(options, [image("x", 3)]), run_from_counts(options, [image("x", 4)])
     with pytest.raises(ValueError, match="image 'x' has different counts in them"):
         a.merge(b)
     other = segiou.score([[[0]]], [[[0]]], labels=3)
@@ -188,7 +190,7 @@ def test_merging_refuses_conflicts_and_other_options(tmp_path):
 def test_files_and_stamps_are_kept(tmp_path):
     options = segiou.score([[[0]]], [[[0]]], labels=2).options
     files = ImageFiles("s3://b/x.png", "/p/x.png", Stamp(5, "etag"), Stamp(None, None))
-    run = run_of(options, [ImageCount("x", np.array([1]), np.array([2]), 7, *files)])
+    run = run_from_counts(options, [ImageCount("x", np.array([1]), np.array([2]), 7, *files)])
     (opened,) = segiou.Run.open(run.save(tmp_path / "r.sqlite"))
     assert (opened.truth, opened.truth_stamp) == ("s3://b/x.png", Stamp(5, "etag"))
     assert (opened.pred, opened.pred_stamp) == ("/p/x.png", None)
@@ -198,7 +200,7 @@ def test_files_and_stamps_are_kept(tmp_path):
 def test_sums_beyond_double_precision_are_exact():
     options = segiou.score([[[0]]], [[[0]]], labels=2).options
     large = 2**60 + 1
-    run = run_of(options, [image("a", large), image("b", 1), image("c", 1)])
+    run = run_from_counts(options, [image("a", large), image("b", 1), image("c", 1)])
     assert int(run.total().matrix[0, 0]) == 2**60 + 3
     assert int(run.counts.tp[0, 0]) == large
 
@@ -206,4 +208,4 @@ def test_sums_beyond_double_precision_are_exact():
 def test_two_images_of_one_id_are_refused():
     options = segiou.score([[[0]]], [[[0]]], labels=2).options
     with pytest.raises(ValueError, match="two images have the id 'x'"):
-        run_of(options, [image("x", 1), image("x", 1)])
+        run_from_counts(options, [image("x", 1), image("x", 1)])

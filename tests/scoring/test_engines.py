@@ -18,7 +18,7 @@ from segiou.masks.pairing import Pair
 from segiou.runs.header import Header
 from segiou.runs.image_counts import ImageCount
 from segiou.scoring import engines
-from segiou.scoring.engines import Dispatcher, Engine, EngineLostError, open_engine, task_of
+from segiou.scoring.engines import Dispatcher, Engine, ExecutorLostError, open_engine, task_of
 from segiou.scoring.job import Job
 from segiou.scoring.pair import PairScorer
 
@@ -116,7 +116,7 @@ def test_a_pair_that_kills_its_worker_is_found_and_takes_no_other_with_it():
 def test_a_broken_executor_that_cannot_be_made_again_is_an_error():
     with ProcessPoolExecutor(1) as executor:
         engine = Engine(executor, 1, 0.1, True)
-        with pytest.raises(EngineLostError, match="give a callable that makes one"):
+        with pytest.raises(ExecutorLostError, match="give a callable that makes one"):
             dispatched(Deadly({"0": None}), engine, 3)
 
 
@@ -128,7 +128,7 @@ class Broken(Executor):
 
 def test_workers_that_never_start_are_an_error_and_no_endless_loop():
     engine = Engine(Broken(), 2, 0.1, True, Broken)
-    with pytest.raises(EngineLostError, match="died 9 times in a row"):
+    with pytest.raises(ExecutorLostError, match="died 9 times in a row"):
         dispatched(len, engine)
 
 
