@@ -124,7 +124,7 @@ WRONG_KINDS = [
     (lambda: count_pairs([0], [0], 2, ignore="255"), r"ignore must be an int.*str \('255'\)"),
     (lambda: count_pairs([0], [0], 2, ignore=[2.5]), r"ignore must be an integer, not float"),
     (lambda: count_pairs([0], [0], 2, unassigned=None), "'error' or 'count', not NoneType"),
-    (lambda: run_from_counts(CM.options, 3), "images must be ImageCounts, one an image.*not int"),
+    (lambda: run_from_counts(CM.options, 3), "images must be an iterable of ImageCount.*not int"),
     (lambda: run_from_counts(CM.options, [RUN]), "each of images must be an ImageCount, not Run"),
     (
         lambda: run_from_counts(CM.options, skipped=["x"]),

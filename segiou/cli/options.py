@@ -3,8 +3,8 @@
 The table starts with the commands; brackets list the options of their short help. A heading names
 a section of the help and the commands that have it. Lines below it are options and their help.
 The value follows the option: ``{a,b}`` is a choice, ``[…]`` is optional (with its value if omitted
-after ``=``), ``...`` is repeatable; an option without a value is a switch. A word without hyphens is
-a positional argument. Options and library arguments have the same names. Building a parser imports
+after ``=``), ``...`` is repeatable; options without a value are flags. Words without hyphens are
+positional arguments. Options and library arguments have the same names. Building a parser imports
 nothing that the commands need.
 """
 

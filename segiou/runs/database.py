@@ -121,7 +121,7 @@ _MEANINGS = {
         "the disk is full; committed pairs are kept. Free some space and rerun the command to "
         "resume"
     ),
-    sqlite3.SQLITE_IOERR: "cannot be read or written ({}); check that the disk is present and not full",
+    sqlite3.SQLITE_IOERR: "cannot be read or written ({}); check that the disk is not full",
     sqlite3.SQLITE_READONLY: _READ_ONLY,
     sqlite3.SQLITE_PERM: _READ_ONLY,
     sqlite3.SQLITE_CANTOPEN: "cannot be opened; check that the folder exists and is writable",

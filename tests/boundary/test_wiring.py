@@ -116,9 +116,9 @@ def test_runs_of_other_boundaries_do_not_merge(pairs):
         return segiou.score(*pairs, labels=LABELS, ignore=255, boundary=boundary)
 
     run = scored(OPTIONS)
-    with pytest.raises(ValueError, match="boundaries are measured here and not there"):
+    with pytest.raises(ValueError, match="boundaries are measured here but not there"):
         run.merge(scored(None))
-    with pytest.raises(ValueError, match="boundaries are measured there and not here"):
+    with pytest.raises(ValueError, match="boundaries are measured there but not here"):
         scored(None).merge(run)
     other = BoundaryOptions([1], tolerances=[1, 3], border="none")
     with pytest.raises(
@@ -135,7 +135,7 @@ def test_a_run_file_goes_on(folders):
     whole = from_folders(folders, boundary=OPTIONS, run=path).boundary
     with pytest.raises(ValueError, match="boundary widths is 2% here and 1, 10% there"):
         from_folders(folders, boundary=True, run=path)
-    with pytest.raises(ValueError, match="boundaries are measured there and not here"):
+    with pytest.raises(ValueError, match="boundaries are measured there but not here"):
         from_folders(folders, run=path)
     # One pair changes and another goes, so that there is one to count anew, and one set aside.
     Image.fromarray(np.zeros((24, 30), np.uint8)).save(folders / "pred" / "3.png")
@@ -154,7 +154,7 @@ def test_a_run_file_goes_on(folders):
     [
         ("UPDATE image SET measured = x'0102' WHERE id = '2'", "measured of '2' beside its pixels"),
         ("UPDATE image SET measured = NULL WHERE id = '2'", "measured of '2' beside its pixels"),
-        ("ALTER TABLE image DROP COLUMN measured", "its schema is not ours: image"),
+        ("ALTER TABLE image DROP COLUMN measured", "unexpected schema: image"),
     ],
 )
 def test_damage_is_found(folders, damage, message):

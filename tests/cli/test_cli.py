@@ -103,17 +103,17 @@ def test_every_problem_is_listed_without_a_traceback():
     ("arguments", "code", "said"),
     [
         ([], 2, "usage: segiou"),
-        (["--labels", "3", "score"], 2, "the command comes first, before --labels"),
-        (["scor"], 2, "no command 'scor'; did you mean score?; there are score, explain"),
+        (["--labels", "3", "score"], 2, "put the command before --labels"),
+        (["scor"], 2, "unknown command 'scor'; did you mean score?; commands: score, explain"),
         (["score", "a", "b"], 2, "folders of masks need --labels SET"),
         (["score", "a", "b", "--labels", "camvd"], 2, "unknown label set 'camvd'"),
         (["score", "a", "b", "--labels", "3"], 3, "a: does not exist"),
         ([*SCORE, "--exclude", "unicorn"], 2, "no class 'unicorn'"),
         ([*SCORE, "--protocol", "mine"], 2, "no protocol 'mine'; there are segiou, cityscapes"),
-        ([*SCORE, "--workers", "0"], 2, "not a number of at least 1"),
+        ([*SCORE, "--workers", "0"], 2, "expected an integer ≥ 1"),
         ([*SCORE, "--key", "("], 2, "no regular expression"),
         (["labelsets", "nope"], 2, "unknown label set 'nope'"),
-        (["labelsets", "--from", STREETS], 2, "is a folder; for the label sets that fit its masks"),
+        (["labelsets", "--from", STREETS], 2, "is a folder; to find matching label sets"),
         (["inspect", "/nowhere/at/all"], 3, "does not exist"),
     ],
 )
@@ -133,7 +133,7 @@ def test_skipping_bad_pairs_tells_and_exits_with_3(inside, tmp_path):
     command = ["score", tmp_path / "truth", tmp_path / "pred", "--labels", "2"]
     done = inside(*command, "--on-error", "skip")
     assert done.returncode == 3
-    assert "left out:" in done.stderr
+    assert "skipped:" in done.stderr
     assert "1 pair (1 left out), 2 pixels" in done.stdout
 
 
@@ -219,7 +219,7 @@ def test_inspect_tells_equal_problems_together(inside, tmp_path):
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("binary_255.png", "0 and 255 only"),
+        ("binary_255.png", "only 0 and 255 occur"),
         ("interpolated.png", "values are rare and scattered"),
         ("lossy.jpg", "JPEG"),
         ("truncated.png", "unreadable"),
@@ -356,7 +356,7 @@ def test_no_valid_pixels_leave_dashes_and_no_nonsense(tmp_path):
 def test_numbers_out_of_reason_are_refused_at_once(inside, option, tmp_path):
     done = inside(*SCORE, *option, "--html", tmp_path / "x.html")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "at most 65536" in done.stderr or "is not a number of at least 0" in done.stderr
+    assert "at most 65536" in done.stderr or "is expected an integer ≥ 0" in done.stderr
 
 
 def test_a_slash_asks_for_a_folder_with_all_pictures(inside, tmp_path):

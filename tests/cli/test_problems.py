@@ -30,7 +30,7 @@ def test_equal_problems_are_told_together(many, capsys):
     assert main(many) == 3
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "segiou: 30 problems:"
-    assert lines[1].startswith("  30 files: has values that are no class: 9; add them")
+    assert lines[1].startswith("  30 files: has undeclared values: 9; add them")
     assert lines[1].endswith("--ignore 9")
     assert lines[2].endswith("truth/00.png [9: 1 px]")
     assert lines[5] == "    and 27 more"
@@ -52,7 +52,7 @@ def test_left_out_pairs_are_told_together_from_a_run_file_too(many, capsys, tmp_
     assert main([*many, "--on-error", "skip", "--run", run]) == 3
     said = capsys.readouterr().err
     assert len(said.splitlines()) == 5
-    assert "left out: 30 files: has values that are no class: 9;" in said
+    assert "skipped: 30 files: has undeclared values: 9;" in said
     main(["report", run])
     assert capsys.readouterr().err == said
 

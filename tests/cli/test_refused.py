@@ -105,7 +105,7 @@ def test_images_that_are_no_folder(capsys, tmp_path):
         (["--exclude", "buildng"], "did you mean building?"),
         (["--fail-under", "iou:buildng=0.5"], "did you mean building?"),
         (["--labels", "camvd"], "did you mean camvid?"),
-        (["--sort", "iuo"], "argument --sort: 'iuo' is none of order, name, iou, dice"),
+        (["--sort", "iuo"], "argument --sort: 'iuo' invalid choice order, name, iou, dice"),
         (["--format", "jsn"], "did you mean json?"),
         (["--fail-under", "mean_acuracy=0.5"], "did you mean mean_accuracy?"),
         (["--worst", "1", "--worst-by", "iou:buildng"], "did you mean iou:building?"),
@@ -122,7 +122,7 @@ def test_images_that_are_no_folder(capsys, tmp_path):
         (["--intervals", "--level", "95"], "level must be between 0 and 1"),
         (["--intervals", "--resamples", "1"], "--resamples must be at least 2"),
         (["--intervals", "--resamples", "99999999999"], "--resamples must be at most 10000000"),
-        (["--intervals", "--seed", "-1"], "--seed: '-1' is not a number of at least 0"),
+        (["--intervals", "--seed", "-1"], "--seed: '-1' is expected an integer ≥ 0"),
         (["--group-by", "("], "'(' is not a regular expression"),
         (["--group-by", "no.csv:drive"], "--group-by no.csv:drive: no.csv: does not exist"),
         (["--group-by", "none", "--blocks", "3"], "leave one of them out"),
@@ -181,7 +181,7 @@ def test_a_merged_run_is_no_stream(capsys):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"id,drive\n\xff,1\n", "is no text in UTF-8"),
+        (b"id,drive\n\xff,1\n", "is not UTF-8 text"),
         (b'id,drive\n"a,1\n', "is no CSV: unexpected end of data"),
         (b"id\na\n", "has no column 'drive'; its columns are id"),
         (b"", "has no column 'id'; its columns are none"),

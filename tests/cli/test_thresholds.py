@@ -92,7 +92,7 @@ def test_a_run_that_is_worse_than_its_baseline_fails(inside, kept, tmp_path):
     asked = ["--baseline", better, "--fail-if-worse", "--junit", tmp_path / "j.xml"]
     done = inside("report", worse, *asked, "--format", "json")
     assert done.returncode == 1
-    assert "threshold failed: mean IoU is worse than the baseline's: −16.73 points" in done.stderr
+    assert "threshold failed: mean IoU is lower than the baseline: −16.73 points" in done.stderr
     report = json.loads(done.stdout)
     change = report["baseline"]["pairs"][0]["overall"]
     expected = compare(Run.open(better), Run.open(worse)).pairs[0].overall
@@ -117,7 +117,7 @@ def test_a_run_that_is_not_worse_passes(inside, kept, run):
     done = inside("report", kept / f"{run}.sqlite", *asked, "--fail-under", "miou=0.5")
     assert (done.returncode, done.stderr) == (0, "")
     assert "| mean_iou is " in done.stdout and done.stdout.count("| passed |") == 2
-    assert "not shown to be worse" in done.stdout
+    assert "not significantly lower" in done.stdout
     assert "| mean IoU | 52.77 % |" in done.stdout
     assert "<details><summary>All scores of the classes</summary>\n\n| class |" in done.stdout
     assert ("| pole | 0.00 % | 48" in done.stdout) == (run == "model_b")
@@ -127,7 +127,7 @@ def test_where_there_is_no_interval_nothing_is_decided_and_the_build_fails(insid
     asked = ["--baseline", kept / "model_a.sqlite", "--fail-if-worse", "--group-by", "^[a-z]+"]
     done = inside("report", kept / "model_b.sqlite", *asked)
     assert done.returncode == 1
-    assert "the change of mean IoU has no interval over 2 groups, so nothing" in done.stderr
+    assert "no interval for the change in mean IoU (2 groups)" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_where_there_is_no_interval_nothing_is_decided_and_the_build_fails(insid
     [
         (["--fail-if-worse"], 2, "--fail-if-worse has no effect without --baseline"),
         (["--baseline", "no.sqlite"], 3, "no.sqlite"),
-        (["--baseline", "."], 2, "--baseline .: is a folder; name a run file"),
+        (["--baseline", "."], 2, "--baseline .: is a folder; expected a run file"),
         (["--seed", "1", "--baseline", "no.sqlite"], 3, "no.sqlite"),
     ],
 )

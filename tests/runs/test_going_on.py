@@ -183,7 +183,7 @@ def test_a_missing_shard_is_an_error_unless_it_is_accepted(score, tmp_path, caps
         parts[0].merge(parts[2])
     merge = ["merge", str(paths[0]), str(paths[2]), "-o", str(tmp_path / "m.sqlite")]
     assert main(merge) == 2
-    assert "part 2 of 3 is missing (12 pairs in all); merge the missing parts too, or accept" in (
+    assert "part 2 of 3 is missing (12 pairs in all); add the missing parts" in (
         capsys.readouterr().err
     )
     assert not (tmp_path / "m.sqlite").exists()
@@ -215,7 +215,7 @@ def test_a_run_file_that_is_replaced_while_scoring_is_an_error(score, tmp_path, 
             if done == total:
                 how(path)
 
-        with pytest.raises(RunFileError, match="was replaced, removed or changed by another"):
+        with pytest.raises(RunFileError, match="was replaced, removed or modified by another"):
             score(run=path, progress=replace)
 
 

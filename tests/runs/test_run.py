@@ -56,7 +56,7 @@ def test_worst_is_the_lowest_first(run):
     by_car = run.worst(2, by="iou:car")
     assert by_car[0]["iou:car"] == min(row["iou:car"] for row in rows)
     assert len(run.worst(100)) == 12
-    with pytest.raises(ValueError, match="no score 'iou:bus'; there are mean_iou, "):
+    with pytest.raises(ValueError, match="unknown score 'iou:bus'; choose from mean_iou, "):
         run.worst(by="iou:bus")
 
 
@@ -82,7 +82,7 @@ def test_select_keeps_the_counts(run):
     part = run.select(["scene0/00", "scene1/04"])
     assert part.ids == ("scene0/00", "scene1/04")
     assert part.tally(1).matrix.tolist() == run.tally(run.ids.index("scene1/04")).matrix.tolist()
-    with pytest.raises(ValueError, match="1 ids are not in the run: scene9/00"):
+    with pytest.raises(ValueError, match="1 id is not in the run: scene9/00"):
         run.select(["scene9/00"])
 
 
@@ -134,7 +134,7 @@ def test_saving_and_opening_changes_nothing(run, tmp_path):
     opened = segiou.Run.open(path)
     assert opened.images == run.images
     assert opened.report().to_dict() == run.report().to_dict()
-    with pytest.raises(RunFileError, match="exists already"):
+    with pytest.raises(RunFileError, match="already exists"):
         run.save(path)
 
 
@@ -173,13 +173,13 @@ def test_merging_joins_and_counts_equal_duplicates_once(tmp_path):
 def test_merging_refuses_conflicts_and_other_options(tmp_path):
     options = segiou.score([[[0]]], [[[0]]], labels=2).options
     a, b = run_from_counts(options, [image("x", 3)]), run_from_counts(options, [image("x", 4)])
-    with pytest.raises(ValueError, match="image 'x' has different counts in them"):
+    with pytest.raises(ValueError, match="image 'x' has different counts"):
         a.merge(b)
     other = segiou.score([[[0]]], [[[0]]], labels=3)
     with pytest.raises(ValueError, match="2 classes here and 3 there"):
         a.merge(other)
     paths = [a.save(tmp_path / "a.sqlite"), b.save(tmp_path / "b.sqlite")]
-    with pytest.raises(ValueError, match=r"'x' has different counts in them \(.*a.sqlite, .*b"):
+    with pytest.raises(ValueError, match=r"'x' has different counts \(.*a.sqlite, .*b"):
         merge_files(paths, tmp_path / "c.sqlite")
     paths[1] = other.save(tmp_path / "o.sqlite")
     with pytest.raises(ValueError, match=r"cannot merge runs: labels: .*2 classes here and 3"):
@@ -207,5 +207,5 @@ def test_sums_beyond_double_precision_are_exact():
 
 def test_two_images_of_one_id_are_refused():
     options = segiou.score([[[0]]], [[[0]]], labels=2).options
-    with pytest.raises(ValueError, match="two images have the id 'x'"):
+    with pytest.raises(ValueError, match="duplicate image id 'x'"):
         run_from_counts(options, [image("x", 1), image("x", 1)])

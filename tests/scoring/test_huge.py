@@ -146,7 +146,7 @@ def test_large_predictions_are_resized_by_windows(tmp_path, all_big, name):
     rows, cols = (2 * np.arange(61) + 1) * 30 // 122, (2 * np.arange(75) + 1) * 200 // 150
     want = segiou.ConfusionMatrix(5).update(truth, pred[np.ix_(rows, cols)])
     assert run.total() == want
-    with pytest.raises(DataError, match=r"is 200 × 30 pixels, but its truth is 75 × 61"):
+    with pytest.raises(DataError, match=r"is 200 × 30 pixels, but the truth is 75 × 61"):
         segiou.score_folder(of_truth, tmp_path / "tiled.tif", labels=5)
 
 
@@ -193,7 +193,7 @@ def test_a_large_file_that_changes_while_it_is_read_is_a_problem(tmp_path, all_b
         return read(self, *rest)
 
     monkeypatch.setattr(ArrayFile, "_window", changing)
-    with pytest.raises(DataError, match=r"p.npy: is being changed while it is read"):
+    with pytest.raises(DataError, match=r"p.npy: changed while being read"):
         segiou.score_folder(tmp_path / "t.npy", tmp_path / "p.npy", labels=5)
 
 

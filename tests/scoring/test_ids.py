@@ -39,7 +39,7 @@ def test_a_column_of_a_table(tmp_path):
     path = tmp_path / "split.csv"
     path.write_text("image,fold\na,1\nb,2\n")
     assert ids_of(f"{path}:image") == ("a", "b")
-    with pytest.raises(ValueError, match="has no column 'x'; its columns are image, fold"):
+    with pytest.raises(ValueError, match="has no column 'x'; columns: image, fold"):
         ids_of(f"{path}:x")
     with pytest.raises(ValueError, match="first line is image,fold; name the column of the ids: "):
         ids_of(path)
@@ -50,9 +50,9 @@ def test_a_column_of_a_table(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "names no ids"),
-        (b"a\na\n", "names a more than once"),
-        (b"\xff\xfe\x00", "is no text in UTF-8"),
+        (b"", "no ids found"),
+        (b"a\na\n", "duplicate id a"),
+        (b"\xff\xfe\x00", "is not UTF-8 text"),
         (None, "does not exist"),
     ],
 )

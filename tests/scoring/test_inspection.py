@@ -137,7 +137,7 @@ def test_a_proposal_declares_every_value_and_colour(tmp_path):
 
 def test_no_label_set_is_proposed_of_very_many_values(tmp_path):
     np.save(tmp_path / "a.npy", (np.arange(2000) + 256).reshape(40, 50))
-    with pytest.raises(ValueError, match="has 2000 values and 0 colours or names; a label"):
+    with pytest.raises(ValueError, match="has 2000 values and 0 colours or names"):
         inspect_folder(tmp_path).proposed_labels()
 
 
@@ -163,7 +163,7 @@ def test_pairs_of_other_sizes_are_listed(tmp_path):
     found = inspect_folder(tmp_path / "truth", pred=tmp_path / "pred")
     (problem,) = found.disagreements
     assert problem.where.endswith("b.png")
-    assert problem.text.startswith("is 4 × 3 pixels, but its truth is 3 × 3 pixels")
+    assert problem.text.startswith("is 4 × 3 pixels, but the truth is 3 × 3 pixels")
     assert (found.spacings, found.orientations) == ({}, {})
     assert found.pairs == 2
     assert "pairs   2\n" in str(found)

@@ -201,7 +201,7 @@ def test_annotations_that_do_not_fit_are_named(problem, change, message):
 
 
 def test_without_annotations(coco, tmp_path):
-    with pytest.raises(ValueError, match="arrays hold no ids of 'coco'; score their components"):
+    with pytest.raises(ValueError, match="arrays have no 'coco' object ids"):
         segiou.score([[0, 1]], [[0, 1]], labels=2, objects="coco")
     for source, problem in (
         ("kitti", "is a PNG with one channel; the ids of 'kitti' are in a .label file"),
@@ -514,7 +514,7 @@ def test_class_maps_in_the_place_of_instance_ids_are_recognised(tmp_path):
     )
     (tmp_path / "none").mkdir()
     assert "class maps" not in str(cityscapes_pair(tmp_path / "none", ids, ids).report())
-    with pytest.raises(DataError, match="Cityscapes' instanceIds: objects='cityscapes'"):
+    with pytest.raises(DataError, match="Cityscapes instanceIds, use objects='cityscapes'"):
         cityscapes_pair(tmp_path, ids, ids, objects=True)
 
 

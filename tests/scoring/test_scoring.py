@@ -165,7 +165,7 @@ def test_all_problems_of_a_folder_are_listed():
         segiou.score_folder(hostile / "partners" / "truth", hostile / "partners" / "pred", labels=3)
     text = str(caught.value)
     for part in (
-        "shares its key with others",
+        "has the same key as other",
         "choose an ending: pred_suffix='.npy' (--pred-suffix .npy)",
         "['one': ",
         "two.png: has no prediction",
@@ -187,7 +187,7 @@ def test_sizes_must_agree_and_only_predictions_are_resized(two_pairs):
     truth, pred = two_pairs
     write_mask(pred / "b.png", [[0, 0, 1, 1], [0, 0, 1, 1], [0, 0, 0, 0], [0, 0, 0, 0]])
     with pytest.raises(
-        DataError, match=r"b.png: is 4 × 4 pixels, but its truth is 2 × 2 pixels; .*truth/b.png\]"
+        DataError, match=r"b.png: is 4 × 4 pixels, but the truth is 2 × 2 pixels; .*truth/b.png\]"
     ):
         segiou.score_folder(truth, pred, labels=2, ignore=255)
     run = segiou.score_folder(truth, pred, labels=2, ignore=255, resize_pred="nearest")
@@ -200,7 +200,7 @@ def test_undeclared_values_name_file_value_count_and_mend(two_pairs):
         segiou.score_folder(truth, pred, labels=2)
     first, second = caught.value.problems
     assert first.where == str(truth / "a.png")
-    assert "no class: 255; a 0/255 mask?" in first.text
+    assert "has undeclared values: 255; for a 0/255 mask" in first.text
     assert first.text.endswith(" [255: 1 px]")
     assert "--ignore 255" in second.text
 
@@ -237,7 +237,7 @@ def test_nothing_in_common_says_how_to_pair(two_pairs):
     truth, pred = two_pairs
     for name in ("a", "b"):
         (pred / f"{name}.png").rename(pred / f"{name}{name}x.png")
-    with pytest.raises(DataError, match=r"no file goes with any other .*--pred-suffix"):
+    with pytest.raises(DataError, match=r"no files could be paired .*--pred-suffix"):
         segiou.score_folder(truth, pred, labels=2)
 
 
@@ -294,7 +294,7 @@ def test_score_names_the_image_that_is_wrong():
     assert caught.value.__notes__ == ["in image 'y'"]
     with pytest.raises(ValueError, match="2 truth images but 1 predictions"):
         segiou.score([[[0]], [[1]]], [[[0]]], labels=2)
-    with pytest.raises(ValueError, match="two images have the id 'x'"):
+    with pytest.raises(ValueError, match="duplicate image id 'x'"):
         segiou.score([[[0]], [[1]]], [[[0]], [[0]]], labels=2, ids=["x", "x"])
 
 
@@ -308,7 +308,7 @@ def test_run_counts_per_image_sum_to_the_total():
         assert run.tally(i).counts == run.counts[i]
     merged = run.select(run.ids[:4]).merge(run.select(run.ids[3:]))
     assert merged.images == run.images
-    with pytest.raises(ValueError, match="1 ids are not in the run: nope"):
+    with pytest.raises(ValueError, match="1 id is not in the run: nope"):
         run.select(["nope"])
     rows = run.to_csv().splitlines()
     assert rows[0].startswith("id,truth,pred,pixels,ignored,mean_iou,pixel_accuracy,influence")

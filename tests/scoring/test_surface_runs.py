@@ -126,7 +126,7 @@ def test_the_run_file_keeps_every_case(folder):
     assert again.surfaces[3:] == run.surfaces[3:]
     with pytest.raises(ValueError, match="surface convention is segiou here and medpy there"):
         scored(folder, run=path, surfaces="segiou")
-    with pytest.raises(ValueError, match="surfaces are measured there and not here"):
+    with pytest.raises(ValueError, match="surfaces are measured there but not here"):
         scored(folder, run=path, surfaces=None)
 
 
@@ -240,7 +240,7 @@ def test_a_forged_plan_is_refused(folder, change):
     path = folder / "r.sqlite"
     scored(folder, run=path)
     forged_plan(path, change)
-    with pytest.raises(RunFileError, match="is a damaged run file"):
+    with pytest.raises(RunFileError, match="is corrupt"):
         segiou.Run.open(path)
 
 
@@ -251,7 +251,7 @@ def test_damage_is_found(folder, value):
     connection.execute(f"UPDATE image SET measured = {value} WHERE id = 'b'")
     connection.commit()
     connection.close()
-    with pytest.raises(RunFileError, match="measured of 'b' beside its pixels does not match"):
+    with pytest.raises(RunFileError, match="checksum mismatch in the measures of image 'b'"):
         _ = segiou.Run.open(folder / "r.sqlite").surfaces
 
 
@@ -300,7 +300,7 @@ def test_boundary_alone_measures_the_surfaces_of_volumes(folder):
     assert run.boundary_options is None
     options = run.surface_plan.options
     assert (options.convention, options.tolerances) == ("segiou", (1.0, 2.0, 4.0))
-    with pytest.raises(ValueError, match="2%: surfaces have tolerances of a fixed distance"):
+    with pytest.raises(ValueError, match="2%: surface tolerances cannot be relative"):
         scored(folder, boundary=BoundaryOptions(tolerances="2%"))
     with pytest.raises(ValueError, match="widths 1%, 3: Boundary IoU of volumes has widths in mm"):
         scored(folder, boundary=BoundaryOptions(widths=["1%", 3]))
@@ -384,7 +384,7 @@ def test_millimetres_of_images_need_a_spacing(tmp_path, capsys):
     command = ["score", str(tmp_path / "truth"), str(tmp_path / "pred"), "--labels", "3"]
     command += ["--surface", "segiou", "--boundary-tolerance", "1mm", "--format", "json"]
     assert main(command) == 2
-    assert "tolerances in mm need the size of a pixel in mm" in capsys.readouterr().err
+    assert "tolerances in mm require the pixel size in mm" in capsys.readouterr().err
     assert main([*command, "--spacing", "0.5,0.5"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["surface_plan"]["spacing"] == [0.5, 0.5]
@@ -598,9 +598,9 @@ def test_tolerances_and_empty_masks_have_options(folder, capsys):
     ("options", "what"),
     [
         (["--boundary-tolerance", "coer=3mm"], "no such structure, but .*did you mean core"),
-        (["--boundary-tolerance", "1mm,core=3"], "give all tolerances in one unit"),
+        (["--boundary-tolerance", "1mm,core=3"], "use the same unit for all tolerances"),
         (["--boundary-tolerance", "core=x"], "'x' is no tolerance"),
-        (["--empty", "dice"], "write MEASURE=BOTH,TRUTH,PRED"),
+        (["--empty", "dice"], "expected MEASURE=BOTH,TRUTH,PRED"),
         (["--empty", "recall=1,0,0"], "a measure of empty masks"),
         (["--empty", "dice=1,0"], "three numbers or 'diagonal'"),
     ],

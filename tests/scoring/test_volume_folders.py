@@ -80,7 +80,9 @@ def test_axes_are_exchanged_where_asked(cases):
     folder, table = cases
     path = folder / "pred" / "case_2.nii.gz"
     nibabel.as_closest_canonical(nibabel.load(path)).to_filename(path)
-    with pytest.raises(segiou.DataError, match="has orientation RAS, but its truth has PIR; exch"):
+    with pytest.raises(
+        segiou.DataError, match="has orientation RAS, but its truth has PIR; reorient"
+    ):
         segiou.score_folder(folder / "truth", folder / "pred", labels=3)
     options = {"labels": 3, "geometry": "reorient", "run": folder / "run"}
     run = segiou.score_folder(folder / "truth", folder / "pred", **options)
@@ -169,7 +171,7 @@ def test_inspect_says_where_voxels_are_and_which_pairs_disagree(tmp_path, capsys
     assert "disagrees" not in found.to_text()
     assert "orientation RAS (6), LPS (2), PIR (1), LAS (1)" in found.to_text()
     truth = " ".join(found.to_text(width=300).split())
-    assert f"suspicious: 1 file has one value throughout: {FIXTURE / 'truth'}" in truth
+    assert f"suspicious: 1 file has a single value: {FIXTURE / 'truth'}" in truth
     turned = inspect_folder(FIXTURE / "model_a", pred=FIXTURE / "truth").to_text(width=300)
     assert "suspicious in the predictions: 1 file has one value" in " ".join(turned.split())
     values = np.zeros((4, 4, 4), np.uint8)
