@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from segiou.counting import reference
-from segiou.counting.scores import decide
+from segiou.counting.scores import scores_to_labels
 
 CLASSES = (2, 11, 19, 150)
 DTYPES = ("float32", "float16", "bfloat16")
@@ -49,7 +49,7 @@ def contestants(scores, axis: int) -> dict[str, Callable[[], object]]:
 
     return {
         "just reading": lambda: np.bitwise_or.reduce(words),
-        "segiou": lambda: decide(scores, argmax=axis),
+        "segiou": lambda: scores_to_labels(scores, argmax=axis),
         "segiou's NumPy path": in_numpy,
         "np.argmax": lambda: plain.argmax(axis),
         "torch.argmax": lambda: scores.argmax(axis).numpy(),

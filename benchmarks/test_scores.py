@@ -15,7 +15,7 @@ pytest.importorskip("pytest_benchmark", reason="pytest-benchmark times these")
 torch = pytest.importorskip("torch", reason="torch makes the scores")
 
 from benchmarks import scores as peers  # noqa: E402
-from segiou.counting.scores import decide  # noqa: E402
+from segiou.counting.scores import scores_to_labels  # noqa: E402
 
 batch = functools.cache(peers.batch)
 
@@ -45,5 +45,7 @@ def test_argmax(benchmark, classes, dtype, layout, name):
 def test_threshold(benchmark, dtype):
     scores, _, _ = batch(2, dtype, "NCHW")
     benchmark.group = f"threshold, {dtype}"
-    found = benchmark.pedantic(lambda: decide(scores, threshold=0.5), rounds=3, warmup_rounds=1)
+    found = benchmark.pedantic(
+        lambda: scores_to_labels(scores, threshold=0.5), rounds=3, warmup_rounds=1
+    )
     assert np.array_equal(found, (scores > 0.5).numpy())

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from segiou.boundary import measure_boundaries
-from segiou.counting import count_channels, count_id_pairs, count_pairs, decide
+from segiou.counting import count_channels, count_id_pairs, count_pairs, scores_to_labels
 from segiou.masks import LocalFolder, read_mask
 from segiou.masks.image_files import Scratch
 
@@ -42,7 +42,7 @@ WORK = {
     "many classes": lambda path: count_pairs(PRED * 100, PRED, 500)[400].tolist(),
     "id pairs": lambda path: repr(count_id_pairs(PRED, TRUTH)),
     "channels": lambda path: repr(count_channels(NOISE, NOISE[::-1], axis=0)),
-    "scores": lambda path: decide(SCORES, argmax=0).tolist(),
+    "scores": lambda path: scores_to_labels(SCORES, argmax=0).tolist(),
     "boundaries": boundaries,
     "png": lambda path: read_mask(path).tolist(),
     "small files": lambda path: [

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import segiou
-from segiou import analysis as imbalance, geometry, metrics, metrics as fine_grained
+from segiou import analysis as imbalance, geometry, metrics, metrics as per_image
 from segiou.boundary.boundary_options import BoundaryOptions, Tolerance
-from segiou.counting.counts import Tally
+from segiou.counting.counts import ConfusionCounts
 from segiou.counting.encoding import count_pairs
 from segiou.labels.label_set import LabelClass
 from segiou.masks.read import read_mask
@@ -55,7 +55,7 @@ WRONG_KINDS = [
     (lambda: segiou.ConfusionMatrix(2, unassigned=None), "'error' or 'count', not NoneType"),
     (lambda: CM.update([[0]], [[[0.1], [0.9]]], argmax="0"), "argmax must be an integer, not str"),
     (lambda: CM.update([[0]], [[0.1]], threshold="0.5"), "threshold must be a number"),
-    (lambda: CM.add([[1]]), "tally must be a Tally, such as ConfusionMatrix.count gives"),
+    (lambda: CM.add([[1]]), "tally must be a ConfusionCounts, such as ConfusionMatrix.count gives"),
     (lambda: CM.load_state_dict([]), "state must be a state as state_dict gives it, not list"),
     (lambda: CM.mean_iou(["segiou"]), "a Protocol or the name of one, not list"),
     (
@@ -71,16 +71,16 @@ WRONG_KINDS = [
     (lambda: metrics.mean(np.array([0.5, 1.0]), True), "include must say of 2 classes"),
     (lambda: metrics.f_beta(COUNTS, "2"), "beta must be a number, not str"),
     (lambda: metrics.soft_iou(["a"], ["b"]), "truth must be numbers"),
-    (lambda: fine_grained.fine_grained(RUN), "counts per image must be segiou.Counts"),
-    (lambda: fine_grained.fine_grained(RUN.counts, "iou"), "metric must be a function of Counts"),
-    (lambda: fine_grained.worst_mean([0.5], "10"), "quantile must be a whole percentage.*not str"),
+    (lambda: per_image.image_level_means(RUN), "counts per image must be segiou.Counts"),
+    (lambda: per_image.image_level_means(RUN.counts, "iou"), "metric must be a function of Counts"),
+    (lambda: per_image.worst_mean([0.5], "10"), "quantile must be a whole percentage.*not str"),
     (
         lambda: imbalance.at_prevalence(CM, "balanced"),
-        "tally must be a segiou.counting.counts.Tally",
+        "tally must be a segiou.counting.counts.ConfusionCounts",
     ),
     (lambda: imbalance.prevalence_curve(CM.tally, 0.0), "class_index must be an integer"),
     (
-        lambda: Tally([[1, 0]]).group_counts([0]),
+        lambda: ConfusionCounts([[1, 0]]).group_counts([0]),
         "group 0 must be a sequence of class",
     ),
     (lambda: segiou.score([[[0]]], 3, labels=2), "pred must be images, one an entry, not int"),

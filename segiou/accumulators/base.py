@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from segiou import metrics
 from segiou._support.arguments import check_integer, check_kind
 from segiou._support.text import Json, plural
-from segiou.counting.counts import LARGEST, Counts, Tally, add_exactly, sum_exactly
+from segiou.counting.counts import LARGEST, ConfusionCounts, Counts, add_exactly, sum_exactly
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
 from segiou.metrics.protocols import Protocol, load_protocol
@@ -318,7 +318,7 @@ class PixelAccumulator(Accumulator):
 
     @property
     @abstractmethod
-    def tally(self) -> Tally:
+    def tally(self) -> ConfusionCounts:
         """Everything counted so far."""
 
     @staticmethod

@@ -16,10 +16,10 @@ from segiou._support.optional import Drawable
 from segiou._support.text import plural
 from segiou.accumulators.base import PixelAccumulator
 from segiou.counting.arrays import as_array, as_valid_mask, is_on_device, not_compiled
-from segiou.counting.counts import Counts, Tally, check_counts, check_memory, counts_array
+from segiou.counting.counts import ConfusionCounts, Counts, check_counts, check_memory, counts_array
 from segiou.counting.device_counts import Pending, count_on_device, read
 from segiou.counting.encoding import Encoding
-from segiou.counting.scores import NanScoresError, decide, nan_pixels
+from segiou.counting.scores import NanScoresError, nan_pixels, scores_to_labels
 from segiou.labels.class_options import ClassOptions, Labels, Unassigned
 from segiou.labels.label_set import load_labels
 
@@ -129,7 +129,7 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
             self._add(self._of_tally(tally), 0)
         return super()._cells
 
-    def _of_tally(self, tally: Tally) -> NDArray[np.int64]:
+    def _of_tally(self, tally: ConfusionCounts) -> NDArray[np.int64]:
         shape = self.num_classes, self.num_classes + 1
         if tally.table.shape != shape:
             msg = f"a table of shape {tally.table.shape} does not fit {shape}"
@@ -142,7 +142,7 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
         return {"table": cells[:-2], "ignored": cells[-2].sum()}
 
     def _read(self, named: Mapping[str, Any]) -> NDArray[np.int64]:
-        return self._of_tally(Tally(named["table"], named["ignored"]))
+        return self._of_tally(ConfusionCounts(named["table"], named["ignored"]))
 
     @property
     def ignored(self) -> int:
@@ -165,7 +165,7 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
         return int(self._cells.sum())
 
     @property
-    def tally(self) -> Tally:
+    def tally(self) -> ConfusionCounts:
         """Everything counted so far, frozen."""
         return self._encoding.tally(self._cells.copy())
 
@@ -246,7 +246,7 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
         mask: Any = None,
         argmax: int | None = None,
         threshold: float | None = None,
-    ) -> Tally:
+    ) -> ConfusionCounts:
         """Count a pair as :meth:`update` does, without adding it.
 
         Parameters
@@ -262,7 +262,7 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
 
         Returns
         -------
-        Tally
+        ConfusionCounts
         """
         on_device = is_on_device(truth) or is_on_device(pred)
         encoding = self._encoding_for(pred, argmax, threshold)
@@ -277,7 +277,7 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
     def _decide(self, truth: Any, pred: Any, mask: Any, **how: Any) -> NDArray[Any]:
         """Labels of scores, which may be NaN on ignored pixels."""
         try:
-            return decide(pred, **how)
+            return scores_to_labels(pred, **how)
         except NanScoresError:
             nan, labels = nan_pixels(pred, **how), as_array(truth, "truth")
             if nan.shape != labels.shape:
@@ -287,7 +287,7 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
             tally = self._decided_encoding.count(labels[nan], none, mask=valid)
             if pixels := int(tally.valid):
                 raise NanScoresError(pixels) from None
-            return decide(pred, allow_nan=True, **how)
+            return scores_to_labels(pred, allow_nan=True, **how)
 
     def _encoding_for(self, pred: Any, argmax: int | None, threshold: float | None) -> Encoding:
         if argmax is None and threshold is None:
@@ -299,12 +299,12 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
         self.options.check_scores(tuple(np.shape(pred)), argmax)
         return self._decided_encoding
 
-    def add(self, tally: Tally, *, pairs: int = 1) -> Self:
+    def add(self, tally: ConfusionCounts, *, pairs: int = 1) -> Self:
         """Add what was counted elsewhere with the same options.
 
         Parameters
         ----------
-        tally : Tally
+        tally : ConfusionCounts
             What was counted.
         pairs : int, default 1
             Number of images that the counts come from.
@@ -323,7 +323,12 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
             If there would be more pixels than int64 holds; the state is
             unchanged then.
         """
-        check_kind("tally", tally, Tally, "a Tally, such as ConfusionMatrix.count gives")
+        check_kind(
+            "tally",
+            tally,
+            ConfusionCounts,
+            "a ConfusionCounts, such as ConfusionMatrix.count gives",
+        )
         self._add(self._of_tally(tally), check_integer("pairs", pairs, 0))
         return self
 
@@ -415,12 +420,12 @@ class ChannelCounts(PixelAccumulator):
         return int(self._cells[:, 0].sum())
 
     @property
-    def tally(self) -> Tally:
+    def tally(self) -> ConfusionCounts:
         """Everything counted so far: a matrix of no and yes for each channel, (C, 2, 3)."""
         tp, fp, fn, tn, ignored = self._cells.copy()
         none = np.zeros_like(tp)
         table = np.array([[tn, fp, none], [fn, tp, none]])
-        return Tally.trusted(np.moveaxis(table, -1, 0), ignored)
+        return ConfusionCounts.trusted(np.moveaxis(table, -1, 0), ignored)
 
     @not_compiled
     def update(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_integer, check_kind, refuse_kind
 from segiou._support.text import Json, percent, plain
-from segiou.counting.counts import Counts, Tally
+from segiou.counting.counts import ConfusionCounts, Counts
 from segiou.metrics.overall import mean
 from segiou.metrics.per_class import recall
 from segiou.metrics.protocols import Protocol
@@ -217,7 +217,9 @@ def baseline_of(
     return Baseline(name, answer, accuracy, mean.value, mean.classes, *skills)
 
 
-_TALLY = "a segiou.counting.counts.Tally, such as the tally of a ConfusionMatrix or a Report"
+_TALLY = (
+    "a segiou.counting.counts.ConfusionCounts, such as the tally of a ConfusionMatrix or a Report"
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -276,7 +278,11 @@ class PrevalenceCurve:
 
 
 def at_prevalence(
-    tally: Tally, shares: Any, *, include: Any = None, class_names: Sequence[str] | None = None
+    tally: ConfusionCounts,
+    shares: Any,
+    *,
+    include: Any = None,
+    class_names: Sequence[str] | None = None,
 ) -> Prevalence:
     """Score the same model on a truth with other class shares.
 
@@ -289,7 +295,7 @@ def at_prevalence(
 
     Parameters
     ----------
-    tally : Tally of shape (C, C)
+    tally : ConfusionCounts of shape (C, C)
         What was counted.
     shares : array_like of float, shape (C,), or "balanced"
         Weights of the truth classes, scaled to sum to 1; "balanced" gives
@@ -312,12 +318,12 @@ def at_prevalence(
 
     Examples
     --------
-    >>> tally = Tally.of_matrix([[90, 0], [5, 5]])
+    >>> tally = ConfusionCounts.of_matrix([[90, 0], [5, 5]])
     >>> found = at_prevalence(tally, "balanced")
     >>> found.pixel_accuracy, found.iou.round(4)
     (0.75, array([0.6667, 0.5 ]))
     """
-    check_kind("tally", tally, Tally, _TALLY)
+    check_kind("tally", tally, ConfusionCounts, _TALLY)
     counts = tally.counts
     wanted = _read_shares(shares, counts.truth > 0, class_names)
     matrix, ious, accuracy = _at_mix(tally, wanted)
@@ -335,7 +341,7 @@ def at_prevalence(
 
 
 def prevalence_curve(
-    tally: Tally, class_index: int, shares: Any = None, *, include: Any = None
+    tally: ConfusionCounts, class_index: int, shares: Any = None, *, include: Any = None
 ) -> PrevalenceCurve:
     """Scores as one class gets rarer and the model stays the same.
 
@@ -346,7 +352,7 @@ def prevalence_curve(
 
     Parameters
     ----------
-    tally : Tally of shape (C, C)
+    tally : ConfusionCounts of shape (C, C)
         What was counted.
     class_index : int
         Index of the class.
@@ -367,12 +373,12 @@ def prevalence_curve(
 
     Examples
     --------
-    >>> tally = Tally.of_matrix([[90, 0], [5, 5]])
+    >>> tally = ConfusionCounts.of_matrix([[90, 0], [5, 5]])
     >>> curve = prevalence_curve(tally, 0, [0.9, 0.5, 0.01])
     >>> curve.iou.round(4), curve.pixel_accuracy.round(4)
     (array([0.9474, 0.6667, 0.0198]), array([0.95 , 0.75 , 0.505]))
     """
-    check_kind("tally", tally, Tally, _TALLY)
+    check_kind("tally", tally, ConfusionCounts, _TALLY)
     check_integer("class_index", class_index, 0, tally.num_classes - 1)
     wanted = np.geomspace(0.5, 1e-6, 61) if shares is None else _floats(shares)
     if wanted.ndim != 1 or not ((wanted >= 0) & (wanted <= 1)).all():
@@ -424,7 +430,7 @@ def _read_shares(
     return np.asarray(wanted / wanted.sum())
 
 
-def _at_mix(tally: Tally, mix: Floats) -> tuple[Floats, Floats, Floats]:
+def _at_mix(tally: ConfusionCounts, mix: Floats) -> tuple[Floats, Floats, Floats]:
     """Matrix, IoU per class and pixel accuracy where the classes have shares (..., C)."""
     rates = ratio(tally.table, tally.table.sum(-1, keepdims=True))
     matrix = mix[..., None] * np.nan_to_num(rates)

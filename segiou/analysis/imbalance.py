@@ -23,9 +23,9 @@ from segiou.analysis.baselines import (
     weighted_mean,
 )
 from segiou.analysis.units import Scored
-from segiou.counting.counts import Counts, Tally, check_counts
+from segiou.counting.counts import ConfusionCounts, Counts, check_counts
 from segiou.metrics.overall import pixel_accuracy
-from segiou.metrics.per_class import iou, recall, share
+from segiou.metrics.per_class import iou, prevalence, recall
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.metrics.ratio import included, ratio
 
@@ -228,10 +228,12 @@ def explain(
     total = images.summed()
     ious, recalls = (weighted_mean(images, metric, protocol, include) for metric in (iou, recall))
     accuracy = float(pixel_accuracy(total))
-    chosen, prior = majority_class(total), share(total)
+    chosen, prior = majority_class(total), prevalence(total)
     always = majority_counts(images, chosen)
     mean_always = weighted_mean(always, iou, protocol, include)
-    mean_random = weighted_mean(images, lambda c: random_iou(share(c), prior), protocol, include)
+    mean_random = weighted_mean(
+        images, lambda c: random_iou(prevalence(c), prior), protocol, include
+    )
     right = float(pixel_accuracy(always.summed())), float((prior * prior).sum())
     model = accuracy, ious.value
     return Imbalance(
@@ -257,7 +259,7 @@ def _explain_scored(
     if not all(hasattr(scored, name) for name in ("counts", "class_names", "include")):
         raise refuse_kind("counts", scored, "segiou.Counts, a run, a confusion matrix or a report")
     tally = getattr(scored, "tally", None)
-    if isinstance(tally, Tally) and tally.ignored.ndim:
+    if isinstance(tally, ConfusionCounts) and tally.ignored.ndim:
         msg = (
             "overlapping channels have no pixel accuracy over classes to explain; explain one "
             "channel against its rest: counts.one_vs_rest()"
@@ -282,7 +284,7 @@ def _classes(
     mean_accuracy_lost = recalls.per_class(1 - recalls.values)
     columns: tuple[NDArray[Any], ...] = (
         included(include, len(names)),
-        share(total),
+        prevalence(total),
         ratio(total.pred, pixels),
         recall(total),
         iou(total),

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.text import Json, called, listed, percent, plural, points
-from segiou.counting.counts import Counts, Tally
+from segiou.counting.counts import ConfusionCounts, Counts
 from segiou.metrics.per_class import iou
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.metrics.ratio import Floats
@@ -103,7 +103,7 @@ class NextStep:
 
 
 def next_steps(
-    tally: Tally,
+    tally: ConfusionCounts,
     class_names: Sequence[str],
     protocol: Protocol,
     include: NDArray[np.bool_],
@@ -113,7 +113,7 @@ def next_steps(
 
     Parameters
     ----------
-    tally : Tally
+    tally : ConfusionCounts
         Of the data set.
     class_names : sequence of str
         Names of the classes.
@@ -132,7 +132,7 @@ def next_steps(
 
     Examples
     --------
-    >>> tally = Tally.of_matrix([[8, 2], [0, 10]])
+    >>> tally = ConfusionCounts.of_matrix([[8, 2], [0, 10]])
     >>> (step,) = next_steps(tally, ["road", "car"], load_protocol("segiou"), np.ones(2, bool))
     >>> print(step)
     road: 20.00 % of its pixels are predicted as car. Correcting them would raise
@@ -167,7 +167,7 @@ def next_steps(
 
 
 def confusion_gains(
-    tally: Tally, protocol: Protocol, include: NDArray[np.bool_]
+    tally: ConfusionCounts, protocol: Protocol, include: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
     """What mean IoU gains by each cell of the table, (C, C + 1); NaN where it was not computed."""
     moves = _Moves(tally, protocol, include)
@@ -180,7 +180,9 @@ def confusion_gains(
 class _Moves:
     """Mean IoU after the pixels of cells of the matrix have been moved to its diagonal."""
 
-    def __init__(self, tally: Tally, protocol: Protocol, include: NDArray[np.bool_]) -> None:
+    def __init__(
+        self, tally: ConfusionCounts, protocol: Protocol, include: NDArray[np.bool_]
+    ) -> None:
         self._protocol = load_protocol("segiou") if protocol.needs_images else protocol
         self._include, self._counts = include, tally.counts
         self.truth, self.pred = np.divmod(tally.cells.indices, len(include) + 1)

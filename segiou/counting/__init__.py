@@ -1,10 +1,12 @@
 """Pixels → integers.
 
-``count_pairs`` counts exclusive classes, ``count_channels`` binary channels that
-may overlap. Everything is checked here, once, before the compiled kernel or the
-NumPy reference sees it.
+:func:`count_pairs` counts exclusive classes, :func:`count_channels` binary channels that may
+overlap. Arguments are checked here, once, before the compiled kernel or the NumPy reference
+sees them.
 """
 
 from segiou._support import lazy_face
 
-__getattr__, __dir__ = lazy_face(__name__)
+__getattr__, __dir__ = lazy_face(
+    __name__, {"Tally": "ConfusionCounts", "decide": "scores_to_labels"}
+)

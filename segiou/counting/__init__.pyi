@@ -4,8 +4,8 @@ from segiou.counting.channels import (
     count_channels as count_channels,
 )
 from segiou.counting.counts import (
+    ConfusionCounts as ConfusionCounts,
     Counts as Counts,
-    Tally as Tally,
     check_counts as check_counts,
 )
 from segiou.counting.encoding import (
@@ -17,4 +17,7 @@ from segiou.counting.encoding import (
     count_windows as count_windows,
 )
 from segiou.counting.id_pairs import count_id_pairs as count_id_pairs
-from segiou.counting.scores import SCORES_BACKEND as SCORES_BACKEND, decide as decide
+from segiou.counting.scores import (
+    SCORES_BACKEND as SCORES_BACKEND,
+    scores_to_labels as scores_to_labels,
+)

@@ -246,7 +246,7 @@ class Cells(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Tally:
+class ConfusionCounts:
     """Everything that was counted: a confusion matrix, and what it leaves out.
 
     The counts of one pair of masks, of a data set, or of many images along
@@ -271,7 +271,7 @@ class Tally:
 
     Examples
     --------
-    >>> tally = Tally([[3, 1, 0], [0, 4, 2]], ignored=5)
+    >>> tally = ConfusionCounts([[3, 1, 0], [0, 4, 2]], ignored=5)
     >>> int(tally.pixels), tally.counts
     (15, Counts(tp=[3 4], fp=[0 1], fn=[1 2], tn=[6 3]))
     """
@@ -295,7 +295,7 @@ class Tally:
     @classmethod
     def of_matrix(
         cls, matrix: ArrayLike, unassigned: ArrayLike = 0, ignored: ArrayLike = 0
-    ) -> Tally:
+    ) -> ConfusionCounts:
         """Put a (..., C, C) matrix and its (..., C) unassigned pixels into one table.
 
         Parameters
@@ -309,7 +309,7 @@ class Tally:
 
         Examples
         --------
-        >>> Tally.of_matrix([[3, 1], [0, 4]], [0, 2]).table.tolist()
+        >>> ConfusionCounts.of_matrix([[3, 1], [0, 4]], [0, 2]).table.tolist()
         [[3, 1, 0], [0, 4, 2]]
         """
         cells = counts_array(matrix, "matrix")
@@ -317,7 +317,7 @@ class Tally:
         return cls(np.concatenate([cells, column[..., None]], axis=-1), ignored)
 
     @classmethod
-    def trusted(cls, table: NDArray[np.int64], ignored: Any) -> Tally:
+    def trusted(cls, table: NDArray[np.int64], ignored: Any) -> ConfusionCounts:
         """Take over what was counted here, unchecked: checks cost as much as a small image.
 
         Parameters
@@ -397,7 +397,7 @@ class Tally:
 
         Examples
         --------
-        >>> tally = Tally.of_matrix([[5, 2, 1], [3, 6, 0], [0, 4, 7]])
+        >>> tally = ConfusionCounts.of_matrix([[5, 2, 1], [3, 6, 0], [0, 4, 7]])
         >>> tally.group_counts([[0, 1], [1]])
         Counts(tp=[16  6], fp=[4 6], fn=[1 3], tn=[ 7 13])
         """
@@ -412,7 +412,7 @@ class Tally:
         return Counts.trusted(tp, pred - tp, truth - tp, valid - truth - pred + tp)
 
 
-class CellTally(Tally):
+class SparseConfusionCounts(ConfusionCounts):
     """The counts of one pair or of a data set, in memory and time of the cells that are not zero.
 
     Of many classes few pairs occur. The table, which grows with the square of the
@@ -426,7 +426,7 @@ class CellTally(Tally):
 
     Examples
     --------
-    >>> tally = CellTally(2, Cells(np.array([0, 4]), np.array([3, 2]), 1))
+    >>> tally = SparseConfusionCounts(2, Cells(np.array([0, 4]), np.array([3, 2]), 1))
     >>> tally.table.tolist(), int(tally.pixels)
     ([[3, 0, 0], [0, 2, 0]], 6)
     """
@@ -439,7 +439,7 @@ class CellTally(Tally):
         }
 
     @classmethod
-    def summed(cls, num_classes: int, parts: Iterable[Cells]) -> CellTally:
+    def summed(cls, num_classes: int, parts: Iterable[Cells]) -> SparseConfusionCounts:
         """Sum cells, which may come in any order and several times; OverflowError past int64."""
         none: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         indices, values, ignored = none, none, 0
@@ -493,7 +493,9 @@ class CellTally(Tally):
             self.cells.values,
             self.cells.ignored,
         )
-        small = Tally.trusted(CellTally.summed(len(kinds), [cells]).table, cells.ignored)
+        small = ConfusionCounts.trusted(
+            SparseConfusionCounts.summed(len(kinds), [cells]).table, cells.ignored
+        )
         in_groups = [np.flatnonzero(column).tolist() for column in kinds.T]
         return small.group_counts(in_groups, grouped_truth_only=grouped_truth_only)
 

@@ -23,7 +23,7 @@ from segiou.counting.arrays import (
     is_on_device,
     to_host,
 )
-from segiou.counting.counts import Tally
+from segiou.counting.counts import ConfusionCounts
 from segiou.counting.encoding import Encoding, UndeclaredValuesError, ValueCodes, can_hold
 from segiou.counting.scores import NanScoresError
 
@@ -430,14 +430,14 @@ def count_on_device(
         return tables[ops.place].count(truth, pred, **how)
 
 
-def read(encoding: Encoding, count: DeviceCount) -> Tally:
+def read(encoding: Encoding, count: DeviceCount) -> ConfusionCounts:
     """Transfer counts to the host, once, and check them; raises as :func:`read_counts`."""
     with count.operations.here():
         both = to_host(count.operations.join([count.sums, count.maxima]))
     return read_counts(encoding, both[:-2], both[-2:])
 
 
-def read_counts(encoding: Encoding, sums: NDArray[Any], maxima: NDArray[Any]) -> Tally:
+def read_counts(encoding: Encoding, sums: NDArray[Any], maxima: NDArray[Any]) -> ConfusionCounts:
     """Check what came from a device, as the host would have checked each batch.
 
     Raises
@@ -455,7 +455,7 @@ def read_counts(encoding: Encoding, sums: NDArray[Any], maxima: NDArray[Any]) ->
         raise DeviceValuesError("truth", bad, int(maxima[0]))
     if encoding.unassigned == "error" and (bad := int(table[:-2, -1].sum())):
         raise DeviceValuesError("pred", bad, int(maxima[1]))
-    return Tally.trusted(table[:-2].copy(), table[-2].sum())
+    return ConfusionCounts.trusted(table[:-2].copy(), table[-2].sum())
 
 
 class Pending:
@@ -467,7 +467,9 @@ class Pending:
         self._pixels = 0
         self._lock = RLock()
 
-    def add(self, encoding: Encoding, truth: Any, pred: Any, **how: Any) -> Iterator[Tally]:
+    def add(
+        self, encoding: Encoding, truth: Any, pred: Any, **how: Any
+    ) -> Iterator[ConfusionCounts]:
         """Count a batch; gives what had to be collected before, lest a counter overflow."""
         count = count_on_device(encoding, truth, pred, tables=self._tables, **how)
         place, pixels = count.operations.place, math.prod(np.shape(truth))
@@ -478,7 +480,7 @@ class Pending:
             before = self._counts.get(place)
             self._counts[place] = count if before is None else before.plus(count)
 
-    def collect(self, encoding: Encoding) -> Iterator[Tally]:
+    def collect(self, encoding: Encoding) -> Iterator[ConfusionCounts]:
         """Transfer the counts, one small vector a device; what cannot be read stays."""
         with self._lock:
             while self._counts:

@@ -14,7 +14,7 @@ from segiou._support.arguments import check_choice, check_integer
 from segiou._support.optional import fallback, load_part
 from segiou.counting import reference
 from segiou.counting.arrays import as_label_array, as_valid_mask, check_same_shape, values_text
-from segiou.counting.counts import Cells, CellTally, Tally
+from segiou.counting.counts import Cells, ConfusionCounts, SparseConfusionCounts
 from segiou.labels.class_options import ClassOptions, Unassigned
 
 if TYPE_CHECKING:
@@ -273,7 +273,7 @@ class Encoding:
             unassigned=options.unassigned,
         )
 
-    def count(self, truth: Any, pred: Any, *, mask: Any = None) -> Tally:
+    def count(self, truth: Any, pred: Any, *, mask: Any = None) -> ConfusionCounts:
         """Count the pairs of labels.
 
         Parameters
@@ -285,7 +285,7 @@ class Encoding:
 
         Returns
         -------
-        Tally
+        ConfusionCounts
 
         Raises
         ------
@@ -303,7 +303,7 @@ class Encoding:
             return self.tally(table)
         return self._count_few(truth, pred, mask)
 
-    def _count_few(self, truth: Any, pred: Any, mask: Any) -> Tally:
+    def _count_few(self, truth: Any, pred: Any, mask: Any) -> ConfusionCounts:
         """Count in memory and time of the classes that occur."""
         truth, pred = as_label_array(truth, "truth"), as_label_array(pred, "pred")
         occurs = self._occurring(truth, self.truth) | self._occurring(pred, self.pred)
@@ -320,7 +320,7 @@ class Encoding:
         rows, columns = np.divmod(indices, len(classes) + 1)
         columns = np.append(classes, self.num_classes)[columns]
         cells = classes[rows] * (self.num_classes + 1) + columns
-        return CellTally(self.num_classes, Cells(cells, values, ignored))
+        return SparseConfusionCounts(self.num_classes, Cells(cells, values, ignored))
 
     def _occurring(self, labels: NDArray[Any], side: ValueCodes) -> NDArray[np.bool_]:
         """Which classes occur: a table of one column, whatever the other side."""
@@ -337,7 +337,7 @@ class Encoding:
         return ValueCodes(side.low, new[side.codes], int(new[-1]), side.far)
 
     @staticmethod
-    def tally(table: NDArray[np.int64]) -> Tally:
+    def tally(table: NDArray[np.int64]) -> ConfusionCounts:
         """What :meth:`count_into` has added to an empty table; a view of it.
 
         Parameters
@@ -347,20 +347,20 @@ class Encoding:
 
         Returns
         -------
-        Tally
+        ConfusionCounts
         """
-        return Tally.trusted(table[:-2], table[-2].sum())
+        return ConfusionCounts.trusted(table[:-2], table[-2].sum())
 
     def empty_table(self) -> NDArray[np.int64]:
         """Rows: classes, ignored, undeclared; columns: classes, unassigned."""
         return np.zeros((self.num_classes + 2, self.num_classes + 1), dtype=np.int64)
 
-    def table_of(self, tally: Tally) -> NDArray[np.int64]:
+    def table_of(self, tally: ConfusionCounts) -> NDArray[np.int64]:
         """The table that counts as :meth:`tally` says.
 
         Parameters
         ----------
-        tally : Tally
+        tally : ConfusionCounts
             Counts of the same number of classes.
 
         Returns
@@ -466,7 +466,7 @@ def count_windows(
     *,
     pixels: int | None = None,
     decoded: tuple[Callable[[Any], Any], Callable[[Any], Any]] = (np.asarray, np.asarray),
-) -> CellTally:
+) -> SparseConfusionCounts:
     """Count a pair of masks without ever holding them whole.
 
     Parameters
@@ -483,7 +483,7 @@ def count_windows(
 
     Returns
     -------
-    CellTally
+    SparseConfusionCounts
 
     Raises
     ------
@@ -515,7 +515,7 @@ def count_windows(
             except UndeclaredValuesError as error:
                 undeclared[error.side].update(error.values)
 
-    total = CellTally.summed(encoding.num_classes, parts())
+    total = SparseConfusionCounts.summed(encoding.num_classes, parts())
     for side, values in undeclared.items():
         if values:
             raise UndeclaredValuesError(side, values)

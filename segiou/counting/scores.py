@@ -30,7 +30,7 @@ class NanScoresError(ValueError):
         return (NanScoresError, (self.pixels,))
 
 
-def decide(
+def scores_to_labels(
     scores: Any,
     *,
     argmax: int | None = None,
@@ -67,9 +67,9 @@ def decide(
 
     Examples
     --------
-    >>> decide([[0.1, 0.7], [0.9, 0.3]], argmax=0).tolist()
+    >>> scores_to_labels([[0.1, 0.7], [0.9, 0.3]], argmax=0).tolist()
     [1, 0]
-    >>> decide([0.2, 0.8], threshold=0.5).tolist()
+    >>> scores_to_labels([0.2, 0.8], threshold=0.5).tolist()
     [False, True]
     """
     array = as_array(scores, "pred")

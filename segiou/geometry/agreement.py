@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from segiou._support.arguments import check_choice, check_integer, check_several
 from segiou.counting.arrays import as_label_array
-from segiou.counting.counts import Tally
+from segiou.counting.counts import ConfusionCounts
 from segiou.counting.encoding import count_pairs
 from segiou.geometry.positions import quotient
 from segiou.metrics.per_class import iou
@@ -248,7 +248,7 @@ def _iou(first: Labels, second: Labels, num_classes: int) -> NDArray[np.float64]
     """IoU of each class where both have one."""
     table = count_pairs(first, second, num_classes, ignore=UNDECIDED, unassigned="count")
     table[:, -1] = 0
-    return iou(Tally(table).counts)
+    return iou(ConfusionCounts(table).counts)
 
 
 def _votes(labels: Labels, num_classes: int) -> NDArray[np.unsignedinteger[Any]]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.counting.arrays import is_on_device, to_host
-from segiou.counting.counts import CellTally
+from segiou.counting.counts import SparseConfusionCounts
 from segiou.counting.device_counts import NONE_MET, count_on_device, read_counts
 from segiou.counting.encoding import Encoding
 from segiou.hooks._scoring import Scoring, missing
@@ -101,7 +101,7 @@ def add_up(counted: Counted, gather: Callable[[Any], list[Any]]) -> Counted:
     if (total := sum(pixels)) >= 1 << 63:
         msg = f"all processes together have counted {total} pixels; int64 holds {(1 << 63) - 1}"
         raise OverflowError(msg)
-    tally = CellTally.summed(counted.num_classes, cells)
+    tally = SparseConfusionCounts.summed(counted.num_classes, cells)
     return counted.empty().add(tally, pairs=sum(pairs))
 
 

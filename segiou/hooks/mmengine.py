@@ -13,7 +13,7 @@ try:
 except ImportError as error:
     raise missing("mmengine", "mmengine") from error
 
-from segiou.counting.counts import CellTally
+from segiou.counting.counts import SparseConfusionCounts
 from segiou.metrics.protocols import Protocol
 from segiou.report.formats import DEFAULT
 from segiou.runs.image_counts import Columns, ImageCount
@@ -87,5 +87,5 @@ class SegmentationScores(BaseMetric):
     def compute_metrics(self, results: list[ImageCount]) -> dict[str, float]:
         """The scores of the samples that MMEngine has not dropped as repeated."""
         images = Columns.of(results)
-        tally = CellTally.summed(self.scoring.options.num_classes, [images.summed()])
+        tally = SparseConfusionCounts.summed(self.scoring.options.num_classes, [images.summed()])
         return self.scoring.values(self.scoring.empty().add(tally, pairs=len(images)))

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou._support.text import digits, listed, plural
-from segiou.counting.counts import Tally
+from segiou.counting.counts import ConfusionCounts
 from segiou.instances.object_files import ObjectOptions
 from segiou.instances.panoptic import IOU_UNIT, PROTOCOLS, PanopticCounts
 from segiou.measures.measure import (
@@ -168,7 +168,9 @@ class ObjectPlan(Plan):
             data=data,
         )
 
-    def _note(self, counts: PanopticCounts, summary: Mapping[str, Any], tally: Tally) -> str:
+    def _note(
+        self, counts: PanopticCounts, summary: Mapping[str, Any], tally: ConfusionCounts
+    ) -> str:
         protocol = PROTOCOLS[self.measure.protocol]
         covered = plural(summary["all"]["classes"], "class", "classes")
         note = f"objects: {self.measure.source}, protocol {protocol.name} ({protocol.description})"

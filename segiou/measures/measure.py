@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import read_spacing
 from segiou._support.text import Json
-from segiou.counting.counts import Tally
+from segiou.counting.counts import ConfusionCounts
 from segiou.counting.encoding import Encoding
 from segiou.labels.class_options import ClassOptions
 from segiou.measures.parts import Layout, Parts
@@ -44,7 +44,7 @@ class MaskPair:
     ids: tuple[Any, Any] = (None, None)
     mask: Any = None
     spacing: Sequence[float] | None = None
-    tally: Tally | None = None
+    tally: ConfusionCounts | None = None
 
     @cached_property
     def indices(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -192,7 +192,7 @@ class Counted:
     """All that a report knows of a run: the total of a measure, the pixels, intervals by score."""
 
     total: Parts
-    tally: Tally
+    tally: ConfusionCounts
     images: int
     intervals: Mapping[str, Any] = field(default_factory=dict)
     ids: Callable[[], Sequence[str]] = tuple

@@ -11,4 +11,11 @@ Below, TP, FP, FN and TN are one class's counts against the rest, truth
 
 from segiou._support import lazy_face
 
-__getattr__, __dir__ = lazy_face(__name__)
+__getattr__, __dir__ = lazy_face(
+    __name__,
+    {
+        "share": "prevalence",
+        "fine_grained": "image_level_means",
+        "FineGrained": "ImageLevelMeans",
+    },
+)

@@ -271,7 +271,7 @@ def _check_weight(name: str, value: float) -> None:
         raise ValueError(msg)
 
 
-def share(counts: Counts) -> Floats:
+def prevalence(counts: Counts) -> Floats:
     """Share of each class in the valid truth pixels, (TP + FN) / Σ (TP + FN).
 
     Parameters
@@ -285,7 +285,7 @@ def share(counts: Counts) -> Floats:
 
     Examples
     --------
-    >>> share(Counts(tp=[3, 1], fp=[0, 0], fn=[0, 0], tn=[1, 3]))
+    >>> prevalence(Counts(tp=[3, 1], fp=[0, 0], fn=[0, 0], tn=[1, 3]))
     array([0.75, 0.25])
     """
     check_counts(counts)

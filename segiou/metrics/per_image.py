@@ -23,14 +23,14 @@ QUANTILES = (10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
 Metric = Callable[[Counts], Floats]
 
 
-def fine_grained(
+def image_level_means(
     per_image: Counts,
     metric: Metric = iou,
     *,
     include: Any = None,
     weights: Any = None,
     quantiles: Sequence[int] = QUANTILES,
-) -> FineGrained:
+) -> ImageLevelMeans:
     """All the averages of a metric over images and classes.
 
     Parameters
@@ -50,7 +50,7 @@ def fine_grained(
 
     Returns
     -------
-    FineGrained
+    ImageLevelMeans
 
     Raises
     ------
@@ -63,7 +63,7 @@ def fine_grained(
     >>> per_image = Counts(
     ...     tp=[[8, 0], [3, 1]], fp=[[2, 0], [1, 0]], fn=[[0, 2], [0, 1]], tn=[[0, 8], [1, 3]]
     ... )
-    >>> scores = fine_grained(per_image)
+    >>> scores = image_level_means(per_image)
     >>> scores.image, scores.class_mean, round(scores.dataset, 4)
     (0.5125, 0.5125, 0.5179)
     >>> scores.worst_image[50], scores.worst_class[50]
@@ -74,7 +74,7 @@ def fine_grained(
     of_images = mean(values)
     image, *worst_image = _lowest_means(of_images, (100, *wanted), weights)
     classes, *worst_class = map(mean, _lowest_means(values, (100, *wanted), weights))
-    return FineGrained(
+    return ImageLevelMeans(
         dataset=float(mean(metric(per_image.summed()), include)),
         image=float(image),
         class_mean=float(classes),
@@ -89,7 +89,7 @@ def fine_grained(
 
 
 @dataclass(frozen=True, eq=False)
-class FineGrained:
+class ImageLevelMeans:
     """Averages of one metric over a data set, by image and by class.
 
     Attributes

@@ -105,7 +105,9 @@ def to_dict(report: Report) -> dict[str, Any]:
         "never_predicted": [r.name for r in report.classes if r.status == "never predicted"],
         **_named(report, "mean_dice", "pixel_accuracy", "mean_accuracy", "gap"),
         **_named(report, "frequency_weighted_iou", "cohen_kappa", "majority"),
-        "fine_grained": None if report.fine_grained is None else report.fine_grained.to_dict(),
+        "fine_grained": None
+        if report.image_level_means is None
+        else report.image_level_means.to_dict(),
         "next_steps": [step.to_dict() for step in report.next_steps],
         "classes": report.classes,
         "groups": report.group_rows,

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou import metrics
+from segiou._support import RenamedAttribute
 from segiou._support.arguments import check_integer, check_kind, check_path
 from segiou._support.files import write_whole
 from segiou._support.optional import Drawable
@@ -20,11 +21,11 @@ from segiou._support.text import Json, percent, plural
 from segiou.analysis.baselines import majority_class, majority_counts
 from segiou.analysis.bootstrapping import Intervals, bootstrap
 from segiou.analysis.steps import NextStep, next_steps, steps_with_images
-from segiou.counting.counts import Counts, Tally
+from segiou.counting.counts import ConfusionCounts, Counts
 from segiou.counting.encoding import BACKEND
 from segiou.measures.measure import ScoreTable
 from segiou.measures.registry import measure_of_score
-from segiou.metrics.per_image import FineGrained, fine_grained
+from segiou.metrics.per_image import ImageLevelMeans, image_level_means
 from segiou.metrics.protocols import Mean, Protocol
 from segiou.metrics.ratio import Floats, ratio
 from segiou.report import formats
@@ -114,7 +115,7 @@ class Report(Drawable):
     Attributes
     ----------
     class_names : tuple of str
-    tally : Tally
+    tally : ConfusionCounts
         The confusion matrix and what it leaves out; or the counts of
         overlapping channels, which have none.
     pairs : int
@@ -160,7 +161,7 @@ class Report(Drawable):
     """
 
     class_names: tuple[str, ...]
-    tally: Tally
+    tally: ConfusionCounts
     pairs: int
     protocol: Protocol
     include: NDArray[np.bool_]
@@ -446,11 +447,13 @@ class Report(Drawable):
         }
 
     @cached_property
-    def fine_grained(self) -> FineGrained | None:
+    def image_level_means(self) -> ImageLevelMeans | None:
         """Means of IoU over images, and over the worst; None where their counts were not kept."""
         if self.per_image is None:
             return None
-        return fine_grained(self.per_image, include=self.include)
+        return image_level_means(self.per_image, include=self.include)
+
+    fine_grained = RenamedAttribute("image_level_means")
 
     @cached_property
     def imbalance(self) -> Imbalance:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from segiou._support.files import write_whole
 from segiou._support.text import short_count
 from segiou.analysis.steps import confusion_gains
-from segiou.counting.counts import Tally
+from segiou.counting.counts import ConfusionCounts
 from segiou.labels.label_set import LabelSet, hex_color
 from segiou.metrics.per_image import image_means, worst_mean
 from segiou.metrics.ratio import Floats, ratio
@@ -375,7 +375,7 @@ _LONGEST_NAME = 20
 _CONFUSIONS = 20
 
 
-def heatmap(tally: Tally, class_names: Sequence[str]) -> dict[str, Any]:
+def heatmap(tally: ConfusionCounts, class_names: Sequence[str]) -> dict[str, Any]:
     """What the template draws of a confusion matrix, in SVG units, and its views.
 
     Pixels of no class get a column of their own where there are any. Names are cut where they are
@@ -403,7 +403,7 @@ def heatmap(tally: Tally, class_names: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _occupied(tally: Tally) -> NDArray[np.int64]:
+def _occupied(tally: ConfusionCounts) -> NDArray[np.int64]:
     return tally.table if tally.unassigned.any() else tally.matrix
 
 
@@ -456,7 +456,9 @@ def _texts(
     ]
 
 
-def confusion_rows(tally: Tally, class_names: Sequence[str], gains: Floats) -> list[dict[str, Any]]:
+def confusion_rows(
+    tally: ConfusionCounts, class_names: Sequence[str], gains: Floats
+) -> list[dict[str, Any]]:
     """Confusions that are worth most, are largest in pixels, of their truth or of their prediction.
 
     ``gains`` is what each gains, (C, C + 1); the rows come in this order.

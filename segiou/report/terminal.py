@@ -279,7 +279,7 @@ def _gap_text(report: Report) -> str:
 
 
 def _means_over_images(report: Report) -> Iterator[Fact]:
-    found = report.fine_grained
+    found = report.image_level_means
     if found is None or found.images < 2:
         return
     per_image = "I: mean IoU of each image over the classes in its truth, then the mean over images"
@@ -365,7 +365,7 @@ def _footer(report: Report, *, notes: bool, detail: bool) -> list[str]:
 
 def _not_in_their_truth(report: Report) -> list[str]:
     """What no mean over images counts: classes predicted where the truth has none of them."""
-    found = report.fine_grained
+    found = report.image_level_means
     if found is None or found.images < 2 or not found.false_positive_images.any():
         return []
     numbers = zip(found.false_positive_images.tolist(), report.class_names, strict=True)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from segiou._support.arguments import check_kind, read_several
 from segiou._support.files import Problem, Stamp
 from segiou._support.text import listed
-from segiou.counting.counts import Cells, Counts, Tally, counts_of_cells
+from segiou.counting.counts import Cells, ConfusionCounts, Counts, counts_of_cells
 from segiou.counting.varints import decode_cells as decode_cells, encode_cells as encode_cells
 from segiou.labels.class_options import ClassOptions
 from segiou.measures.parts import Parts
@@ -106,24 +106,29 @@ class ImageCount:
     def of(
         cls,
         id: str,
-        counted: Tally | Cells,
+        counted: ConfusionCounts | Cells,
         files: ImageFiles = NO_FILES,
         measured: bytes | None = None,
     ) -> ImageCount:
         """Create the counts of an image from its non-zero cells.
 
-        Parameters
-        ----------
-        id : str
-            Id of the image.
-        counted : Tally or Cells
-            The confusion matrix.
-        files : ImageFiles, default NO_FILES
-            The two files of the image.
-        measured : bytes, optional
-            Packed counts of measures.
+                Parameters
+                ----------
+                id : str
+                    Id of the image.
+        <<<<<<< HEAD
+                counted : ConfusionCounts or Cells
+                    The confusion matrix.
+        =======
+                counted : ConfusionCounts or Cells
+                    What was counted.
+        >>>>>>> ea2f3f9 (Rename ConfusionCounts, decide, fine_grained and share in counting and metrics; the old names warn)
+                files : ImageFiles, default NO_FILES
+                    The two files of the image.
+                measured : bytes, optional
+                    Packed counts of measures.
         """
-        found = counted.cells if isinstance(counted, Tally) else counted
+        found = counted.cells if isinstance(counted, ConfusionCounts) else counted
         return cls(id, found.indices, found.values, found.ignored, *files, measured)
 
     @property

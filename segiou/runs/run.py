@@ -21,7 +21,7 @@ from segiou._support.files import Problem
 from segiou._support.optional import Drawable
 from segiou._support.text import Json, listed, plural
 from segiou.accumulators.confusion import ConfusionMatrix
-from segiou.counting.counts import CellTally, Counts, Tally
+from segiou.counting.counts import ConfusionCounts, Counts, SparseConfusionCounts
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
 from segiou.measures.parts import Parts
@@ -242,15 +242,17 @@ class Run(Drawable):
                 yield part.counts(num_classes)
 
     @cached_property
-    def _tally(self) -> CellTally:
+    def _tally(self) -> SparseConfusionCounts:
         blocks = self._images.blocks(files=False)
-        return CellTally.summed(self.options.num_classes, (block.summed() for block in blocks))
+        return SparseConfusionCounts.summed(
+            self.options.num_classes, (block.summed() for block in blocks)
+        )
 
     def total(self) -> ConfusionMatrix:
         """The confusion matrix of all images."""
         return ConfusionMatrix.from_options(self.options).add(self._tally, pairs=len(self))
 
-    def tally(self, index: int) -> Tally:
+    def tally(self, index: int) -> ConfusionCounts:
         """The confusion matrix of one image.
 
         Parameters
@@ -260,10 +262,10 @@ class Run(Drawable):
 
         Returns
         -------
-        Tally
+        ConfusionCounts
         """
         one = self._loaded.take([range(len(self))[index]])
-        return CellTally(self.options.num_classes, one.summed())
+        return SparseConfusionCounts(self.options.num_classes, one.summed())
 
     @cached_property
     def _loaded(self) -> Columns:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from segiou._support.files import Problem, Stamp
 from segiou._support.text import plural
-from segiou.counting.counts import Tally
+from segiou.counting.counts import ConfusionCounts
 from segiou.counting.encoding import Encoding, UndeclaredValuesError, count_windows
 from segiou.labels.class_options import ClassOptions
 from segiou.labels.label_set import LabelSet
@@ -171,7 +171,7 @@ class PairScorer:
         try:
             if truth.is_big or pred.is_big:
                 decoded = truth.decoded, pred.decoded
-                counted: Tally = count_windows(
+                counted: ConfusionCounts = count_windows(
                     self._encoding, truth.values, pred.values, decoded=decoded
                 )
             else:
@@ -229,7 +229,7 @@ class PairScorer:
         *,
         mask: Any = None,
         spacing: Sequence[float] | None = None,
-        tally: Tally | None = None,
+        tally: ConfusionCounts | None = None,
     ) -> bytes | None:
         """Counts of all measures of a pair, packed.
 
@@ -243,7 +243,7 @@ class PairScorer:
             True for valid pixels; all by default.
         spacing : sequence of float, optional
             Spacing in the truth's file.
-        tally : Tally, optional
+        tally : ConfusionCounts, optional
             The confusion matrix of the pair.
 
         Returns

@@ -13,9 +13,9 @@ from segiou._support.arguments import check_kind, check_several, read_several
 from segiou.accumulators.confusion import ConfusionMatrix
 from segiou.boundary.boundary_options import BoundaryOptions
 from segiou.counting.arrays import to_host
-from segiou.counting.counts import Tally
+from segiou.counting.counts import ConfusionCounts
 from segiou.counting.encoding import Encoding, count_windows
-from segiou.counting.scores import decide
+from segiou.counting.scores import scores_to_labels
 from segiou.labels.class_options import ClassOptions, Labels
 from segiou.masks.windows import is_chunked
 from segiou.measures.measure import Masks
@@ -129,14 +129,14 @@ def score(
     for image, t, p, m in _together(truth, pred, mask, ids):
         try:
             if m is argmax is threshold is None and (is_chunked(t) or is_chunked(p)):
-                counted: Tally = count_windows(Encoding.of_classes(classes), t, p)
+                counted: ConfusionCounts = count_windows(Encoding.of_classes(classes), t, p)
             else:
                 counted = matrix.count(t, p, mask=m, **decided)
             beside: bytes | None = None
             if surfaces or header.counts_more:
                 pixels = np.asarray(to_host(t)), np.asarray(to_host(p))
                 if not argmax is threshold is None:
-                    pixels = pixels[0], values.take(decide(pixels[1], **decided))
+                    pixels = pixels[0], values.take(scores_to_labels(pixels[1], **decided))
                 if surfaces and scorer.header.plan("surfaces") is None:
                     from segiou.boundary.surface_plan import SurfacePlan
                     from segiou.boundary.surfaces import SurfaceOptions

@@ -27,7 +27,7 @@ from PIL import Image
 import segiou
 from segiou.boundary import surface_scores
 from segiou.counting.id_pairs import count_id_pairs
-from segiou.counting.scores import decide
+from segiou.counting.scores import scores_to_labels
 
 noise = np.random.default_rng(5)
 for i in range(4):
@@ -48,7 +48,8 @@ print(channels.counts)
 print(count_id_pairs(noise.integers(0, 3, (5, 7)), noise.integers(0, 3, (5, 7))))
 surfaces = surface_scores(*noise.integers(0, 3, (2, 5, 6, 7)))
 print([(found["hausdorff"], found["hausdorff_95"]) for found in surfaces.values()])
-print(decide(noise.random((3, 5)), argmax=0), decide(noise.random(5), threshold=0.5))
+print(scores_to_labels(noise.random((3, 5)), argmax=0))
+print(scores_to_labels(noise.random(5), threshold=0.5))
 """
 
 

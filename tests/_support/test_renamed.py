@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import pytest
 
 from segiou import metrics
@@ -23,3 +25,19 @@ def test_an_old_name_of_a_package_warns_and_gives_the_new_one():
     with pytest.warns(DeprecationWarning, match=r"use segiou\.metrics\.iou"):
         assert load("jaccard") is metrics.iou
     assert "jaccard" not in names()
+
+
+@pytest.mark.parametrize(
+    ("package", "old", "new"),
+    [
+        ("counting", "Tally", "ConfusionCounts"),
+        ("counting", "decide", "scores_to_labels"),
+        ("metrics", "FineGrained", "ImageLevelMeans"),
+        ("metrics", "fine_grained", "image_level_means"),
+        ("metrics", "share", "prevalence"),
+    ],
+)
+def test_old_public_names_still_work(package, old, new):
+    module = import_module(f"segiou.{package}")
+    with pytest.warns(DeprecationWarning, match=rf"use segiou\.{package}\.{new}"):
+        assert getattr(module, old) is getattr(module, new)

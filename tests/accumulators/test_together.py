@@ -9,7 +9,7 @@ import pytest
 from segiou import ChannelCounts, ConfusionMatrix
 from segiou.boundary.accumulator import BoundaryAccumulator
 from segiou.boundary.boundary_options import BoundaryOptions
-from segiou.counting.counts import CellTally, Counts, Tally
+from segiou.counting.counts import ConfusionCounts, Counts, SparseConfusionCounts
 from segiou.counting.encoding import UndeclaredValuesError
 from segiou.runs.image_counts import Columns, ImageCount
 
@@ -129,14 +129,20 @@ HALF = [[2**62, 0, 0], [0, 2**61, 0]]
     [
         (lambda m: m + m, r"sum of confusion matrices at index \(0, 0\): more than 9223372036854"),
         (lambda m: m.merge(m.copy(), m), r"at index \(0, 0\): more than 9223372036854775807"),
-        (lambda m: m.add(Tally([[0, 2**62, 0], [0, 0, 0]])), "the pixels of confusion matrices"),
-        (lambda m: m.add(Tally([[0, 0, 0], [0, 0, 0]], 2**62)), "the pixels of confusion matr"),
+        (
+            lambda m: m.add(ConfusionCounts([[0, 2**62, 0], [0, 0, 0]])),
+            "the pixels of confusion matrices",
+        ),
+        (
+            lambda m: m.add(ConfusionCounts([[0, 0, 0], [0, 0, 0]], 2**62)),
+            "the pixels of confusion matr",
+        ),
         (lambda m: sum([m, m, m]), "the largest count that 64 bits hold"),
-        (lambda m: m.add(Tally(HALF)), r"at index \(0, 0\)"),
+        (lambda m: m.add(ConfusionCounts(HALF)), r"at index \(0, 0\)"),
     ],
 )
 def test_a_matrix_past_64_bits_is_refused_and_stays(add, text):
-    matrix = ConfusionMatrix(2).add(Tally(HALF), pairs=3)
+    matrix = ConfusionMatrix(2).add(ConfusionCounts(HALF), pairs=3)
     before = matrix.copy()
     with pytest.raises(OverflowError, match=text):
         add(matrix)
@@ -145,7 +151,7 @@ def test_a_matrix_past_64_bits_is_refused_and_stays(add, text):
 
 
 def test_a_matrix_holds_as_many_pixels_as_64_bits_and_no_more():
-    matrix = ConfusionMatrix(2, ignore=9).add(Tally([[LARGEST - 3, 0, 0], [0, 0, 0]]))
+    matrix = ConfusionMatrix(2, ignore=9).add(ConfusionCounts([[LARGEST - 3, 0, 0], [0, 0, 0]]))
     matrix.update([0, 1, 9], [0, 0, 0])
     assert matrix.pixels == LARGEST
     assert matrix.counts.total.tolist() == [LARGEST - 1] * 2
@@ -174,8 +180,14 @@ def test_channels_past_64_bits_are_refused_and_stay():
 @pytest.mark.parametrize(
     ("make", "text"),
     [
-        (lambda: Tally([[2**62, 0, 0], [0, 2**62, 0]]), "pixels: more than 9223372036854775807"),
-        (lambda: Tally([[[1, 0]], [[LARGEST, 0]]], [0, 1]), "pixels at index 1: more than"),
+        (
+            lambda: ConfusionCounts([[2**62, 0, 0], [0, 2**62, 0]]),
+            "pixels: more than 9223372036854775807",
+        ),
+        (
+            lambda: ConfusionCounts([[[1, 0]], [[LARGEST, 0]]], [0, 1]),
+            "pixels at index 1: more than",
+        ),
         (lambda: Counts([2**62], [2**62], [0], [0]), r"tp \+ fp \+ fn \+ tn at index 0: more"),
         (lambda: Counts([2**62], [0], [0], [0]) + Counts([2**62], [0], [0], [0]), "tp at index 0"),
         (lambda: Counts([2**62] * 2, [0] * 2, [0] * 2, [0] * 2).pooled(), "tp: more than"),
@@ -216,8 +228,10 @@ def test_a_damaged_state_is_refused_and_changes_nothing(change, error, text):
 
 
 def test_images_past_64_bits_are_refused():
-    columns = Columns.of([ImageCount.of(n, Tally([[2**62, 0, 0], [0, 0, 1]])) for n in "ab"])
+    columns = Columns.of(
+        [ImageCount.of(n, ConfusionCounts([[2**62, 0, 0], [0, 0, 1]])) for n in "ab"]
+    )
     with pytest.raises(OverflowError, match="the pixels of the images: more than 9223372036854"):
-        CellTally.summed(2, [columns.summed()])
-    one = CellTally.summed(2, [columns.take([0]).summed()])
+        SparseConfusionCounts.summed(2, [columns.summed()])
+    one = SparseConfusionCounts.summed(2, [columns.take([0]).summed()])
     assert one.table.tolist() == [[2**62, 0, 0], [0, 0, 1]]

@@ -16,7 +16,7 @@ from segiou.analysis.bootstrapping import (
 )
 from segiou.analysis.statistics import statistic
 from segiou.analysis.units import units_of
-from segiou.counting.counts import Counts, Tally
+from segiou.counting.counts import ConfusionCounts, Counts
 from segiou.metrics.overall import mean_iou
 
 
@@ -24,7 +24,7 @@ def some_counts(images=12, classes=3, seed=1):
     rng = np.random.default_rng(seed)
     tables = rng.integers(0, 20, (images, classes, classes + 1))
     tables[:, range(classes), range(classes)] += rng.integers(0, 200, (images, classes))
-    return Tally(tables).counts
+    return ConfusionCounts(tables).counts
 
 
 def mean_iou_of_images(counts):

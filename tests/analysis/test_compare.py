@@ -8,7 +8,7 @@ import pytest
 from segiou import score
 from segiou.analysis.bootstrapping import bootstrap
 from segiou.analysis.comparing import DifferentImagesError, compare
-from segiou.counting.counts import Counts, Tally
+from segiou.counting.counts import ConfusionCounts, Counts
 from segiou.metrics.overall import mean_iou
 from segiou.metrics.per_class import iou
 from segiou.metrics.protocols import Protocol, load_protocol
@@ -39,7 +39,7 @@ def models(images=30, lifts=(0, 20), seed=0):
             table[:, c, c] = truth[:, c] - missed[:, c]
             table[:, c, (c + 1) % 3] = missed[:, c]
         ids = tuple(f"{i:03d}" for i in range(images))
-        found.append(Scored(f"m{number}", Tally(table).counts, ids))
+        found.append(Scored(f"m{number}", ConfusionCounts(table).counts, ids))
     return found
 
 
@@ -290,7 +290,7 @@ def test_names_given_made_and_told_apart():
 def test_camvid_base_is_ahead(camvid_tables):
     names = tuple(camvid_tables["class_names"])
     small, base = (
-        Scored(m, Tally(camvid_tables[m]).counts, tuple(camvid_tables["ids"]), names,
+        Scored(m, ConfusionCounts(camvid_tables[m]).counts, tuple(camvid_tables["ids"]), names,
                np.ones(11, bool))
         for m in ("small", "base")
     )  # fmt: skip

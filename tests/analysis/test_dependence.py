@@ -18,7 +18,7 @@ from segiou.analysis.dependence import (
 )
 from segiou.analysis.statistics import image_scores, scored_images, statistic
 from segiou.analysis.units import units_of
-from segiou.counting.counts import Counts, Tally
+from segiou.counting.counts import ConfusionCounts, Counts
 
 
 def one_sequence(number):
@@ -44,7 +44,7 @@ def frames(number=60, seed=0, correlation=0.9, shift=0):
     for c in range(2):
         table[:, c, c] = hit[:, c]
         table[:, c, 1 - c] = truth[:, c] - hit[:, c]
-    return Tally(table).counts
+    return ConfusionCounts(table).counts
 
 
 @pytest.mark.parametrize(
@@ -354,7 +354,7 @@ def test_comparison_says_what_it_takes_for_independent():
 
 
 def test_camvid_frames_are_of_two_drives(camvid_tables):
-    counts = Tally(camvid_tables["base"]).counts
+    counts = ConfusionCounts(camvid_tables["base"]).counts
     found = bootstrap(counts, ids=camvid_tables["ids"], resamples=200)
     assert found.dependence.sequences == {"0001TP": 16, "Seq05VD": 43}
     assert found.unsafe

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from segiou.analysis.imbalance import explain_difference
-from segiou.counting.counts import Counts, Tally
+from segiou.counting.counts import ConfusionCounts, Counts
 
 # 1000 pixels, 50 of them person. "plain" answers road everywhere; "keen" finds 40 persons
 # and takes 70 pixels of road for one.
@@ -87,7 +87,7 @@ def test_to_dict_is_json():
 
 
 def test_camvid_small_wins_only_by_never_predicting_five_rare_classes(camvid_tables):
-    small, base = (Tally(camvid_tables[m]).counts for m in ("small", "base"))
+    small, base = (ConfusionCounts(camvid_tables[m]).counts for m in ("small", "base"))
     found = explain_difference(small, base, camvid_tables["class_names"], names=("small", "base"))
     assert found.models[0].pixel_accuracy == pytest.approx(0.8424, abs=5e-5)
     assert found.models[1].mean_iou == pytest.approx(0.4679, abs=5e-5)

@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as hnp
 from segiou import ChannelCounts
 from segiou.analysis.baselines import majority_counts, random_iou, skill, weighted_mean
 from segiou.analysis.imbalance import explain
-from segiou.counting.counts import Counts, Tally
+from segiou.counting.counts import ConfusionCounts, Counts
 from segiou.metrics.overall import mean_accuracy, mean_iou, pixel_accuracy
 from segiou.metrics.per_class import iou, recall
 from segiou.metrics.protocols import PROTOCOLS
@@ -20,7 +20,7 @@ BLIND = Counts(tp=[95, 0], fp=[5, 0], fn=[0, 5], tn=[0, 95])
 def tallies(num_classes=3, images=4):
     return hnp.arrays(
         np.int64, (images, num_classes, num_classes + 1), elements=st.integers(0, 9)
-    ).map(Tally)
+    ).map(ConfusionCounts)
 
 
 def test_all_background_by_hand():
@@ -47,7 +47,7 @@ def test_random_baseline_is_what_random_predictions_score():
     truth, pred = rng.choice(3, 400_000, p=shares), rng.choice(3, 400_000, p=shares)
     matrix = np.zeros((3, 3), np.int64)
     np.add.at(matrix, (truth, pred), 1)
-    counts = Tally.of_matrix(matrix, np.zeros(3, np.int64), np.int64(0)).counts
+    counts = ConfusionCounts.of_matrix(matrix, np.zeros(3, np.int64), np.int64(0)).counts
     assert random_iou(shares, shares) == pytest.approx(iou(counts), abs=0.003)
     found = explain(counts, list("abc")).random
     assert found.pixel_accuracy == pytest.approx(float(pixel_accuracy(counts)), abs=0.003)
@@ -91,7 +91,7 @@ def test_weighted_mean_gives_every_protocols_mean(tally, name, include):
 def test_parts_sum_under_other_protocols(name):
     table = np.array([[[5, 1, 0, 0], [2, 3, 0, 0], [0, 0, 0, 0]],
                       [[4, 0, 1, 1], [0, 0, 0, 0], [0, 0, 0, 0]]])  # fmt: skip
-    found = explain(Tally(table).counts, list("abc"), protocol=name)
+    found = explain(ConfusionCounts(table).counts, list("abc"), protocol=name)
     assert sum(c.gap_part for c in found.classes) == pytest.approx(found.gap)
     assert sum(c.mean_iou_cost for c in found.classes) == pytest.approx(found.mean_iou)
 

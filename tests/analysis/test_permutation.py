@@ -7,7 +7,7 @@ from scipy import stats
 from segiou.analysis.comparing import holm, permutation_p
 from segiou.analysis.statistics import statistic
 from segiou.analysis.units import units_of
-from segiou.counting.counts import Counts, Tally
+from segiou.counting.counts import ConfusionCounts, Counts
 from segiou.metrics.overall import mean_iou
 
 
@@ -22,7 +22,7 @@ def two_models(images, classes=3, seed=0, lift=30):
         for c in range(classes):
             table[:, c, c] = truth[:, c] - missed[:, c]
             table[:, c, (c + 1) % classes] = missed[:, c]
-        found.append(Tally(table).counts)
+        found.append(ConfusionCounts(table).counts)
     return tuple(found)
 
 

@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 
 from segiou.analysis.baselines import at_prevalence, prevalence_curve
-from segiou.counting.counts import Tally
+from segiou.counting.counts import ConfusionCounts
 from segiou.metrics.overall import mean_accuracy, mean_iou, pixel_accuracy
 from segiou.metrics.per_class import iou
 
-TALLY = Tally.of_matrix(
+TALLY = ConfusionCounts.of_matrix(
     np.array([[70, 5, 0], [4, 10, 1], [0, 1, 3]]), np.array([5, 0, 1]), np.int64(9)
 )
 OWN = np.array([80, 15, 5])
@@ -23,7 +23,9 @@ def test_own_shares_change_nothing():
 
 def test_other_shares_are_other_counts_with_the_same_rates():
     repeats = np.array([1, 4, 3])
-    more = Tally.of_matrix(TALLY.matrix * repeats[:, None], TALLY.unassigned * repeats, np.int64(0))
+    more = ConfusionCounts.of_matrix(
+        TALLY.matrix * repeats[:, None], TALLY.unassigned * repeats, np.int64(0)
+    )
     found = at_prevalence(TALLY, OWN * repeats)
     assert found.iou == pytest.approx(iou(more.counts))
     assert found.pixel_accuracy == pytest.approx(float(pixel_accuracy(more.counts)))
@@ -58,7 +60,9 @@ def test_curve_agrees_with_single_points_and_falls():
 
 
 def test_absent_class_has_no_rates():
-    tally = Tally.of_matrix(np.array([[5, 1], [0, 0]]), np.zeros(2, np.int64), np.int64(0))
+    tally = ConfusionCounts.of_matrix(
+        np.array([[5, 1], [0, 0]]), np.zeros(2, np.int64), np.int64(0)
+    )
     assert np.isnan(at_prevalence(tally, [1, 0]).recall[1])
     assert at_prevalence(tally, "balanced").shares.tolist() == [1.0, 0.0]
     with pytest.raises(ValueError, match="no pixel of class cat"):

@@ -4,7 +4,7 @@ import pytest
 from segiou.analysis.bootstrapping import influence
 from segiou.analysis.statistics import statistic
 from segiou.analysis.units import group_by_pattern, units_of
-from segiou.counting.counts import Counts, Tally
+from segiou.counting.counts import ConfusionCounts, Counts
 from segiou.metrics.overall import mean_iou, pixel_accuracy
 from segiou.metrics.per_class import METRICS, iou
 from segiou.metrics.protocols import PROTOCOLS
@@ -17,7 +17,7 @@ TABLES = np.array(
         [[3, 0, 0, 0], [2, 2, 0, 0], [1, 0, 5, 0]],
     ]
 )
-COUNTS = Tally(TABLES).counts
+COUNTS = ConfusionCounts(TABLES).counts
 UNITS = units_of(3)
 
 

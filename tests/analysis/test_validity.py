@@ -15,7 +15,7 @@ from segiou.analysis.bootstrapping import limits_of, resampled
 from segiou.analysis.comparing import permutation_p
 from segiou.analysis.statistics import statistic
 from segiou.analysis.units import units_of
-from segiou.counting.counts import Counts, Tally
+from segiou.counting.counts import ConfusionCounts, Counts
 
 FULL = os.environ.get("SEGIOU_SLOW") == "1"
 REPEATS, RESAMPLES = (2000, 1000) if FULL else (150, 300)
@@ -48,7 +48,7 @@ def population(images=20_000, presence=PRESENCE, seed=0, groups=None, strength=0
         table[:, c, c] += hit[:, c]
         table[:, c, 0] += half
         table[:, c, (c + 1) % classes] += size[:, c] - hit[:, c] - half
-    return Tally(table).counts
+    return ConfusionCounts(table).counts
 
 
 def spoiled(counts, seed):

@@ -166,9 +166,9 @@ def test_swapping_the_sides_leaves_boundary_iou(masks):
 def test_everything_is_band_at_last(masks):
     truth, pred = masks.pair_of_blobs(9)
     counts = boundary_counts(truth, pred, 3, options=bands(widths=100))
-    from segiou.counting.counts import Tally
+    from segiou.counting.counts import ConfusionCounts
     from segiou.counting.encoding import count_pairs
 
-    regions = Tally(count_pairs(truth, pred, 3)).counts
+    regions = ConfusionCounts(count_pairs(truth, pred, 3)).counts
     np.testing.assert_array_equal(boundary_iou(counts)[0], iou(regions))
     np.testing.assert_array_equal(trimap_iou(counts)[0], iou(regions))

@@ -10,7 +10,7 @@ from sklearn.metrics import confusion_matrix
 
 from segiou import ConfusionMatrix
 from segiou.counting.encoding import Encoding, UndeclaredValuesError, count_pairs
-from segiou.counting.scores import decide
+from segiou.counting.scores import scores_to_labels
 
 INTEGERS = ["|u1", "|i1", "<u2", ">u2", "<i2", ">i2", "<i4", ">i4", "<u4", "<i8", ">i8", "<u8"]
 
@@ -197,13 +197,13 @@ def test_argmax_over_any_axis_equals_numpy():
     rng = np.random.default_rng(1)
     scores = rng.random((3, 4, 5, 6)).astype(np.float32)
     for axis in (0, 1, -1, 2):
-        np.testing.assert_array_equal(decide(scores, argmax=axis), scores.argmax(axis))
+        np.testing.assert_array_equal(scores_to_labels(scores, argmax=axis), scores.argmax(axis))
     tied = np.zeros((4, 3))
-    np.testing.assert_array_equal(decide(tied, argmax=0), [0, 0, 0])
-    assert decide([0.1, 0.9], argmax=0) == 1
+    np.testing.assert_array_equal(scores_to_labels(tied, argmax=0), [0, 0, 0])
+    assert scores_to_labels([0.1, 0.9], argmax=0) == 1
     big = rng.random((5, 300, 400)).astype(np.float32)
-    np.testing.assert_array_equal(decide(big, argmax=0), big.argmax(0))
-    assert decide(np.zeros((3, 0, 2)), argmax=0).shape == (0, 2)
+    np.testing.assert_array_equal(scores_to_labels(big, argmax=0), big.argmax(0))
+    assert scores_to_labels(np.zeros((3, 0, 2)), argmax=0).shape == (0, 2)
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_argmax_over_any_axis_equals_numpy():
 )
 def test_scores_without_a_clear_decision_are_refused(scores, decision, error, message):
     with pytest.raises(error, match=message):
-        decide(scores, **decision)
+        scores_to_labels(scores, **decision)
 
 
 FAR = [-(2**63), -(2**31), -32768, 2**24 + 5, 2**31 - 1, 2**32 - 1, 2**63 - 1, 2**63, 2**64 - 1]

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from segiou.counting import scores
-from segiou.counting.scores import decide
+from segiou.counting.scores import scores_to_labels
 
 try:
     COMPILED = importlib.import_module("segiou.counting._scores")
@@ -37,9 +37,9 @@ if COMPILED is not None:
 
 @pytest.fixture(params=BACKENDS)
 def decided(request, monkeypatch):
-    """``decide`` with each backend."""
+    """``scores_to_labels`` with each backend."""
     monkeypatch.setattr(scores, "_compiled", BACKENDS[request.param])
-    return decide
+    return scores_to_labels
 
 
 def on_every_backend(given_scores, **decision):
@@ -48,7 +48,7 @@ def on_every_backend(given_scores, **decision):
     try:
         for backend in BACKENDS.values():
             scores._compiled = backend
-            found.append(decide(given_scores, **decision))
+            found.append(scores_to_labels(given_scores, **decision))
     finally:
         scores._compiled = live
     for other in found[1:]:

@@ -13,9 +13,9 @@ WITHOUT_ROUTINES = """
 import sys
 sys.modules["segiou.counting._scores"] = None
 import numpy as np
-from segiou.counting.scores import SCORES_BACKEND, decide
-found = decide(np.float32([[0, 2], [1, 1]]), argmax=0)
-print(SCORES_BACKEND, found.tolist(), decide(np.float16([0, 2]), threshold=1).tolist())
+from segiou.counting.scores import SCORES_BACKEND, scores_to_labels
+found = scores_to_labels(np.float32([[0, 2], [1, 1]]), argmax=0)
+print(SCORES_BACKEND, found.tolist(), scores_to_labels(np.float16([0, 2]), threshold=1).tolist())
 """
 
 

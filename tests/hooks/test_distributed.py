@@ -15,7 +15,7 @@ import numpy as np, torch
 from torch import distributed as dist
 from torch.utils.data import DataLoader, DistributedSampler
 from segiou import ConfusionMatrix
-from segiou.counting import Tally
+from segiou.counting import ConfusionCounts
 from segiou.hooks.distributed import ImageCounts, all_reduce
 
 path, store, rank, size = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
@@ -49,7 +49,7 @@ out["again"] = all_reduce(own) == reduced  # nothing is added to what was given
 empty = ConfusionMatrix(names, ignore=255)
 out["one empty"] = all_reduce(own if rank else empty).state_dict() == own.state_dict() or not rank
 
-big = ConfusionMatrix(2).add(Tally([[2**60, 0, 0], [0, 0, 0]]))
+big = ConfusionMatrix(2).add(ConfusionCounts([[2**60, 0, 0], [0, 0, 0]]))
 out["big"] = int(all_reduce(big).matrix[0, 0])
 
 from segiou.hooks import torchmetrics as hook
@@ -95,7 +95,7 @@ disagreements = {
     "conflicts": ImageCounts(2, conflict="first" if rank else "error"),
     "ignored": ImageCounts(2, ignore=255 if rank else ()),
     "no counts": [[1, 0], [0, 1]] if rank else ConfusionMatrix(2),
-    "too many": ConfusionMatrix(2).add(Tally([[2**62, 0, 0], [0, 0, 0]])),
+    "too many": ConfusionMatrix(2).add(ConfusionCounts([[2**62, 0, 0], [0, 0, 0]])),
 }
 for name, counted in disagreements.items():
     try:

@@ -7,7 +7,7 @@ import pytest
 
 from segiou import ConfusionMatrix
 from segiou.counting.arrays import is_on_device, to_host
-from segiou.counting.scores import decide
+from segiou.counting.scores import scores_to_labels
 from segiou.hooks.images import ImageCounts
 
 tf = pytest.importorskip("tensorflow", reason="TensorFlow is not installed here")
@@ -40,11 +40,11 @@ def test_labels_of_every_dtype(name):
 def test_scores_of_every_dtype(name):
     scores = tf.cast(SCORES, name)
     want = tf.argmax(scores, -1).numpy()
-    np.testing.assert_array_equal(decide(scores, argmax=-1), want)
+    np.testing.assert_array_equal(scores_to_labels(scores, argmax=-1), want)
     cm = ConfusionMatrix(5, ignore=255).update(tf.constant(TRUTH), scores, argmax=-1)
     assert cm == ConfusionMatrix(5, ignore=255).update(TRUTH, want)
     third = tf.cast([1 / 3, 0.5], name)
-    assert decide(third, threshold=1 / 3).tolist() == (third > 1 / 3).numpy().tolist()
+    assert scores_to_labels(third, threshold=1 / 3).tolist() == (third > 1 / 3).numpy().tolist()
 
 
 def test_variables_and_masks(answer):

@@ -56,17 +56,17 @@ def test_a_second_opinion_that_cannot_fail_would_be_none():
         from corpus import Case, labels, sound_files
     finally:
         sys.path.pop(0)
-    from segiou.counting.counts import Tally
+    from segiou.counting.counts import ConfusionCounts
     from segiou.runs.image_counts import ImageCount
 
     sound = sound_files()[0]
     table = np.zeros((256, 257), dtype=np.int64)
     np.add.at(table, (labels(), sound.labels), 1)
     case = Case("x.png", sound.data, sound, "not at all", checked=True)
-    assert dishonest(case, ImageCount.of("x", Tally(table, 0))) == ""
+    assert dishonest(case, ImageCount.of("x", ConfusionCounts(table, 0))) == ""
     table[0, 0] -= 1
     table[0, 1] += 1
-    assert dishonest(case, ImageCount.of("x", Tally(table, 0))) != ""
+    assert dishonest(case, ImageCount.of("x", ConfusionCounts(table, 0))) != ""
 
 
 def save(path: Path, value: int = 1) -> None:

@@ -1,11 +1,11 @@
-"""The integers: Counts and Tally."""
+"""The integers: Counts and ConfusionCounts."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
 
-from segiou.counting.counts import Cells, CellTally, Counts, Tally
+from segiou.counting.counts import Cells, ConfusionCounts, Counts, SparseConfusionCounts
 
 MATRIX = [[3, 1, 0], [2, 4, 0], [0, 5, 7]]
 UNASSIGNED = [1, 0, 2]
@@ -17,10 +17,10 @@ def tables(leading=()):
 
 
 def test_counts_of_a_matrix_by_hand():
-    counts = Tally.of_matrix(MATRIX, UNASSIGNED, 4).counts
+    counts = ConfusionCounts.of_matrix(MATRIX, UNASSIGNED, 4).counts
     assert counts == Counts(tp=[3, 4, 7], fp=[2, 6, 0], fn=[2, 2, 7], tn=[18, 13, 11])
     assert counts.total.tolist() == [25, 25, 25]
-    assert Tally.of_matrix(MATRIX, UNASSIGNED, 4).pixels == 29
+    assert ConfusionCounts.of_matrix(MATRIX, UNASSIGNED, 4).pixels == 29
 
 
 @settings(max_examples=40)
@@ -33,7 +33,7 @@ def test_counts_are_what_a_double_loop_counts(table):
         for p in range(num_classes + 1)
         for _ in range(table[t, p])
     ]
-    counts = Tally(table).counts
+    counts = ConfusionCounts(table).counts
     for c in range(num_classes):
         assert counts.tp[c] == sum(t == c and p == c for t, p in pairs)
         assert counts.fp[c] == sum(t != c and p == c for t, p in pairs)
@@ -44,10 +44,10 @@ def test_counts_are_what_a_double_loop_counts(table):
 @settings(max_examples=20)
 @given(tables(leading=(3,)))
 def test_leading_axes_and_sums(table):
-    tally = Tally(table, ignored=np.zeros(3, np.int64))
+    tally = ConfusionCounts(table, ignored=np.zeros(3, np.int64))
     for i in range(3):
-        assert tally.counts[i] == Tally(table[i]).counts
-    assert tally.counts.summed() == Tally(table.sum(0)).counts
+        assert tally.counts[i] == ConfusionCounts(table[i]).counts
+    assert tally.counts.summed() == ConfusionCounts(table.sum(0)).counts
     assert tally.counts[0] + tally.counts[1] + tally.counts[2] == tally.counts.summed()
 
 
@@ -57,8 +57,8 @@ def test_swapping_truth_and_prediction_transposes(table):
     matrix = table[:, :-1]
     nothing = np.zeros(len(matrix), np.int64)
     counts, swapped = (
-        Tally.of_matrix(matrix, nothing, 0).counts,
-        Tally.of_matrix(matrix.T, nothing, 0).counts,
+        ConfusionCounts.of_matrix(matrix, nothing, 0).counts,
+        ConfusionCounts.of_matrix(matrix.T, nothing, 0).counts,
     )
     assert swapped == Counts(counts.tp, counts.fn, counts.fp, counts.tn)
 
@@ -74,7 +74,7 @@ def test_a_group_is_counted_as_one_mask_against_the_rest(grouped_truth_only):
     truth, pred = rng.integers(0, 5, 400), rng.integers(0, 6, 400)  # 5 names no class
     table = np.histogram2d(truth, pred, bins=[range(6), range(7)])[0].astype(np.int64)
     groups = [[3, 0], [4, 3], [0], []]
-    counts = Tally(table).group_counts(groups, grouped_truth_only=grouped_truth_only)
+    counts = ConfusionCounts(table).group_counts(groups, grouped_truth_only=grouped_truth_only)
     kept = np.isin(truth, [0, 3, 4]) if grouped_truth_only else np.ones(400, bool)
     for g, members in enumerate(groups):
         t, p = np.isin(truth, members)[kept], np.isin(pred, members)[kept]
@@ -85,11 +85,14 @@ def test_a_group_is_counted_as_one_mask_against_the_rest(grouped_truth_only):
 @settings(max_examples=40)
 @given(tables(), st.integers(0, 5), st.booleans())
 def test_cells_count_what_their_table_counts(table, ignored, grouped_truth_only):
-    dense = Tally(table, ignored)
+    dense = ConfusionCounts(table, ignored)
     # Half of every cell, in another order, and then the other half.
-    once, again = Tally(table // 2, ignored).cells, Tally(table - table // 2).cells
+    once, again = (
+        ConfusionCounts(table // 2, ignored).cells,
+        ConfusionCounts(table - table // 2).cells,
+    )
     halves = [Cells(once.indices[::-1], once.values[::-1], once.ignored), again]
-    cells = CellTally.summed(len(table), halves)
+    cells = SparseConfusionCounts.summed(len(table), halves)
     assert [x.tolist() for x in cells.cells[:2]] == [x.tolist() for x in dense.cells[:2]]
     assert cells.table.tolist() == table.tolist()
     assert cells.unassigned.tolist() == dense.unassigned.tolist()
@@ -107,7 +110,9 @@ def test_cells_count_what_their_table_counts(table, ignored, grouped_truth_only)
 def test_cells_of_more_classes_than_a_table_is_made_for():
     classes = 60_000
     last = classes * (classes + 1) - 1  # the last class, predicted as none
-    tally = CellTally.summed(classes, [Cells(np.array([last, 0, last]), np.array([1, 5, 2]), 0)])
+    tally = SparseConfusionCounts.summed(
+        classes, [Cells(np.array([last, 0, last]), np.array([1, 5, 2]), 0)]
+    )
     assert [x.tolist() for x in tally.cells[:2]] == [[0, last], [5, 3]]
     assert (tally.counts.fn[-1], tally.unassigned[-1], tally.counts.tp[0]) == (3, 3, 5)
     groups = tally.group_counts([[0, classes - 1]])
@@ -116,11 +121,11 @@ def test_cells_of_more_classes_than_a_table_is_made_for():
 
 def test_cells_past_64_bits_are_refused():
     with pytest.raises(OverflowError, match="pixels: more than 9223372036854775807"):
-        CellTally.summed(2, [Cells(np.array([0]), np.array([2**61]), 2**62)] * 2)
+        SparseConfusionCounts.summed(2, [Cells(np.array([0]), np.array([2**61]), 2**62)] * 2)
 
 
 def test_groups_keep_leading_axes_and_single_classes_are_the_classes():
-    tally = Tally.of_matrix(
+    tally = ConfusionCounts.of_matrix(
         np.array([MATRIX, MATRIX]), np.array([UNASSIGNED] * 2), np.array([4, 0])
     )
     assert tally.group_counts([[0], [1], [2]]) == tally.counts
@@ -136,7 +141,7 @@ def test_groups_keep_leading_axes_and_single_classes_are_the_classes():
 )
 def test_bad_groups_are_refused(groups, text):
     with pytest.raises(ValueError, match=text):
-        Tally.of_matrix(MATRIX, UNASSIGNED, 0).group_counts(groups)
+        ConfusionCounts.of_matrix(MATRIX, UNASSIGNED, 0).group_counts(groups)
 
 
 @pytest.mark.parametrize(
@@ -150,10 +155,10 @@ def test_bad_groups_are_refused(groups, text):
             ValueError,
             "fp must be below 2\\^63, got 9223372036854775808",
         ),
-        (lambda: Tally([[1, 2, 0]]), ValueError, "does not fit: it must be"),
-        (lambda: Tally.of_matrix([[1, 2]], [0, 0], 0), ValueError, "broadcast"),
-        (lambda: Tally.of_matrix([[1]], [0], [0]), ValueError, "broadcast"),
-        (lambda: Tally.of_matrix([[1.0]], [0], 0), TypeError, "matrix must be integers"),
+        (lambda: ConfusionCounts([[1, 2, 0]]), ValueError, "does not fit: it must be"),
+        (lambda: ConfusionCounts.of_matrix([[1, 2]], [0, 0], 0), ValueError, "broadcast"),
+        (lambda: ConfusionCounts.of_matrix([[1]], [0], [0]), ValueError, "broadcast"),
+        (lambda: ConfusionCounts.of_matrix([[1.0]], [0], 0), TypeError, "matrix must be integers"),
     ],
 )
 def test_what_is_no_count_is_refused(make, error, text):

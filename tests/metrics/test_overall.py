@@ -7,14 +7,14 @@ from hypothesis.extra import numpy as hnp
 from sklearn import metrics as sklearn_metrics
 
 from segiou import metrics
-from segiou.counting.counts import Counts, Tally
+from segiou.counting.counts import ConfusionCounts, Counts
 
 # frames_with_void: a class that is only predicted and one that is nowhere.
 MATRIX = np.array(
     [[63, 4, 0, 3, 0], [2, 44, 7, 0, 0], [7, 0, 58, 0, 0], [0, 0, 0, 0, 0], [0, 0, 0, 0, 0]]
 )
 NONE = np.zeros(5, np.int64)
-COUNTS = Tally.of_matrix(MATRIX, NONE, 4).counts
+COUNTS = ConfusionCounts.of_matrix(MATRIX, NONE, 4).counts
 
 tables = st.integers(2, 5).flatmap(
     lambda c: hnp.arrays(np.int64, (c, c + 1), elements=st.integers(0, 12))
@@ -44,7 +44,7 @@ def test_values_by_hand():
 @given(tables)
 def test_kappa_and_matthews_are_those_of_scikit_learn(table):
     truth, pred = labels(table)
-    counts = Tally(table).counts
+    counts = ConfusionCounts(table).counts
     kappa, matthews = metrics.cohen_kappa(counts), metrics.matthews_correlation(counts)
     if not truth.size or (np.ptp(truth) == 0 == np.ptp(pred) and truth[0] == pred[0]):
         assert np.isnan(kappa)
@@ -63,7 +63,7 @@ def test_kappa_and_matthews_are_those_of_scikit_learn(table):
 @given(tables)
 def test_averages_are_those_of_scikit_learn(table):
     truth, pred = labels(table)
-    counts = Tally(table).counts
+    counts = ConfusionCounts(table).counts
     if not truth.size:
         assert np.isnan(metrics.pixel_accuracy(counts))
         return
@@ -87,14 +87,14 @@ def test_averages_are_those_of_scikit_learn(table):
 @settings(max_examples=30)
 @given(tables)
 def test_micro_iou_says_nothing_that_pixel_accuracy_does_not(table):
-    assigned = Tally.of_matrix(table[:, :-1]).counts
+    assigned = ConfusionCounts.of_matrix(table[:, :-1]).counts
     accuracy = metrics.pixel_accuracy(assigned)
     micro = metrics.average(metrics.iou, assigned, "micro")
     np.testing.assert_allclose(micro, accuracy / (2 - accuracy), atol=1e-15)
 
 
 def test_micro_with_unassigned_pixels_is_another_number():
-    counts = Tally.of_matrix([[2]], [1], 0).counts
+    counts = ConfusionCounts.of_matrix([[2]], [1], 0).counts
     accuracy = metrics.pixel_accuracy(counts)
     assert metrics.average(metrics.iou, counts, "micro") == 2 / 3 != accuracy / (2 - accuracy)
 
@@ -113,7 +113,7 @@ def test_micro_with_unassigned_pixels_is_another_number():
 )
 def test_leading_axes_are_independent(name):
     rng = np.random.default_rng(5)
-    counts = Tally(rng.integers(0, 9, (2, 3, 4, 5)), np.zeros((2, 3), int)).counts
+    counts = ConfusionCounts(rng.integers(0, 9, (2, 3, 4, 5)), np.zeros((2, 3), int)).counts
     whole = getattr(metrics, name)(counts)
     assert whole.shape == (2, 3)
     for i, j in np.ndindex(2, 3):
@@ -123,7 +123,7 @@ def test_leading_axes_are_independent(name):
 def test_kappa_keeps_its_digits_where_one_class_is_nearly_everything():
     # 1 − p_e is 3e-12 here: the textbook form loses twelve of sixteen digits.
     n = 10**12
-    counts = Tally.of_matrix([[n - 1, 0], [1, 1]], [0, 0], 0).counts
+    counts = ConfusionCounts.of_matrix([[n - 1, 0], [1, 1]], [0, 0], 0).counts
     exact = 2 * (n - 1) / ((n - 1) * 1 + 2 * n)  # Σ (TP·TN − FP·FN) / Σ t (n + 1 − p)
     assert metrics.cohen_kappa(counts) == pytest.approx(exact, rel=1e-15, abs=0)
     agreed, chance = n / (n + 1), ((n - 1) * n + 2) / (n + 1) ** 2
@@ -185,7 +185,7 @@ def test_unknown_average_is_refused():
 
 def test_majority_predictor_on_ninety_percent_background():
     # Accuracy .90 and no foreground at all.
-    counts = Tally.of_matrix([[90, 0], [10, 0]], [0, 0], 0).counts
+    counts = ConfusionCounts.of_matrix([[90, 0], [10, 0]], [0, 0], 0).counts
     assert metrics.pixel_accuracy(counts) == 0.9
     assert metrics.iou(counts).tolist() == [0.9, 0.0]
     assert metrics.mean_iou(counts) == 0.45

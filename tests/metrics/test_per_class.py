@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
 
 from segiou import metrics
-from segiou.counting.counts import Counts, Tally
+from segiou.counting.counts import ConfusionCounts, Counts
 from segiou.metrics.ratio import ratio
 
 # TP, FP, FN, TN of four classes: ordinary, only predicted, never predicted, absent.
@@ -23,7 +23,7 @@ BY_HAND = {
     "specificity": [8 / 10, 16 / 20, 1, 1],
     "balanced_accuracy": [0.7, NAN, 0.5, NAN],
     "volumetric_similarity": [16 / 18, 0, 0, NAN],
-    "share": [10 / 12, 0, 2 / 12, 0],
+    "prevalence": [10 / 12, 0, 2 / 12, 0],
 }
 
 cells = st.integers(0, 50)
@@ -35,7 +35,7 @@ def test_values_by_hand(name, expected):
     np.testing.assert_array_equal(getattr(metrics, name)(COUNTS), expected)
 
 
-@pytest.mark.parametrize("name", sorted({*metrics.METRICS, "share"}))
+@pytest.mark.parametrize("name", sorted({*metrics.METRICS, "prevalence"}))
 def test_leading_axes_are_independent(name):
     rng = np.random.default_rng(3)
     counts = Counts(*rng.integers(0, 9, (4, 2, 3, 5)))
@@ -122,7 +122,7 @@ def test_counts_past_2_to_the_53_do_not_round():
 
 def test_merging_past_2_to_the_53_stays_exact():
     # 2^53 pixels are 4.3 billion Cityscapes frames; merged states get there one way or another.
-    part = Tally.of_matrix(np.array([[BIG, 1], [3, BIG]]), np.zeros(2, np.int64), 0)
+    part = ConfusionCounts.of_matrix(np.array([[BIG, 1], [3, BIG]]), np.zeros(2, np.int64), 0)
     whole = Counts(
         *(
             np.stack([x] * 9)

@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as hnp
 
 from segiou import metrics, metrics as fg
 from segiou.analysis.bootstrapping import influence
-from segiou.counting.counts import Counts, Tally
+from segiou.counting.counts import ConfusionCounts, Counts
 from segiou.counting.encoding import count_pairs
 
 # Three images, three classes. Image 2 lacks class 1 and has it predicted; nobody has class 2.
@@ -21,7 +21,7 @@ TABLES = np.array(
         [[9, 3, 0], [0, 0, 0], [0, 0, 0]],
     ]
 )
-PER_IMAGE = Tally.of_matrix(TABLES, np.zeros((3, 3), int), np.zeros(3, int)).counts
+PER_IMAGE = ConfusionCounts.of_matrix(TABLES, np.zeros((3, 3), int), np.zeros(3, int)).counts
 IOU = np.array([[8 / 10, 2 / 4, np.nan], [2 / 8, 4 / 10, np.nan], [9 / 12, np.nan, np.nan]])
 
 tables = hnp.arrays(
@@ -32,7 +32,7 @@ tables = hnp.arrays(
 def per_image_counts(table):
     """Random counts with classes that are now and then missing."""
     table = table * (table.sum(-1, keepdims=True) > 6)
-    return Tally(table, np.zeros(len(table), int)).counts
+    return ConfusionCounts(table, np.zeros(len(table), int)).counts
 
 
 def wang(per_image, q=None):
@@ -64,7 +64,7 @@ def wang(per_image, q=None):
 
 
 def test_by_hand():
-    scores = fg.fine_grained(PER_IMAGE)
+    scores = fg.image_level_means(PER_IMAGE)
     assert scores.dataset == pytest.approx((19 / 30 + 6 / 17) / 2)
     assert scores.image == pytest.approx((0.65 + 0.325 + 0.75) / 3)
     assert scores.class_mean == pytest.approx(((0.8 + 0.25 + 0.75) / 3 + (0.5 + 0.4) / 2) / 2)
@@ -86,14 +86,14 @@ def test_values_of_images_and_classes():
     np.testing.assert_allclose(fg.class_means(PER_IMAGE), [0.6, 0.45, np.nan])
     only = [True, False, True]
     np.testing.assert_array_equal(fg.image_means(PER_IMAGE, include=only), IOU[:, 0])
-    assert fg.fine_grained(PER_IMAGE, include=only).dataset == 19 / 30
+    assert fg.image_level_means(PER_IMAGE, include=only).dataset == 19 / 30
 
 
 @settings(max_examples=40)
 @given(tables)
 def test_the_authors_formulas(table):
     per_image = per_image_counts(table)
-    scores = fg.fine_grained(per_image)
+    scores = fg.image_level_means(per_image)
     expected = wang(per_image)
     np.testing.assert_allclose((scores.image, scores.class_mean), expected, rtol=1e-12)
     worst = [wang(per_image, q) for q in fg.QUANTILES]
@@ -107,7 +107,7 @@ def test_the_authors_formulas(table):
 @given(tables)
 def test_worse_cases_are_worse_and_all_of_them_are_the_mean(table):
     per_image = per_image_counts(table)
-    scores = fg.fine_grained(per_image)
+    scores = fg.image_level_means(per_image)
     for worst, whole in (
         (scores.worst_image, scores.image),
         (scores.worst_class, scores.class_mean),
@@ -125,7 +125,7 @@ def test_worse_cases_are_worse_and_all_of_them_are_the_mean(table):
 def test_one_order_serves_all_percentages(table, weighted):
     per_image = per_image_counts(table)
     weights = np.arange(1.0, len(table) + 1) if weighted else None
-    scores = fg.fine_grained(per_image, weights=weights)
+    scores = fg.image_level_means(per_image, weights=weights)
     values = fg.image_values(per_image)
     for q in fg.QUANTILES:
         alone = fg.worst_mean(metrics.mean(values), q, weights)
@@ -143,14 +143,14 @@ def test_numbers_of_images_are_whole_numbers_and_not_rounded_floats():
 
 def test_a_class_in_no_image_is_left_out():
     # In the authors' code its sentinel of 1e6 gets into C_q, and its C is 0/0.
-    scores = fg.fine_grained(PER_IMAGE)
+    scores = fg.image_level_means(PER_IMAGE)
     assert scores.classes == 2
     assert max(scores.worst_class.values()) <= 1
 
 
 @pytest.mark.parametrize("metric", [metrics.dice, metrics.recall])
 def test_other_metrics(metric):
-    scores = fg.fine_grained(PER_IMAGE, metric)
+    scores = fg.image_level_means(PER_IMAGE, metric)
     values = np.where(PER_IMAGE.truth > 0, metric(PER_IMAGE), np.nan)
     assert scores.image == pytest.approx(np.nanmean([np.nanmean(row) for row in values]))
     assert scores.dataset == pytest.approx(np.nanmean(metric(PER_IMAGE.summed())))
@@ -160,18 +160,21 @@ def test_other_metrics(metric):
 
 
 def test_equal_weights_change_nothing():
-    plain, weighted = fg.fine_grained(PER_IMAGE), fg.fine_grained(PER_IMAGE, weights=[2, 2, 2])
+    plain, weighted = (
+        fg.image_level_means(PER_IMAGE),
+        fg.image_level_means(PER_IMAGE, weights=[2, 2, 2]),
+    )
     for name in ("dataset", "image", "class_mean", "worst_image_mean", "worst_class_mean"):
         assert getattr(weighted, name) == pytest.approx(getattr(plain, name))
 
 
 def test_weights_by_hand():
-    scores = fg.fine_grained(PER_IMAGE, weights=[1, 0, 3])
+    scores = fg.image_level_means(PER_IMAGE, weights=[1, 0, 3])
     assert scores.image == pytest.approx((0.65 + 3 * 0.75) / 4)
     assert scores.class_mean == pytest.approx(((0.8 + 3 * 0.75) / 4 + 0.5) / 2)
     # The worst image is still image 1; its weight of 0 leaves nothing to divide.
     assert np.isnan(scores.worst_image[10])
-    assert scores.dataset == fg.fine_grained(PER_IMAGE).dataset
+    assert scores.dataset == fg.image_level_means(PER_IMAGE).dataset
     np.testing.assert_allclose(fg.class_means(PER_IMAGE, weights=[1, 1, 0]), [0.525, 0.45, np.nan])
 
 
@@ -185,13 +188,13 @@ def test_weights_by_hand():
 )
 def test_bad_weights_are_refused(weights, text):
     with pytest.raises(ValueError, match=text):
-        fg.fine_grained(PER_IMAGE, weights=weights)
+        fg.image_level_means(PER_IMAGE, weights=weights)
 
 
 @pytest.mark.parametrize("q", [0, 101, -10, 12.5])
 def test_bad_percentages_are_refused(q):
     with pytest.raises(ValueError, match="quantile must be a whole percentage"):
-        fg.fine_grained(PER_IMAGE, quantiles=[q])
+        fg.image_level_means(PER_IMAGE, quantiles=[q])
     with pytest.raises(ValueError, match="quantile must be a whole percentage"):
         fg.worst_mean([1.0], q)
 
@@ -224,7 +227,7 @@ def test_classes_that_the_truth_of_an_image_lacks():
 
 def test_counts_must_be_per_image():
     for function in (
-        fg.fine_grained,
+        fg.image_level_means,
         fg.image_influence,
         fg.false_positive_classes,
         fg.image_means,
@@ -235,10 +238,10 @@ def test_counts_must_be_per_image():
 
 def test_no_images_and_no_classes_give_nan():
     nothing = Counts(*np.zeros((4, 0, 3), int))
-    scores = fg.fine_grained(nothing)
+    scores = fg.image_level_means(nothing)
     assert np.isnan([scores.dataset, scores.image, scores.class_mean]).all()
     assert scores.images == scores.classes == 0
-    plain = fg.fine_grained(PER_IMAGE).to_dict()
+    plain = fg.image_level_means(PER_IMAGE).to_dict()
     assert plain["false_positive_images"] == [0, 1, 0]
     assert plain["worst_image"]["10"] == pytest.approx(0.325)
 
@@ -258,8 +261,8 @@ def test_real_masks():
             np.asarray(Image.open(d / path.name)) for d in (path.parent, CAMVID / "base")
         )
         tables.append(count_pairs(truth, pred, 11, ignore=11))
-    per_image = Tally(np.array(tables), np.zeros(len(tables), int)).counts
-    scores = fg.fine_grained(per_image)
+    per_image = ConfusionCounts(np.array(tables), np.zeros(len(tables), int)).counts
+    scores = fg.image_level_means(per_image)
     np.testing.assert_allclose((scores.image, scores.class_mean), wang(per_image), rtol=1e-12)
     np.testing.assert_allclose(
         (scores.worst_image[30], scores.worst_class[30]), wang(per_image, 30), rtol=1e-12

@@ -12,7 +12,7 @@ from segiou import metrics
 from segiou.analysis.baselines import weighted_mean
 from segiou.analysis.statistics import statistic
 from segiou.analysis.units import units_of
-from segiou.counting.counts import Counts, Tally
+from segiou.counting.counts import ConfusionCounts, Counts
 from segiou.metrics.protocols import PROTOCOLS, Protocol, load_protocol
 
 NAN = float("nan")
@@ -23,7 +23,7 @@ TABLES = np.array(
         [[5, 0, 5, 0], [0] * 4, [0] * 4, [0] * 4],
     ]
 )
-PER_IMAGE = Tally.of_matrix(TABLES, np.zeros((2, 4), int), np.zeros(2, int)).counts
+PER_IMAGE = ConfusionCounts.of_matrix(TABLES, np.zeros((2, 4), int), np.zeros(2, int)).counts
 COUNTS = PER_IMAGE.summed()
 # IoU: image 0 [6/9, 3/6, -, -], image 1 [5/10, -, 0, -], together [11/19, 3/6, 0, -].
 DATA = (11 / 19, 1 / 2, 0.0)
@@ -115,7 +115,7 @@ def test_a_mean_over_nothing_is_what_the_protocol_says():
 @settings(max_examples=50)
 @given(hnp.arrays(np.int64, (4, 3, 4), elements=st.integers(0, 2)))
 def test_nnunet_is_its_formula(table):
-    per_image = Tally(table, np.zeros(4, int)).counts
+    per_image = ConfusionCounts(table, np.zeros(4, int)).counts
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the mean of a label that occurs in no case
         # compute_metrics_on_folder: nanmean over cases, then a plain mean over labels.
@@ -144,7 +144,7 @@ tables = hnp.arrays(np.int64, (3, 4, 5), elements=st.integers(0, 3))
 @given(tables)
 def test_where_everything_occurs_the_protocols_of_one_unit_agree(table):
     table = table + np.eye(4, 5, dtype=np.int64)
-    per_image = Tally(table, np.zeros(3, int)).counts
+    per_image = ConfusionCounts(table, np.zeros(3, int)).counts
     for unit in ("dataset", "image", "image-class", "class"):
         values = {
             Protocol("custom", "", unit=unit, absent=absent, over=over)
@@ -160,7 +160,7 @@ def test_where_everything_occurs_the_protocols_of_one_unit_agree(table):
 @settings(max_examples=25)
 @given(tables)
 def test_the_protocols_are_ordered(table):
-    counts = Tally(table[0]).counts
+    counts = ConfusionCounts(table[0]).counts
     zero, skip, one = (
         Protocol("custom", "", absent=absent).mean(metrics.iou, counts).value
         for absent in ("zero", "skip", "one")

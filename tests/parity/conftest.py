@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from segiou import metrics
-from segiou.counting.counts import Counts, Tally
+from segiou.counting.counts import ConfusionCounts, Counts
 from segiou.counting.encoding import count_pairs
 from segiou.metrics.protocols import load_protocol
 
@@ -55,7 +55,7 @@ class Case:
             count_pairs(t, p, self.num_classes, ignore=IGNORED)
             for t, p in zip(self.truth, self.pred, strict=True)
         ]
-        return Tally(np.array(tables), np.zeros(len(tables), np.int64)).counts
+        return ConfusionCounts(np.array(tables), np.zeros(len(tables), np.int64)).counts
 
     @property
     def counts(self) -> Counts:

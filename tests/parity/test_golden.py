@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from segiou import ConfusionMatrix, metrics, metrics as fg
-from segiou.counting.counts import Counts, Tally
+from segiou.counting.counts import ConfusionCounts, Counts
 from segiou.counting.encoding import Encoding, count_pairs
 from segiou.metrics.protocols import PROTOCOLS, load_protocol
 
@@ -40,7 +40,7 @@ GOLDEN = {
 
 @pytest.mark.parametrize(("protocol", "figure"), GOLDEN.items())
 def test_printed_figures(void_case, protocol, figure):
-    assert void_case.counts == Tally.of_matrix(MATRIX, np.zeros(5, int), 4).counts
+    assert void_case.counts == ConfusionCounts.of_matrix(MATRIX, np.zeros(5, int), 4).counts
     ours = void_case.mean_iou(protocol)
     # segmentation_models.pytorch averages the images in float32, and printed that.
     tolerance = 2e-8 if protocol == "smp-imagewise" else 5e-11
@@ -57,8 +57,8 @@ def test_every_preset_is_held_against_something():
 
 def test_per_image_figure(void_case):
     # JDTLosses' mIoU^I, to the four digits it prints.
-    assert fg.fine_grained(void_case.per_image).image == pytest.approx(0.7834, abs=5e-5)
-    assert void_case.mean_iou("monai") == fg.fine_grained(void_case.per_image).image
+    assert fg.image_level_means(void_case.per_image).image == pytest.approx(0.7834, abs=5e-5)
+    assert void_case.mean_iou("monai") == fg.image_level_means(void_case.per_image).image
 
 
 def test_other_figures_of_the_case(void_case):
@@ -70,7 +70,7 @@ def test_other_figures_of_the_case(void_case):
 
 
 def test_figures_of_the_case_without_void():
-    counts = Tally.of_matrix([[70, 4, 0], [2, 44, 7], [7, 0, 58]], [0, 0, 0], 0).counts
+    counts = ConfusionCounts.of_matrix([[70, 4, 0], [2, 44, 7], [7, 0, 58]], [0, 0, 0], 0).counts
     np.testing.assert_array_equal(metrics.iou(counts), [70 / 83, 44 / 57, 58 / 72])
     for name, protocol in PROTOCOLS.items():
         if not protocol.needs_images:
@@ -202,7 +202,7 @@ def test_a_perfect_prediction_scores_a_tenth_by_the_ade20k_rule():
 def test_mean_dice_and_mean_f_score_are_one_number():
     # mmsegmentation prints mDice 0.6627 and mFscore 0.8836 here: precision and recall of class 3
     # are 0, its F-score divides 0 by 0, and the NaN is dropped from the mean.
-    counts = Tally.of_matrix(MATRIX, np.zeros(5, int), 4).counts
+    counts = ConfusionCounts.of_matrix(MATRIX, np.zeros(5, int), 4).counts
     dice = metrics.mean_dice(counts)
     assert dice == pytest.approx(0.6627, abs=5e-5)
     assert metrics.mean(metrics.f_beta(counts, 1.0)) == dice
@@ -232,12 +232,12 @@ def test_pixel_accuracy_of_valid_pixels():
 def test_a_class_that_never_occurs_does_not_spoil_worst_cases():
     # JDTLosses' C_q prints 400000.44 per cent on frames_with_void: its sentinel of 1e6 leaks.
     per_image = Counts([[1, 0]], [[1, 0]], [[0, 0]], [[0, 2]])
-    assert fg.fine_grained(per_image).worst_class_mean == 0.5
+    assert fg.image_level_means(per_image).worst_class_mean == 0.5
 
 
 def test_dice_is_not_pixel_accuracy():
     # fiftyone counts every wrong pixel as FN and as FP of one class: its Dice is pixel accuracy.
-    counts = Tally.of_matrix([[5, 2], [1, 2]], [0, 0], 0).counts
+    counts = ConfusionCounts.of_matrix([[5, 2], [1, 2]], [0, 0], 0).counts
     assert metrics.pixel_accuracy(counts) == 0.7
     np.testing.assert_allclose(metrics.dice(counts), [10 / 13, 4 / 7])
 
@@ -259,7 +259,9 @@ def test_the_mean_of_batch_means_is_another_number():
         parts = ConfusionMatrix(3)
         for start in range(0, 90, size):
             parts.add(
-                Tally(count_pairs(truth[start : start + size], pred[start : start + size], 3), 0)
+                ConfusionCounts(
+                    count_pairs(truth[start : start + size], pred[start : start + size], 3), 0
+                )
             )
         assert parts.mean_iou() == whole.mean_iou()
 

@@ -146,10 +146,12 @@ def test_keras_keeps_an_ignored_class_in_the_mean(keras_mean_iou, ignore):
 def test_counts_do_not_wrap_where_those_of_keras_do(keras_mean_iou):
     # Its counters are int32: 2 147 483 600 + 100 becomes negative, and no word is said.
     from segiou import ConfusionMatrix
-    from segiou.counting.counts import Tally
+    from segiou.counting.counts import ConfusionCounts
 
     zeros = np.zeros(100, np.uint8)
-    matrix = ConfusionMatrix(2).add(Tally(np.array([[2_147_483_600, 0, 0], [0, 1, 0]]), 0))
+    matrix = ConfusionMatrix(2).add(
+        ConfusionCounts(np.array([[2_147_483_600, 0, 0], [0, 1, 0]]), 0)
+    )
     matrix.update(zeros, zeros)
     assert matrix.matrix.tolist() == [[2_147_483_700, 0], [0, 1]]
     theirs = keras_mean_iou([zeros], [zeros], 2, matrix=[[2_147_483_600, 0], [0, 1]])["matrix"]
@@ -200,9 +202,9 @@ def test_more_pixels_than_float32_counts():
 def test_many_images_of_many_pixels():
     # mmsegmentation adds images up in float32: 500 times 700 001 becomes 350 000 032.
     from segiou import ConfusionMatrix
-    from segiou.counting.counts import Tally
+    from segiou.counting.counts import ConfusionCounts
 
     matrix = ConfusionMatrix(1)
     for _ in range(500):
-        matrix.add(Tally(np.array([[700_001, 0]]), 0))
+        matrix.add(ConfusionCounts(np.array([[700_001, 0]]), 0))
     assert matrix.matrix.tolist() == [[350_000_500]]

@@ -7,7 +7,7 @@ import pytest
 
 from segiou import metrics
 from segiou._support.text import percent
-from segiou.counting.counts import Tally
+from segiou.counting.counts import ConfusionCounts
 from segiou.counting.encoding import count_pairs
 from segiou.metrics.protocols import PROTOCOLS
 
@@ -44,7 +44,7 @@ def test_figures_of_camvid(column, model):
     for path in sorted((CAMVID / "truth").glob("*.png")):
         truth, pred = (np.asarray(Image.open(CAMVID / d / path.name)) for d in ("truth", model))
         tables.append(count_pairs(truth, pred, 11, ignore=11))
-    per_image = Tally(np.array(tables), np.zeros(len(tables), int)).counts
+    per_image = ConfusionCounts(np.array(tables), np.zeros(len(tables), int)).counts
     for name, figures in table().items():
         mean = PROTOCOLS[name].mean(metrics.iou, per_image.summed(), per_image=per_image)
         assert percent(mean.value) == figures[column], name

@@ -73,14 +73,14 @@ def test_one_image_or_none_has_no_averages_to_show(run):
     for report in (run.select(["y"]).report(), run.select([]).report()):
         assert "mean over images" not in str(report)
     matrix = segiou.ConfusionMatrix(2).update([0], [1]).report()
-    assert matrix.fine_grained is None
+    assert matrix.image_level_means is None
     assert matrix.to_dict()["fine_grained"] is None
     assert "mean over images" not in str(matrix)
 
 
 def test_excluded_classes_take_no_part():
     run = segiou.score(TRUTHS, PREDS, labels=LABELS, exclude="b")
-    assert run.report().fine_grained.image == pytest.approx((8 / 9 + 0.5 + 0.9) / 3)
+    assert run.report().image_level_means.image == pytest.approx((8 / 9 + 0.5 + 0.9) / 3)
     assert [row["mean_iou"] for row in run.rows()] == [8 / 9, 0.5, 0.9]
 
 

@@ -12,7 +12,7 @@ from PIL import Image
 
 import segiou
 from segiou.analysis.steps import confusion_gains
-from segiou.counting.counts import Tally
+from segiou.counting.counts import ConfusionCounts
 from segiou.labels.class_options import ClassOptions
 from segiou.report.image_table import ImageTable, choose
 from segiou.report.page import class_colors
@@ -226,7 +226,7 @@ def test_data_of_5000_images_and_150_classes_stay_below_10_mb():
     assert len(json.dumps(payload, separators=(",", ":"))) < 9_500_000
 
 
-TALLY = Tally.of_matrix(
+TALLY = ConfusionCounts.of_matrix(
     np.array([[80, 15, 5], [0, 50, 50], [0, 0, 0]]), np.array([0, 100, 0]), np.int64(0)
 )
 
@@ -246,7 +246,9 @@ def test_heat_map_pictures_hold_the_shares():
 
 
 def test_what_is_rare_is_still_seen():
-    tally = Tally.of_matrix(np.array([[10_000_000, 1], [0, 1]]), np.zeros(2, int), np.int64(0))
+    tally = ConfusionCounts.of_matrix(
+        np.array([[10_000_000, 1], [0, 1]]), np.zeros(2, int), np.int64(0)
+    )
     rows = np.asarray(decoded(heatmap(tally, ["a", "b"])["views"][0]["picture"]))
     assert rows[0, 1] == 14
 

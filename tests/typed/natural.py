@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 import segiou
 from segiou import geometry, metrics
 from segiou.boundary.boundary_options import BoundaryOptions
-from segiou.counting.counts import Tally
+from segiou.counting.counts import ConfusionCounts
 from segiou.counting.encoding import count_pairs
 from segiou.hooks.evaluate import mean_iou
 from segiou.masks.read import read_mask
@@ -61,7 +61,7 @@ def pieces(path: Path) -> None:
     mask = read_mask(path)
     counts: NDArray[np.int64] = count_pairs(mask, mask, 256)
     by_hand = segiou.Counts([1, 2], [0, 1], [1, 0], [5, 5])
-    tally = Tally.of_matrix(matrix=[[3, 1], [0, 4]], unassigned=[0, 2], ignored=5)
+    tally = ConfusionCounts.of_matrix(matrix=[[3, 1], [0, 4]], unassigned=[0, 2], ignored=5)
     mean = metrics.mean(metrics.iou(by_hand))
     boxes = geometry.box_iou([[0, 0, 1, 1]], [geometry.mask_to_box(mask > 0)])
     channels = segiou.ChannelCounts(["a", "b"])
