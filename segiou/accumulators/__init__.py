@@ -1,4 +1,7 @@
-"""Counts that grow batch by batch, merge and travel: a matrix of classes, and channels."""
+"""Accumulators that are updated per batch, merged and serialised.
+
+They count confusion matrices (exclusive classes) and channels (overlapping classes).
+"""
 
 from segiou._support import lazy_face
 

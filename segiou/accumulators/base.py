@@ -1,4 +1,4 @@
-"""What all accumulators have in common: they add up, are copied, saved and read at any time."""
+"""Base class of accumulators: add, copy, save and read at any time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _STATE_VERSION = 1
 
 
 class _Part:
-    """What one thread has counted."""
+    """The counts of one thread."""
 
     __slots__ = ("cells", "pairs")
 
@@ -51,7 +51,7 @@ class Accumulator(ABC):
     _classes: ClassOptions
 
     def _start(self, classes: ClassOptions) -> None:
-        """Set the classes and begin with no counts."""
+        """Set the classes and start without counts."""
         self._classes = classes
         self._forget()
 
@@ -61,7 +61,7 @@ class Accumulator(ABC):
 
     @abstractmethod
     def _empty(self) -> NDArray[np.int64]:
-        """No counts, as the array that a thread adds to."""
+        """An array of zeros that a thread adds its counts to."""
 
     @abstractmethod
     def _named(self) -> dict[str, NDArray[np.int64]]:
@@ -73,14 +73,14 @@ class Accumulator(ABC):
 
     @classmethod
     def from_options(cls, options: ClassOptions, *own: Any, **named: Any) -> Self:
-        """An empty accumulator of the given classes; does not warn again.
+        """Build an empty accumulator from class options, without repeating their warnings.
 
         Parameters
         ----------
         options : ClassOptions
-            The classes, and what is ignored.
+            The classes and the ignored values.
         *own, **named
-            What only this kind has.
+            Further options of this class.
         """
         new = cls.__new__(cls)
         new._start(options, *own, **named)
@@ -98,12 +98,12 @@ class Accumulator(ABC):
 
     @property
     def num_classes(self) -> int:
-        """C."""
+        """Number of classes, C."""
         return self._classes.num_classes
 
     @property
     def include(self) -> NDArray[np.bool_]:
-        """False for classes that means leave out, (C,)."""
+        """False for classes that are excluded from means, (C,)."""
         return self._classes.include
 
     @property
@@ -112,8 +112,8 @@ class Accumulator(ABC):
         return sum(part.pairs for part in list(self._parts.values()))
 
     def _own(self) -> _Part:
-        """What this thread adds to."""
-        # The number of a thread that has ended is given again, so that tables do not pile up.
+        """The counts of this thread."""
+        # Python reuses the ids of threads that have ended, so tables do not accumulate.
         thread = get_ident()
         return self._parts.get(thread) or self._parts.setdefault(thread, _Part(self._empty()))
 
@@ -137,33 +137,34 @@ class Accumulator(ABC):
         own.pairs += pairs
 
     def _check_sum(self, cells: NDArray[np.int64]) -> None:
-        """Refuse counts that, together with what is there, leave int64."""
+        """Raise an OverflowError if the sum of these and all earlier counts exceeds int64."""
         add_exactly(self._cells, cells, f"the sum of {self._noun}")
 
     def _difference(self, other: Self) -> str:
-        """In words what keeps two from being added; empty if nothing does."""
+        """The reason why two accumulators cannot be added; empty if they can."""
         return self._classes.difference(other._classes)
 
     def merge(self, *others: Self) -> Self:
-        """Add others to this one; they stay as they are.
+        """Add other accumulators to this one; the others do not change.
 
         Parameters
         ----------
         *others : Self
-            What to add.
+            Accumulators of the same classes and options.
 
         Returns
         -------
         Self
+            This accumulator.
 
         Raises
         ------
         TypeError
-            If one is of another kind.
+            If an argument is a different kind of accumulator.
         ValueError
-            If classes or options differ; the message says in what.
+            If classes or options differ.
         OverflowError
-            If a count would leave int64; nothing is added then.
+            If a count would exceed int64. Nothing is added then.
         """
         cells, pairs = self._empty(), 0
         for other in others:
@@ -180,11 +181,11 @@ class Accumulator(ABC):
 
     @classmethod
     def _kind(cls) -> type[Accumulator]:
-        """The class that names the kind: subclasses of it merge with one another."""
+        """The base class whose subclasses can be merged with one another."""
         return next(base for base in reversed(cls.__mro__) if "_noun" in vars(base))
 
     def empty(self) -> Self:
-        """Another one of the same classes and options, with nothing counted."""
+        """A new accumulator of the same classes and options, without counts."""
         new = object.__new__(type(self))
         new.__dict__ |= self.__dict__
         new._forget()
@@ -195,7 +196,7 @@ class Accumulator(ABC):
         return self.empty().merge(self)
 
     def reset(self) -> Self:
-        """Forget all counts; classes and options stay."""
+        """Discard all counts but keep classes and options."""
         self._forget()
         return self
 
@@ -206,7 +207,7 @@ class Accumulator(ABC):
             return NotImplemented
         return self.copy().merge(other)  # type: ignore[arg-type]
 
-    # sum() starts from 0, which stands for no counts at all.
+    # sum() starts from 0.
     __radd__ = __add__
 
     def __iadd__(self, other: object) -> Self:
@@ -236,45 +237,46 @@ class Accumulator(ABC):
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> Self:
-        """Replace the counts by saved ones.
+        """Replace the counts with those of a saved state.
 
         Parameters
         ----------
         state : mapping
-            What :meth:`state_dict` gave.
+            As returned by :meth:`state_dict`.
 
         Returns
         -------
         Self
+            This accumulator.
 
         Raises
         ------
         TypeError
-            If something in it is of the wrong kind.
+            If a value in it has a wrong type.
         ValueError
-            If the state is of another version, or its classes or options differ.
+            If the state has a different version, or its classes or options differ.
         """
         saved = self.from_state_dict(state)
         if difference := self._difference(saved):
-            msg = f"the saved state is of other options: {difference}"
+            msg = f"the saved state has different options: {difference}"
             raise ValueError(msg)
         return self.reset().merge(saved)
 
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any]) -> Self:
-        """Build one from a saved state alone; raises as :meth:`load_state_dict`.
+        """Build an accumulator from a saved state; raises as :meth:`load_state_dict`.
 
         Parameters
         ----------
         state : mapping
-            What :meth:`state_dict` gave.
+            As returned by :meth:`state_dict`.
         """
         check_kind("state", state, Mapping, _STATE)
         _check_names(state, "state_version", "options", "pairs")
         if state["state_version"] != _STATE_VERSION:
             msg = (
-                f"state_version is {state['state_version']!r}, this segiou reads "
-                f"{_STATE_VERSION}; save it again with the same version of segiou"
+                f"expected state_version {_STATE_VERSION}, got {state['state_version']!r}; save "
+                "the state again with this version of segiou"
             )
             raise ValueError(msg)
         new = cls._of_state(state)
@@ -284,7 +286,7 @@ class Accumulator(ABC):
 
     @classmethod
     def _of_state(cls, state: Mapping[str, Any]) -> Self:
-        """An empty one, of the classes and options of a saved state."""
+        """An empty accumulator with the classes and options of a saved state."""
         return cls.from_options(ClassOptions.from_dict(state["options"]))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -295,9 +297,9 @@ class Accumulator(ABC):
 
 
 class PixelAccumulator(Accumulator):
-    """Counts of pixels, and the ratios that are made of them."""
+    """Base class of pixel counts, with the scores computed from them."""
 
-    #: The sum over these axes is a number of pixels, and bounds every other sum of counts.
+    #: The sum over these axes is a number of pixels, which bounds every other sum of counts.
     _pixel_axes: ClassVar[tuple[int, ...]]
 
     def _check_sum(self, cells: NDArray[np.int64]) -> None:
@@ -319,31 +321,31 @@ class PixelAccumulator(Accumulator):
     @property
     @abstractmethod
     def tally(self) -> ConfusionCounts:
-        """Everything counted so far."""
+        """All counts so far."""
 
     @staticmethod
     @abstractmethod
     def _report_kind() -> type[Report]:
-        """The class of reports of such counts."""
+        """The class of reports on these counts."""
 
     def compute(self) -> Report:
-        """The same as :meth:`report`, by the name that validation loops expect."""
+        """The same as :meth:`report`, under the usual name in validation loops."""
         return self.report()
 
     def report(self, protocol: Protocol | str = "segiou", *, title: str = "") -> Report:
-        """All scores, by a protocol, ready to be shown or saved.
+        """All scores under a protocol, as a report to show or save.
 
         Parameters
         ----------
         protocol : Protocol or str, default "segiou"
-            How means are made.
+            How means are computed.
         title : str, default ""
             Title of the report.
 
         Returns
         -------
         Report
-            Of channels a :class:`segiou.report.channel_report.ChannelReport`.
+            For channels, a :class:`segiou.report.channel_report.ChannelReport`.
         """
         protocol = load_protocol(protocol)
         return self._report_kind()(
@@ -360,7 +362,7 @@ class PixelAccumulator(Accumulator):
         return self.report()._repr_html_()
 
     def iou(self) -> Floats:
-        """IoU per class, (C,); NaN for a class in neither truth nor prediction."""
+        """IoU per class, (C,); NaN for an absent class."""
         return metrics.iou(self.counts)
 
     def dice(self) -> Floats:
@@ -376,12 +378,12 @@ class PixelAccumulator(Accumulator):
         return metrics.recall(self.counts)
 
     def mean_iou(self, protocol: Protocol | str = "segiou") -> float:
-        """Mean IoU over the classes that are not excluded, by a protocol.
+        """Mean IoU over the classes that are not excluded, under a protocol.
 
         Parameters
         ----------
         protocol : Protocol or str, default "segiou"
-            How means are made.
+            How means are computed.
 
         Returns
         -------
@@ -395,10 +397,10 @@ class PixelAccumulator(Accumulator):
         return float(metrics.mean(metrics.recall(self.counts), self.include))
 
 
-_STATE = "a state as state_dict gives it"
+_STATE = "a mapping as returned by state_dict"
 
 
 def _check_names(state: Mapping[str, Any], *names: str) -> None:
     if missing := sorted(set(names) - set(state)):
-        msg = f"state must be {_STATE}; it lacks {', '.join(missing)}"
+        msg = f"state must be {_STATE}; missing: {', '.join(missing)}"
         raise ValueError(msg)

@@ -26,15 +26,15 @@ from segiou.labels.label_set import load_labels
 if TYPE_CHECKING:
     from segiou.report.report import Report
 
-#: Tables of all pairs of classes that there are at once: the counts, and two while adding.
+#: Tables of all pairs of classes in memory at once: the counts, and two during an addition.
 _TABLES = 3
 
 
 class ConfusionMatrix(PixelAccumulator, Drawable):
-    """A confusion matrix that counts pairs of label arrays as they come.
+    """A confusion matrix, updated batch by batch.
 
-    Matrices add up and can be updated by several threads at once: see
-    :class:`segiou.accumulators.base.Accumulator`.
+    Matrices can be added, and several threads can update one at the same time:
+    see :class:`segiou.accumulators.base.Accumulator`.
 
     Parameters
     ----------
@@ -42,23 +42,25 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
         The classes: a label set, the name of a preset, a TOML file, class
         names for the values 0, 1, 2, …, or the number of classes.
     pred_labels : the same, optional
-        The label set of the predictions, where they are encoded otherwise.
+        The label set of the predictions, if it differs from that of the truth.
         Classes are matched by name.
     ignore : int, str or iterable of them
         Truth values whose pixels are dropped, in addition to the label set's.
         A class name stands for its values.
     exclude : str, int or iterable of them
-        Classes, by name or index, that are left out of means but still counted.
+        Classes, by name or index, that are counted but excluded from means.
     unassigned : {"error", "count"}
-        What a prediction that names no class is on a valid pixel.
+        Whether an undeclared prediction on a valid pixel is an error, or counts
+        as a missed pixel of its truth class.
 
     Attributes
     ----------
     labels : LabelSet
     matrix : ndarray of int64, shape (C, C)
-        ``[t, p]`` pixels of truth ``t`` predicted ``p``.
+        ``[t, p]`` is the number of pixels of truth ``t`` predicted as ``p``.
+        ``numpy.asarray`` of the object returns the same matrix.
     unassigned : ndarray of int64, shape (C,)
-        Pixels of each truth class whose prediction names no class.
+        Valid pixels of each truth class with an undeclared prediction.
     ignored : int
         Pixels dropped. ``matrix.sum() + unassigned.sum() + ignored == pixels``.
     pairs : int
@@ -67,8 +69,8 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
     Warns
     -----
     UserWarning
-        If an ignored value is also a declared class: false positives on its
-        pixels are then never counted, and IoU turns into recall.
+        If an ignored value is also a declared class. False positives on its
+        pixels are then never counted, and its IoU equals its recall.
 
     Examples
     --------
@@ -132,7 +134,7 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
     def _of_tally(self, tally: ConfusionCounts) -> NDArray[np.int64]:
         shape = self.num_classes, self.num_classes + 1
         if tally.table.shape != shape:
-            msg = f"a table of shape {tally.table.shape} does not fit {shape}"
+            msg = f"expected a table of shape {shape}, got {tally.table.shape}"
             raise ValueError(msg)
         check_memory(self.num_classes, _TABLES)
         return self._encoding.table_of(tally)
@@ -156,7 +158,7 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
 
     @property
     def unassigned(self) -> NDArray[np.int64]:
-        """Valid pixels of each truth class whose prediction names no class; a copy."""
+        """Valid pixels of each truth class with an undeclared prediction; a copy."""
         return self._cells[:-2, -1].copy()
 
     @property
@@ -166,7 +168,7 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
 
     @property
     def tally(self) -> ConfusionCounts:
-        """Everything counted so far, frozen."""
+        """All counts so far; a copy."""
         return self._encoding.tally(self._cells.copy())
 
     @property
@@ -193,12 +195,13 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
         pred : array_like
             Labels of the same shape; or scores, with ``argmax`` or ``threshold``.
         mask : array_like of bool, optional
-            True where a pixel is valid; the others count as ignored.
+            True where a pixel is valid; other pixels count as ignored.
         argmax : int, optional
-            ``pred`` holds scores, one channel a class along this axis.
+            The class axis of ``pred``, which then holds one score per class.
         threshold : float, optional
-            ``pred`` holds the score of the second of two classes; it is
-            predicted where the score is above this.
+            ``pred`` then holds the score of the second of two classes, which is
+            predicted if its score is greater than this; see
+            :func:`segiou.counting.scores_to_labels`.
 
         Returns
         -------
@@ -208,20 +211,20 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
         Raises
         ------
         TypeError, ValueError
-            As :meth:`segiou.counting.Encoding.count`; the state is unchanged then.
+            As :meth:`segiou.counting.Encoding.count`. The counts are unchanged then.
 
         Notes
         -----
-        Tensors on a GPU or another device are counted there, and the device is
-        not waited for. Values that are no class are then found when the counts
-        are first read, and at each reading until :meth:`reset`.
+        Tensors on a GPU or another device are counted there without waiting for
+        the device. Undeclared values then raise an error when the counts are
+        read, until :meth:`reset`.
         """
-        if self._is_crowded:  # where a sum could leave int64, it is checked before it is made
+        if self._is_crowded:  # a sum could exceed int64, so it is checked before the addition
             how = {"mask": mask, "argmax": argmax, "threshold": threshold}
             return self.add(self.count(truth, pred, **how))
         own = self._parts.get(get_ident()) or self._own()
-        # NumPy's arrays first: beside a small mask every check is felt. And before shapes are
-        # looked at: it refuses tensors of a graph, whose shapes may not be known.
+        # NumPy arrays first, since every check takes noticeable time for a small mask; and before
+        # any use of shapes, because is_on_device rejects symbolic tensors without a shape.
         arrays = type(truth) is type(pred) is np.ndarray
         on_device = not arrays and (is_on_device(truth) or is_on_device(pred))
         is_decided = argmax is None and threshold is None
@@ -251,14 +254,8 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
 
         Parameters
         ----------
-        truth, pred : array_like
-            As :meth:`update` takes it.
-        mask : array_like, optional
-            True where a pixel counts; all by default.
-        argmax : int, optional
-            Axis of the class scores in ``pred``; None where it holds labels.
-        threshold : float, optional
-            Score from which a pixel is of class 1.
+        truth, pred, mask, argmax, threshold
+            As for :meth:`update`.
 
         Returns
         -------
@@ -275,7 +272,7 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
         return encoding.count(truth, pred, mask=mask)
 
     def _decide(self, truth: Any, pred: Any, mask: Any, **how: Any) -> NDArray[Any]:
-        """Labels of scores, which may be NaN on ignored pixels."""
+        """Convert scores to labels; scores may be NaN on ignored pixels."""
         try:
             return scores_to_labels(pred, **how)
         except NanScoresError:
@@ -300,14 +297,14 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
         return self._decided_encoding
 
     def add(self, tally: ConfusionCounts, *, pairs: int = 1) -> Self:
-        """Add what was counted elsewhere with the same options.
+        """Add counts made elsewhere with the same options.
 
         Parameters
         ----------
         tally : ConfusionCounts
-            What was counted.
+            The counts to add.
         pairs : int, default 1
-            Number of images that the counts come from.
+            Number of image pairs that the counts come from.
 
         Returns
         -------
@@ -316,18 +313,15 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
         Raises
         ------
         TypeError
-            If it is of the wrong kind.
+            If an argument has a wrong type.
         ValueError
-            If it is of other classes.
+            If the number of classes differs.
         OverflowError
-            If there would be more pixels than int64 holds; the state is
-            unchanged then.
+            If the number of pixels would exceed int64. The counts are unchanged
+            then.
         """
         check_kind(
-            "tally",
-            tally,
-            ConfusionCounts,
-            "a ConfusionCounts, such as ConfusionMatrix.count gives",
+            "tally", tally, ConfusionCounts, "ConfusionCounts, as from ConfusionMatrix.count"
         )
         self._add(self._of_tally(tally), check_integer("pairs", pairs, 0))
         return self
@@ -349,24 +343,25 @@ class ConfusionMatrix(PixelAccumulator, Drawable):
         )
 
 
-#: Of each channel.
+#: Counts of each channel.
 _ROWS = ("tp", "fp", "fn", "tn", "ignored")
 
 
 class ChannelCounts(PixelAccumulator):
-    """Counts of overlapping binary channels, one against the rest, as pairs come.
+    """Counts of overlapping binary channels, updated batch by batch.
 
-    For multi-label masks and sigmoid outputs: a pixel may be of several classes
-    or of none. They add up and can be updated by several threads at once: see
+    Use it for multi-label masks and sigmoid outputs, where a pixel may belong
+    to several classes or to none. Accumulators can be added, and several
+    threads can update one at the same time: see
     :class:`segiou.accumulators.base.Accumulator`.
 
     Parameters
     ----------
     labels : sequence of str, int, LabelSet, str or path
-        Names of the channels, in order; or how many there are; or a label set,
-        a preset's name or a TOML file, of which only the names are used.
+        Names of the channels, in order; or their number; or a label set, the
+        name of a preset or a TOML file, of which only the class names are used.
     exclude : str, int or iterable of them
-        Channels, by name or index, that are left out of means but still counted.
+        Channels, by name or index, that are counted but excluded from means.
 
     Raises
     ------
@@ -390,7 +385,7 @@ class ChannelCounts(PixelAccumulator):
     _pixel_axes = (0,)
 
     def __init__(self, labels: Labels, *, exclude: int | str | Iterable[int | str] = ()) -> None:
-        # Of a label set only the names: a channel has no values to be read by.
+        # Channels have no label values, so only the names of a label set are used.
         names = load_labels(labels).class_names
         self._start(ClassOptions.of(names, exclude=exclude))
 
@@ -421,7 +416,7 @@ class ChannelCounts(PixelAccumulator):
 
     @property
     def tally(self) -> ConfusionCounts:
-        """Everything counted so far: a matrix of no and yes for each channel, (C, 2, 3)."""
+        """All counts so far, as a matrix of negative and positive per channel, (C, 2, 3)."""
         tp, fp, fn, tn, ignored = self._cells.copy()
         none = np.zeros_like(tp)
         table = np.array([[tn, fp, none], [fn, tp, none]])
@@ -431,12 +426,12 @@ class ChannelCounts(PixelAccumulator):
     def update(
         self, truth: Any, pred: Any, *, axis: int, mask: Any = None, threshold: float | None = None
     ) -> Self:
-        """Count one pair, or one batch, of channels; returns itself.
+        """Count one pair, or one batch, of channels.
 
         Parameters
         ----------
         truth, pred, mask, threshold
-            As in :func:`segiou.counting.count_channels`.
+            As for :func:`segiou.counting.count_channels`.
         axis : int
             The channel axis: 0 for (C, H, W), −1 for (H, W, C), 1 for
             (N, C, H, W).
@@ -444,12 +439,13 @@ class ChannelCounts(PixelAccumulator):
         Returns
         -------
         Self
+            This accumulator.
 
         Raises
         ------
         TypeError, ValueError
-            As :func:`segiou.counting.count_channels`, or if the axis has not
-            one channel a class; the state is unchanged then.
+            As :func:`segiou.counting.count_channels`, or if the axis does not
+            have one channel per class. The counts are unchanged then.
         """
         from segiou.counting.channels import count_channels
 
@@ -459,8 +455,8 @@ class ChannelCounts(PixelAccumulator):
         shape = np.shape(truth)
         if -len(shape) <= axis < len(shape) and shape[axis] != self.num_classes:
             msg = (
-                f"channels of shape {shape} have {shape[axis]} along axis {axis}, but there are "
-                f"{self.num_classes} classes"
+                f"expected {self.num_classes} channels along axis {axis}, got {shape[axis]} in "
+                f"shape {shape}"
             )
             raise ValueError(msg)
         counts = count_channels(truth, pred, axis=axis, mask=mask, threshold=threshold)
@@ -468,16 +464,16 @@ class ChannelCounts(PixelAccumulator):
         return self.add(counts, ignored=pixels - counts.total)
 
     def add(self, counts: Counts, *, ignored: Any = 0, pairs: int = 1) -> Self:
-        """Add what was counted elsewhere of the same channels.
+        """Add counts of the same channels made elsewhere.
 
         Parameters
         ----------
         counts : Counts
             Counts of each channel, (C,).
-        ignored : array_like, default 0
-            Values that were ignored, one number or (C,).
+        ignored : array_like of int, default 0
+            Ignored values of each channel, a single number or (C,).
         pairs : int, default 1
-            Number of images that the counts come from.
+            Number of image pairs that the counts come from.
 
         Returns
         -------
@@ -486,14 +482,14 @@ class ChannelCounts(PixelAccumulator):
         Raises
         ------
         ValueError
-            If the counts are not of as many channels.
+            If the number of channels differs.
         OverflowError
-            If a count would leave int64; the state is unchanged then.
+            If a count would exceed int64. The counts are unchanged then.
         """
         check_counts(counts)
         check_integer("pairs", pairs, 0)
         if counts.tp.shape != (self.num_classes,):
-            msg = f"counts of shape {counts.tp.shape} do not fit {self.num_classes} channels"
+            msg = f"expected counts of {self.num_classes} channels, got shape {counts.tp.shape}"
             raise ValueError(msg)
         cells = self._empty()
         cells[:-1] = counts.tp, counts.fp, counts.fn, counts.tn

@@ -1,7 +1,6 @@
-"""Whose tensor something is, and where its memory is.
+"""Detects an array's framework and device.
 
-No framework is imported here: a tensor brings its own, which is then already
-in :data:`sys.modules`.
+No framework is imported here: whoever passes a tensor has already imported its framework.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ from segiou._support.text import plural
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
 
-#: The bits of a bfloat16, which NumPy knows by name only.
+#: The 16 bits of a bfloat16; NumPy has no such type, only this name for it.
 _BFLOAT16 = np.dtype([("bfloat16", np.uint16)])
 _ROOTS = {"jax": "jax", "jaxlib": "jax", "tensorflow": "tensorflow", "cupy": "cupy"}
 
 
 def framework_of(data: object) -> str | None:
-    """Name of the framework whose tensor this is, subclasses included; None for all else."""
+    """Name of the framework of a tensor, or of a subclass of one; None for anything else."""
     kind: Any = type(data)
     return _framework_of_type(kind)
 
@@ -43,7 +42,7 @@ def _framework_of_type(kind: Any) -> str | None:
 
 
 def not_compiled(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
-    """Let ``torch.compile`` call a function as it is, where it is called from what is compiled."""
+    """Exclude a function from ``torch.compile``; compiled code calls it unchanged."""
     disabled, loaded = None, sys.modules
 
     @wraps(function)
@@ -60,14 +59,7 @@ def not_compiled(function: Callable[_Arguments, _Result]) -> Callable[_Arguments
 
 
 def is_on_device(data: Any) -> bool:
-    """Tell whether data are a tensor whose memory NumPy cannot see.
-
-    Raises
-    ------
-    TypeError
-        If the tensor has no values yet, since it is being traced or compiled;
-        or is no rectangle of values.
-    """
+    """Whether NumPy cannot read a tensor's memory; a TypeError if it has no (dense) values."""
     framework = None if type(data) is np.ndarray else framework_of(data)
     if framework is None:
         return False
@@ -84,16 +76,16 @@ def is_on_device(data: Any) -> bool:
 
 def _torch_is_on_device(data: Any) -> bool:
     if data.is_nested or data.layout is not sys.modules["torch"].strided:
-        msg = "a sparse or nested tensor is no rectangle of labels; make it dense first, or padded"
+        msg = "sparse and nested tensors are not supported; make the tensor dense or pad it first"
         raise TypeError(msg)
     if hasattr(data, "full_tensor"):
         msg = (
-            "a DTensor is spread over processes; count its to_local() and add the processes up, "
-            "or its full_tensor() on one of them"
+            "DTensors are not supported; count to_local() on each process and sum the counts, or "
+            "full_tensor() on one process"
         )
         raise TypeError(msg)
     if data.is_meta:
-        msg = "a tensor on the meta device has a shape but no values to count"
+        msg = "tensors on the meta device have no values; move the tensor to a real device first"
         raise TypeError(msg)
     return not data.is_cpu
 
@@ -101,8 +93,8 @@ def _torch_is_on_device(data: Any) -> bool:
 def _tensorflow_is_on_device(data: Any) -> bool:
     if type(data).__name__ in ("RaggedTensor", "SparseTensor", "IndexedSlices"):
         msg = (
-            f"a {type(data).__name__} is no rectangle of labels; make it dense first: "
-            "to_tensor() or tf.sparse.to_dense, or count one image at a time"
+            f"a {type(data).__name__} is not supported; make it dense with to_tensor() or "
+            "tf.sparse.to_dense, or count one image at a time"
         )
         raise TypeError(msg)
     if not hasattr(data, "numpy"):
@@ -111,25 +103,25 @@ def _tensorflow_is_on_device(data: Any) -> bool:
 
 
 def _refuse_symbolic(where: str, hook: str) -> None:
-    msg = f"a tensor inside {where} has no values to count yet; use {hook}, which can be compiled"
+    msg = f"tensors inside {where} have no values yet; use {hook}, which can be compiled"
     raise TypeError(msg)
 
 
 def to_host(data: Any) -> NDArray[Any]:
-    """View a tensor as a NumPy array; copied only if it is on a device."""
+    """View a tensor as a NumPy array; only tensors on a device are copied."""
     framework = framework_of(data)
     if framework == "torch":
         return _torch_to_host(data)
     if framework == "cupy":
         return np.asarray(data.get())
-    return np.asarray(data)  # JAX's and TensorFlow's __array__ views their memory
+    return np.asarray(data)  # __array__ of JAX and TensorFlow is a view
 
 
 def _torch_to_host(data: Any) -> NDArray[Any]:
     torch = sys.modules["torch"]
     tensor = data.detach().as_subclass(torch.Tensor).cpu()
     if tensor.dtype == torch.bfloat16:
-        # NumPy has no bfloat16: hand its bits over under its name.
+        # NumPy has no bfloat16, so this passes the bits under its name.
         bits = tensor.view(torch.int16).numpy()
         return np.asarray(bits.view(_BFLOAT16))
     array: NDArray[Any] = tensor.resolve_neg().numpy()
@@ -140,7 +132,7 @@ _LABEL_MODES = ("1", "L", "P", "I", "I;16", "I;16B", "I;16L")
 
 
 def as_label_array(data: Any, name: str) -> NDArray[np.integer[Any] | np.bool_]:
-    """View array-like labels as an array of integers or bool, without a copy where possible.
+    """View array-like labels as an array of integers or bool, without a copy if possible.
 
     Parameters
     ----------
@@ -148,7 +140,7 @@ def as_label_array(data: Any, name: str) -> NDArray[np.integer[Any] | np.bool_]:
         NumPy array, nested lists, PIL image of a label mode, or anything with
         ``__array__`` or ``__dlpack__`` (a tensor on the CPU, for instance).
     name : str
-        ``"truth"`` or ``"pred"``, for the messages.
+        Name of the argument, used in error messages.
 
     Returns
     -------
@@ -157,10 +149,10 @@ def as_label_array(data: Any, name: str) -> NDArray[np.integer[Any] | np.bool_]:
     Raises
     ------
     TypeError
-        If the data are not integers or bool: floats, which may be scores, colours,
-        masked arrays, objects.
+        If the data are not integers or bool, such as floats (which may be scores),
+        colours, masked arrays or objects.
     """
-    # The plain case first: beside a small mask every check is felt.
+    # The plain case first: for a small mask, every check takes noticeable time.
     array = data if type(data) is np.ndarray else as_array(data, name)
     if array.dtype.kind in "biu":
         return array
@@ -169,43 +161,55 @@ def as_label_array(data: Any, name: str) -> NDArray[np.integer[Any] | np.bool_]:
 
 
 def check_labels(array: Any, name: str) -> None:
-    """Refuse an array or tensor that holds neither integers nor bool."""
+    """Raise a TypeError unless an array or tensor holds integers or bool."""
     found = dtype_name(array)
     if found.startswith(("int", "uint", "bool")):
         return
     msg = f"{name} has dtype {found}; labels must be integers or bool"
     if found.startswith(("str", "bytes")):
-        msg = f"{name} holds text; labels must be integers or bool: read files with read_mask"
+        msg = (
+            f"{name} contains strings; labels must be integers or bool (to read files, use "
+            "read_mask)"
+        )
     if found == "object":
-        msg += ": give an array of numbers; of a Volume, its values"
+        msg += "; pass an array of numbers (for a Volume, pass its values)"
     if found.startswith(("float", "bfloat")):
         msg = (
-            f"{name} is {found}; labels must be integers. If these are scores, say "
-            "argmax=AXIS (the class axis) or threshold=T; if they are labels that were "
-            "saved as floats, convert them: array.astype(int)"
+            f"{name} has dtype {found}, but labels must be integers. For scores, pass argmax=AXIS "
+            "(the class axis) or threshold=T; for labels stored as floats, use array.astype(int)"
         )
     raise TypeError(msg)
 
 
 def check_decision(shape: tuple[int, ...], argmax: int | None, threshold: float | None) -> None:
-    """Refuse what does not say how scores of a shape become labels."""
+    """Raise a ValueError unless exactly one of argmax and threshold is given and fits the shape."""
     if (argmax is None) == (threshold is None):
-        msg = "say either argmax=AXIS or threshold=T, not both and not neither"
+        msg = "pass exactly one of argmax=AXIS and threshold=T"
         raise ValueError(msg)
     if argmax is None:
         return
     if not -len(shape) <= argmax < len(shape):
-        msg = f"scores of shape {shape} have no axis {argmax} to take the argmax over"
+        msg = f"argmax={argmax} is out of range for scores of shape {shape}"
         raise ValueError(msg)
     if shape[argmax] == 0:
         msg = f"scores of shape {shape} have no classes along axis {argmax}"
         raise ValueError(msg)
 
 
+class AtLeast(float):
+    """A threshold that equal scores also pass; they do not pass a plain float."""
+
+
+def exceeds(scores: Any, threshold: float) -> Any:
+    """Whether each score passes a threshold, in any framework."""
+    limit = float(threshold)
+    return scores >= limit if isinstance(threshold, AtLeast) else scores > limit
+
+
 def as_array(data: Any, name: str) -> NDArray[Any]:
     """View anything array-like as a NumPy array; tensors on a device are copied from it."""
     if isinstance(data, np.ma.MaskedArray):
-        msg = f"{name} is a masked array; give its data, and mask=~{name}.mask for the valid pixels"
+        msg = f"{name} is a masked array; pass {name}.data and mask=~{name}.mask"
         raise TypeError(msg)
     if isinstance(data, np.ndarray):
         return data
@@ -215,7 +219,7 @@ def as_array(data: Any, name: str) -> NDArray[Any]:
         return to_host(data)
     if hasattr(data, "__array__"):
         array = np.asarray(data)
-        # Paddle hands the bits of a bfloat16 over as uint16.
+        # Paddle passes the bits of a bfloat16 as uint16.
         is_bits = array.dtype == np.uint16 and "bfloat16" in str(getattr(data, "dtype", ""))
         return array.view(_BFLOAT16) if is_bits else array
     if hasattr(data, "__dlpack__"):
@@ -231,32 +235,32 @@ def _from_pil(image: Any, name: str) -> NDArray[Any]:
     if image.mode not in _LABEL_MODES:
         msg = (
             f"{name} is a PIL image of mode {image.mode!r}; label masks have mode "
-            f"{', '.join(_LABEL_MODES)}. Colours are read through a label set: segiou.read_mask"
+            f"{', '.join(_LABEL_MODES)}. For colour masks, use segiou.read_mask with a label set"
         )
         raise TypeError(msg)
     return np.asarray(image)
 
 
 def check_same_shape(first: Any, second: Any, names: Sequence[str] = ("truth", "pred")) -> None:
-    """Refuse two arrays or tensors of different shapes."""
+    """Raise a ValueError if two arrays or tensors have different shapes."""
     shapes = tuple(first.shape), tuple(second.shape)
     if shapes[0] != shapes[1]:
         found = f"{names[0]} has shape {shapes[0]} but {names[1]} has {shapes[1]}"
-        msg = f"{found}; they must be equal, pixel for pixel"
+        msg = f"{found}; shapes must match"
         raise ValueError(msg)
 
 
 def as_valid_mask(mask: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    """Check a mask of valid pixels."""
+    """View a mask of valid pixels as an array of bool, checked."""
     array = as_array(mask, "mask")
     check_mask(array, shape)
     return array
 
 
 def check_mask(mask: Any, shape: tuple[int, ...]) -> None:
-    """Refuse an array or tensor that is not bool, or of another shape."""
+    """Raise unless a mask is bool and has this shape."""
     if (found := dtype_name(mask)) != "bool":
-        msg = f"mask must be bool (True = counted), got {found}; perhaps mask != 0 is meant"
+        msg = f"mask must be bool (True = counted), got {found}; did you mean mask != 0?"
         raise TypeError(msg)
     if tuple(mask.shape) != shape:
         msg = f"mask has shape {tuple(mask.shape)} but the labels have {shape}"
@@ -264,20 +268,20 @@ def check_mask(mask: Any, shape: tuple[int, ...]) -> None:
 
 
 def dtype_name(array: Any) -> str:
-    """The name of a dtype, such as ``int32``, whatever the framework."""
+    """The name of a dtype, such as ``int32``, in any framework."""
     if isinstance(array.dtype, np.dtype) and is_bfloat16(array.dtype):
         return "bfloat16"
     return str(getattr(array.dtype, "name", array.dtype)).removeprefix("torch.")
 
 
 def is_bfloat16(dtype: np.dtype[Any]) -> bool:
-    """Tell whether these are the 16 bits of a bfloat16, which NumPy knows by name only."""
-    # The name that ml_dtypes (JAX, TensorFlow) gives it, and to_host for torch.
+    """Whether a dtype stands for the 16 bits of a bfloat16."""
+    # ml_dtypes (JAX, TensorFlow) registers this name; to_host uses it for torch.
     return dtype.itemsize == 2 and "bfloat16" in str(dtype)
 
 
 def values_text(found: Mapping[Any, int], unit: str) -> str:
-    """Write values and how often each was found, the eight most frequent ones."""
+    """The eight most frequent values, each with its count."""
     ranked = Counter(found).most_common()
     shown = ", ".join(f"{value} ({plural(number, unit)})" for value, number in ranked[:8])
     return f"{shown} and {len(ranked) - 8} more values" if len(ranked) > 8 else shown

@@ -1,4 +1,4 @@
-"""Pairs of binary channels that may overlap → integer counts, checked before they are counted."""
+"""Pairs of binary channels that may overlap → integer counts, after checks."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from numpy.typing import NDArray
 
 from segiou._support.optional import fallback, load_part
 from segiou.counting import reference
-from segiou.counting.arrays import as_array, check_mask, check_same_shape, values_text
+from segiou.counting.arrays import as_array, check_mask, check_same_shape, exceeds, values_text
 from segiou.counting.counts import Counts
 
-#: Values that need converting or masking are converted this many at a time.
+#: Number of values that are converted or masked at a time.
 _BLOCK_VALUES = 1 << 20
 
 
 _compiled = load_part("segiou.counting._channels")
-#: "c" where the compiled routine was built, else "numpy"; both give the same counts.
+#: "c" if the compiled routine was built, else "numpy"; both return the same counts.
 CHANNELS_BACKEND = "c" if _compiled else "numpy"
 _count_bytes: Callable[..., bool] = (
     _compiled.count_bytes
@@ -38,22 +38,23 @@ def count_channels(
     mask: Any = None,
     threshold: float | None = None,
 ) -> Counts:
-    """Count binary channels that may overlap, each for itself.
+    """Count binary channels that may overlap, each one separately.
 
     Parameters
     ----------
     truth, pred : array_like of bool or of the integers 0 and 1, equal shapes
         Masks with their channels along ``axis``: (C, H, W), (H, W, C),
-        (N, C, H, W), … With a threshold, ``pred`` holds scores, and ``truth``
-        may hold 0.0 and 1.0.
+        (N, C, H, W), … With a threshold, ``pred`` holds scores and ``truth``
+        may contain 0.0 and 1.0.
     axis : int
-        The channel axis; it is never guessed.
+        The channel axis.
     mask : array_like of bool, optional
-        True where a value is valid: of the shape without the channel axis, for
-        all channels, or of the whole shape, channel by channel. What is not
-        valid is not looked at.
+        True where a value is valid. Its shape is either the shape without the
+        channel axis (one mask for all channels) or the whole shape (one mask
+        per channel). Values that are not valid are not checked.
     threshold : float, optional
-        A channel is predicted where its score is above this.
+        A channel is predicted if its score is greater than this; a score equal
+        to the threshold is not predicted.
 
     Returns
     -------
@@ -105,30 +106,30 @@ class _Pair:
     @classmethod
     def of(cls, truth: Any, pred: Any, axis: int, mask: Any, threshold: float | None) -> _Pair:
         if threshold is not None and math.isnan(threshold):
-            msg = "threshold is NaN; nothing is above it"
+            msg = "threshold must be a number, got NaN"
             raise ValueError(msg)
         t, p = _channel_array(truth, "truth", threshold), _channel_array(pred, "pred", threshold)
         check_same_shape(t, p)
         if not -t.ndim <= axis < t.ndim:
-            msg = f"channels of shape {t.shape} have no axis {axis}"
+            msg = f"axis={axis} is out of range for channels of shape {t.shape}"
             raise ValueError(msg)
         axis %= t.ndim
         if t.shape[axis] == 0:
-            msg = f"channels of shape {t.shape} have no channel along axis {axis}"
+            msg = f"channels of shape {t.shape} have no channels along axis {axis}"
             raise ValueError(msg)
         valid = None if mask is None else _channel_mask(mask, t.shape, axis)
-        # Any order of the pixels counts the same; that of memory needs no copy.
+        # Counts do not depend on the order of the pixels; memory order needs no copy.
         order = sorted(range(t.ndim), key=lambda a: -abs(t.strides[a]))
         if valid is not None:
             valid = valid.transpose(order)
         return cls(t.transpose(order), p.transpose(order), order.index(axis), valid, threshold)
 
     def blocks(self) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
-        """Contiguous bytes of truth and prediction, 0 or 1 where they are right."""
+        """Contiguous bytes of truth and prediction; valid values are 0 and 1."""
         arrays = (self.truth, self.pred)
         as_bytes = all(x.dtype.itemsize == 1 and x.flags.c_contiguous for x in arrays)
         if as_bytes and self.mask is None and self.threshold is None:
-            yield arrays  # memory can be counted as it lies
+            yield arrays  # no copy is needed
             return
         for block in self._slices():
             t, p = _as_bytes(self.truth[block]), _as_bytes(self.pred[block], self.threshold)
@@ -137,7 +138,7 @@ class _Pair:
             yield np.ascontiguousarray(t), np.ascontiguousarray(p)
 
     def _slices(self) -> Iterator[tuple[slice, ...]]:
-        """Cut along the longest axis that is not the channel axis."""
+        """Blocks along the longest axis that is not the channel axis."""
         shape = self.truth.shape
         others = [a for a in range(len(shape)) if a != self.axis]
         if not others:
@@ -151,24 +152,21 @@ class _Pair:
             yield tuple(block)
 
     def refuse(self) -> NoReturn:
-        """Say which values are wrong, of the truth first."""
+        """Raise an error that lists the wrong values, those of the truth first."""
         _refuse_values("truth", self._values(self.truth))
         if self.threshold is None:
             _refuse_values("pred", self._values(self.pred))
         elif missing := sum(n for value, n in self._values(self.pred).items() if value != value):
-            msg = (
-                f"pred has {missing} NaN scores, which are neither above the threshold nor below; "
-                "fix the model, or mask them out"
-            )
+            msg = f"pred has {missing} NaN scores; fix the model, or mask them out"
             raise ValueError(msg)
-        msg = "truth or pred changed while they were counted; count copies of them"
+        msg = "truth or pred changed during counting; pass copies"
         raise ValueError(msg)
 
     def _values(self, array: NDArray[Any]) -> Counter[Any]:
         found: Counter[Any] = Counter()
         for block in self._slices():
             values = array[block] if self.mask is None else array[block][self.mask[block]]
-            # A bool that was viewed from other bytes can hold more than 0 and 1.
+            # An array of bool that is a view of other bytes may contain more than 0 and 1.
             values = values.view(np.uint8) if values.dtype == np.bool_ else values
             distinct, counts = np.unique(values, return_counts=True)
             found.update(dict(zip(distinct.tolist(), counts.tolist(), strict=True)))
@@ -176,9 +174,9 @@ class _Pair:
 
 
 def _as_bytes(values: NDArray[Any], threshold: float | None = None) -> NDArray[np.uint8]:
-    """1 for yes, 0 for no, and more for what is neither."""
+    """1 for a positive value, 0 for a negative one, and more for anything else."""
     if threshold is not None:
-        yes, wrong = values > threshold, values != values
+        yes, wrong = exceeds(values, threshold), values != values
     elif values.dtype.itemsize == 1:
         return values.view(np.uint8)
     else:
@@ -192,8 +190,8 @@ def _refuse_values(name: str, found: Counter[Any]) -> None:
     if not wrong:
         return
     msg = (
-        f"{name} must be bool or hold 0 and 1 only, found {values_text(wrong, 'time')}; say "
-        f"{name} != 0 if every other value means yes, or mask= what is not to be counted"
+        f"{name} must be bool or contain only 0 and 1, found {values_text(wrong, 'time')}; pass "
+        f"{name} != 0 if any non-zero value means positive, or exclude pixels with mask="
     )
     raise ValueError(msg)
 
@@ -205,8 +203,8 @@ def _channel_array(data: Any, name: str, threshold: float | None) -> NDArray[Any
         raise TypeError(msg)
     if array.dtype.kind == "f" and threshold is None:
         msg = (
-            f"{name} is {array.dtype}; channels must be bool or the integers 0 and 1. If pred "
-            "holds scores, say threshold=T"
+            f"{name} has dtype {array.dtype}; channels must be bool or the integers 0 and 1. If "
+            "pred holds scores, pass threshold=T"
         )
         raise TypeError(msg)
     return array
@@ -219,6 +217,6 @@ def _channel_mask(mask: Any, shape: tuple[int, ...], axis: int) -> NDArray[np.bo
         return array
     pixels = shape[:axis] + shape[axis + 1 :]
     if array.shape != pixels:
-        msg = f"mask has shape {array.shape}; it must be {pixels}, or {shape} channel by channel"
+        msg = f"mask must have shape {pixels}, or {shape} for separate channels, got {array.shape}"
         raise ValueError(msg)
     return np.broadcast_to(np.expand_dims(array, axis), shape)

@@ -1,4 +1,4 @@
-"""The integers that every number is made of: counts per class, and whole confusion matrices."""
+"""Integer counts per class and full confusion matrices, from which every score is computed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from segiou._support.arguments import check_integer, check_kind, check_several
 
 #: The largest count that int64 holds.
 LARGEST = (1 << 63) - 1
-#: Where the system does not say how much memory there is.
+#: Assumed if the system does not report its memory.
 _USUAL_MEMORY = 1 << 35
 
 
@@ -27,16 +27,16 @@ class Counts:
     Attributes
     ----------
     tp, fp, fn, tn : ndarray of int64, shape (..., C)
-        Pixels. Leading axes may be images, resamples or anything else.
+        Pixels. Leading axes may stand for images, resamples or anything else.
 
     Raises
     ------
     TypeError
         If an array does not hold integers.
     ValueError
-        If the shapes differ, or a count is negative or past the range of int64.
+        If the shapes differ, or a count is negative or exceeds int64.
     OverflowError
-        If TP + FP + FN + TN of a class is.
+        If TP + FP + FN + TN of a class exceeds int64.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class Counts:
     fn: NDArray[np.int64]
     tn: NDArray[np.int64]
 
-    if TYPE_CHECKING:  # lists are taken too; the attributes are arrays
+    if TYPE_CHECKING:  # the arguments may be lists; the attributes are arrays
 
         def __init__(self, tp: ArrayLike, fp: ArrayLike, fn: ArrayLike, tn: ArrayLike) -> None: ...
 
@@ -60,14 +60,14 @@ class Counts:
         self.__dict__.update({name: counts_array(data, name) for name, data in vars(self).items()})
         shapes = {name: array.shape for name, array in vars(self).items()}
         if len(set(shapes.values())) != 1:
-            msg = f"the counts must have one shape, got {shapes}"
+            msg = f"tp, fp, fn and tn must have the same shape, got {shapes}"
             raise ValueError(msg)
         if sum(int(x.max(initial=0)) for x in self._arrays) > LARGEST:
             sum_exactly(np.stack(self._arrays), 0, "tp + fp + fn + tn")
 
     @classmethod
     def trusted(cls, *arrays: NDArray[np.int64]) -> Counts:
-        """Take over TP, FP, FN and TN that are known to be counts of one shape, unchecked.
+        """Build from valid counts of one shape without checks or copies.
 
         Parameters
         ----------
@@ -117,11 +117,11 @@ class Counts:
         return self.tp + self.fp + self.fn + self.tn
 
     def pooled(self) -> Counts:
-        """Sum over the classes, kept as one class: what micro averages are made of."""
+        """Sum over the classes, as a single class, from which micro averages are computed."""
         return Counts(*(x[..., None] for x in self._sums(-1)))
 
     def summed(self) -> Counts:
-        """Sum over all leading axes: a data set from its images."""
+        """Sum over all leading axes, such as the images of a data set."""
         leading = tuple(range(self.tp.ndim - 1))
         return Counts(*self._sums(leading))
 
@@ -130,10 +130,10 @@ class Counts:
             yield sum_exactly(array, axis, name)
 
     def one_vs_rest(self) -> Counts:
-        """Each class and its rest as a labelling of two classes, shape (..., C, 2).
+        """Each class against the rest as a labelling of two classes, shape (..., C, 2).
 
-        Kappa, Matthews correlation and pixel accuracy of one class against the
-        rest, or of one of several overlapping channels, are those of this.
+        Use it for the kappa, Matthews correlation or pixel accuracy of one class
+        against the rest, or of one of several overlapping channels.
 
         Returns
         -------
@@ -152,10 +152,10 @@ class Counts:
 
 
 def counts_array(data: Any, name: str) -> NDArray[np.int64]:
-    """Read counts; refuse what is no integer, negative or past int64."""
+    """An array of counts; raises unless they are integers, not negative and within int64."""
     array = np.asarray(data)
     if array.dtype.kind not in "iu":
-        msg = f"{name} must be integers, got {array.dtype}; ratios are never counts"
+        msg = f"{name} must be integers, got {array.dtype}"
         raise TypeError(msg)
     if array.size and int(array.min()) < 0:
         msg = f"{name} must not be negative, got {int(array.min())}"
@@ -169,7 +169,7 @@ def counts_array(data: Any, name: str) -> NDArray[np.int64]:
 def sum_exactly(
     counts: NDArray[np.int64], axis: int | tuple[int, ...], name: str
 ) -> NDArray[np.int64]:
-    """Sum counts over axes; an OverflowError where a sum leaves int64."""
+    """Sum counts over axes; an OverflowError if a sum exceeds int64."""
     total = np.asarray(counts.sum(axis))
     if counts.size and int(counts.max()) > LARGEST // counts.size:
         # In two halves, whose sums cannot overflow.
@@ -180,9 +180,9 @@ def sum_exactly(
 
 
 def add_exactly(mine: NDArray[np.int64], theirs: NDArray[np.int64], name: str) -> NDArray[np.int64]:
-    """Add counts; an OverflowError where a sum leaves int64."""
+    """Add counts; an OverflowError if a sum exceeds int64."""
     total = np.asarray(mine + theirs)
-    if total.min(initial=0) < 0:  # two counts that are not negative wrap once at most
+    if total.min(initial=0) < 0:  # the sum of two non-negative counts wraps at most once
         _refuse_past_int64(total < 0, name)
     return total
 
@@ -191,39 +191,39 @@ def _refuse_past_int64(wrong: NDArray[np.bool_], name: str) -> None:
     if wrong.any():
         place = tuple(np.argwhere(wrong)[0].tolist())
         where = f" at index {place if place[1:] else place[0]}" if place else ""
-        msg = f"{name}{where}: more than {LARGEST}, the largest count that 64 bits hold"
+        msg = f"{name}{where} must not exceed {LARGEST} (int64)"
         raise OverflowError(msg)
 
 
 def check_counts(counts: object, name: str = "counts") -> None:
-    """Refuse what is no :class:`Counts`.
+    """Raise a TypeError unless the argument is :class:`Counts`.
 
     Parameters
     ----------
     counts : object
-        What should be counts.
+        The argument to check.
     name : str, default "counts"
-        What messages call them.
+        Its name in the error message.
     """
     wanted = "segiou.Counts, such as cm.counts or run.counts"
     check_kind(name, counts, Counts, wanted)
 
 
 def check_memory(num_classes: int, tables: int = 1) -> None:
-    """Refuse more classes than there is memory for, where tables of all their pairs are needed."""
+    """Raise a ValueError if tables of all pairs of classes do not fit in memory."""
     memory = _memory()
     needed = tables * 8 * num_classes * (num_classes + 1)
     if needed > memory:
         msg = (
-            f"{num_classes} classes need {needed / 2**30:.1f} GiB for their confusion "
-            f"matrices, and there are {memory / 2**30:.1f} GiB, enough for "
-            f"{isqrt(memory // (8 * tables)) - 1} classes; declare only the classes that occur"
+            f"the confusion matrices of {num_classes} classes need {needed / 2**30:.1f} GiB, but "
+            f"{memory / 2**30:.1f} GiB of memory hold {isqrt(memory // (8 * tables)) - 1} classes; "
+            "declare only the classes that occur"
         )
         raise ValueError(msg)
 
 
 def _memory() -> int:
-    """Bytes of memory that this process may take."""
+    """Bytes of memory that this process may use."""
     try:
         import resource
 
@@ -235,7 +235,7 @@ def _memory() -> int:
 
 
 class Cells(NamedTuple):
-    """A table's cells that are not zero: few, where an image has few of many classes."""
+    """The non-zero cells of a table, which are few if an image has few of many classes."""
 
     indices: NDArray[np.int64]
     """Flat indices ``t * (C + 1) + p`` into the (C, C + 1) table, ascending."""
@@ -247,18 +247,18 @@ class Cells(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ConfusionCounts:
-    """Everything that was counted: a confusion matrix, and what it leaves out.
+    """A confusion matrix with its unassigned and ignored pixels.
 
-    The counts of one pair of masks, of a data set, or of many images along
-    leading axes. ``table.sum() + ignored`` is the number of pixels seen.
+    Holds the counts of one pair of masks, of a data set, or of many images
+    along leading axes. ``table.sum() + ignored`` is the number of pixels seen.
 
     Attributes
     ----------
     table : ndarray of int64, shape (..., C, C + 1)
-        ``[t, p]`` valid pixels of truth ``t`` predicted ``p``; the last column
-        holds those whose prediction names no class.
+        ``[t, p]`` is the number of valid pixels of truth ``t`` predicted as
+        ``p``; the last column counts those with an undeclared prediction.
     ignored : ndarray of int64, shape (...)
-        Pixels dropped by their truth value or by a mask; one number stands for all.
+        Pixels dropped by their truth value or by a mask; a scalar is broadcast.
 
     Raises
     ------
@@ -267,7 +267,7 @@ class ConfusionCounts:
     ValueError
         If the shapes do not fit, or a count is negative.
     OverflowError
-        If there are more pixels than int64 holds.
+        If the number of pixels exceeds int64.
 
     Examples
     --------
@@ -279,14 +279,14 @@ class ConfusionCounts:
     table: NDArray[np.int64]
     ignored: NDArray[np.int64] = 0  # type: ignore[assignment]
 
-    if TYPE_CHECKING:  # lists are taken too; the attributes are arrays
+    if TYPE_CHECKING:  # the arguments may be lists; the attributes are arrays
 
         def __init__(self, table: ArrayLike, ignored: ArrayLike = 0) -> None: ...
 
     def __post_init__(self) -> None:
         table = counts_array(self.table, "table")
         if table.ndim < 2 or table.shape[-1] != table.shape[-2] + 1:
-            msg = f"a table of shape {table.shape} does not fit: it must be (..., C, C + 1)"
+            msg = f"table must have shape (..., C, C + 1), got {table.shape}"
             raise ValueError(msg)
         ignored = np.broadcast_to(counts_array(self.ignored, "ignored"), table.shape[:-2]).copy()
         add_exactly(sum_exactly(table, (-2, -1), "pixels"), ignored, "pixels")
@@ -296,16 +296,16 @@ class ConfusionCounts:
     def of_matrix(
         cls, matrix: ArrayLike, unassigned: ArrayLike = 0, ignored: ArrayLike = 0
     ) -> ConfusionCounts:
-        """Put a (..., C, C) matrix and its (..., C) unassigned pixels into one table.
+        """Build from a confusion matrix and its unassigned pixels.
 
         Parameters
         ----------
-        matrix : array_like
-            Counts, (C, C), truth in rows.
-        unassigned : array_like, default 0
-            Pixels of each class whose prediction names none, (C,).
-        ignored : array_like, default 0
-            Number of ignored pixels.
+        matrix : array_like of int, shape (..., C, C)
+            Counts, truth in rows.
+        unassigned : array_like of int, shape (..., C), default 0
+            Valid pixels of each truth class with an undeclared prediction.
+        ignored : array_like of int, shape (...), default 0
+            Ignored pixels.
 
         Examples
         --------
@@ -318,14 +318,14 @@ class ConfusionCounts:
 
     @classmethod
     def trusted(cls, table: NDArray[np.int64], ignored: Any) -> ConfusionCounts:
-        """Take over what was counted here, unchecked: checks cost as much as a small image.
+        """Build from valid counts without checks, which take as long as a small image.
 
         Parameters
         ----------
-        table : ndarray of int64
-            Counts, (C, C + 1), the unassigned last.
-        ignored : array_like
-            Number of ignored pixels.
+        table : ndarray of int64, shape (..., C, C + 1)
+            Counts, unassigned pixels last.
+        ignored : array_like of int
+            Ignored pixels.
         """
         tally = object.__new__(cls)
         tally.__dict__.update({"table": table, "ignored": np.asarray(ignored, dtype=np.int64)})
@@ -333,7 +333,7 @@ class ConfusionCounts:
 
     @cached_property
     def num_classes(self) -> int:
-        """C."""
+        """Number of classes, C."""
         return int(self.table.shape[-2])
 
     @property
@@ -343,12 +343,12 @@ class ConfusionCounts:
 
     @property
     def unassigned(self) -> NDArray[np.int64]:
-        """Valid pixels of each truth class whose prediction names no class, (..., C)."""
+        """Valid pixels of each truth class with an undeclared prediction, (..., C)."""
         return self.table[..., -1]
 
     @cached_property
     def cells(self) -> Cells:
-        """The cells that are not zero, of one table."""
+        """The non-zero cells of a single table."""
         flat = self.table.ravel()
         (indices,) = flat.nonzero()
         return Cells(indices, flat[indices], int(self.ignored))
@@ -374,17 +374,17 @@ class ConfusionCounts:
     def group_counts(
         self, groups: Sequence[Sequence[int]], *, grouped_truth_only: bool = False
     ) -> Counts:
-        """Counts of unions of classes, each against the rest; unions may overlap.
+        """Counts of groups of classes, each against the rest; groups may overlap.
 
         Confusion within a group is correct. A prediction of the group is a
-        false positive wherever the truth is of no class of the group.
+        false positive if the truth is a class outside the group.
 
         Parameters
         ----------
         groups : sequence of sequence of int
             Class indices of each of the G groups.
         grouped_truth_only : bool
-            Whether to leave out the pixels whose truth is in no group.
+            Whether to drop the pixels whose truth is in none of the groups.
 
         Returns
         -------
@@ -393,7 +393,7 @@ class ConfusionCounts:
         Raises
         ------
         ValueError
-            If there is no such class.
+            If an index is not a class.
 
         Examples
         --------
@@ -413,23 +413,7 @@ class ConfusionCounts:
 
 
 class SparseConfusionCounts(ConfusionCounts):
-    """The counts of one pair or of a data set, in memory and time of the cells that are not zero.
-
-    Of many classes few pairs occur. The table, which grows with the square of the
-    classes, is made where it is asked for.
-
-    Parameters
-    ----------
-    num_classes : int
-    cells : Cells
-        Taken over unchecked.
-
-    Examples
-    --------
-    >>> tally = SparseConfusionCounts(2, Cells(np.array([0, 4]), np.array([3, 2]), 1))
-    >>> tally.table.tolist(), int(tally.pixels)
-    ([[3, 0, 0], [0, 2, 0]], 6)
-    """
+    """Confusion counts that store only non-zero cells; the (C, C + 1) table is built on demand."""
 
     def __init__(self, num_classes: int, cells: Cells) -> None:
         self.__dict__ |= {
@@ -440,7 +424,7 @@ class SparseConfusionCounts(ConfusionCounts):
 
     @classmethod
     def summed(cls, num_classes: int, parts: Iterable[Cells]) -> SparseConfusionCounts:
-        """Sum cells, which may come in any order and several times; OverflowError past int64."""
+        """Sum cells, in any order and with repeats; an OverflowError if the sum exceeds int64."""
         none: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         indices, values, ignored = none, none, 0
         size = num_classes * (num_classes + 1)
@@ -454,7 +438,7 @@ class SparseConfusionCounts(ConfusionCounts):
 
     @cached_property
     def table(self) -> NDArray[np.int64]:
-        """All cells; a ValueError where there is no memory for them."""
+        """All cells; a ValueError if they do not fit in memory."""
         check_memory(self.num_classes)
         table = np.zeros(self.num_classes * (self.num_classes + 1), dtype=np.int64)
         table[self.cells.indices] = self.cells.values
@@ -462,7 +446,7 @@ class SparseConfusionCounts(ConfusionCounts):
 
     @cached_property
     def unassigned(self) -> NDArray[np.int64]:
-        """Valid pixels of each truth class whose prediction names no class, (C,)."""
+        """Valid pixels of each truth class with an undeclared prediction, (C,)."""
         truth, pred = np.divmod(self.cells.indices, self.num_classes + 1)
         found = np.zeros(self.num_classes, dtype=np.int64)
         found[truth[pred == self.num_classes]] = self.cells.values[pred == self.num_classes]
@@ -482,7 +466,7 @@ class SparseConfusionCounts(ConfusionCounts):
     def group_counts(
         self, groups: Sequence[Sequence[int]], *, grouped_truth_only: bool = False
     ) -> Counts:
-        """As of a table: classes that are in the same groups become one class."""
+        """As for a table, after merging the classes that belong to the same groups."""
         check_several("groups", groups, "a sequence of sequences of class indices")
         member = _membership([*groups], self.num_classes)
         kinds, kind = np.unique(member, axis=0, return_inverse=True)
@@ -506,7 +490,7 @@ def counts_of_cells(
     values: NDArray[np.int64],
     num_classes: int,
 ) -> Counts:
-    """Counts (N, C) of N tables, of which ``sizes`` cells each are not zero."""
+    """Counts (N, C) of N tables that have ``sizes`` non-zero cells each."""
     num = len(sizes)
     owner = np.repeat(np.arange(num) * num_classes, sizes)
     truth, pred = np.divmod(cells, num_classes + 1)
@@ -525,8 +509,8 @@ def counts_of_cells(
 def _merged(
     indices: NDArray[np.int64], values: NDArray[np.int64], size: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The cells that occur, ascending, and the sum of each."""
-    if size > 8 * len(indices):  # a table of all cells would be larger than what is in it
+    """The distinct cells in ascending order, and the sum of each."""
+    if size > 8 * len(indices):  # a full table would mostly be empty
         found, place = np.unique(indices, return_inverse=True)
         return found, _sums(place, values, len(found))
     sums = _sums(indices, values, size)
@@ -535,7 +519,7 @@ def _merged(
 
 
 def _sums(index: NDArray[np.int64], values: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    # bincount sums in float64, which is exact while no sum reaches 2^53.
+    # bincount adds in float64, which is exact for sums below 2^53.
     if len(values) == 0 or int(values.max()) < (1 << 53) // len(values):
         return np.bincount(index, values, size).astype(np.int64)
     sum_exactly(values, 0, "the pixels of the images")  # bounds every sum below
@@ -551,7 +535,7 @@ def _membership(groups: Sequence[Sequence[int]], num_classes: int) -> NDArray[np
         for index in classes:
             check_integer(f"an index of group {g}", index)
             if not 0 <= index < num_classes:
-                msg = f"group {g} names class {index}, but there are 0 to {num_classes - 1}"
+                msg = f"group {g} has class index {index}; indices are 0 to {num_classes - 1}"
                 raise ValueError(msg)
             member[index, g] = 1
     return member

@@ -1,4 +1,4 @@
-"""Counting label pairs where a tensor lies, on a GPU or in another framework."""
+"""Counts label pairs on a tensor's own device and in its framework."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from segiou.counting.arrays import (
     check_mask,
     check_same_shape,
     dtype_name,
+    exceeds,
     framework_of,
     is_on_device,
     to_host,
@@ -29,22 +30,9 @@ from segiou.counting.scores import NanScoresError
 
 
 class Operations:
-    """What differs between frameworks, for one device.
+    """Operations that differ between frameworks, on one device; the default is NumPy's API."""
 
-    The names of NumPy hold for JAX and CuPy and mostly for Torch; TensorFlow overrides.
-
-    Attributes
-    ----------
-    name : str
-        The framework.
-    xp : module
-        Its NumPy-like module.
-    device : object
-        Where the arrays are.
-    limit : int or None
-        Pixels that may be added up before a counter could overflow.
-    """
-
+    #: Pixels that can be added up before a counter could overflow.
     limit: int | None = None
 
     def __init__(self, name: str, xp: Any, device: Any) -> None:
@@ -54,35 +42,35 @@ class Operations:
 
     @property
     def place(self) -> tuple[str, str]:
-        """The framework and its device, by names: not every device can be a key."""
+        """Names of the framework and the device; devices themselves are not all hashable."""
         return self.name, str(self.device)
 
     def here(self) -> AbstractContextManager[Any]:
-        """A context in which new arrays are made on the device."""
+        """A context in which new arrays are created on the device."""
         return nullcontext()
 
     def array(self, data: Any) -> Any:
-        """Bring labels, scores or a mask to the device."""
+        """Labels, scores or a mask as a tensor on the device."""
         framework = framework_of(data)
         if framework == self.name:
             return self.own(data)
         if framework and is_on_device(data) and hasattr(self.xp, "from_dlpack"):
             return self.own(self.xp.from_dlpack(data))
         host = to_host(data)
-        # Tensors know neither foreign byte order nor negative strides.
+        # Tensors support neither foreign byte orders nor negative strides.
         return self.from_host(np.ascontiguousarray(host, dtype=host.dtype.newbyteorder("=")))
 
     def own(self, tensor: Any) -> Any:
-        """One of the framework's tensors, on the device."""
+        """A tensor of this framework, moved to the device."""
         return tensor
 
     def from_host(self, array: NDArray[Any]) -> Any:
-        """A NumPy array, on the device."""
+        """A NumPy array, copied to the device."""
         return self.xp.asarray(array)
 
     @property
     def widest(self) -> int:
-        """Bits of the widest integer."""
+        """Bits of the widest integer type."""
         return 64
 
     def wide(self, labels: Any, bits: int) -> Any:
@@ -90,11 +78,11 @@ class Operations:
         return labels.astype(f"int{bits}")
 
     def clip(self, values: Any, low: int, high: int) -> Any:
-        """Values outside the bounds become the bounds."""
+        """Values limited to the bounds."""
         return self.xp.clip(values, low, high)
 
     def take(self, table: Any, index: Any) -> Any:
-        """Look each index up."""
+        """Entries of a table by index."""
         return self.xp.take(table, index)
 
     def largest(self, values: Any) -> Any:
@@ -106,23 +94,23 @@ class Operations:
         return self.xp.argmax(scores, axis), self.xp.max(scores, axis)
 
     def total(self, condition: Any) -> Any:
-        """How often the condition holds, as an array of one."""
+        """Number of true values, as an array of one."""
         return condition.sum().reshape(1)
 
     def histogram(self, index: Any, length: int) -> Any:
-        """How often each of 0 … length − 1 occurs."""
+        """Number of occurrences of each of 0 … length − 1."""
         return self.xp.bincount(index.ravel(), minlength=length)
 
     def join(self, parts: list[Any]) -> Any:
-        """One vector of several."""
+        """Several vectors joined into one."""
         return self.xp.concatenate(parts)
 
 
 class CuPy(Operations):
-    """CuPy, which makes arrays on whatever device is the current one."""
+    """CuPy, which creates arrays on the current device."""
 
     def here(self) -> AbstractContextManager[Any]:
-        """The device, as the current one."""
+        """A context in which this device is the current one."""
         return cast("AbstractContextManager[Any]", self.device)
 
 
@@ -132,29 +120,29 @@ class Jax(Operations):
     limit: int = 1 << 30
 
     def own(self, tensor: Any) -> Any:
-        """Moved where it was committed to another device; arrays over several stay as they are."""
+        """A tensor moved from another device, unless it is spread over several."""
         devices = getattr(self.device, "device_set", {self.device})
-        # None where the arrays are being traced and have no device yet.
+        # None if the arrays are being traced and have no device yet.
         if self.device is None or len(devices) > 1 or tensor.devices() == devices:
             return tensor
         return sys.modules["jax"].device_put(tensor, self.device)
 
     @property
     def widest(self) -> int:
-        """64 only where ``jax_enable_x64`` is on."""
+        """64 only if ``jax_enable_x64`` is on."""
         return 64 if sys.modules["jax"].config.jax_enable_x64 else 32
 
     def histogram(self, index: Any, length: int) -> Any:
-        """By scattering: ``jnp.bincount`` would wait for the largest index."""
+        """A scatter; ``jnp.bincount`` would wait for the largest index."""
         counters = self.xp.zeros(length, dtype=f"int{self.widest}")
         return counters.at[index.ravel()].add(1)
 
 
 class TensorFlow(Operations):
-    """TensorFlow, eager; it computes with 32-bit integers on the host, so they all have 64."""
+    """TensorFlow in eager mode; all integers have 64 bits, since it computes 32 on the host."""
 
     def from_host(self, array: NDArray[Any]) -> Any:
-        """To a tensor on the device."""
+        """A NumPy array, copied to the device."""
         with self.xp.device(self.device):
             tensor = self.xp.convert_to_tensor(array)
             return self.xp.cast(tensor, "int64") if array.dtype == np.int32 else tensor
@@ -195,22 +183,22 @@ class TensorFlow(Operations):
 
 
 class Torch(Operations):
-    """PyTorch: no operation here makes the host wait for a CUDA device."""
+    """PyTorch, with operations that never make the host wait for a CUDA device."""
 
     def own(self, tensor: Any) -> Any:
-        """Without a copy where it is on the device already."""
+        """A tensor on the device, without a copy if it is already there."""
         return tensor.detach().as_subclass(self.xp.Tensor).to(self.device)
 
     def from_host(self, array: NDArray[Any]) -> Any:
-        """To the device."""
+        """A NumPy array, copied to the device."""
         return self.xp.tensor(array, device=self.device)
 
     def wide(self, labels: Any, bits: int) -> Any:
-        """A cast, without a copy where nothing changes."""
+        """A cast, without a copy if nothing changes."""
         return labels.to(self.xp.int32 if bits == 32 else self.xp.int64)
 
     def take(self, table: Any, index: Any) -> Any:
-        """A selection; ``torch.take`` would want indices of 64 bits."""
+        """A selection; ``torch.take`` requires indices of 64 bits."""
         return table.index_select(0, index.reshape(-1)).reshape(index.shape)
 
     def argmax(self, scores: Any, axis: int) -> tuple[Any, Any]:
@@ -219,12 +207,9 @@ class Torch(Operations):
         return labels, best
 
     def histogram(self, index: Any, length: int) -> Any:
-        """Without reading anything back: torch.bincount on CUDA waits for the largest index.
-
-        Counting with integer atomics gives the same integers in any order, but
-        torch.histc is on the list of what ``torch.use_deterministic_algorithms``
-        refuses; then the pixels are sorted and the boundaries looked up.
-        """
+        """A histogram without a transfer; torch.bincount on CUDA waits for the largest index."""
+        # torch.histc counts with integer atomics, so its result does not depend on their order,
+        # but torch.use_deterministic_algorithms rejects it.
         if not index.is_cuda:
             return self.xp.bincount(index.reshape(-1), minlength=length)
         if self.xp.are_deterministic_algorithms_enabled():
@@ -257,30 +242,30 @@ def operations_for(tensor: Any) -> Operations:
     return operations(name, sys.modules[module], tensor.device)
 
 
-#: Stands for "no undeclared value was met" in the maxima; fits 32 bits.
+#: Means "no undeclared value so far" in the maxima; fits in 32 bits.
 NONE_MET = -(1 << 31)
 
 
 class DeviceCount(NamedTuple):
-    """What a batch counts to, still on its device."""
+    """Counts of a batch, still on its device."""
 
     operations: Operations
-    """Of the device."""
+    """Operations on the device."""
     sums: Any
-    """(C + 2) · (C + 1) + 1 integers: the table with a row for ignored and a row for undeclared
-    truth, flat, and the pixels whose score is NaN. Batches add."""
+    """(C + 2) · (C + 1) + 1 integers: the flat table with rows for ignored and undeclared truth,
+    and the number of NaN scores. The sums of batches are added."""
     maxima: Any
-    """Two integers: the largest undeclared value of truth and of prediction. Batches: maximum."""
+    """The largest undeclared value of truth and of prediction, or the maximum over batches."""
 
     def plus(self, other: DeviceCount) -> DeviceCount:
-        """Both batches together."""
+        """The counts of both batches."""
         with self.operations.here():
             maxima = self.operations.xp.maximum(self.maxima, other.maxima)
             return DeviceCount(self.operations, self.sums + other.sums, maxima)
 
 
 class CodeTables:
-    """An encoding's look-up tables on one device, moved there once."""
+    """Look-up tables of an encoding, copied to a device once."""
 
     def __init__(self, operations: Operations, encoding: Encoding) -> None:
         self.ops = operations
@@ -289,16 +274,16 @@ class CodeTables:
         self.pred: Any = self._table(encoding.pred)
 
     def _table(self, side: ValueCodes) -> Any:
-        """The codes, with one more entry at either end for every value beyond it."""
+        """The codes, with an entry at either end for all values beyond it."""
         codes = np.pad(side.codes.astype(np.int32), 1, constant_values=side.undeclared)
         return self.ops.array(codes)
 
     def codes(self, labels: Any, side: ValueCodes, table: Any) -> tuple[Any, Any]:
-        """Labels as integers that cannot wrap, and their codes."""
+        """Labels as integers that cannot overflow, and their codes."""
         ops, below, above = self.ops, side.low - 1, side.low + len(side.codes)
         bits = _bits(labels, below, above, ops.widest)
         values = signed = ops.wide(labels, bits)
-        if dtype_name(labels) == f"uint{bits}":  # what is negative now is beyond every class
+        if dtype_name(labels) == f"uint{bits}":  # negative values were above every class
             values = ops.xp.where(signed < 0, (1 << (bits - 1)) - 1, signed)
         codes = ops.take(table, ops.clip(values, below, above) - below)
         for far in side.far:
@@ -316,13 +301,7 @@ class CodeTables:
         argmax: int | None = None,
         threshold: float | None = None,
     ) -> DeviceCount:
-        """Count a batch on the device; arguments are as :meth:`segiou.ConfusionMatrix.update`'s.
-
-        Raises
-        ------
-        TypeError, ValueError
-            As ``update``, for what is known without reading the device.
-        """
+        """Count a batch on the device, with the arguments of :meth:`ConfusionMatrix.update`."""
         ops = self.ops
         truth, pred = _bring(ops, truth, "truth"), _bring(ops, pred, "pred")
         check_labels(truth, "truth")
@@ -331,8 +310,10 @@ class CodeTables:
             check_labels(pred, "pred")
         else:
             check_decision(tuple(pred.shape), argmax, threshold)
-            decided = (pred > threshold, pred) if argmax is None else ops.argmax(pred, argmax)
-            pred, score = decided
+            if threshold is None:
+                pred, score = ops.argmax(pred, argmax)
+            else:
+                pred, score = exceeds(pred, threshold), pred
         check_same_shape(truth, pred)
         if mask is not None:
             mask = _bring(ops, mask, "mask")
@@ -340,7 +321,7 @@ class CodeTables:
         return self._count(truth, pred, mask, score)
 
     def _count(self, truth: Any, pred: Any, mask: Any, score: Any) -> DeviceCount:
-        """Count what was checked; with the score that decided each pixel, where one did."""
+        """Count checked labels; `score` is the largest score of each pixel, if there are scores."""
         ops, classes = self.ops, self.encoding.num_classes
         cells = (classes + 2) * (classes + 1)
         if 0 in tuple(truth.shape):
@@ -356,11 +337,11 @@ class CodeTables:
             bad_pred = ops.xp.where((p == classes) & (t < classes), pred_values, NONE_MET)
             maxima[1] = ops.largest(bad_pred)
         else:
-            p = ops.wide(pred, 32)  # class indices need no table
-        # The last cell stays zero: it is the place of the NaN scores.
+            p = ops.wide(pred, 32)  # class indices are their own codes
+        # The last cell is zero so far; it holds the number of NaN scores.
         sums = ops.histogram(t * (classes + 1) + p, cells + 1)
         if score is not None:
-            nan = (score != score) & (t != classes)  # on an ignored pixel any prediction is fine
+            nan = (score != score) & (t != classes)  # ignored pixels may have any prediction
             sums = ops.join([sums[:-1], ops.total(nan)])
         return DeviceCount(ops, sums, ops.join(maxima))
 
@@ -369,7 +350,7 @@ def _bits(labels: Any, below: int, above: int, widest: int) -> int:
     fits = below >= NONE_MET and above < 1 << 31
     if widest == 32 and not fits:
         msg = (
-            f"label values from {below + 1} to {above - 1} do not fit JAX's 32 bits; enable "
+            f"label values from {below + 1} to {above - 1} do not fit in JAX's 32 bits; enable "
             "jax_enable_x64, or count on the CPU"
         )
         raise ValueError(msg)
@@ -382,19 +363,7 @@ def _bring(ops: Operations, data: Any, name: str) -> Any:
 
 
 class DeviceValuesError(UndeclaredValuesError):
-    """Undeclared values that were counted on a device and found when its counts were read.
-
-    Attributes
-    ----------
-    side : str
-        ``"truth"`` or ``"pred"``.
-    values : dict
-        Empty: how many pixels each value has is not known.
-    pixels : int
-        Pixels of undeclared values.
-    largest : int
-        The largest of the values.
-    """
+    """Undeclared values found when counts were read from a device; only the largest is known."""
 
     def __init__(self, side: str, pixels: int, largest: int) -> None:
         super().__init__(side, {largest: pixels})
@@ -402,26 +371,26 @@ class DeviceValuesError(UndeclaredValuesError):
         self.pixels = pixels
         self.largest = largest
         found = f"{pixels} pixels, the largest value {largest}"
-        meaning = "neither a class nor ignored" if side == "truth" else "no class, on valid pixels"
+        meaning = "neither a class nor ignored" if side == "truth" else "undeclared on valid pixels"
         fix = f"ignore={largest}" if side == "truth" else "unassigned='count'"
         self.args: tuple[object, ...] = (
-            f"{side} has had values, since the last reset, that are {meaning}: {found}; declare "
-            f"classes for them, or say {fix}. To see all of them and in which batch, "
-            "update with the tensors on the CPU",
+            f"{side} contained values that are {meaning} since the last reset: {found}; declare "
+            f"classes for them, or pass {fix}. To list all values and find the batch, update with "
+            "CPU tensors",
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (DeviceValuesError, (self.side, self.pixels, self.largest))
 
 
-#: Of one encoding, by place.
+#: Look-up tables of one encoding by framework and device.
 Tables = dict[tuple[str, str], CodeTables]
 
 
 def count_on_device(
     encoding: Encoding, truth: Any, pred: Any, *, tables: Tables | None = None, **how: Any
 ) -> DeviceCount:
-    """Count where the prediction is, or else the truth, as :meth:`CodeTables.count`."""
+    """Count on the device of the prediction, or else of the truth, as :meth:`CodeTables.count`."""
     ops = operations_for(pred if is_on_device(pred) or not framework_of(truth) else truth)
     tables = {} if tables is None else tables
     with ops.here():
@@ -431,22 +400,14 @@ def count_on_device(
 
 
 def read(encoding: Encoding, count: DeviceCount) -> ConfusionCounts:
-    """Transfer counts to the host, once, and check them; raises as :func:`read_counts`."""
+    """Transfer counts to the host and check them; raises as :func:`read_counts`."""
     with count.operations.here():
         both = to_host(count.operations.join([count.sums, count.maxima]))
     return read_counts(encoding, both[:-2], both[-2:])
 
 
 def read_counts(encoding: Encoding, sums: NDArray[Any], maxima: NDArray[Any]) -> ConfusionCounts:
-    """Check what came from a device, as the host would have checked each batch.
-
-    Raises
-    ------
-    UndeclaredValuesError
-        If there were values that are neither a class nor ignored.
-    ValueError
-        If there were NaN scores.
-    """
+    """Confusion counts of sums from a device; raises for undeclared values and NaN scores."""
     classes = encoding.num_classes
     table = sums[:-1].astype(np.int64).reshape(classes + 2, classes + 1)
     if nan := int(sums[-1]):
@@ -459,7 +420,7 @@ def read_counts(encoding: Encoding, sums: NDArray[Any], maxima: NDArray[Any]) ->
 
 
 class Pending:
-    """Counts of batches that are still on their devices; threads take turns."""
+    """Counts of batches that are still on their devices; safe to use from several threads."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
@@ -470,7 +431,7 @@ class Pending:
     def add(
         self, encoding: Encoding, truth: Any, pred: Any, **how: Any
     ) -> Iterator[ConfusionCounts]:
-        """Count a batch; gives what had to be collected before, lest a counter overflow."""
+        """Count a batch; yields earlier counts that had to be collected to avoid an overflow."""
         count = count_on_device(encoding, truth, pred, tables=self._tables, **how)
         place, pixels = count.operations.place, math.prod(np.shape(truth))
         with self._lock:
@@ -481,7 +442,7 @@ class Pending:
             self._counts[place] = count if before is None else before.plus(count)
 
     def collect(self, encoding: Encoding) -> Iterator[ConfusionCounts]:
-        """Transfer the counts, one small vector a device; what cannot be read stays."""
+        """Transfer the counts, one vector per device; counts that raise an error stay."""
         with self._lock:
             while self._counts:
                 place, count = next(iter(self._counts.items()))

@@ -22,23 +22,23 @@ if TYPE_CHECKING:
 
 
 _kernel = load_part("segiou.counting._kernel")
-#: The loops that this processor runs, or "numpy" where the kernel was not built.
+#: Name of the compiled loops that run on this processor, or "numpy" if none were built.
 BACKEND: str = _kernel.BACKENDS[0] if _kernel else "numpy"
 count_coded: Callable[..., bool] = (
     _kernel.count_coded if _kernel else fallback("segiou.counting._kernel", reference.count_coded)
 )
 
 
-#: A look-up table of 2^24 entries takes 32 MiB; wider spreads are a mistake more often than a map.
+#: A look-up table of 2^24 entries takes 32 MiB; a wider range is usually a mistake.
 _MAX_SPREAD = 1 << 24
 _MAX_CLASSES = (1 << 16) - 2
-#: A table of more classes is not worth making for one image, which has few of them.
+#: For more classes, a table of all pairs costs more than the few classes of one image.
 _DENSE_CLASSES = 256
 
 
 @dataclass(frozen=True, eq=False)
 class ValueCodes:
-    """Codes of the values of one side: value ``v`` has code ``codes[v - low]``.
+    """Codes of the label values of truth or prediction; value ``v`` has code ``codes[v - low]``.
 
     Codes below ``num_classes`` are classes. In the truth ``num_classes`` means
     ignored and ``num_classes + 1`` undeclared; in the prediction
@@ -53,7 +53,7 @@ class ValueCodes:
     undeclared : int
         The code of every other value.
     far : tuple of int
-        Ignored values that lie too far from the classes for the table.
+        Ignored values too far from the classes to be in the table.
     """
 
     low: int
@@ -65,14 +65,14 @@ class ValueCodes:
     def of(
         cls, class_values: Sequence[Sequence[int]], ignore: Iterable[int] | None = None
     ) -> ValueCodes:
-        """Codes of the values of each class; an ignored value is ignored even if it is a class's.
+        """Build from the values of each class; ignored values take precedence over classes.
 
         Parameters
         ----------
         class_values : sequence of sequence of int
             The values of each class.
         ignore : iterable of int, optional
-            Truth values whose pixels are dropped; None for the prediction, which has none.
+            Truth values whose pixels are dropped; None for predictions.
         """
         num_classes = len(class_values)
         if num_classes > _MAX_CLASSES:
@@ -82,8 +82,8 @@ class ValueCodes:
         low, high = min(table), max(table)
         if high - low >= _MAX_SPREAD:
             msg = (
-                f"values of classes spread from {low} to {high}, more than {_MAX_SPREAD}; "
-                "renumber the masks, or map packed colours to labels first"
+                f"class values range from {low} to {high}, which is more than {_MAX_SPREAD} "
+                "values; renumber the masks, or map packed colours to labels first"
             )
             raise ValueError(msg)
         far, undeclared = [], num_classes + (ignore is not None)
@@ -99,12 +99,12 @@ class ValueCodes:
         return cls(low, codes, undeclared, tuple(far))
 
     def codes_of(self, labels: NDArray[Any]) -> NDArray[np.uint16]:
-        """The code of every label.
+        """Code of each label.
 
         Parameters
         ----------
         labels : ndarray
-            Values of pixels.
+            Label values.
 
         Returns
         -------
@@ -114,16 +114,16 @@ class ValueCodes:
         inside = (labels >= self.low) & (labels <= self.low + len(self.codes) - 1)
         found[inside] = self.codes[labels[inside].astype(np.int64) - self.low]
         if self.far:
-            found[self.is_far(labels)] = self.undeclared - 1  # only the truth has such values
+            found[self.is_far(labels)] = self.undeclared - 1  # only truth values can be far
         return found
 
     def is_far(self, labels: NDArray[Any]) -> NDArray[np.bool_]:
-        """Where a label is one of the ignored values outside the table.
+        """Whether each label is an ignored value outside the table.
 
         Parameters
         ----------
         labels : ndarray
-            Values of pixels.
+            Label values.
 
         Returns
         -------
@@ -136,7 +136,7 @@ class ValueCodes:
 
 
 def can_hold(dtype: Any, value: int) -> bool:
-    """Whether a value is one that an integer type, or bool, has."""
+    """Whether an integer dtype, or bool, can represent a value."""
     if np.dtype(dtype) == np.bool_:
         return value in (0, 1)
     info = np.iinfo(dtype)
@@ -164,11 +164,11 @@ class UndeclaredValuesError(ValueError):
         if side == "truth":
             most = tuple(value for value, _ in Counter(self.values).most_common(8))
             ignored = most[0] if len(self.values) == 1 else most
-            fix = f"declare a class for them, or drop their pixels: ignore={ignored}"
+            fix = f"declare a class for them, or ignore them: ignore={ignored}"
             msg = f"truth has values that are neither a class nor ignored: {shown}; {fix}"
         else:
-            fix = "declare a class for them, or count their pixels as missed: unassigned='count'"
-            msg = f"pred has values that are no class, on valid pixels: {shown}; {fix}"
+            fix = "declare a class for them, or count them as missed: unassigned='count'"
+            msg = f"pred has undeclared values on valid pixels: {shown}; {fix}"
         super().__init__(msg)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -177,17 +177,17 @@ class UndeclaredValuesError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Encoding:
-    """How label values become rows and columns of a confusion matrix.
+    """Mapping of label values to the rows and columns of a confusion matrix.
 
     Attributes
     ----------
     num_classes : int
-        C.
+        Number of classes, C.
     truth, pred : ValueCodes
-        What each value of either side means.
+        Meaning of each label value.
     unassigned : {"error", "count"}
-        What a prediction that names no class is on a valid pixel: an error, or
-        a pixel of its truth class that was missed.
+        Whether an undeclared prediction on a valid pixel is an error, or counts
+        as a missed pixel of its truth class.
     """
 
     num_classes: int
@@ -204,23 +204,23 @@ class Encoding:
         ignore: Iterable[int] = (),
         unassigned: Unassigned = "error",
     ) -> Encoding:
-        """Build from the values of each class on either side.
+        """Build from the label values of each class.
 
         Parameters
         ----------
         truth_values : sequence of sequence of int
             Values of each class in the truth.
         pred_values : sequence of sequence of int, optional
-            Values of each class in the prediction; by default the truth's.
+            Values of each class in the prediction; those of the truth by default.
         ignore : iterable of int, optional
             Truth values whose pixels are dropped.
-        unassigned : Unassigned, default "error"
-            What happens where a prediction names no class.
+        unassigned : {"error", "count"}, default "error"
+            Treatment of undeclared predictions.
 
         Raises
         ------
         ValueError
-            If ``unassigned`` is not one of its two words.
+            If ``unassigned`` is neither ``"error"`` nor ``"count"``.
         """
         check_choice("unassigned", unassigned, ("error", "count"))
         return cls(
@@ -234,16 +234,16 @@ class Encoding:
     def of_indices(
         cls, num_classes: int, ignore: int | Iterable[int] = (), unassigned: Unassigned = "error"
     ) -> Encoding:
-        """Labels 0 … C − 1; raises as :func:`count_pairs`.
+        """Build for labels 0 … C − 1; raises as :func:`count_pairs`.
 
         Parameters
         ----------
         num_classes : int
-            Number of classes.
+            Number of classes, C.
         ignore : int or iterable of int, optional
             Truth values whose pixels are dropped.
-        unassigned : Unassigned, default "error"
-            What happens where a prediction names no class.
+        unassigned : {"error", "count"}, default "error"
+            Treatment of undeclared predictions.
         """
         classes = range(check_integer("num_classes", num_classes, 1))
         several = isinstance(ignore, Iterable) and not isinstance(ignore, str)
@@ -253,14 +253,15 @@ class Encoding:
 
     @classmethod
     def of_classes(cls, options: ClassOptions, *, pred_is_index: bool = False) -> Encoding:
-        """How values are counted; decided scores are class indices, not file values.
+        """Build from class options.
 
         Parameters
         ----------
         options : ClassOptions
-            The classes, and what is ignored.
+            The classes and the ignored values.
         pred_is_index : bool, default False
-            Whether ``pred`` holds indices of classes, not values.
+            Whether ``pred`` holds class indices, such as labels computed from
+            scores, instead of the label set's values.
         """
         by_name = {c.name: c.values for c in options.pred_labels.classes}
         pred_values = [by_name[name] for name in options.labels.class_names]
@@ -274,14 +275,14 @@ class Encoding:
         )
 
     def count(self, truth: Any, pred: Any, *, mask: Any = None) -> ConfusionCounts:
-        """Count the pairs of labels.
+        """Count pairs of labels.
 
         Parameters
         ----------
         truth, pred : array_like of int or bool, equal shapes
             Labels; any integer dtypes, strides and byte orders.
         mask : array_like of bool, optional
-            True where a pixel is valid; the others count as ignored.
+            True where a pixel is valid; other pixels count as ignored.
 
         Returns
         -------
@@ -294,8 +295,8 @@ class Encoding:
         ValueError
             If the shapes differ.
         UndeclaredValuesError
-            If a truth value is neither a class nor ignored, or a prediction
-            on a valid pixel is no class and ``unassigned`` is ``"error"``.
+            If a truth value is neither a class nor ignored, or if a prediction
+            on a valid pixel is undeclared and ``unassigned`` is ``"error"``.
         """
         if self.num_classes <= _DENSE_CLASSES:
             table = self.empty_table()
@@ -304,7 +305,7 @@ class Encoding:
         return self._count_few(truth, pred, mask)
 
     def _count_few(self, truth: Any, pred: Any, mask: Any) -> ConfusionCounts:
-        """Count in memory and time of the classes that occur."""
+        """Count with time and memory that depend only on the classes that occur."""
         truth, pred = as_label_array(truth, "truth"), as_label_array(pred, "pred")
         occurs = self._occurring(truth, self.truth) | self._occurring(pred, self.pred)
         classes = np.flatnonzero(occurs)
@@ -323,14 +324,14 @@ class Encoding:
         return SparseConfusionCounts(self.num_classes, Cells(cells, values, ignored))
 
     def _occurring(self, labels: NDArray[Any], side: ValueCodes) -> NDArray[np.bool_]:
-        """Which classes occur: a table of one column, whatever the other side."""
+        """Which classes occur in an array of labels."""
         found = np.zeros((side.undeclared + 1, 1), dtype=np.int64)
         column = np.zeros_like(side.codes)
         count_coded(labels, labels, side.low, side.codes, side.low, column, found)
         return found[: self.num_classes, 0] > 0
 
     def _renumbered(self, side: ValueCodes, classes: NDArray[np.intp]) -> ValueCodes:
-        """Codes of the classes that occur, 0 … K − 1; what is no class keeps its place after."""
+        """Codes with the classes that occur renumbered to 0 … K − 1, then the other codes."""
         new = np.zeros(side.undeclared + 1, dtype=np.uint16)
         new[classes] = np.arange(len(classes))
         new[self.num_classes :] = len(classes) + np.arange(side.undeclared + 1 - self.num_classes)
@@ -338,11 +339,11 @@ class Encoding:
 
     @staticmethod
     def tally(table: NDArray[np.int64]) -> ConfusionCounts:
-        """What :meth:`count_into` has added to an empty table; a view of it.
+        """View a table that :meth:`count_into` has filled as confusion counts.
 
         Parameters
         ----------
-        table : ndarray of int64
+        table : ndarray of int64, shape (C + 2, C + 1)
             Counts by code.
 
         Returns
@@ -352,11 +353,11 @@ class Encoding:
         return ConfusionCounts.trusted(table[:-2], table[-2].sum())
 
     def empty_table(self) -> NDArray[np.int64]:
-        """Rows: classes, ignored, undeclared; columns: classes, unassigned."""
+        """A table of zeros; rows are classes, ignored, undeclared, columns classes, unassigned."""
         return np.zeros((self.num_classes + 2, self.num_classes + 1), dtype=np.int64)
 
     def table_of(self, tally: ConfusionCounts) -> NDArray[np.int64]:
-        """The table that counts as :meth:`tally` says.
+        """The table of given confusion counts, the inverse of :meth:`tally`.
 
         Parameters
         ----------
@@ -374,17 +375,17 @@ class Encoding:
     def count_into(
         self, table: NDArray[np.int64], truth: Any, pred: Any, *, mask: Any = None
     ) -> None:
-        """Add the pairs of labels to a table; raises as :meth:`count`, the table unchanged.
+        """Count pairs of labels into a table; raises as :meth:`count`, with the table unchanged.
 
         Parameters
         ----------
         table : ndarray of int64, shape (C + 2, C + 1)
-            As :meth:`empty_table`; counts are added.
+            As :meth:`empty_table`; counts are added to it.
         truth, pred, mask
-            As :meth:`count`.
+            As for :meth:`count`.
         """
-        # The kernel checks dtypes and shapes as well. Beside a small mask every check is felt, so
-        # that those below, which say what is wrong, come where it refuses.
+        # The kernel itself checks dtypes and shapes. The checks below have better messages but
+        # take as long as counting a small mask, so they only run if the kernel raises.
         is_plain = mask is None and type(truth) is type(pred) is np.ndarray
         valid = None
         try:
@@ -412,7 +413,7 @@ class Encoding:
         valid: NDArray[np.bool_] | None,
         table: NDArray[np.int64],
     ) -> bool:
-        """Add the counts; whether any value is undeclared, on whatever pixel."""
+        """Add the counts; returns whether any value is undeclared, even on an ignored pixel."""
         if valid is not None:
             found = [self._add(t, p, None, table) for t, p in _valid_blocks(truth, pred, valid)]
             table[-2, 0] += truth.size - np.count_nonzero(valid)
@@ -421,7 +422,7 @@ class Encoding:
         if not count_coded(truth, pred, t.low, t.codes, p.low, p.codes, table):
             return False
         if t.far and table[-1].any():
-            # The kernel knows only the table: what it holds undeclared may be ignored.
+            # The kernel counts far ignored values as undeclared, since they are not in the table.
             ignored = np.count_nonzero(t.is_far(truth))
             undeclared = table[-1].sum() - ignored
             table[-1] = 0
@@ -450,7 +451,7 @@ class Encoding:
 def _valid_blocks(
     truth: NDArray[Any], pred: NDArray[Any], valid: NDArray[np.bool_]
 ) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
-    """Pick the valid pixels, block by block, so that no copy of the whole is made."""
+    """The valid pixels, block by block, without a copy of whole arrays."""
     if truth.ndim == 0:
         truth, pred, valid = truth[None], pred[None], valid[None]
     rows = max(1, _BLOCK_PIXELS * len(truth) // max(1, truth.size))
@@ -467,19 +468,18 @@ def count_windows(
     pixels: int | None = None,
     decoded: tuple[Callable[[Any], Any], Callable[[Any], Any]] = (np.asarray, np.asarray),
 ) -> SparseConfusionCounts:
-    """Count a pair of masks without ever holding them whole.
+    """Count a pair of masks window by window, without loading them whole.
 
     Parameters
     ----------
     encoding : Encoding
-        What values mean, such as :meth:`Encoding.of_classes` gives.
+        Meaning of the label values, as from :meth:`Encoding.of_classes`.
     truth, pred : array-like with shape, dtype and slices, equal shapes
-        Arrays of zarr or dask, memory maps, :class:`WindowedMask`.
-    pixels : int
-        Pixels of a window; memory is a few bytes times that. By default as many as are read at
-        once elsewhere.
+        Zarr or dask arrays, memory maps, or :class:`WindowedMask`.
+    pixels : int, optional
+        Pixels of a window; memory is a few bytes per pixel of it.
     decoded : pair of callables
-        How a window of either side becomes an array of labels.
+        Functions that convert a window of truth and of pred to an array of labels.
 
     Returns
     -------
@@ -490,7 +490,7 @@ def count_windows(
     ValueError
         If the shapes differ.
     UndeclaredValuesError
-        As :meth:`segiou.counting.Encoding.count`, with the values of the whole.
+        As :meth:`segiou.counting.Encoding.count`, with the values of all windows.
 
     Examples
     --------
@@ -503,7 +503,7 @@ def count_windows(
     from segiou.masks.windows import WINDOW_PIXELS, chunks_of, window_slices
 
     check_same_shape(truth, pred)
-    # Chunks of both; the larger where they differ, so that few are read twice.
+    # If chunk sizes differ, the larger ones, so that few chunks are read twice.
     chunks = [steps for steps in (chunks_of(truth), chunks_of(pred)) if steps is not None]
     steps = tuple(max(sizes) for sizes in zip(*chunks, strict=True)) if chunks else None
     undeclared: dict[str, Counter[int]] = {"truth": Counter(), "pred": Counter()}
@@ -531,31 +531,32 @@ def count_pairs(
     unassigned: Unassigned = "error",
     mask: Any = None,
 ) -> NDArray[np.int64]:
-    """Count how often each truth class meets each predicted class.
+    """Count the pixels of each pair of truth class and predicted class.
 
     Parameters
     ----------
     truth, pred : array_like of int or bool, equal shapes
         Labels 0 … C − 1; any integer dtypes, strides and byte orders.
     num_classes : int
-        C.
+        Number of classes, C.
     ignore : int or iterable of int
-        Truth values whose pixels are dropped, whatever was predicted there.
+        Truth values whose pixels are dropped, for any prediction.
     unassigned : {"error", "count"}
-        What a prediction outside 0 … C − 1 is on a valid pixel.
+        Whether a prediction outside 0 … C − 1 on a valid pixel is an error, or
+        counts as a missed pixel of its truth class.
     mask : array_like of bool, optional
         True where a pixel is valid.
 
     Returns
     -------
     ndarray of int64, shape (C, C + 1)
-        ``[t, p]`` pixels of truth ``t`` predicted ``p``; the last column holds
-        the valid pixels whose prediction names no class.
+        ``[t, p]`` is the number of pixels of truth ``t`` predicted as ``p``; the
+        last column counts the valid pixels with an undeclared prediction.
 
     Raises
     ------
     TypeError
-        If an array does not hold integers or bool, or an option is of a wrong kind.
+        If an array does not hold integers or bool, or an option has a wrong type.
     UndeclaredValuesError
         If a value is neither a class nor ignored.
     ValueError

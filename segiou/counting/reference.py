@@ -1,4 +1,4 @@
-"""What the compiled kernels do, in NumPy: the same integers, slower."""
+"""NumPy reference implementation of the compiled kernels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from segiou.counting.arrays import check_labels, check_same_shape, is_bfloat16
 
 _BLOCK = 1 << 16
-#: Gives the codes of values.
+#: Maps values to codes.
 Finder = Callable[[NDArray[Any]], NDArray[np.intp]]
 
 
@@ -45,11 +45,11 @@ def count_coded(
 
 
 def _finder(dtype: np.dtype[Any], low: int, codes: NDArray[np.uint16], undeclared: int) -> Finder:
-    """What gives the codes of values of this type."""
+    """A function that maps values of this dtype to codes."""
     limits = np.iinfo(np.uint8 if dtype.kind == "b" else dtype)
     start = min(max(int(limits.min) - low, 0), len(codes))
     stop = min(max(int(limits.max) - low + 1, start), len(codes))
-    # Two's complement, so that one unsigned comparison checks both ends of the range.
+    # Two's complement: one unsigned comparison checks both ends of the range.
     first, beyond = np.uint64((low + start) % 2**64), np.uint64(stop - start)
     table = np.append(codes[start:stop], np.uint16(undeclared)).astype(np.intp)
 
@@ -88,7 +88,7 @@ def _count_block(
         np.add.at(table.reshape(-1), index, lengths)
 
 
-#: So many bytes of 0 or 1 add up in a byte.
+#: Number of bytes of 0 or 1 whose sum fits in a byte.
 _BYTE_ROWS = 255
 
 
@@ -100,11 +100,8 @@ def count_bytes(
     inner: int,
     totals: NDArray[np.int64],
 ) -> bool:
-    """Add the sums of ``truth & pred``, ``truth`` and ``pred`` to the (3, channels) totals.
-
-    The bytes, in the order (outer, channels, inner), must be 0 or 1, or the
-    result is False and the totals are of no use.
-    """
+    """Add sums of truth & pred, truth and pred to totals; False if a byte is neither 0 nor 1."""
+    # The bytes have the order (outer, channels, inner).
     t, p = (x.view(np.uint8).reshape(outer, channels, inner) for x in (truth, pred))
     if any(x.size and x.max() > 1 for x in (t, p)):
         return False
@@ -121,24 +118,20 @@ def _columns(bits: NDArray[np.uint8]) -> NDArray[np.int64]:
 
 
 def _planes(bits: NDArray[np.uint8]) -> NDArray[np.int64]:
-    # count_nonzero is fast on a contiguous run of bool and slow along an axis.
+    # count_nonzero is fast for contiguous bool and slow along an axis.
     runs = bits.view(np.bool_)
     sums = [[np.count_nonzero(run) for run in image] for image in runs]
     per_image: NDArray[np.int64] = np.asarray(sums, dtype=np.int64).reshape(runs.shape[:2])
     return np.asarray(per_image.sum(0))
 
 
-#: Scores are decided in blocks of about this many pixels, to stay in cache.
+#: Scores are compared in blocks of about this many pixels, to stay in cache.
 _BLOCK_PIXELS = 1 << 15
 
 
 def decide_into(planes: NDArray[Any], limit: np.generic | None, labels: NDArray[Any]) -> int:
-    """Write the first largest score along the first axis, or whether the only one is above a limit.
-
-    Gives the number of pixels with a NaN score, whose labels mean nothing.
-    """
-    # np.argmax over a leading axis first makes a transposed copy of all scores;
-    # class plane by class plane, block by block, needs only one block.
+    """Write argmax labels, or whether the only score is above the limit; returns the NaN pixels."""
+    # np.argmax over a leading axis first makes a transposed copy of all scores.
     if labels.ndim == 0:
         return decide_into(planes[:, None], limit, labels[None])
     blocks = _blocks(labels.shape)
@@ -146,7 +139,7 @@ def decide_into(planes: NDArray[Any], limit: np.generic | None, labels: NDArray[
 
 
 def _blocks(shape: tuple[int, ...]) -> Iterator[tuple[int | slice, ...]]:
-    """Cut along the first axis, or along the second where a row is too large, and so on."""
+    """Blocks along the first axis, or along the second if a row is too large, and so on."""
     if 0 in shape:
         return
     row_pixels = int(np.prod(shape[1:]))
@@ -168,7 +161,7 @@ def _decide_block(planes: NDArray[Any], limit: np.generic | None, labels: NDArra
     labels[...] = 0
     for k in range(1, len(planes)):
         plane = _widened(planes[k])
-        # k only grows, so the last plane to beat the best so far has the largest k.
+        # k increases, so the last plane that beats the best one has the largest k.
         beaten = np.greater(plane, best).view(np.uint8).astype(labels.dtype, copy=False)
         np.maximum(labels, beaten * labels.dtype.type(k), out=labels)
         np.maximum(best, plane, out=best)
@@ -176,7 +169,7 @@ def _decide_block(planes: NDArray[Any], limit: np.generic | None, labels: NDArra
 
 
 def _widened(scores: NDArray[Any]) -> NDArray[Any]:
-    """Scores as they are, but those of 16 bits exactly as float32, which is compared faster."""
+    """Scores with 16 bits converted to float32, which is exact and compared faster."""
     if scores.dtype == np.float16:
         return scores.astype(np.float32)
     if not is_bfloat16(scores.dtype):

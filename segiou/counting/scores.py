@@ -1,4 +1,4 @@
-"""Scores → labels, by argmax or by a threshold; compiled routines where they were built."""
+"""Scores → labels, by argmax or by a threshold."""
 
 from __future__ import annotations
 
@@ -9,21 +9,18 @@ from numpy.typing import NDArray
 
 from segiou._support.optional import load_part, warn_missing
 from segiou.counting import reference
-from segiou.counting.arrays import as_array, check_decision, is_bfloat16
+from segiou.counting.arrays import AtLeast, as_array, check_decision, is_bfloat16
 
 _compiled = load_part("segiou.counting._scores")
-#: "c" where the compiled routines were built, else "numpy"; both give the same labels.
+#: "c" if the compiled routines were built, else "numpy"; both return the same labels.
 SCORES_BACKEND = "numpy" if _compiled is None else "c"
 
 
 class NanScoresError(ValueError):
-    """Scores that are NaN, and so name no class."""
+    """Pixels with a NaN score, which have no label."""
 
     def __init__(self, pixels: int) -> None:
-        super().__init__(
-            f"{pixels} pixels have a NaN score, which names no class; fix the model, or put a "
-            "number there"
-        )
+        super().__init__(f"{pixels} pixels have a NaN score; fix the model, or replace the NaNs")
         self.pixels = pixels
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -42,27 +39,32 @@ def scores_to_labels(
     Parameters
     ----------
     scores : array_like of float or int
-        Scores, logits or probabilities; of any strides, never copied as a whole.
+        Scores, logits or probabilities, with any strides; they are never copied
+        as a whole.
     argmax : int, optional
-        The class axis: the label is the position of the largest score along
-        it, the first where several are equal.
+        The class axis. The label is the position of the largest score along
+        it, or the first of several equal ones.
     threshold : float, optional
-        The label is 1 where the score is above this, else 0. It is rounded to
-        the type of the scores first, as frameworks do.
+        The label is True if the score is greater than this. A score equal to
+        the threshold is False, as in torchmetrics;
+        segmentation_models.pytorch uses ``>=``. The threshold is rounded to the
+        dtype of the scores first, as frameworks do.
     allow_nan : bool
-        Whether a NaN score gives its pixel some label, instead of an error.
+        Whether pixels with a NaN score get an arbitrary label instead of
+        raising an error.
 
     Returns
     -------
     ndarray
-        Labels: without the class axis (argmax), or bool of the same shape.
+        With ``argmax``, labels without the class axis; with ``threshold``, an
+        array of bool of the same shape.
 
     Raises
     ------
     TypeError
         If the scores are not numbers.
     ValueError
-        If both or neither of ``argmax`` and ``threshold`` are given, the axis
+        If not exactly one of ``argmax`` and ``threshold`` is given, the axis
         does not exist, or a score is NaN.
 
     Examples
@@ -87,7 +89,7 @@ def scores_to_labels(
 
 
 def nan_pixels(scores: Any, *, argmax: int | None = None, **_: Any) -> NDArray[np.bool_]:
-    """Pixels that have a NaN score."""
+    """Which pixels have a NaN score."""
     array = as_array(scores, "pred")
     planes = array[None] if argmax is None else np.moveaxis(array, argmax, 0)
     found = np.zeros(planes.shape[1:], dtype=bool)
@@ -105,6 +107,8 @@ def _decided(planes: NDArray[Any], threshold: float | None) -> tuple[NDArray[Any
     limit = bits = None
     if threshold is not None:
         limit = _rounded(threshold, planes.dtype)
+        if isinstance(threshold, AtLeast):
+            limit = _below(limit, planes.dtype)
         bits = int(limit.view(f"u{limit.itemsize}")) >> (16 if kind == "bfloat16" else 0)
     dtype = np.bool_ if limit is not None else np.uint8 if len(planes) <= 256 else np.intp
     walked, labels, found = _laid_out(planes, dtype)
@@ -113,12 +117,12 @@ def _decided(planes: NDArray[Any], threshold: float | None) -> tuple[NDArray[Any
         unsigned = walked.view(f"u{walked.itemsize}")
         if _compiled.decide_into(unsigned, kind, bits, labels):
             return found, 0
-    # Either it cannot be done otherwise, or there is NaN to be counted.
+    # The compiled routine does not know the dtype, or there are NaNs to count.
     return found, reference.decide_into(walked, limit, labels)
 
 
 def _laid_out(planes: NDArray[Any], dtype: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Scores to be walked as memory lies, room for their labels, and these in the order given."""
+    """Scores in memory order, an array for their labels, and a view of it in the given order."""
     strides = list(planes.strides[1:])
     if strides == sorted(map(abs, strides), reverse=True):
         labels = np.empty(planes.shape[1:], dtype=dtype)
@@ -132,7 +136,7 @@ def _laid_out(planes: NDArray[Any], dtype: Any) -> tuple[NDArray[Any], NDArray[A
 
 
 def _kind(dtype: np.dtype[Any]) -> str | None:
-    """What the compiled routines call a type; None if they do not know it."""
+    """Name of a dtype in the compiled routines; None if they do not support it."""
     if not dtype.isnative:
         return None
     if is_bfloat16(dtype):
@@ -143,7 +147,7 @@ def _kind(dtype: np.dtype[Any]) -> str | None:
 
 
 def _rounded(threshold: float, dtype: np.dtype[Any]) -> Any:
-    """The threshold in the type of the scores; for integers and bfloat16 in a wider one."""
+    """The threshold in the dtype of the scores, or a wider one for integers and bfloat16."""
     if dtype.kind in "iub":
         return np.float64(threshold)
     with np.errstate(over="ignore"):
@@ -152,6 +156,17 @@ def _rounded(threshold: float, dtype: np.dtype[Any]) -> Any:
         limit = np.float32(threshold)
     if np.isfinite(limit):
         bits = int(limit.view(np.uint32))
-        bits += 0x7FFF + (bits >> 16 & 1)  # half of the last place: ties to even
+        bits += 0x7FFF + (bits >> 16 & 1)  # half a unit in the last place; ties to even
         limit = np.uint32(bits >> 16 << 16).view(np.float32)
     return limit
+
+
+def _below(limit: Any, dtype: np.dtype[Any]) -> Any:
+    """The next lower limit, so that ``> _below(limit)`` is the same as ``>= limit``."""
+    lowest = limit.dtype.type(-np.inf)
+    if not is_bfloat16(dtype):
+        return np.nextafter(limit, lowest)
+    # The next lower float32 is between two bfloat16; that of the upper half of the bits is exact.
+    half = np.nextafter(limit, lowest).view(np.uint32) >> 16
+    lower = np.uint32(half << 16).view(np.float32)
+    return lower if lower < limit else np.uint32((half + 1) << 16).view(np.float32)

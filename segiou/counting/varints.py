@@ -1,4 +1,4 @@
-"""Sparse tables of integers as LEB128 bytes, many at a time."""
+"""Encodes many sparse tables of integers as LEB128 bytes."""
 
 from __future__ import annotations
 
@@ -38,12 +38,7 @@ def encode_cells(sizes: Ints, cells: Ints, values: Ints) -> list[bytes]:
 
 
 def decode_cells(blobs: list[bytes], num_cells: int) -> tuple[Ints, Ints, Ints]:
-    r"""Decode what :func:`encode_cells` gave, of tables of C · (C + 1) cells.
-
-    Raises
-    ------
-    ValueError
-        If a blob is not what an image's counts look like.
+    r"""Decode the bytes of :func:`encode_cells`; a ValueError if they are malformed.
 
     Examples
     --------
@@ -53,7 +48,7 @@ def decode_cells(blobs: list[bytes], num_cells: int) -> tuple[Ints, Ints, Ints]:
     data = np.frombuffer(b"".join(blobs), dtype=np.uint8)
     last = np.flatnonzero(data < 0x80)
     stops = np.cumsum([len(blob) for blob in blobs], dtype=np.int64)
-    _check(not (data[stops[stops > 0] - 1] >= 0x80).any(), "a number of its counts is cut off")
+    _check(not (data[stops[stops > 0] - 1] >= 0x80).any(), "a number of its counts is truncated")
     lengths = np.diff(last, prepend=-1)
     longest = int(lengths.max(initial=0))
     _check(longest <= _MAX_BYTES, "a number of its counts is too long")

@@ -1,10 +1,10 @@
-"""Adapters for training frameworks: thin, each in its framework's own conventions.
+"""Thin adapters for training frameworks that follow each framework's conventions.
 
 Import the module of your framework: ``segiou.hooks.torchmetrics``,
 ``lightning``, ``huggingface``, ``accelerate``, ``keras``, ``ignite``,
 ``mmengine``, ``jax``, or ``distributed`` for plain PyTorch. ``evaluate`` and
-``images`` need no framework. Only the module that is used imports its
-framework; its absence is an ImportError that names the extra.
+``images`` need no framework. Each module imports only its own framework and
+raises an ImportError that names the missing extra.
 """
 
 from segiou._support import lazy_face

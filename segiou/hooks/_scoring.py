@@ -1,4 +1,4 @@
-"""What hooks share: classes, scores, how a prediction is read, counts in pairs of 32 bits."""
+"""Code shared by hooks: class options, score names, decoding of predictions, wide counts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segiou.accumulators.confusion import ConfusionMatrix
-from segiou.counting.arrays import as_array
+from segiou.counting.arrays import AtLeast, as_array
 from segiou.labels.class_options import ClassOptions
 from segiou.metrics.protocols import Protocol, load_protocol
 from segiou.report.formats import DEFAULT, SCALARS, check_scores
@@ -21,12 +21,7 @@ Scores = str | Sequence[str]
 
 
 class Scoring:
-    """The classes, which scores to give by which protocol, and how predictions are read.
-
-    `labels` and `options` are as of :class:`segiou.ConfusionMatrix`; `scores`
-    are those of :meth:`segiou.Report.scores`; `axis` is the class axis
-    of predictions that are scores, and `threshold` decides between two classes.
-    """
+    """Class options, score names, protocol, and the decoding of predictions with scores."""
 
     def __init__(
         self,
@@ -43,28 +38,27 @@ class Scoring:
         self.protocol = load_protocol(protocol)
         if self.protocol.needs_images:
             msg = (
-                f"protocol {self.protocol.name!r} averages over images, but a hook keeps only sums "
-                "over all of them; count with segiou.hooks.images.ImageCounts and take its run()"
+                f"protocol {self.protocol.name!r} averages over images, but hooks only keep pooled "
+                "counts; use segiou.hooks.images.ImageCounts and score its run()"
             )
             raise ValueError(msg)
-        self.axis, self.threshold = axis, threshold
+        self.axis = axis
+        self.threshold = None if threshold is None else self.protocol.threshold(threshold)
         self.names = check_scores(scores)
-        #: The one number that was asked for by its name alone.
+        #: The score that was requested as a single name, if it is a scalar.
         self.only = scores if isinstance(scores, str) and scores in SCALARS else None
 
     def digest(self) -> list[int]:
-        """Bytes that are equal where the same pairs give the same counts."""
-        return digest([self.options.to_dict(), self.axis, self.threshold])
+        """Bytes that are equal for options that count the same pairs equally."""
+        equal = ["positive"] if isinstance(self.threshold, AtLeast) else []
+        return digest([self.options.to_dict(), self.axis, self.threshold, *equal])
 
     def empty(self) -> ConfusionMatrix:
-        """Nothing counted yet."""
+        """A confusion matrix without counts."""
         return ConfusionMatrix.from_options(self.options)
 
     def read(self, truth: Any, pred: Any) -> tuple[Any, Any, dict[str, Any]]:
-        """Truth and prediction without a class axis of one channel, and how `update` reads them.
-
-        The arguments for `update` are none where the prediction is labels already.
-        """
+        """Truth and prediction without a class axis of size 1, and the keywords for `update`."""
         truth, pred = _with_shape(truth, "truth"), _with_shape(pred, "pred")
         if len(truth.shape) >= len(pred.shape) and tuple(truth.shape) != tuple(pred.shape):
             truth = _without_channel(truth, self.axis)
@@ -77,15 +71,15 @@ class Scoring:
             return truth, pred, {}
         if pred.shape[self.axis] == 1 and self.options.num_classes == 2:
             msg = (
-                f"scores of shape {tuple(pred.shape)} have one channel along axis {self.axis} for "
-                "two classes: give the hook threshold=T (0.5 after a sigmoid, 0 for logits)"
+                f"scores of shape {tuple(pred.shape)} have a single channel along axis {self.axis} "
+                "for two classes; pass threshold=T to the hook (0.5 after a sigmoid, 0 for logits)"
             )
             raise ValueError(msg)
         self.options.check_scores(tuple(pred.shape), self.axis)
         return truth, pred, {"argmax": self.axis}
 
     def values(self, counted: ConfusionMatrix, separator: str = "/") -> dict[str, float]:
-        """The scores by name, those of classes as ``iou/road``; NaN where undefined."""
+        """Scores by name, with class scores as ``iou/road``; NaN if undefined."""
         return counted.report(self.protocol).scores(names=self.names, separator=separator)
 
 
@@ -94,7 +88,7 @@ def _with_shape(data: Any, name: str) -> Any:
 
 
 def _without_channel(array: Any, axis: int) -> Any:
-    """The array without its class axis if that has size 1; else as it is."""
+    """The array without its class axis if that axis has size 1, else unchanged."""
     axes = len(array.shape)
     if not -axes <= axis < axes or array.shape[axis] != 1:
         return array
@@ -107,21 +101,21 @@ def digest(data: Any) -> list[int]:
 
 
 def missing(framework: str, extra: str, *, module: str | None = None) -> ImportError:
-    """The error of a hook whose framework is not installed; the module is named as the extra."""
+    """The error of a hook whose framework is not installed; module defaults to the extra."""
     msg = f"segiou.hooks.{module or extra} needs {framework}: pip install 'segiou[{extra}]'"
     return ImportError(msg)
 
 
-#: A count is ``high · BASE + low``, for compilers that have no 64 bits. What is added at once
-#: stays below 2^30, so the low part never overflows, and the low parts of up to 1024 devices
-#: can be summed before they are carried.
+#: A count is ``high · BASE + low``, for compilers without 64-bit integers. Each batch adds less
+#: than 2^30, so the low part never overflows, and the low parts of up to 1024 devices can be
+#: summed before they are carried.
 BASE = 1 << 20
 
 
 def check_pixels(shape: tuple[int, ...]) -> None:
-    """Refuse a batch whose counts could overflow; shapes are known when it is traced."""
+    """Raise a ValueError for a batch whose counts could overflow."""
     if (pixels := math.prod(shape)) >= 1 << 30:
-        msg = f"a batch of shape {shape} has {pixels} pixels; count fewer than 2^30 at once"
+        msg = f"a batch must have fewer than 2^30 pixels, got {pixels} in shape {shape}"
         raise ValueError(msg)
 
 

@@ -1,4 +1,4 @@
-"""Counts of all processes of an :class:`accelerate.Accelerator`."""
+"""Sums counts over the processes of an :class:`accelerate.Accelerator`."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ __all__ = ["ImageCounts", "all_reduce"]
 
 
 def all_reduce(counted: Counted, accelerator: Accelerator) -> Counted:
-    """Add up the counts of all processes; each process calls this and gets the same.
+    """Sum the counts of all processes; every process must call this and gets the result.
 
     Parameters
     ----------
     counted : ConfusionMatrix or ImageCounts
-        Of this process; it stays as it is. With a ConfusionMatrix, count what
-        ``accelerator.gather_for_metrics`` gives on one process only, or count
-        ungathered batches whose sampler repeats nothing; an ImageCounts counts
-        a repeated image once.
+        Counts of this process; not modified. With a ConfusionMatrix, either
+        count the output of ``accelerator.gather_for_metrics`` on one process
+        only, or count batches of a sampler that does not repeat images. An
+        ImageCounts counts a repeated image once.
     accelerator : Accelerator
         The accelerator of the training loop.
 
     Returns
     -------
     ConfusionMatrix or ImageCounts
-        A new one.
+        The sum, as a new object.
 
     Raises
     ------
     TypeError, ValueError
-        On all processes, if one of them gives another kind of counts, other
-        classes, options or `conflict`, or has met undeclared values.
+        On all processes, if types, classes, options or `conflict` differ between
+        processes, or if one process counted undeclared values.
     OverflowError
-        On all processes, if there are more pixels together than int64 holds.
+        On all processes, if the total number of pixels exceeds int64.
     """
 
     def gather(numbers: NDArray[Any]) -> NDArray[Any]:
@@ -55,7 +55,7 @@ def all_reduce(counted: Counted, accelerator: Accelerator) -> Counted:
         return everyone
 
     def gather_objects(item: Any) -> list[Any]:
-        # As bytes in tensors: accelerate gathers objects themselves on most devices only.
+        # As bytes in tensors, since accelerate cannot gather objects on all devices.
         data = np.frombuffer(pickle.dumps(item), dtype=np.uint8)
         sizes = gather(np.array([data.size]))[:, 0]
         padded = np.pad(data, (0, sizes.max() - data.size))

@@ -1,7 +1,4 @@
-"""Plain PyTorch: batches counted into tensors, and counts of several processes added up.
-
-Other frameworks count into tensors with :class:`TorchCounter`, and add up with :func:`add_up`.
-"""
+"""Counts batches into PyTorch tensors and sums counts over processes."""
 
 from __future__ import annotations
 
@@ -33,12 +30,12 @@ Counted = TypeVar("Counted", ConfusionMatrix, ImageCounts, PanopticCounts)
 
 
 def all_reduce(counted: Counted, group: distributed.ProcessGroup | None = None) -> Counted:
-    """Add up the counts of all processes; each process calls this and gets the same.
+    """Sum the counts of all processes; every process must call this and gets the result.
 
     Parameters
     ----------
     counted : ConfusionMatrix, ImageCounts or PanopticCounts
-        Of this process; it stays as it is. An ImageCounts counts an image
+        Counts of this process; not modified. An ImageCounts counts an image
         that several processes have seen once.
     group : ProcessGroup, optional
         The processes; all of them by default.
@@ -46,15 +43,15 @@ def all_reduce(counted: Counted, group: distributed.ProcessGroup | None = None) 
     Returns
     -------
     ConfusionMatrix, ImageCounts or PanopticCounts
-        A new one; `counted` itself where nothing is distributed.
+        The sum, as a new object; `counted` itself if there is only one process.
 
     Raises
     ------
     TypeError, ValueError
-        On all processes, if one of them gives another kind of counts, other
-        classes, options or `conflict`, or has met undeclared values.
+        On all processes, if types, classes, options or `conflict` differ between
+        processes, or if one process counted undeclared values.
     OverflowError
-        On all processes, if there are more pixels together than int64 holds.
+        On all processes, if the total number of pixels exceeds int64.
     """
     if not (distributed.is_available() and distributed.is_initialized()):
         return counted
@@ -68,7 +65,7 @@ def all_reduce(counted: Counted, group: distributed.ProcessGroup | None = None) 
 
 
 def add_up(counted: Counted, gather: Callable[[Any], list[Any]]) -> Counted:
-    """Counts of all processes together, new; `gather` gives each process what all of them have."""
+    """The sum over processes, as a new object; `gather` returns the items of all processes."""
     own_error = own = None
     try:
         own = _described(counted)
@@ -77,21 +74,27 @@ def add_up(counted: Counted, gather: Callable[[Any], list[Any]]) -> Counted:
     everyone = gather(own)
     if own_error is not None:
         raise own_error
-    # All processes raise here, if one does: none of them waits for another.
+    # If one process raises, all of them do, so that none waits for another.
     if None in everyone:
         broken = everyone.index(None)
-        msg = f"process {broken} could not read its counts; its own error says why"
+        msg = f"process {broken} could not read its counts; see the error on that process"
         raise ValueError(msg)
     kinds, conflicts, options, parts = zip(*everyone, strict=True)
     if other := _other(kinds):
-        msg = f"process {other} gives {kinds[other]} but process 0 {kinds[0]}; give the same on all"
+        msg = (
+            f"process {other} passed {kinds[other]} but process 0 passed {kinds[0]}; all processes "
+            "must pass the same type"
+        )
         raise ValueError(msg)
     if other := _other(conflicts):
         mine, theirs = conflicts[0], conflicts[other]
-        msg = f"process {other} has conflict={theirs!r} but process 0 conflict={mine!r}"
+        msg = (
+            f"process {other} has conflict={theirs!r} but process 0 has conflict={mine!r}; all "
+            "processes must use the same"
+        )
         raise ValueError(msg)
     if other := _other(options):
-        msg = f"process {other} counts with other classes or options than process 0"
+        msg = f"the classes or options of process {other} differ from those of process 0"
         raise ValueError(msg)
     if isinstance(counted, ImageCounts):
         return counted.empty().merge(chain.from_iterable(parts))
@@ -99,14 +102,14 @@ def add_up(counted: Counted, gather: Callable[[Any], list[Any]]) -> Counted:
         return counted.empty().merge(*parts)
     cells, pixels, pairs = zip(*parts, strict=True)
     if (total := sum(pixels)) >= 1 << 63:
-        msg = f"all processes together have counted {total} pixels; int64 holds {(1 << 63) - 1}"
+        msg = f"all processes together counted {total} pixels, more than int64 ({(1 << 63) - 1})"
         raise OverflowError(msg)
     tally = SparseConfusionCounts.summed(counted.num_classes, cells)
     return counted.empty().add(tally, pairs=sum(pairs))
 
 
 def _described(counted: Any) -> tuple[str, str, Any, Any]:
-    """Kind, `conflict` and options, on which all processes must agree; and the counts."""
+    """Type, `conflict` and options, which must be equal on all processes, and the counts."""
     if isinstance(counted, ConfusionMatrix):
         counts = counted.tally.cells, counted.pixels, counted.pairs
         return "ConfusionMatrix", "", counted.options.to_dict(), counts
@@ -121,12 +124,12 @@ def _described(counted: Any) -> tuple[str, str, Any, Any]:
 
 
 def _other(values: tuple[Any, ...]) -> int:
-    """The first process whose value is not that of process 0; 0 if there is none."""
+    """The first process whose value differs from that of process 0; 0 if there is none."""
     return next((i for i, value in enumerate(values) if value != values[0]), 0)
 
 
 class TorchCounter:
-    """Counts batches into two tensors: sums, which add, and maxima, of which the largest stays."""
+    """Counts batches into two tensors: sums, which are added, and maxima."""
 
     def __init__(self, scoring: Scoring) -> None:
         self.scoring = scoring
@@ -135,29 +138,29 @@ class TorchCounter:
         self._tables: dict[Any, Any] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Copies build their own tables: these may be on a device that the copy is not on.
+        # Copies build their own tables, since they may be on a different device.
         return (TorchCounter, (self.scoring,))
 
     def empty(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """Sums and maxima of no batch."""
+        """Sums and maxima before the first batch."""
         sums = torch.zeros(self._encoding.empty_table().size + 1, dtype=torch.int64)
         return sums, torch.full((2,), NONE_MET, dtype=torch.int64)
 
     def check_options(self, kept: torch.Tensor) -> None:
-        """Refuse counts that were kept with other options."""
+        """Raise a ValueError if counts were made with different options."""
         if kept.tolist() != self.scoring.digest():
             msg = (
-                "these counts were made with other classes or options (ignore, unassigned, "
-                "pred_labels, exclude, axis, threshold) than this metric's: they come from a "
-                "checkpoint, another process, or a metric that shares its state (compute_groups); "
-                "build both with the same arguments"
+                "the counts come from a metric with different classes or options (ignore, "
+                "unassigned, pred_labels, exclude, axis, threshold), such as a checkpoint, another "
+                "process, or a metric with shared state (compute_groups); build both metrics with "
+                "the same arguments"
             )
             raise ValueError(msg)
 
     def add(
         self, sums: torch.Tensor, maxima: torch.Tensor, truth: Any, pred: Any
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Sums and maxima with a batch more, which is counted where it lies."""
+        """Sums and maxima after another batch, which is counted on its own device."""
         truth, pred, decision = self.scoring.read(truth, pred)
         if not (is_on_device(truth) or is_on_device(pred)):
             table = self._encoding.table_of(self._counting.count(truth, pred, **decision))
@@ -169,7 +172,7 @@ class TorchCounter:
         return sums + counted.sums.to(sums.device), torch.maximum(maxima, largest)
 
     def read(self, sums: torch.Tensor, maxima: torch.Tensor, pairs: int) -> ConfusionMatrix:
-        """The confusion matrix; raises if a device met undeclared values."""
+        """The confusion matrix; raises if a device counted undeclared values."""
         both = to_host(torch.cat([sums, maxima]))
         count = read_counts(self._encoding, both[:-2], both[-2:])
         return self.scoring.empty().add(count, pairs=pairs)

@@ -1,4 +1,4 @@
-"""A drop-in for the ``mean_iou`` of Hugging Face ``evaluate``; needs no framework."""
+"""A drop-in replacement for ``mean_iou`` of Hugging Face ``evaluate``; needs no framework."""
 
 from __future__ import annotations
 
@@ -24,22 +24,24 @@ def mean_iou(
     label_map: Mapping[int, int] | None = None,
     reduce_labels: bool = False,
 ) -> dict[str, Json]:
-    """Mean IoU of a list of masks, under the names that ``evaluate.load("mean_iou")`` gives.
+    """Mean IoU of a list of masks, with the keys of ``evaluate.load("mean_iou")``.
 
     Parameters
     ----------
     predictions, references : iterable of array_like of int
-        Masks, one reference for each prediction; the sizes of pairs may differ.
+        Masks, one reference per prediction; pairs may differ in size.
     num_labels : int
-        C, the number of classes.
+        Number of classes, C.
     ignore_index : int, optional
-        Reference pixels of this value, after `label_map` and `reduce_labels`, are dropped.
+        Reference pixels with this value are dropped, after `label_map` and
+        `reduce_labels` have been applied.
     nan_to_num : float, optional
-        Replaces undefined scores, which otherwise are NaN.
+        Replacement for undefined scores, which are NaN by default.
     label_map : mapping of int to int, optional
-        New values for reference values, all at once.
+        New values of reference values, replaced simultaneously.
     reduce_labels : bool
-        Whether the references count from 1: 0 becomes 255, every other value one less.
+        Whether reference values start at 1: 0 becomes 255, and all other values
+        are reduced by one.
 
     Returns
     -------
@@ -50,8 +52,8 @@ def mean_iou(
     Raises
     ------
     segiou.counting.UndeclaredValuesError
-        If a reference value is neither a class nor ignored; ``evaluate`` drops
-        such values silently and still charges what was predicted there.
+        If a reference value is neither a class nor ignored. ``evaluate`` drops
+        such pixels silently but counts their predictions as false positives.
 
     Examples
     --------
@@ -78,7 +80,7 @@ def mean_iou(
 def _encoding(
     num_labels: int, ignore_index: int | None, label_map: Mapping[int, int], reduce_labels: bool
 ) -> Encoding:
-    """Which reference values each class has, and the ignored value, after both mappings."""
+    """Reference values of each class and ignored values, after both mappings."""
     beyond = {255} if ignore_index is None else {255, ignore_index, ignore_index + 1}
     meanings: dict[int, list[int]] = {}
     for value in sorted({*range(num_labels + 1), *beyond, *label_map}):

@@ -1,4 +1,4 @@
-"""Segmentation scores for the Hugging Face Trainer, and ``evaluate``'s mean_iou."""
+"""Segmentation scores for the Hugging Face Trainer, and ``mean_iou`` of ``evaluate``."""
 
 from __future__ import annotations
 
@@ -21,25 +21,26 @@ from segiou.report.formats import DEFAULT
 
 __all__ = ["ComputeMetrics", "mean_iou", "preprocess_logits_for_metrics"]
 
-#: What the Trainer pads labels with where images differ in size.
+#: The value with which the Trainer pads labels if images differ in size.
 _PADDING = -100
 
 
 def preprocess_logits_for_metrics(logits: Any, labels: Any) -> torch.Tensor:
-    """Upsample logits bilinearly to the labels' size and take argmax: class indices of 32 bits.
+    """Upsample logits bilinearly to the size of the labels, and take the argmax.
 
-    It works on one image after the other, so that no upsampled copy of all logits is made.
+    Images are upsampled one at a time to save memory.
 
     Parameters
     ----------
     logits : array_like
-        Scores of the model, (N, C, h, w), or a tuple that begins with them.
+        Scores of the model, (N, C, h, w), or a tuple that starts with them.
     labels : array_like
         Labels of the batch, (N, H, W).
 
     Returns
     -------
-    torch.Tensor
+    torch.Tensor of int32, shape (N, H, W)
+        Class indices.
     """
     scores = torch.as_tensor(logits[0] if isinstance(logits, (tuple, list)) else logits)
     size = tuple(labels.shape[-2:])
@@ -55,24 +56,27 @@ def preprocess_logits_for_metrics(logits: Any, labels: Any) -> torch.Tensor:
 
 
 class ComputeMetrics:
-    """``compute_metrics`` of a Trainer, with ``batch_eval_metrics`` and without.
+    """``compute_metrics`` of a Trainer, with or without ``batch_eval_metrics``.
 
-    Each evaluation starts with no counts, also after an evaluation that was
-    interrupted (the hook recognises the new one by its data loader).
+    Each evaluation starts without counts, even if the previous one was
+    interrupted; a new evaluation is recognised by its data loader.
 
     Parameters
     ----------
     labels, **options
         The classes and the options of :class:`segiou.ConfusionMatrix`.
     ignore : int, str or iterable of them
-        Truth values whose pixels are dropped; the Trainer's padding, -100, always is.
-    scores, protocol
-        Which scores to give, those of classes as ``iou_road``; the protocol of the means.
+        Truth values whose pixels are dropped, in addition to the Trainer's
+        padding, -100.
+    scores : str or sequence of str
+        The scores to return; those of classes are named ``iou_road``.
+    protocol : Protocol or str
+        How means are computed.
 
     Attributes
     ----------
     counted : ConfusionMatrix
-        The counts of the current or last evaluation.
+        Counts of the current or last evaluation.
     """
 
     def __init__(
@@ -91,7 +95,7 @@ class ComputeMetrics:
         self._running: Any = None
 
     def __call__(self, eval_pred: EvalPrediction, compute_result: bool = True) -> dict[str, float]:
-        """Count one batch, or all; return the scores once `compute_result` is true."""
+        """Count one batch, or all; return the scores if `compute_result` is true."""
         loader = GradientState().active_dataloader
         if self._running is None or self._running() is not loader:
             self.counted = self.scoring.empty()

@@ -24,25 +24,25 @@ __all__ = ["SegmentationScores"]
 
 
 class SegmentationScores(Metric):
-    """Mean IoU and other scores of an engine's epoch.
+    """Mean IoU and other scores of an epoch of an engine.
 
     Parameters
     ----------
     labels, **options
         The classes, ``ignore`` and the other options of :class:`segiou.ConfusionMatrix`.
     scores : str or sequence of str
-        One name gives one number; several give a mapping, whose entries ignite
-        also puts into ``engine.state.metrics`` one by one.
-    protocol : str
-        The protocol of the means.
+        With one name, the result is a number; with several, a mapping, whose
+        entries Ignite also adds to ``engine.state.metrics``.
+    protocol : Protocol or str
+        How means are computed.
     axis : int
-        The class axis of scores.
+        The class axis of predictions that are scores.
     threshold : float, optional
-        For two classes: the second is predicted where the score is above this.
+        With two classes, the second is predicted if its score is greater than this.
     output_transform : callable
-        From the engine's output to ``(y_pred, y)``.
+        Converts the engine's output to ``(y_pred, y)``.
     device : str or torch.device
-        Where the counts are kept.
+        Device of the counts.
     """
 
     _state_dict_all_req_keys = ("_sums", "_maxima", "_pairs", "_options")
@@ -66,7 +66,7 @@ class SegmentationScores(Metric):
 
     @reinit__is_reduced
     def reset(self) -> None:
-        """Forget all counts."""
+        """Discard all counts."""
         sums, maxima = self.counter.empty()
         self._sums, self._maxima = sums.to(self._device), maxima.to(self._device)
         self._options = torch.tensor(self.scoring.digest(), device=self._device)
@@ -83,11 +83,11 @@ class SegmentationScores(Metric):
 
     @sync_all_reduce("_sums:SUM", "_maxima:MAX", "_pairs:SUM", "_options:MAX")
     def confusion_matrix(self) -> ConfusionMatrix:
-        """Everything counted so far in all processes, as segiou's own accumulator."""
+        """All counts so far of all processes, as a :class:`segiou.ConfusionMatrix`."""
         self.counter.check_options(self._options)
         return self.counter.read(self._sums, self._maxima, int(self._pairs))
 
     def compute(self) -> float | dict[str, float]:
-        """The scores of all processes: one, or a mapping."""
+        """The scores over all processes: a number or a mapping."""
         values = self.scoring.values(self.confusion_matrix())
         return values[self.scoring.only] if self.scoring.only else values

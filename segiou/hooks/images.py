@@ -1,4 +1,4 @@
-"""Counts by image id: an image that a distributed sampler repeats is counted once."""
+"""Counts per image id, so that an image repeated by a distributed sampler is counted once."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ Conflict = Literal["error", "first"]
 
 
 class ImageCounts:
-    """An accumulator that knows which image each count is of.
+    """An accumulator that keeps the counts of each image.
 
-    Memory grows by about a KiB for each image: its filled cells are kept.
+    It stores the non-zero counts of each image, typically about 1 KiB per image.
 
     Parameters
     ----------
     labels, **options
-        As :class:`segiou.ConfusionMatrix`.
+        As for :class:`segiou.ConfusionMatrix`.
     conflict : {"error", "first"}
-        What happens if one image is counted twice with different results: an
-        error, or the first result (of the lowest rank) is kept. Half precision
-        can make such a difference where batches differ in size.
+        Whether an image that is counted twice with different results raises an
+        error, or keeps its first result (that of the lowest rank). Results can
+        differ in half precision if batch sizes differ.
 
     Examples
     --------
@@ -51,14 +51,14 @@ class ImageCounts:
 
     @classmethod
     def from_options(cls, options: ClassOptions, *, conflict: Conflict = "error") -> Self:
-        """Of these classes and options, with no images.
+        """Build from class options.
 
         Parameters
         ----------
         options : ClassOptions
-            The classes, and what is ignored.
-        conflict : Conflict, default "error"
-            What happens to an image that comes again.
+            The classes and the ignored values.
+        conflict : {"error", "first"}, default "error"
+            Treatment of an image that is counted twice with different results.
         """
         new = cls(options.num_classes, conflict=conflict)
         new._counting = ConfusionMatrix.from_options(options)
@@ -66,7 +66,7 @@ class ImageCounts:
 
     @property
     def options(self) -> ClassOptions:
-        """The classes and how pixels are counted."""
+        """The classes and the ignored values."""
         return self._counting.options
 
     @not_compiled
@@ -85,24 +85,29 @@ class ImageCounts:
         Parameters
         ----------
         truth, pred, mask, argmax, threshold
-            As :meth:`segiou.ConfusionMatrix.update`, for the batch as a whole.
-        ids : sequence of str or int, or tensor of them, one an image
-            What distinguishes the images, over all processes.
+            As for :meth:`segiou.ConfusionMatrix.update`, for the whole batch.
+        ids : sequence of str or int, or tensor of them
+            One id per image, unique over all processes.
 
         Returns
         -------
         Self
+            This accumulator.
 
         Raises
         ------
         ValueError
-            If there are more or fewer ids than images, or as `conflict` says.
+            If there is not exactly one id per image, or if an image was counted
+            before with a different result and `conflict` is ``"error"``.
         """
         names = _names(ids)
         if not len(names) == len(truth) == len(pred):
-            msg = f"{len(names)} ids, {len(truth)} truths and {len(pred)} preds; one id an image"
+            msg = (
+                f"expected one id per image, got {len(names)} ids for {len(truth)} truth and "
+                f"{len(pred)} pred images"
+            )
             raise ValueError(msg)
-        # The axis of one image is one less; the last axes stay the last.
+        # Without the batch axis, axes counted from the front move by one.
         axis = argmax - 1 if argmax is not None and argmax > 0 else argmax
         for i, name in enumerate(names):
             valid = None if mask is None else mask[i]
@@ -118,11 +123,12 @@ class ImageCounts:
         Parameters
         ----------
         images : iterable of ImageCount
-            Images of other counts.
+            Counts to add, such as ``other.images``.
 
         Returns
         -------
         Self
+            This accumulator.
         """
         for image in images:
             self._add(image)
@@ -132,17 +138,18 @@ class ImageCounts:
         known = self._images.setdefault(image.id, image)
         if self.conflict == "error" and known != image:
             msg = (
-                f"image {image.id!r} was counted twice with different results; are its ids unique "
-                "and the model the same? conflict='first' keeps the first"
+                f"image {image.id!r} was counted twice with different results; check that ids are "
+                "unique and the model did not change, or keep the first result with "
+                "conflict='first'"
             )
             raise ValueError(msg)
 
     def empty(self) -> Self:
-        """Of the same options, with no images."""
+        """A new accumulator of the same options, without images."""
         return self.from_options(self.options, conflict=self.conflict)
 
     def reset(self) -> Self:
-        """Forget all images."""
+        """Discard all images."""
         self._images.clear()
         return self
 
@@ -152,12 +159,12 @@ class ImageCounts:
         return tuple(self._images.values())
 
     def run(self, **about: Any) -> Run:
-        """A :class:`segiou.Run` of the images: worst images, intervals, comparisons.
+        """A :class:`segiou.Run` of the images, for worst images, intervals and comparisons.
 
         Parameters
         ----------
         **about
-            Options of the run, as :func:`segiou.runs.run_from_counts` takes them.
+            Options of :func:`segiou.runs.run_from_counts`.
 
         Returns
         -------
@@ -177,7 +184,7 @@ class ImageCounts:
 
 
 def _names(ids: Any) -> list[str]:
-    """The ids as text, the same whatever they came in: ``3`` and ``tensor(3)`` are one image."""
+    """The ids as strings; ``3`` and ``tensor(3)`` are the same image."""
     plain = to_host(ids).tolist() if framework_of(ids) else ids
     items = [to_host(i).item() if framework_of(i) else i for i in plain]
     return [i.decode() if isinstance(i, bytes) else str(i) for i in items]

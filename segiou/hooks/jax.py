@@ -1,4 +1,4 @@
-"""A counting function for JAX that can be jitted, and whose state is a pytree."""
+"""Counting inside jitted JAX functions, with a pytree as state."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ __all__ = ["CountState", "PixelCounter"]
 
 
 class CountState(NamedTuple):
-    """Counts so far: a pytree of arrays of 32-bit integers.
+    """Counts so far, as a pytree of arrays of 32-bit integers.
 
     Parameters
     ----------
     low : jax.Array
-        Lower 32 bits of each count.
+        Low part of each count, ``count % 2**20``.
     high : jax.Array
-        Higher 32 bits of each count.
+        High part of each count, ``count // 2**20``.
     maxima : jax.Array
-        A truth and a predicted value that are no class, if there were any.
+        The largest undeclared value of truth and of prediction, if any.
     batches : jax.Array
         Number of batches that were added.
     """
@@ -47,13 +47,15 @@ class CountState(NamedTuple):
 class PixelCounter:
     """Counts pairs of label arrays inside ``jit``, ``pmap``, ``shard_map`` or ``scan``.
 
-    All methods but :meth:`confusion_matrix` are pure functions of their
-    arguments. Counts are exact whatever ``jax_enable_x64`` says.
+    All methods except :meth:`confusion_matrix` are pure functions of their
+    arguments. Counts are exact with and without ``jax_enable_x64``. Without it,
+    JAX itself truncates NumPy arrays of 64-bit integers to 32 bits when they are
+    passed to a jitted function.
 
     Parameters
     ----------
     labels, **options
-        As :class:`segiou.ConfusionMatrix`.
+        As for :class:`segiou.ConfusionMatrix`.
     """
 
     def __init__(self, labels: Any, **options: Any) -> None:
@@ -62,7 +64,7 @@ class PixelCounter:
         self._tables = CodeTables(Jax("jax", jnp, None), Encoding.of_classes(self.options))
 
     def init(self) -> CountState:
-        """Nothing counted yet."""
+        """A state without counts."""
         cells = (self.options.num_classes + 2) * (self.options.num_classes + 1) + 1
         low, high = (jnp.zeros(cells, jnp.int32) for _ in range(2))
         return CountState(low, high, jnp.full(2, NONE_MET, jnp.int32), jnp.zeros((), jnp.int32))
@@ -77,26 +79,19 @@ class PixelCounter:
         argmax: int | None = None,
         threshold: float | None = None,
     ) -> CountState:
-        """The state with a batch added; arguments as :meth:`segiou.ConfusionMatrix.update`.
+        """Add a batch to a state.
 
         Parameters
         ----------
         state : CountState
             Counts so far.
-        truth : array_like
-            Labels, (..., H, W).
-        pred : array_like
-            Labels, or class scores with ``argmax``.
-        mask : array_like, optional
-            True where a pixel counts; all by default.
-        argmax : int, optional
-            Axis of the class scores in ``pred``; None where it holds labels.
-        threshold : float, optional
-            Score from which a pixel is of class 1.
+        truth, pred, mask, argmax, threshold
+            As for :meth:`segiou.ConfusionMatrix.update`.
 
         Returns
         -------
         CountState
+            The new state.
         """
         check_pixels(np.shape(truth))
         if argmax is not None or threshold is not None:
@@ -107,14 +102,12 @@ class PixelCounter:
         return CountState(low, high, maxima, state.batches + 1)
 
     def merge(self, a: CountState, b: CountState) -> CountState:
-        """The counts of two states together.
+        """Add the counts of two states.
 
         Parameters
         ----------
-        a : CountState
-            One state.
-        b : CountState
-            The other.
+        a, b : CountState
+            The states.
 
         Returns
         -------
@@ -124,14 +117,14 @@ class PixelCounter:
         return CountState(low, high, jnp.maximum(a.maxima, b.maxima), a.batches + b.batches)
 
     def psum(self, state: CountState, axis_name: Any) -> CountState:
-        """The sum over the devices of a mapped axis.
+        """Sum a state over the devices of a mapped axis.
 
         Parameters
         ----------
         state : CountState
-            Counts so far.
-        axis_name : array_like
-            Name of the mapped axis, as given to ``pmap`` or ``shard_map``.
+            Counts of this device.
+        axis_name : hashable
+            Name of the mapped axis, as passed to ``pmap`` or ``shard_map``.
 
         Returns
         -------
@@ -141,7 +134,7 @@ class PixelCounter:
         return CountState(*carry(low, high), jax.lax.pmax(state.maxima, axis_name), batches)
 
     def confusion_matrix(self, state: CountState) -> ConfusionMatrix:
-        """The state as segiou's own accumulator, read from the device; checks what was counted.
+        """Read a state from its device as a :class:`segiou.ConfusionMatrix`.
 
         Parameters
         ----------
@@ -151,6 +144,12 @@ class PixelCounter:
         Returns
         -------
         ConfusionMatrix
+
+        Raises
+        ------
+        ValueError
+            If undeclared values or NaN scores were counted, or if the state is
+            still spread over devices.
         """
         sums, maxima = as_int64(state.low, state.high), np.asarray(state.maxima)
         count = read_counts(self._tables.encoding, sums, maxima)

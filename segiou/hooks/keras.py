@@ -1,4 +1,4 @@
-"""Segmentation scores as a :class:`keras.metrics.Metric`, on every backend, compiled or not."""
+"""Segmentation scores as a :class:`keras.metrics.Metric` for every backend, compiled or not."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["SegmentationScores"]
 
 
 class _Operations(Operations):
-    """Operations of Keras's backend; its names are NumPy's where Keras has them."""
+    """Operations of the Keras backend, which follow NumPy's API."""
 
     def __init__(self) -> None:
         super().__init__("keras", ops, None)
@@ -35,7 +35,7 @@ class _Operations(Operations):
 
     @property
     def widest(self) -> int:
-        """JAX has no 64 bits unless they are enabled."""
+        """32 on JAX, which has no 64-bit integers by default."""
         return 32 if keras.backend.backend() == "jax" else 64
 
     def wide(self, labels: Any, bits: int) -> Any:
@@ -43,11 +43,11 @@ class _Operations(Operations):
         return ops.cast(labels, f"int{bits}")
 
     def take(self, table: Any, index: Any) -> Any:
-        """Look each index up."""
+        """Entries of a table by index."""
         return ops.take(table, ops.cast(index, "int32"))
 
     def largest(self, values: Any) -> Any:
-        """Within 32 bits."""
+        """The largest value, limited to 32 bits."""
         largest = ops.clip(ops.max(values), NONE_MET, (1 << 31) - 1)
         return ops.reshape(ops.cast(largest, "int32"), (1,))
 
@@ -56,7 +56,7 @@ class _Operations(Operations):
         return ops.reshape(_number(condition), (1,))
 
     def histogram(self, index: Any, length: int) -> Any:
-        """A sum of ones by segment, whose length every backend lets us fix."""
+        """A sum of ones per segment; every backend accepts a fixed length for it."""
         flat = ops.cast(ops.reshape(index, (-1,)), "int32")
         return ops.segment_sum(ops.ones_like(flat), flat, num_segments=length)
 
@@ -65,24 +65,27 @@ class _Operations(Operations):
 class SegmentationScores(keras.metrics.Metric):
     """Mean IoU and other scores of everything since the last reset.
 
-    The counts are exact. The logged scores are computed from them in float32,
-    inside the compiled step, where nothing can raise: if a value was no class,
-    the scores are NaN, and :meth:`confusion_matrix` says which value.
+    Counts are exact. Logged scores are computed from them in float32 inside the
+    compiled step, which cannot raise errors. If undeclared values were counted,
+    the scores are NaN and :meth:`confusion_matrix` raises an error that names the
+    value.
 
     Parameters
     ----------
     labels, **options
-        As :class:`segiou.ConfusionMatrix`.
+        As for :class:`segiou.ConfusionMatrix`.
     scores : str or sequence of str
-        One name gives a scalar; several, or a per-class score such as
-        ``"iou"``, give a dict of scalars.
+        With one name, the result is a scalar; with several names, or a per-class
+        score such as ``"iou"``, it is a dict of scalars.
     protocol : Protocol or str
-        The protocol of the means; one that averages over images is refused.
-    axis, threshold
-        The class axis of scores; or the score above which the second of two
-        classes is predicted.
+        How means are computed; protocols that average over images are not
+        supported.
+    axis : int
+        The class axis of predictions that are scores.
+    threshold : float, optional
+        With two classes, the second is predicted if its score is greater than this.
     name : str
-        As Keras's.
+        Name of the metric.
     """
 
     def __init__(
@@ -96,14 +99,14 @@ class SegmentationScores(keras.metrics.Metric):
         name: str = "segmentation_scores",
         **options: Any,
     ) -> None:
-        # Keras saves a dtype too; counts are integers and scores float32 whatever it is.
+        # Keras also saves a dtype, which has no effect on integer counts and float32 scores.
         super().__init__(name=name, dtype=options.pop("dtype", None))
         options |= {"axis": axis, "threshold": threshold}
         self.scoring = Scoring(labels, scores=scores, protocol=protocol, **options)
         self._tables = CodeTables(_Operations(), Encoding.of_classes(self.scoring.options))
         classes = self.scoring.options.num_classes
         cells = (classes + 2) * (classes + 1) + 1
-        # Where a model is on several devices, Keras sums each of these over them.
+        # Keras sums each of these over the devices of a distributed model.
         sizes = {"low": (cells,), "high": (cells,), "batches": (), "refused": (2,)}
         self.low, self.high, self.batches, self.refused, self.largest, self.met = (
             self.add_variable(shape, "zeros", dtype="int32", name=name)
@@ -116,12 +119,12 @@ class SegmentationScores(keras.metrics.Metric):
         Parameters
         ----------
         y_true : array of int, bool or float
-            Labels, floats where they are whole numbers; or one-hot classes.
+            Labels, which may be floats if they are whole numbers; or one-hot classes.
         y_pred : array
             Labels, or scores with a class axis.
         sample_weight : array of bool, int or float, optional
-            1 where a pixel or, of shape (N,), an image counts, and 0 where it
-            does not. Other weights are refused: pixels are counted.
+            1 for pixels, or images if the shape is (N,), that count, and 0 for
+            others. Other weights make the scores NaN, because pixels are counted.
         """
         truth, pred = ops.convert_to_tensor(y_true), ops.convert_to_tensor(y_pred)
         truth, wrong = self._labels(truth, pred)
@@ -140,7 +143,7 @@ class SegmentationScores(keras.metrics.Metric):
         self._remember(count.maxima)
 
     def _labels(self, truth: Any, pred: Any) -> tuple[Any, Any]:
-        """Labels as integers, and where the truth is neither a whole number nor one-hot."""
+        """Labels as integers, and whether the truth is neither a whole number nor one-hot."""
         scoring = self.scoring
         has_scores = scoring.threshold is None and "float" in dtype_name(pred)
         has_axis = has_scores and len(truth.shape) == len(pred.shape) > 1
@@ -163,14 +166,14 @@ class SegmentationScores(keras.metrics.Metric):
         return labels, ~is_one
 
     def _remember(self, maxima: Any) -> None:
-        """Keep the largest undeclared values, and that there were any."""
+        """Keep the largest undeclared values, and whether there were any."""
         before, now = self.met.value > 0, maxima > NONE_MET
         largest = ops.where(before, ops.maximum(self.largest.value, maxima), maxima)
         self.largest.assign(ops.where(now, largest, self.largest.value))
         self.met.assign(ops.cast(before | now, "int32"))
 
     def result(self) -> Any:
-        """The scores: a scalar, or a dict of scalars; NaN where undefined."""
+        """The scores: a scalar or a dict of scalars; NaN if undefined."""
         known = self._scores_in_graph()
         if self.scoring.only:
             return known[self.scoring.only]
@@ -180,7 +183,7 @@ class SegmentationScores(keras.metrics.Metric):
         }
 
     def _scores_in_graph(self) -> dict[str, Any]:
-        """Scores for compiled code; all NaN if something was counted that is no class."""
+        """Scores in compiled code; all are NaN if undeclared values were counted."""
         options = self.scoring.options
         classes = options.num_classes
         sums = ops.cast(self.high.value, "float32") * BASE + ops.cast(self.low.value, "float32")
@@ -205,7 +208,7 @@ class SegmentationScores(keras.metrics.Metric):
         return {name: value + nan_if_bad for name, value in scores.items()}
 
     def _mean(self, values: Any, truth: Any) -> Any:
-        """As :meth:`segiou.Protocol.mean` over a data set."""
+        """The mean of :meth:`segiou.Protocol.mean` over a data set, in compiled code."""
         protocol = self.scoring.protocol
         part = ops.convert_to_tensor(protocol.include_of(self.scoring.empty()))
         if protocol.over == "truth":
@@ -221,13 +224,13 @@ class SegmentationScores(keras.metrics.Metric):
         return ops.where(number > 0, mean, 0.0) if protocol.empty == "zero" else mean
 
     def confusion_matrix(self) -> ConfusionMatrix:
-        """The counts themselves, exact.
+        """The exact counts.
 
         Raises
         ------
         ValueError
-            If values were no class, the truth was neither whole numbers nor
-            one-hot, scores were NaN, or weights were neither 0 nor 1.
+            If there were undeclared values, a truth that is neither whole
+            numbers nor one-hot, NaN scores, or weights other than 0 and 1.
         """
         low, high, refused, met, largest, batches = map(
             ops.convert_to_numpy,
@@ -235,40 +238,41 @@ class SegmentationScores(keras.metrics.Metric):
         )
         if refused[0]:
             msg = (
-                f"{refused[0]} pixels of y_true are no label: neither a whole number nor one-hot "
-                "(one 1, else 0); give pixels without a class a sample_weight of 0"
+                f"{refused[0]} pixels of y_true are neither a whole number nor one-hot (a single "
+                "1, otherwise 0); pass a sample_weight of 0 for pixels without a class"
             )
             raise ValueError(msg)
         if refused[1]:
             msg = (
-                f"{refused[1]} values of sample_weight are neither 0 nor 1; pixels are counted, "
-                "so a weight can only say whether one counts. Give the loss its weights, and this "
-                "metric in metrics= instead of weighted_metrics="
+                f"{refused[1]} values of sample_weight are neither 0 nor 1, but pixels can only be "
+                "counted or skipped; pass this metric in metrics= instead of weighted_metrics=, so "
+                "that only the loss uses the weights"
             )
             raise ValueError(msg)
         if met.max() > 1:
             msg = (
-                f"values that are no class were counted on {met.max()} devices; run the model on "
-                "one device, and this error says which values"
+                f"undeclared values were counted on {met.max()} devices; run the model on a single "
+                "device to see the values"
             )
             raise ValueError(msg)
         count = read_counts(self._tables.encoding, as_int64(low, high), largest)
         return self.scoring.empty().add(count, pairs=int(batches))
 
     def get_config(self) -> dict[str, Any]:
-        """What Keras saves with a model."""
+        """The configuration that Keras saves with a model."""
+        threshold = self.scoring.threshold
         return {
             **super().get_config(),
             "options": self.scoring.options.to_dict(),
             "scores": self.scoring.only or list(self.scoring.names),
             "protocol": asdict(self.scoring.protocol),
             "axis": self.scoring.axis,
-            "threshold": self.scoring.threshold,
+            "threshold": None if threshold is None else float(threshold),
         }
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> SegmentationScores:
-        """Build what :meth:`get_config` described."""
+        """Build from a configuration of :meth:`get_config`."""
         options = vars(ClassOptions.from_dict(config.pop("options")))
         return cls(**options, protocol=Protocol(**config.pop("protocol")), **config)
 
@@ -278,7 +282,7 @@ def _number(condition: Any) -> Any:
 
 
 def _mask_of(weight: Any, truth: Any) -> tuple[Any, Any]:
-    """Which pixels count, of the shape of the truth; and which weights are neither 0 nor 1."""
+    """Which pixels count, in the shape of the truth, and which weights are neither 0 nor 1."""
     if weight is None:
         return None, ops.zeros((1,), dtype="bool")
     weight = ops.cast(ops.convert_to_tensor(weight), "float32")
@@ -287,8 +291,7 @@ def _mask_of(weight: Any, truth: Any) -> tuple[Any, Any]:
         weight = ops.squeeze(weight, -1)
     if len(weight.shape) != axes and any(size != 1 for size in weight.shape[1:]):
         msg = (
-            f"sample_weight has shape {tuple(weight.shape)}; give one weight an image, (N,), or "
-            f"one a pixel, {tuple(truth.shape)}"
+            f"sample_weight must have shape (N,) or {tuple(truth.shape)}, got {tuple(weight.shape)}"
         )
         raise ValueError(msg)
     if len(weight.shape) != axes:

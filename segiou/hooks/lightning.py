@@ -21,8 +21,8 @@ __all__ = ["SegmentationScores"]
 
 
 def _callback() -> Any:
-    """Lightning's Callback, of whichever of its two packages is in use."""
-    # The classes of the two are not each other's; what is imported already is what is used.
+    """Callback of the Lightning package in use; the classes of its two packages differ."""
+    # The package that is already imported comes first.
     packages = ["lightning.pytorch", "pytorch_lightning"]
     packages.sort(key=lambda name: name not in sys.modules)
     for name in packages:
@@ -43,8 +43,8 @@ def _of_outputs(outputs: Any, batch: Any) -> tuple[Any, Any]:
         found = f"a dict of {[*outputs]}" if isinstance(outputs, dict) else type(outputs).__name__
         found = "None" if outputs is None else found
         msg = (
-            f"the step returned {found}; let it return {{'truth': ..., 'pred': ...}}, or say where "
-            "they are: SegmentationScores(..., pairs=lambda outputs, batch: (truth, pred))"
+            f"the step returned {found}; return {{'truth': ..., 'pred': ...}} from it, or pass "
+            "SegmentationScores(..., pairs=lambda outputs, batch: (truth, pred))"
         )
         raise TypeError(msg) from error
 
@@ -58,46 +58,51 @@ def _warn_of_repeated_images(name: str, loader: Any, processes: int) -> None:
         return  # without lengths nothing can be said
     if processes > 1 and drawn > images:
         text = (
-            f"{name}: the samplers of {processes} processes give {drawn} images of a data set of "
-            f"{images}, so that {drawn - images} are counted again and change the scores. Give "
-            "SegmentationScores ids=lambda outputs, batch: ..., and each image counts once"
+            f"{name}: the samplers of {processes} processes draw {drawn} images from a data set "
+            f"of {images}, so {drawn - images} are counted twice and skew the scores. Pass "
+            "ids=lambda outputs, batch: ... to SegmentationScores to count each image once"
         )
         warnings.warn(text, stacklevel=2)
 
 
 class SegmentationScores(Callback):
-    """Logs scores of each validation and test epoch, ``val/mean_iou`` and so on.
+    """Logs the scores of each validation and test epoch, such as ``val/mean_iou``.
 
-    The sanity check is not scored. With several dataloaders each has its own
-    scores, under Lightning's own suffix, ``/dataloader_idx_1``.
+    The sanity check is not scored. Each of several dataloaders has its own
+    scores, with Lightning's suffix ``/dataloader_idx_1``.
 
-    On several devices Lightning's sampler repeats images so that each device
-    has as many; give `ids`, and such an image is counted once. Without `ids`
-    a warning says how many images are repeated.
+    On several devices, Lightning's sampler repeats images so that every device
+    has the same number. Pass `ids` to count each image once; otherwise a
+    warning reports how many images are repeated.
 
     Parameters
     ----------
     labels, **options
         The classes, ``ignore`` and the other options of :class:`segiou.ConfusionMatrix`.
     pairs : callable
-        ``pairs(outputs, batch) -> (truth, pred)``, from what the step returned
-        and its batch; by default ``outputs["truth"], outputs["pred"]``. If it
-        gives None, the batch is not counted.
+        ``pairs(outputs, batch) -> (truth, pred)``, called with the return value
+        of the step and its batch; ``outputs["truth"], outputs["pred"]`` by
+        default. A batch for which it returns None is not counted.
     ids : callable, optional
-        ``ids(outputs, batch) -> ids``, one an image, as :class:`segiou.hooks.images.ImageCounts`
-        takes them. Memory then grows by a KiB or so an image.
+        ``ids(outputs, batch) -> ids``, one id per image, as for
+        :class:`segiou.hooks.images.ImageCounts`. Memory then grows by about
+        1 KiB per image.
     conflict : {"error", "first"}
-        What happens if an id comes with two results.
-    scores, protocol
-        Which scores to give, those of classes as ``val/iou/road``; the protocol of the means.
+        Treatment of an image that is counted twice with different results.
+    scores : str or sequence of str
+        The scores to log; those of classes are named ``val/iou/road``.
+    protocol : Protocol or str
+        How means are computed.
     report : path or callable, optional
         A file that the first process writes after each epoch, or a function that
-        it calls with the report and the epoch. The ending tells the format: ``.html``
-        is a page. ``{epoch}`` and ``{stage}`` in the path are filled in; with several
-        dataloaders the name ends in ``_dataloader_idx_1``, as in the log.
-    axis, threshold
-        The class axis of scores; or the score above which the second of two
-        classes is predicted.
+        it calls with the report and the epoch. The extension sets the format,
+        such as ``.html`` for a page. ``{epoch}`` and ``{stage}`` in the path are
+        replaced; with several dataloaders, the name ends in
+        ``_dataloader_idx_1``, as in the log.
+    axis : int
+        The class axis of predictions that are scores.
+    threshold : float, optional
+        With two classes, the second is predicted if its score is greater than this.
     """
 
     def __init__(
@@ -119,9 +124,9 @@ class SegmentationScores(Callback):
         self.pairs, self.ids, self.report = pairs, ids, report
         self.conflict: Conflict = conflict
         if isinstance(report, (str, Path)):
-            # Better now than after the first epoch.
+            # Raises for an unknown format now instead of after the first epoch.
             format_of(Path(report))
-        #: Counts of the last epoch by dataloader; all processes together once it has ended.
+        #: Counts of the last epoch by dataloader, summed over processes at its end.
         self.counted: dict[int, ConfusionMatrix | ImageCounts] = {}
 
     def _start(self, trainer: Any, _module: Any, stage: str) -> None:
@@ -150,7 +155,7 @@ class SegmentationScores(Callback):
         self.counted.setdefault(loader, self._empty()).update(truth, pred, **decision)
 
     def _end(self, trainer: Any, module: Any, stage: str) -> None:
-        # Only here, so that a missing Lightning is named before a missing torch.
+        # Imported here, so that a missing Lightning is reported before a missing torch.
         from segiou.hooks.distributed import all_reduce
 
         loaders = len(getattr(trainer, f"num_{stage}_batches"))

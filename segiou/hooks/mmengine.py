@@ -25,24 +25,24 @@ __all__ = ["SegmentationScores"]
 class SegmentationScores(BaseMetric):
     """Mean IoU and other scores, in [0, 1], of a validation or test set.
 
-    Each sample keeps its own sparse counts, so that MMEngine can drop the
-    samples that a distributed sampler repeats to fill its last batch.
+    The counts of each sample are kept, so that MMEngine can drop the samples
+    that a distributed sampler repeats to fill its last batch.
 
     Parameters
     ----------
-    labels : as :class:`segiou.ConfusionMatrix`, optional
-        The classes; those of ``dataset_meta["classes"]`` where not given.
+    labels : as for :class:`segiou.ConfusionMatrix`, optional
+        The classes; those of ``dataset_meta["classes"]`` by default.
     scores : sequence of str
-        Which scores to give; those of classes are named ``iou/road``.
-    protocol : str
-        The protocol of the means.
+        The scores to return; those of classes are named ``iou/road``.
+    protocol : Protocol or str
+        How means are computed.
     truth_key, pred_key : str
         The entries of a data sample whose ``"data"`` holds the labels.
     collect_device, prefix, collect_dir
-        As :class:`mmengine.evaluator.BaseMetric`.
+        As for :class:`mmengine.evaluator.BaseMetric`.
     **options
-        ``ignore``, ``exclude``, ``pred_labels``, ``unassigned``, as
-        :class:`segiou.ConfusionMatrix` takes them.
+        ``ignore``, ``exclude``, ``pred_labels`` and ``unassigned`` of
+        :class:`segiou.ConfusionMatrix`.
     """
 
     default_prefix = "segiou"
@@ -68,11 +68,11 @@ class SegmentationScores(BaseMetric):
 
     @property
     def scoring(self) -> Scoring:
-        """The classes; known once the data set is."""
+        """Class options and scores, available once the data set is known."""
         if self._scoring is None:
             labels = self._labels
             if labels is None and not (labels := (self.dataset_meta or {}).get("classes")):
-                msg = "dataset_meta has no 'classes'; give the metric its labels"
+                msg = "dataset_meta has no 'classes'; pass labels to the metric"
                 raise ValueError(msg)
             self._scoring = Scoring(labels, **self._options)
         return self._scoring
@@ -85,7 +85,7 @@ class SegmentationScores(BaseMetric):
             self.results.append(ImageCount.of("", counting.count(truth, pred)))
 
     def compute_metrics(self, results: list[ImageCount]) -> dict[str, float]:
-        """The scores of the samples that MMEngine has not dropped as repeated."""
+        """Compute the scores of the samples that MMEngine has not dropped as repeated."""
         images = Columns.of(results)
         tally = SparseConfusionCounts.summed(self.scoring.options.num_classes, [images.summed()])
         return self.scoring.values(self.scoring.empty().add(tally, pairs=len(images)))

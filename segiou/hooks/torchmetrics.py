@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 __all__ = ["PanopticScores", "SegmentationScores"]
 
 _WRAPPED = (
-    "ClasswiseWrapper takes the names of several scores for their values: wrap a metric of one "
-    "score of each class, such as scores='iou'; several of them go into a MetricCollection"
+    "ClasswiseWrapper cannot wrap a metric with several scores; wrap a metric with a single "
+    "per-class score, such as scores='iou', and combine several in a MetricCollection"
 )
 _TRACKED = (
-    "MetricTracker finds no best of a metric that gives several scores: put it into a collection, "
-    "MetricTracker(MetricCollection([metric]), maximize=True), or ask for one score"
+    "MetricTracker cannot pick the best of a metric with several scores; wrap it as "
+    "MetricTracker(MetricCollection([metric]), maximize=True), or request a single score"
 )
 
 
 class _Scores(Metric):
-    """What metrics of integer counts have in common."""
+    """Base class of metrics with integer counts."""
 
     is_differentiable = False
     full_state_update = False
@@ -51,21 +51,21 @@ class _Scores(Metric):
     def __init__(
         self, scores: Scores, metric_options: dict[str, Any] | None, options: list[int]
     ) -> None:
-        # A dict is made whenever it is asked for, since it depends on who asks.
+        # A dict is not cached, since it depends on the caller.
         kept = {"compute_with_cache": isinstance(scores, str)}
         super().__init__(**kept | (metric_options or {}))
         self.scores = scores if isinstance(scores, str) else tuple(scores)
         self.add_state("pairs", torch.zeros((), dtype=torch.int64), dist_reduce_fx="sum")
-        # Metrics with other options are none of the same compute group.
+        # Different options keep metrics out of the same compute group.
         self.add_state("options", torch.tensor(options), dist_reduce_fx="max")
 
     @property
     def higher_is_better(self) -> bool | None:
-        """True; None where there are several numbers, of which MetricTracker cannot take a best."""
+        """True, or None for several scores, of which MetricTracker cannot pick the best."""
         return True if isinstance(self.scores, str) else None
 
     def _given(self, values: dict[str, float]) -> torch.Tensor | dict[str, torch.Tensor]:
-        """What `compute` gives of some scores: a number, one a class, or a dict."""
+        """The result of `compute`: a number, a value per class, or a dict."""
         dtype = torch.float32 if self.device.type == "mps" else torch.float64
         tensors = {
             name: torch.tensor(value, dtype=dtype, device=self.device)
@@ -78,8 +78,8 @@ class _Scores(Metric):
         return tensors
 
     def _refuse_misreaders(self) -> None:
-        """Refuse a wrapper of torchmetrics that asks, and cannot read a dict."""
-        # Neither tells a metric that it is wrapped: only the callers show it.
+        """Raise a TypeError if the caller is a torchmetrics wrapper that cannot use a dict."""
+        # Wrappers do not notify a metric, so only the call stack shows them.
         frame = sys._getframe(1).f_back
         while frame is not None:
             caller = frame.f_locals.get("self")
@@ -91,39 +91,39 @@ class _Scores(Metric):
             frame = frame.f_back
 
     def plot(self, val: Any = None, ax: Any = None) -> tuple[Figure, Axes]:
-        """Draw values of `compute` or `forward`, one or a list of them; those of now by default."""
+        """Plot one or several results of `compute` or `forward`; the current one by default."""
         drawn: tuple[Figure, Axes] = self._plot(val, ax)
         return drawn
 
     def set_dtype(self, dst_type: Any) -> _Scores:
-        """Change nothing: the counts are integers of 64 bits, which no other type holds."""
+        """Do nothing, because counts are always 64-bit integers."""
         return self
 
 
 class SegmentationScores(_Scores):
     """Mean IoU and other scores of everything since the last reset.
 
-    The state is the integer confusion matrix, summed over processes; it works
-    in a ``MetricCollection``, with ``forward``, ``clone``, ``plot`` and checkpoints.
-    In a process that a distributed sampler feeds, the images that it repeats
-    are counted twice; :class:`segiou.hooks.images.ImageCounts` counts them once.
+    The state is the integer confusion matrix, summed over processes. The metric
+    works in a ``MetricCollection`` and supports ``forward``, ``clone``, ``plot``
+    and checkpoints.
 
     Parameters
     ----------
     labels, **options
         The classes, ``ignore`` and the other options of :class:`segiou.ConfusionMatrix`.
     scores : str or sequence of str
-        One name gives one number, or for a per-class score such as ``"iou"`` a
-        tensor of shape (C,), as ``ClasswiseWrapper`` wants it. A sequence of
-        names gives a dict of numbers, those of classes as ``iou/road``.
-    protocol : str
-        The protocol of the means.
+        With one name, the result is a number, or a tensor of shape (C,) for a
+        per-class score such as ``"iou"``, as ``ClasswiseWrapper`` expects. With a
+        sequence of names, it is a dict of numbers; those of classes are named
+        ``iou/road``.
+    protocol : Protocol or str
+        How means are computed.
     axis : int
-        The class axis of scores.
+        The class axis of predictions that are scores.
     threshold : float, optional
-        For two classes: the second is predicted where the score is above this.
+        With two classes, the second is predicted if its score is greater than this.
     metric_options : dict, optional
-        Passed to :class:`torchmetrics.Metric`.
+        Options of :class:`torchmetrics.Metric`.
     """
 
     sums: torch.Tensor
@@ -150,7 +150,7 @@ class SegmentationScores(_Scores):
 
     @property
     def num_classes(self) -> int:
-        """C; MetricTracker asks for it where ClasswiseWrapper names the classes."""
+        """Number of classes; MetricTracker uses it if ClasswiseWrapper names the classes."""
         return self.scoring.options.num_classes
 
     @not_compiled
@@ -161,13 +161,13 @@ class SegmentationScores(_Scores):
 
     @not_compiled
     def confusion_matrix(self) -> ConfusionMatrix:
-        """Everything counted so far, as segiou's own accumulator."""
+        """All counts so far, as a :class:`segiou.ConfusionMatrix`."""
         self.counter.check_options(self.options)
         return self.counter.read(self.sums, self.maxima, int(self.pairs))
 
     @not_compiled
     def compute(self) -> torch.Tensor | dict[str, torch.Tensor]:
-        """The scores: a scalar, C values of a per-class score, or a dict of scalars."""
+        """Compute the scores: a scalar, C values of a per-class score, or a dict of scalars."""
         return self._given(self.scoring.values(self.confusion_matrix()))
 
     def _load_from_state_dict(
@@ -182,8 +182,8 @@ class SegmentationScores(_Scores):
 class PanopticScores(_Scores):
     """Panoptic quality of everything since the last reset.
 
-    The state is integers: TP, FP and FN of each class, summed over processes,
-    and class, intersection, union and number of the matches, put together.
+    The state consists of integers: TP, FP and FN per class, summed over processes,
+    and the class, intersection, union and number of matches, concatenated.
 
     Parameters
     ----------
@@ -191,10 +191,10 @@ class PanopticScores(_Scores):
         The classes, ``things``, ``ignore``, ``protocol`` and the other options of
         :class:`segiou.instances.PanopticCounts`.
     scores : str or sequence of str
-        Of ``"pq"``, ``"sq"`` and ``"rq"``, the means over the classes that occur:
-        one name gives a number, a sequence gives a dict.
+        ``"pq"``, ``"sq"`` or ``"rq"``, averaged over the classes that occur. With
+        one name, the result is a number; with a sequence, a dict.
     metric_options : dict, optional
-        Passed to :class:`torchmetrics.Metric`.
+        Options of :class:`torchmetrics.Metric`.
     """
 
     detections: torch.Tensor
@@ -220,14 +220,12 @@ class PanopticScores(_Scores):
 
     @not_compiled
     def update(self, preds: Any, target: Any) -> None:
-        """Count a batch (B, …, 2) of class and id of each pixel; target last."""
+        """Count a batch (B, …, 2) of the class and id of each pixel; target last."""
         counts = self.empty.empty()
         sides = {"target": to_host(target), "preds": to_host(preds)}
         for name, side in sides.items():
             if side.ndim < 3 or side.shape[-1] != 2:
-                msg = (
-                    f"{name} has shape {side.shape}; it must be (B, …, 2): class and id of a pixel"
-                )
+                msg = f"{name} must have shape (B, …, 2) with class and id, got {side.shape}"
                 raise ValueError(msg)
         for truth, pred in zip(*sides.values(), strict=True):
             counts.update(truth[..., 0], truth[..., 1], pred[..., 0], pred[..., 1])
@@ -238,8 +236,8 @@ class PanopticScores(_Scores):
 
     @not_compiled
     def counts(self) -> PanopticCounts:
-        """Everything counted so far, as segiou's own accumulator."""
-        # Processes that are put together have one tensor in place of the list.
+        """All counts so far, as :class:`segiou.instances.PanopticCounts`."""
+        # After a sync over processes, the list is a single tensor.
         several = [self.overlaps] if isinstance(self.overlaps, torch.Tensor) else self.overlaps
         found = {
             "counts": self.detections.cpu().numpy(),
@@ -250,11 +248,11 @@ class PanopticScores(_Scores):
 
     @not_compiled
     def compute(self) -> torch.Tensor | dict[str, torch.Tensor]:
-        """The scores: a scalar, or a dict of scalars."""
+        """Compute the scores: a scalar or a dict of scalars."""
         found = self.counts().panoptic_quality()
         return self._given({name: found[name] for name in self.names})
 
     def _sync_dist(self, *rest: Any, **keywords: Any) -> None:
-        # A process without a batch takes part with no matches, in the same shape and type.
+        # A process without a batch contributes an empty tensor of the same shape and type.
         self.overlaps = self.overlaps or [self.detections.new_zeros((0, 4))]
         super()._sync_dist(*rest, **keywords)

@@ -1,12 +1,12 @@
 """Ratios of counts: pure functions from :class:`segiou.counting.counts.Counts` to float64.
 
-Every function takes counts with any leading axes and the classes last. 0/0 is
-NaN: a class that occurs in neither truth nor prediction has no IoU, and no
-number is made up for it. Means skip NaN; ``segiou.metrics.protocols`` has the
-means of other programs.
+Every function accepts counts with any leading axes and the classes on the last
+axis. 0/0 is NaN, so an absent class has no IoU. Means skip NaN;
+``segiou.metrics.protocols`` has the averages of other tools.
 
-Below, TP, FP, FN and TN are one class's counts against the rest, truth
-``t = TP + FN``, prediction ``p = TP + FP``, valid pixels ``n = TP + FP + FN + TN``.
+In the formulas, TP, FP, FN and TN are the counts of one class against the rest,
+``t = TP + FN`` its pixels in the truth, ``p = TP + FP`` its pixels in the
+prediction, and ``n = TP + FP + FN + TN`` all valid pixels.
 """
 
 from segiou._support import lazy_face

@@ -1,4 +1,4 @@
-"""One number for all classes: means of per-class metrics, accuracy, agreement, soft overlap."""
+"""Scores of all classes together: means of per-class metrics, accuracy, agreement, soft overlap."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from segiou.metrics.ratio import Floats, included, ratio
 
 
 def mean(values: Floats, include: Any = None) -> Floats:
-    """Mean over the classes (last axis) that have a value; NaN where none has.
+    """Mean over the classes (last axis) that have a value; NaN if none has.
 
     Parameters
     ----------
     values : ndarray of float, shape (..., C)
-        Values; NaN is left out.
+        Values; NaN is skipped.
     include : array_like of bool, shape (C,) or (..., C), optional
-        Classes that may take part.
+        Classes to average over; all by default.
 
     Returns
     -------
@@ -52,12 +52,13 @@ def average(
     metric : callable
         A per-class metric of this module.
     counts : Counts of shape (..., C)
-        Counts per class, (..., C).
+        Counts per class.
     how : {"macro", "micro", "weighted", "none"}
-        Mean of the defined values; metric of the summed counts; mean weighted
-        by truth pixels; or the values themselves.
+        ``"macro"``: mean of the defined values; ``"micro"``: metric of the
+        pooled counts; ``"weighted"``: mean weighted by truth pixels;
+        ``"none"``: the value of each class.
     include : array_like of bool, shape (C,), optional
-        Classes that take part.
+        Classes to average over; all by default.
 
     Returns
     -------
@@ -66,7 +67,7 @@ def average(
     Raises
     ------
     ValueError
-        If ``how`` is none of the four.
+        If ``how`` is not one of these.
 
     Examples
     --------
@@ -96,7 +97,7 @@ def mean_iou(counts: Counts) -> Floats:
     Parameters
     ----------
     counts : Counts of shape (..., C)
-        Counts per class, (..., C).
+        Counts per class.
 
     Returns
     -------
@@ -120,7 +121,7 @@ def mean_dice(counts: Counts) -> Floats:
     Parameters
     ----------
     counts : Counts of shape (..., C)
-        Counts per class, (..., C).
+        Counts per class.
 
     Returns
     -------
@@ -140,7 +141,7 @@ def mean_accuracy(counts: Counts) -> Floats:
     Parameters
     ----------
     counts : Counts of shape (..., C)
-        Counts per class, (..., C).
+        Counts per class.
 
     Returns
     -------
@@ -159,12 +160,12 @@ def mean_accuracy(counts: Counts) -> Floats:
 
 
 def pixel_accuracy(counts: Counts) -> Floats:
-    """Share of the valid pixels that are correct, Σ TP / Σ (TP + FN).
+    """Fraction of the valid pixels that are correct, Σ TP / Σ (TP + FN).
 
     Parameters
     ----------
     counts : Counts of shape (..., C)
-        Counts per class, (..., C).
+        Counts per class.
 
     Returns
     -------
@@ -180,12 +181,12 @@ def pixel_accuracy(counts: Counts) -> Floats:
 
 
 def frequency_weighted_iou(counts: Counts) -> Floats:
-    """IoU weighted by each class's share of the truth, Σ share · IoU.
+    """IoU weighted by the prevalence of each class, Σ prevalence · IoU.
 
     Parameters
     ----------
     counts : Counts of shape (..., C)
-        Counts per class, (..., C).
+        Counts per class.
 
     Returns
     -------
@@ -208,26 +209,26 @@ def frequency_weighted_iou(counts: Counts) -> Floats:
 def cohen_kappa(counts: Counts) -> Floats:
     """Cohen's kappa over all classes, (p_o − p_e) / (1 − p_e).
 
-    p_o is pixel accuracy, p_e = Σ t_c p_c / n² the agreement of two
-    independent labellings with the same shares. It is computed as
-    Σ (TP·TN − FP·FN) / Σ t (n − p), whose denominator adds where the textbook
-    form subtracts two numbers near 1 (a very frequent class).
+    p_o is pixel accuracy and p_e = Σ t_c p_c / n² the agreement expected of two
+    independent labellings with the same class frequencies. It is computed as
+    Σ (TP·TN − FP·FN) / Σ t (n − p), which avoids the cancellation in 1 − p_e if
+    one class is very frequent.
 
     Parameters
     ----------
     counts : Counts of shape (..., C)
-        All classes of a labelling. Pixels without a predicted class agree with
-        nothing.
+        Counts of all classes of a labelling. Unassigned pixels count as
+        disagreement.
 
     Returns
     -------
     ndarray of float64, shape (...)
-        NaN where truth and prediction are the same single class throughout.
+        NaN if truth and prediction consist of the same single class.
 
     Raises
     ------
     ValueError
-        If the counts are of part of the classes, or of overlapping channels:
+        If the counts cover only some of the classes, or overlapping channels;
         see :meth:`segiou.counting.Counts.one_vs_rest`.
 
     References
@@ -246,23 +247,23 @@ def cohen_kappa(counts: Counts) -> Floats:
 def matthews_correlation(counts: Counts) -> Floats:
     """Multi-class Matthews correlation (R_K) over all classes.
 
-    (c s − Σ p_k t_k) / √((s² − Σ p_k²)(s² − Σ t_k²)), with c correct of s
-    valid pixels; pixels without a predicted class count as one more class.
+    (c s − Σ p_k t_k) / √((s² − Σ p_k²)(s² − Σ t_k²)), with c correct pixels of s
+    valid ones; unassigned pixels count as an additional class.
 
     Parameters
     ----------
     counts : Counts of shape (..., C)
-        All classes of a labelling.
+        Counts of all classes of a labelling.
 
     Returns
     -------
     ndarray of float64, shape (...)
-        NaN where truth or prediction is one class throughout.
+        NaN if truth or prediction consists of a single class.
 
     Raises
     ------
     ValueError
-        If the counts are of part of the classes, or of overlapping channels:
+        If the counts cover only some of the classes, or overlapping channels;
         see :meth:`segiou.counting.Counts.one_vs_rest`.
 
     References
@@ -276,21 +277,21 @@ def matthews_correlation(counts: Counts) -> Floats:
     """
     total, truth, pred, covariance = _labelled(counts, "matthews_correlation")
     unassigned = (counts.truth.sum(-1) - counts.pred.sum(-1)).astype(np.float64)
-    # s² − Σ x² = Σ x (s − x): the sum of products does not cancel.
+    # s² − Σ x² = Σ x (s − x), and the sum of products does not cancel.
     spread_truth = (truth * (total[..., None] - truth)).sum(-1)
     spread_pred = (pred * (total[..., None] - pred)).sum(-1) + unassigned * (total - unassigned)
     return ratio(covariance, np.sqrt(spread_pred * spread_truth))
 
 
 def soft_iou(truth: Any, pred: Any, *, axis: int | tuple[int, ...] | None = None) -> Floats:
-    """IoU of two maps of probabilities, Σ min / Σ max.
+    """IoU of two probability maps, Σ min / Σ max.
 
-    For maps of 0 and 1 this is IoU.
+    For maps of 0 and 1, this is IoU.
 
     Parameters
     ----------
-    truth, pred : array_like of float in [0, 1], equal shapes
-        Truth, in [0, 1]; prediction, in [0, 1].
+    truth, pred : array_like of float, equal shapes
+        Probabilities in [0, 1].
     axis : int or tuple of int, optional
         Axes to sum over; all by default.
 
@@ -317,14 +318,15 @@ def soft_iou(truth: Any, pred: Any, *, axis: int | tuple[int, ...] | None = None
 
 
 def soft_dice(truth: Any, pred: Any, *, axis: int | tuple[int, ...] | None = None) -> Floats:
-    """Dice of two maps of probabilities, 2 Σ min / Σ (truth + pred).
+    """Dice of two probability maps, 2 Σ min / Σ (truth + pred).
 
-    For maps of 0 and 1 this is Dice, and 2 J / (1 + J) of :func:`soft_iou` always.
+    For maps of 0 and 1, this is Dice. It always equals 2 J / (1 + J), where J is
+    :func:`soft_iou`.
 
     Parameters
     ----------
-    truth, pred : array_like of float in [0, 1], equal shapes
-        Truth, in [0, 1]; prediction, in [0, 1].
+    truth, pred : array_like of float, equal shapes
+        Probabilities in [0, 1].
     axis : int or tuple of int, optional
         Axes to sum over; all by default.
 
@@ -347,21 +349,18 @@ def soft_dice(truth: Any, pred: Any, *, axis: int | tuple[int, ...] | None = Non
 
 
 def _labelled(counts: Counts, what: str) -> tuple[Floats, Floats, Floats, Floats]:
-    """Valid pixels (...), truth and prediction of each class, and Σ (n·TP − t·p) as TP·TN − FP·FN.
-
-    Each valid pixel must have one class in the truth.
-    """
+    """Valid pixels (...), truth and prediction per class, and Σ (TP·TN − FP·FN)."""
     check_counts(counts)
     labelled = counts.truth.sum(-1)
     if (counts.total != labelled[..., None]).any():
         msg = (
-            f"{what} needs every class of a labelling, where each valid pixel has one class in "
-            f"the truth; here {int(labelled.max(initial=0))} truth pixels stand against "
-            f"{int(counts.total.max(initial=0))} valid ones. For overlapping channels, or one "
-            "class against the rest: counts.one_vs_rest()"
+            f"{what} needs all classes of a labelling, but the classes have "
+            f"{int(labelled.max(initial=0))} truth pixels of "
+            f"{int(counts.total.max(initial=0))} valid ones. For overlapping channels or one "
+            "class against the rest, use counts.one_vs_rest()"
         )
         raise ValueError(msg)
-    # Products of pixel counts pass 2^63 long before the counts do.
+    # Products of pixel counts can exceed int64.
     tp, fp, fn, tn, truth, pred = (
         x.astype(np.float64)
         for x in (counts.tp, counts.fp, counts.fn, counts.tn, counts.truth, counts.pred)
@@ -371,22 +370,22 @@ def _labelled(counts: Counts, what: str) -> tuple[Floats, Floats, Floats, Floats
 
 
 def _probabilities(*maps: Any) -> list[Floats]:
-    """The maps of truth and prediction, in [0, 1] and of one shape."""
+    """Checked probability maps of truth and prediction."""
     found: list[Floats] = []
     for name, given in zip(("truth", "pred"), maps, strict=True):
         values = np.asarray(given)
         if values.dtype.kind not in "biuf":
-            msg = f"{name} must be numbers, probabilities in [0, 1], got dtype {values.dtype}"
+            msg = f"{name} must be probabilities in [0, 1], got dtype {values.dtype}"
             raise TypeError(msg)
         if values.size and not (values.min() >= 0 and values.max() <= 1):
             msg = (
-                f"{name} must be probabilities in [0, 1], found {values.min()} to {values.max()}; "
+                f"{name} must be probabilities in [0, 1], got {values.min()} to {values.max()}; "
                 "apply a sigmoid or softmax first"
             )
             raise ValueError(msg)
         found.append(values.astype(np.float64, copy=False))
     t, p = found
     if t.shape != p.shape:
-        msg = f"truth has shape {t.shape} but pred has {p.shape}"
+        msg = f"truth has shape {t.shape} but pred has {p.shape}; shapes must match"
         raise ValueError(msg)
     return found

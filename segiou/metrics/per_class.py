@@ -19,7 +19,7 @@ def iou(counts: Counts) -> Floats:
     Parameters
     ----------
     counts : Counts of shape (..., C)
-        Counts per class, (..., C).
+        Counts per class.
 
     Returns
     -------
@@ -47,7 +47,7 @@ def dice(counts: Counts) -> Floats:
     Parameters
     ----------
     counts : Counts of shape (..., C)
-        Counts per class, (..., C).
+        Counts per class.
 
     Returns
     -------
@@ -67,15 +67,15 @@ def dice(counts: Counts) -> Floats:
 
 
 def f_beta(counts: Counts, beta: float) -> Floats:
-    """F-beta score per class: recall weighs ``beta`` times as much as precision.
+    """F-beta score per class, (1 + β²) TP / ((1 + β²) TP + β² FN + FP).
 
-    (1 + β²) TP / ((1 + β²) TP + β² FN + FP). It is 0, not undefined, for a
-    class that is always missed.
+    Recall weighs ``beta`` times as much as precision. The score of a class that
+    is always missed is 0, not undefined.
 
     Parameters
     ----------
     counts : Counts of shape (..., C)
-        Counts per class, (..., C).
+        Counts per class.
     beta : float
         At least 0; 1 gives Dice.
 
@@ -107,15 +107,15 @@ def f_beta(counts: Counts, beta: float) -> Floats:
 def tversky(counts: Counts, alpha: float, beta: float) -> Floats:
     """Tversky index per class, TP / (TP + α FP + β FN).
 
-    α = β = 1 gives IoU, α = β = ½ Dice, α = 1 and β = 0 precision, α = 0 and
-    β = 1 recall.
+    α = β = 1 gives IoU, α = β = ½ gives Dice, α = 1 and β = 0 gives precision,
+    α = 0 and β = 1 gives recall.
 
     Parameters
     ----------
     counts : Counts of shape (..., C)
-        Counts per class, (..., C).
+        Counts per class.
     alpha, beta : float
-        Weights of false positives and of false negatives, at least 0.
+        Weights of false positives and false negatives, at least 0.
 
     Returns
     -------
@@ -142,12 +142,12 @@ def tversky(counts: Counts, alpha: float, beta: float) -> Floats:
 
 
 def precision(counts: Counts) -> Floats:
-    """Precision per class, TP / (TP + FP): the correct share of what was predicted.
+    """Precision per class, TP / (TP + FP), the correct fraction of its predicted pixels.
 
     Parameters
     ----------
     counts : Counts of shape (..., C)
-        Counts per class, (..., C).
+        Counts per class.
 
     Returns
     -------
@@ -164,17 +164,17 @@ def precision(counts: Counts) -> Floats:
 
 
 def recall(counts: Counts) -> Floats:
-    """Recall (class accuracy, sensitivity) per class, TP / (TP + FN).
+    """Recall (sensitivity, class accuracy) per class, TP / (TP + FN).
 
     Parameters
     ----------
     counts : Counts of shape (..., C)
-        Counts per class, (..., C).
+        Counts per class.
 
     Returns
     -------
     ndarray of float64, shape (..., C)
-        NaN for a class that is not in the truth.
+        NaN for a class that does not occur in the truth.
 
     Examples
     --------
@@ -186,17 +186,17 @@ def recall(counts: Counts) -> Floats:
 
 
 def specificity(counts: Counts) -> Floats:
-    """Specificity per class, TN / (TN + FP): the correct share of the rest.
+    """Specificity per class, TN / (TN + FP), the correct fraction of pixels of other classes.
 
     Parameters
     ----------
     counts : Counts of shape (..., C)
-        Counts per class, (..., C).
+        Counts per class.
 
     Returns
     -------
     ndarray of float64, shape (..., C)
-        NaN for a class that is all of the truth.
+        NaN for a class that covers the whole truth.
 
     Examples
     --------
@@ -215,12 +215,12 @@ def balanced_accuracy(counts: Counts) -> Floats:
     Parameters
     ----------
     counts : Counts of shape (..., C)
-        Counts per class, (..., C).
+        Counts per class.
 
     Returns
     -------
     ndarray of float64, shape (..., C)
-        NaN for a class that is none or all of the truth.
+        NaN for a class that covers none or all of the truth.
 
     References
     ----------
@@ -237,13 +237,13 @@ def balanced_accuracy(counts: Counts) -> Floats:
 def volumetric_similarity(counts: Counts) -> Floats:
     """Volumetric similarity per class, ``1 − |FN − FP| / (2 TP + FP + FN)``.
 
-    Compares sizes only, 2 min(t, p) / (t + p): two areas of one size that do
-    not overlap score 1.
+    Equals 2 min(t, p) / (t + p), which compares only sizes: two areas of equal
+    size that do not overlap score 1.
 
     Parameters
     ----------
     counts : Counts of shape (..., C)
-        Counts per class, (..., C).
+        Counts per class.
 
     Returns
     -------
@@ -272,12 +272,12 @@ def _check_weight(name: str, value: float) -> None:
 
 
 def prevalence(counts: Counts) -> Floats:
-    """Share of each class in the valid truth pixels, (TP + FN) / Σ (TP + FN).
+    """Fraction of the valid truth pixels in each class, (TP + FN) / Σ (TP + FN).
 
     Parameters
     ----------
     counts : Counts of shape (..., C)
-        Counts per class, (..., C).
+        Counts per class.
 
     Returns
     -------
@@ -292,7 +292,7 @@ def prevalence(counts: Counts) -> Floats:
     return ratio(counts.truth, counts.truth.sum(-1, keepdims=True))
 
 
-#: Per-class metrics by the names used in reports, on the command line and in JSON.
+#: Per-class metrics by their names in reports, on the command line and in JSON.
 METRICS: dict[str, Callable[[Counts], Floats]] = {
     "iou": iou,
     "dice": dice,

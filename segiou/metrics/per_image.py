@@ -1,4 +1,4 @@
-"""Means over images: per image, per class, and over the worst of them."""
+"""Averages over images: per image, per class, and over the worst cases."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from segiou.metrics.overall import mean
 from segiou.metrics.per_class import iou
 from segiou.metrics.ratio import Floats, included, ratio
 
-#: The percentages that the mean over worst cases is taken over.
+#: Default percentages of worst cases.
 QUANTILES = (10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
 
 Metric = Callable[[Counts], Floats]
@@ -31,7 +31,7 @@ def image_level_means(
     weights: Any = None,
     quantiles: Sequence[int] = QUANTILES,
 ) -> ImageLevelMeans:
-    """All the averages of a metric over images and classes.
+    """All averages of a metric over images and classes.
 
     Parameters
     ----------
@@ -40,11 +40,11 @@ def image_level_means(
     metric : callable
         A per-class metric of :mod:`segiou.metrics`.
     include : array_like of bool, shape (C,), optional
-        Classes that take part.
+        Classes to average over; all by default.
     weights : array_like of float, shape (N,), optional
-        Weight of each image in the means over images, equal by default. Which
-        images are the worst does not depend on it, nor does D, which is made
-        of pixels.
+        Weight of each image in the means over images, equal by default. The
+        choice of the worst images does not depend on weights, nor does D, which
+        is computed from pixels.
     quantiles : sequence of int
         Percentages of the worst cases, each above 0 and at most 100.
 
@@ -57,6 +57,10 @@ def image_level_means(
     ValueError
         If the counts are not per image, a weight is negative or not finite, or
         a percentage is out of range.
+
+    References
+    ----------
+    Z. Wang et al., NeurIPS 2023, arXiv 2310.19252.
 
     Examples
     --------
@@ -90,28 +94,28 @@ def image_level_means(
 
 @dataclass(frozen=True, eq=False)
 class ImageLevelMeans:
-    """Averages of one metric over a data set, by image and by class.
+    """Averages of a metric over a data set, per image and per class.
 
     Attributes
     ----------
     dataset : float
-        D: ratios of the summed counts, averaged over classes.
+        D: ratios of the pooled counts, averaged over classes.
     image : float
         I: averaged over the classes in each image's truth, then over images.
     class_mean : float
         C: averaged over the images with a class in their truth, then over classes.
     worst_image, worst_class : mapping of int to float
-        I_q and C_q for each percentage q: of the lowest q % of the images; of
-        the lowest q % of each class's images.
+        I_q and C_q for each percentage q: I over the lowest q % of the images,
+        and C over the lowest q % of the images of each class.
     worst_image_mean, worst_class_mean : float
-        Their means over q.
+        Means of I_q and C_q over q.
     false_positive_images : ndarray of int64, shape (C,)
-        Images without the class in their truth in which it was predicted. I, C
-        and the worst cases do not count them.
+        Images in which the class was predicted but is not in the truth. I, C
+        and the worst cases skip them.
     images : int
-        Images that I covers: those with a class in their truth.
+        Number of images with a class in their truth, over which I is averaged.
     classes : int
-        Classes that C covers: those in the truth of an image.
+        Number of classes in the truth of an image, over which C is averaged.
     """
 
     dataset: float
@@ -126,7 +130,7 @@ class ImageLevelMeans:
     classes: int
 
     def to_dict(self) -> dict[str, Json]:
-        """The numbers as plain data; percentages are text, as keys in JSON are."""
+        """The values as plain data; percentages are strings, as in JSON."""
         data = {name: getattr(self, name) for name in self.__dataclass_fields__}
         for name in ("worst_image", "worst_class"):
             data[name] = {str(q): value for q, value in data[name].items()}
@@ -134,20 +138,20 @@ class ImageLevelMeans:
 
 
 def image_values(per_image: Counts, metric: Metric = iou, *, include: Any = None) -> Floats:
-    """Metric of each image and class, (N, C); NaN where the image's truth lacks the class.
+    """Metric of each image and class, (N, C); NaN if the class is not in the image's truth.
 
     Parameters
     ----------
-    per_image : Counts
-        Counts of each image, (N, C).
-    metric : Metric, default iou
-        Function of counts.
-    include : array_like, optional
-        Which classes take part, (C,); all by default.
+    per_image : Counts of shape (N, C)
+        Counts of each image.
+    metric : callable, default iou
+        A per-class metric of :mod:`segiou.metrics`.
+    include : array_like of bool, shape (C,), optional
+        Classes to average over; all by default.
 
     Returns
     -------
-    float or ndarray
+    ndarray of float64
     """
     check_per_image(per_image)
     check_callable("metric", metric, "a function of Counts, such as segiou.metrics.iou")
@@ -156,20 +160,20 @@ def image_values(per_image: Counts, metric: Metric = iou, *, include: Any = None
 
 
 def image_means(per_image: Counts, metric: Metric = iou, *, include: Any = None) -> Floats:
-    """Each image's own mean over the classes in its truth, (N,).
+    """Mean of each image over the classes in its truth, (N,).
 
     Parameters
     ----------
-    per_image : Counts
-        Counts of each image, (N, C).
-    metric : Metric, default iou
-        Function of counts.
-    include : array_like, optional
-        Which classes take part, (C,); all by default.
+    per_image : Counts of shape (N, C)
+        Counts of each image.
+    metric : callable, default iou
+        A per-class metric of :mod:`segiou.metrics`.
+    include : array_like of bool, shape (C,), optional
+        Classes to average over; all by default.
 
     Returns
     -------
-    float or ndarray
+    ndarray of float64
     """
     return mean(image_values(per_image, metric, include=include))
 
@@ -177,40 +181,42 @@ def image_means(per_image: Counts, metric: Metric = iou, *, include: Any = None)
 def class_means(
     per_image: Counts, metric: Metric = iou, *, include: Any = None, weights: Any = None
 ) -> Floats:
-    """Each class's mean over the images with it in their truth, (C,).
+    """Mean of each class over the images with it in their truth, (C,).
 
     Parameters
     ----------
-    per_image : Counts
-        Counts of each image, (N, C).
-    metric : Metric, default iou
-        Function of counts.
-    include : array_like, optional
-        Which classes take part, (C,); all by default.
-    weights : array_like, optional
-        Weight of each image, (N,); equal by default.
+    per_image : Counts of shape (N, C)
+        Counts of each image.
+    metric : callable, default iou
+        A per-class metric of :mod:`segiou.metrics`.
+    include : array_like of bool, shape (C,), optional
+        Classes to average over; all by default.
+    weights : array_like of float, shape (N,), optional
+        Weight of each image; equal by default.
 
     Returns
     -------
-    float or ndarray
+    ndarray of float64
     """
     return worst_mean(image_values(per_image, metric, include=include), 100, weights)
 
 
 def worst_mean(values: Any, quantile: int, weights: Any = None) -> Floats:
-    """Mean of the lowest values along the first axis, NaN left out.
+    """Mean of the lowest values along the first axis; NaN is skipped.
 
-    Of n defined values the lowest max(1, ⌊quantile · n / 100⌋), in whole
-    numbers: 70 % of 90 are 63, not the 62 that 0.7 * 90 rounds down to.
+    The mean covers the lowest max(1, ⌊quantile · n / 100⌋) of n defined values,
+    in exact integer arithmetic: 70 % of 90 values are 63, although 0.7 * 90 is
+    less than 63 in floating point.
 
     Parameters
     ----------
     values : array_like of float, shape (N,) or (N, C)
-        Values; NaN is left out.
+        Values; NaN is skipped.
     quantile : int
         Percentage, above 0 and at most 100.
     weights : array_like of float, shape (N,), optional
-        Weight of each value in the mean; which are the lowest does not depend on it.
+        Weight of each value in the mean. The choice of the lowest values does
+        not depend on weights.
 
     Returns
     -------
@@ -226,12 +232,12 @@ def worst_mean(values: Any, quantile: int, weights: Any = None) -> Floats:
 
 
 def false_positive_images(per_image: Counts) -> NDArray[np.int64]:
-    """Images without a class in their truth in which it was predicted, per class, (C,).
+    """Number of images per class in which it was predicted but is not in the truth, (C,).
 
     Parameters
     ----------
-    per_image : Counts
-        Counts of each image, (N, C).
+    per_image : Counts of shape (N, C)
+        Counts of each image.
 
     Returns
     -------
@@ -241,12 +247,12 @@ def false_positive_images(per_image: Counts) -> NDArray[np.int64]:
 
 
 def false_positive_classes(per_image: Counts) -> NDArray[np.int64]:
-    """Number of classes that are predicted in an image and not in its truth, (N,).
+    """Number of classes per image that were predicted but are not in its truth, (N,).
 
     Parameters
     ----------
-    per_image : Counts
-        Counts of each image, (N, C).
+    per_image : Counts of shape (N, C)
+        Counts of each image.
 
     Returns
     -------
@@ -256,7 +262,7 @@ def false_positive_classes(per_image: Counts) -> NDArray[np.int64]:
 
 
 def _only_predicted(per_image: Counts) -> NDArray[np.bool_]:
-    """Which classes each image's prediction has and its truth lacks, (N, C)."""
+    """Classes that were predicted in an image but are not in its truth, (N, C)."""
     check_per_image(per_image)
     return np.asarray((per_image.truth == 0) & (per_image.fp > 0))
 
@@ -264,27 +270,28 @@ def _only_predicted(per_image: Counts) -> NDArray[np.bool_]:
 def image_influence(
     per_image: Counts, whole: Counts | None = None, metric: Metric = iou, *, include: Any = None
 ) -> Floats:
-    """How much each image adds to the mean of the data set, (N,).
+    """Influence of each image on the mean of the data set, (N,).
 
-    The mean with all images minus the mean without this one: negative where the
-    image lowers the score. Exact, since the counts without an image are a
-    difference of integers. :func:`segiou.analysis.bootstrapping.influence` does the same
-    for groups, other averages and each class.
+    The influence is the mean of all images minus the mean without this image,
+    so it is negative if the image lowers the score. It is exact, because the
+    counts without an image are a difference of integers.
+    :func:`segiou.analysis.influence` does the same for groups, other averages
+    and each class.
 
     Parameters
     ----------
     per_image : Counts of shape (N, C)
-        Counts of each image, (N, C).
+        Counts of each image.
     whole : Counts of shape (C,), optional
-        Counts of the data set, where the images are a part of it only.
+        Counts of the data set, if the images are only a part of it.
     metric : callable
         A per-class metric of :mod:`segiou.metrics`.
     include : array_like of bool, shape (C,), optional
-        Classes that take part.
+        Classes to average over; all by default.
 
     Returns
     -------
-    float or ndarray
+    ndarray of float64
 
     Examples
     --------
@@ -307,7 +314,7 @@ def _lowest_means(values: Any, wanted: Iterable[int], weights: Any) -> list[Floa
     """Means of the lowest max(1, ⌊q · n / 100⌋) of n defined values, for each percentage q."""
     array = np.asarray(values)
     if array.dtype.kind not in "biuf" or not array.ndim:
-        raise refuse_kind("values", values, "an array of numbers, one an image and class")
+        raise refuse_kind("values", values, "an array of numbers, one per image and class")
     defined = (~np.isnan(array)).sum(0)
     if weights is None:
         ascending, weight = np.sort(array, axis=0), np.ones(())
@@ -325,7 +332,7 @@ def _lowest_means(values: Any, wanted: Iterable[int], weights: Any) -> list[Floa
 
 
 def check_per_image(per_image: Counts) -> None:
-    """Refuse counts that are not of shape (N, C)."""
+    """Raise unless counts have shape (N, C)."""
     check_counts(per_image, "counts per image")
     if per_image.tp.ndim != 2:
         msg = f"counts per image must have shape (N, C), got {per_image.tp.shape}"
@@ -333,7 +340,7 @@ def check_per_image(per_image: Counts) -> None:
 
 
 def percentages(quantiles: Iterable[int]) -> tuple[int, ...]:
-    """Refuse what is no whole percentage above 0 and at most 100."""
+    """Checked whole percentages above 0 and at most 100."""
     wanted = "a whole percentage above 0 and at most 100"
     found = read_several("quantiles", quantiles, f"several, each {wanted}")
     for q in found:
@@ -346,13 +353,13 @@ def percentages(quantiles: Iterable[int]) -> tuple[int, ...]:
 
 
 def _checked_weights(weights: Any, num_images: int) -> Floats:
-    """Weights as floats; refuse what is not one finite weight of at least 0 an image."""
+    """Weights as floats; raises unless there is one finite, non-negative weight per image."""
     array = np.asarray(weights)
     if array.dtype.kind not in "iuf":
-        raise refuse_kind("weights", weights, "numbers, one an image")
+        raise refuse_kind("weights", weights, "numbers, one per image")
     array = array.astype(np.float64)
     if array.shape != (num_images,):
-        msg = f"weights must have shape ({num_images},), one an image, got {array.shape}"
+        msg = f"weights must have shape ({num_images},), one per image, got {array.shape}"
         raise ValueError(msg)
     if not (np.isfinite(array) & (array >= 0)).all():
         msg = "weights must be finite and at least 0"

@@ -1,9 +1,9 @@
-"""How classes and images are averaged: one set of masks, several "mIoU".
+"""Averaging protocols: how classes and images are combined into "mIoU".
 
-A :class:`Protocol` says over what ratios are taken (the data set, each image,
-each class in each image), what a class without any pixel counts as, and which
-classes take part. The presets reproduce what other programs print; every
-report names the one it used.
+A :class:`Protocol` defines where ratios are taken (over the data set, each image,
+or each class in each image), what an absent class counts as, and which classes
+are averaged. The presets reproduce the scores of other tools; every report names
+its protocol.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from segiou._support.arguments import check_callable, check_choice, check_kind
 from segiou._support.text import did_you_mean
+from segiou.counting.arrays import AtLeast
 from segiou.counting.counts import Counts, check_counts
 from segiou.metrics.per_class import dice
 from segiou.metrics.ratio import Floats, included, ratio
@@ -27,17 +28,18 @@ Over = Literal["occurring", "truth"]
 Empty = Literal["nan", "zero"]
 Ignored = Literal["keep", "exclude"]
 Groups = Literal["all", "grouped"]
+AtThreshold = Literal["negative", "positive"]
 
 _UNIT_WORDS = {
-    "dataset": "the pixels of all images are added, then scores are computed",
-    "image": "scores are computed per image, averaged over its classes, then over images",
-    "image-class": "scores are computed per image and class, then all are averaged",
-    "class": "scores are computed per image, averaged per class over images, then over classes",
+    "dataset": "all pixels are pooled over the images, then scored",
+    "image": "scored per image, averaged over classes, then over images",
+    "image-class": "scored per image and class, all values averaged",
+    "class": "scored per image, averaged over images per class, then over classes",
 }
 _ABSENT_WORDS = {
-    "skip": "do not count",
-    "zero": "count 0",
-    "one": "count 1",
+    "skip": "are skipped",
+    "zero": "count as 0",
+    "one": "count as 1",
     "nan": "make the mean undefined",
 }
 _CHOICES = {
@@ -48,25 +50,26 @@ _CHOICES = {
     "empty": Empty,
     "ignored": Ignored,
     "groups": Groups,
+    "at_threshold": AtThreshold,
 }
 _FILL = {"zero": 0.0, "one": 1.0}
 
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """A mean and what it covers.
+    """A mean and the classes that it covers.
 
     Attributes
     ----------
     value : float
-        NaN where nothing has a value.
+        The mean; NaN if no class has a value.
     classes : int
-        How many classes take part.
+        Number of classes averaged.
     skipped : mapping of int to str
-        Class index → why it takes no part: ``"excluded"``, ``"absent"`` (in
-        neither truth nor prediction), ``"not in truth"`` (only predicted),
-        ``"never predicted"`` (the precision of such a class) or
-        ``"undefined"`` (the specificity of a class that is everywhere).
+        Reason for each class that was not averaged, by index: ``"excluded"``,
+        ``"absent"`` (in neither truth nor prediction), ``"not in truth"`` (only
+        predicted), ``"never predicted"`` (has no precision) or ``"undefined"``
+        (such as the specificity of a class that covers everything).
     """
 
     value: float
@@ -76,44 +79,47 @@ class Mean:
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """How a program averages over classes and images.
+    """How scores are averaged over classes and images.
 
     Attributes
     ----------
     name : str
         Name of the preset, or ``"custom"``.
     whose : str
-        The programs that average so.
+        The tools that average this way.
     unit : {"dataset", "image", "image-class", "class"}
         Where ratios are taken.
     absent : {"skip", "zero", "one", "nan"}
-        What 0/0 counts as in a mean. Where the unit is ``"class"``, an image
-        whose ratio is 0/0 is always skipped, and this is about classes that
-        have a ratio in no image.
+        Value of 0/0 in a mean. With unit ``"class"``, images whose ratio is 0/0
+        are always skipped, and this applies to classes without a ratio in any
+        image.
     absent_dice : {"skip", "zero", "one", "nan"}, optional
-        What 0/0 counts as in a mean of Dice, where that differs.
+        Value of 0/0 in a mean of Dice, if different.
     over : {"occurring", "truth"}
-        Classes that take part: those in truth or prediction, or only those in
-        the truth (of the data set, or of each image).
+        Classes averaged: those in truth or prediction, or only those in the
+        truth (of the data set, or of each image).
     empty : {"nan", "zero"}
-        Value of a mean in which no class takes part.
+        Value of a mean over no classes.
     ignored : {"keep", "exclude"}
-        Whether a declared class takes part whose truth pixels are all ignored.
-        It can still be predicted.
+        Whether a declared class whose truth pixels are all ignored is averaged.
+        Such a class can still be predicted.
     groups : {"all", "grouped"}
-        Pixels that groups of classes are scored over: all valid ones, or those
-        whose truth is in a group.
+        Pixels over which groups of classes are scored: all valid pixels, or
+        those whose truth is in a group.
+    at_threshold : {"negative", "positive"}
+        Whether a score equal to the threshold is negative (``>``) or positive
+        (``>=``); see :meth:`threshold`.
 
     Raises
     ------
     ValueError
-        If one of these is not one of its words.
+        If a field has an unknown value.
 
     Notes
     -----
-    A preset is proven for mean IoU. The means of other metrics follow the same
-    words, which is what most of the programs do and not what all of them do:
-    PaddleSeg counts an absent class as IoU 1 but as Dice 0.
+    Presets are tested for mean IoU. The means of other metrics use the same
+    rules, as most tools do, but not all: PaddleSeg counts an absent class as
+    IoU 1 but Dice 0.
 
     Examples
     --------
@@ -134,6 +140,7 @@ class Protocol:
     ignored: Ignored = "keep"
     groups: Groups = "all"
     absent_dice: Absent | None = None
+    at_threshold: AtThreshold = "negative"
 
     def __post_init__(self) -> None:
         for field, choices in _CHOICES.items():
@@ -141,7 +148,7 @@ class Protocol:
                 check_choice(field, word, get_args(choices))
 
     def of_metric(self, metric: Callable[[Counts], Floats]) -> Protocol:
-        """The protocol as it averages a metric.
+        """The protocol for means of a metric.
 
         Parameters
         ----------
@@ -156,19 +163,43 @@ class Protocol:
             return self
         return replace(self, absent=self.absent_dice, absent_dice=None)
 
+    def threshold(self, value: float) -> float:
+        """A threshold for scores that treats equal scores as this protocol does.
+
+        Pass it as ``threshold`` to :meth:`segiou.ConfusionMatrix.update` or
+        :func:`segiou.counting.scores_to_labels`; hooks do so themselves.
+
+        Parameters
+        ----------
+        value : float
+            The threshold.
+
+        Returns
+        -------
+        float
+
+        Examples
+        --------
+        >>> from segiou.counting import scores_to_labels
+        >>> smp = load_protocol("smp")
+        >>> scores_to_labels([0.4, 0.5], threshold=smp.threshold(0.5)).tolist()
+        [False, True]
+        """
+        return AtLeast(value) if self.at_threshold == "positive" else value
+
     @property
     def description(self) -> str:
-        """The protocol in words."""
+        """A description of the protocol."""
         per_image = self.unit in ("image", "image-class")
-        never = "are not in an image" if per_image else "never occur"
+        never = "absent from an image" if per_image else "that never occur"
         parts = [
             _UNIT_WORDS[self.unit],
-            f"classes that {never} {_ABSENT_WORDS[self.absent]}"
-            + (f", for Dice {_ABSENT_WORDS[self.absent_dice]}" if self.absent_dice else ""),
-            "only classes in the truth take part" if self.over == "truth" else "",
-            "a mean without any class is 0" if self.empty == "zero" else "",
-            "classes that are ignored take no part" if self.ignored == "exclude" else "",
-            "groups leave out truth that is in no group" if self.groups == "grouped" else "",
+            f"classes {never} {_ABSENT_WORDS[self.absent]}"
+            + (f" (Dice: {_ABSENT_WORDS[self.absent_dice]})" if self.absent_dice else ""),
+            "only classes present in the truth count" if self.over == "truth" else "",
+            "an empty mean is 0" if self.empty == "zero" else "",
+            "ignored classes are excluded from the mean" if self.ignored == "exclude" else "",
+            "groups skip pixels whose truth is in no group" if self.groups == "grouped" else "",
         ]
         return "; ".join(part for part in parts if part)
 
@@ -178,12 +209,12 @@ class Protocol:
         return self.unit != "dataset"
 
     def include_of(self, scored: Any) -> NDArray[np.bool_]:
-        """Classes of a matrix, run or report that may take part in a mean, (C,).
+        """Classes of a matrix, run or report that can be averaged, (C,).
 
         Parameters
         ----------
-        scored : array_like
-            A matrix, run or report.
+        scored : ConfusionMatrix, ChannelCounts, Run or Report
+            Counts with their classes.
 
         Returns
         -------
@@ -211,9 +242,9 @@ class Protocol:
         counts : Counts of shape (C,)
             Counts of the data set.
         include : array_like of bool, shape (C,), optional
-            Classes that may take part.
+            Classes to average over; all by default.
         per_image : Counts of shape (N, C), optional
-            Counts of each image; needed where ``needs_images``.
+            Counts of each image; required if ``needs_images``.
 
         Returns
         -------
@@ -222,8 +253,8 @@ class Protocol:
         Raises
         ------
         ValueError
-            If the protocol needs counts per image and there are none, or they
-            are not of these classes.
+            If the protocol needs counts per image and there are none, or their
+            number of classes differs.
         """
         check_counts(counts)
         check_callable("metric", metric, "a function of Counts, such as segiou.metrics.iou")
@@ -232,8 +263,8 @@ class Protocol:
         if self.needs_images:
             if per_image is None:
                 msg = (
-                    f"protocol {self.name!r} averages over images and needs their counts; "
-                    "score with segiou.score or segiou.score_folder, which keep them"
+                    f"protocol {self.name!r} averages over images and needs per-image counts; "
+                    "use segiou.score or segiou.score_folder"
                 )
                 raise ValueError(msg)
             scored, shape = per_image, per_image.tp.shape
@@ -257,7 +288,7 @@ class Protocol:
     def values_taken(
         self, values: Floats, in_truth: NDArray[np.bool_], include: Any = None
     ) -> tuple[Floats, NDArray[np.bool_]]:
-        """Values with 0/0 replaced by what it counts as, and which of them are averaged.
+        """Values with 0/0 replaced under this protocol, and a mask of those to average.
 
         Parameters
         ----------
@@ -266,18 +297,19 @@ class Protocol:
         in_truth : ndarray of bool, shape (..., C)
             Whether the class occurs in the truth.
         include : array_like of bool, shape (C,), optional
-            Classes that may take part.
+            Classes to average over; all by default.
 
         Returns
         -------
         values : ndarray of float, shape (..., C)
-            0 where nothing is averaged; NaN only where it makes the mean NaN.
+            0 for values that are not averaged; NaN only if it makes the mean NaN.
         part : ndarray of bool, shape (..., C)
+            True for values that are averaged.
         """
         absent = "skip" if self.unit == "class" else self.absent
         if absent in ("zero", "one"):
-            # Not only the absent: the recall of a class that is only predicted
-            # is 0/0 too.
+            # This applies to other classes than absent ones: the recall of a class that is only
+            # predicted is also 0/0.
             values = np.where(np.isnan(values), _FILL[absent], values)
         part = np.array(np.broadcast_to(included(include, values.shape[-1]), values.shape))
         if self.over == "truth":
@@ -287,33 +319,32 @@ class Protocol:
         return np.where(part, values, 0.0), part
 
     def mean_of_classes(self, values: Floats, include: Any = None) -> Floats:
-        """Average means per class over the last axis, where the unit is ``"class"``.
+        """Average the means of classes over the last axis, for the unit ``"class"``.
 
         Parameters
         ----------
         values : ndarray of float, shape (..., C)
-            The mean of each class over its images; NaN where it has none.
+            The mean of each class over its images; NaN if it has none.
         include : array_like of bool, shape (C,), optional
-            Classes that may take part.
+            Classes to average over; all by default.
 
         Returns
         -------
         ndarray of float, shape (...)
         """
-        # As the classes of a data set are averaged.
         whole = replace(self, unit="dataset")
         filled, part = whole.values_taken(values, ~np.isnan(values), include)
         return self.divide(filled.sum(-1), part.sum(-1))
 
     def divide(self, total: Any, number: Any) -> Floats:
-        """Divide sums of values by their number; a mean over nothing is NaN, or 0 by ``empty``.
+        """Divide sums of values by their number; an empty mean is NaN, or 0 if ``empty`` is "zero".
 
         Parameters
         ----------
         total : array_like
             Sums of values.
         number : array_like
-            How many values were added up.
+            Number of values in each sum.
 
         Returns
         -------
@@ -324,7 +355,7 @@ class Protocol:
 
 
 def _reasons(counts: Counts, taken: NDArray[np.bool_]) -> NDArray[np.str_]:
-    """Why each class would take no part, (C,)."""
+    """Reason why each class would not be averaged, (C,)."""
     in_truth, predicted = counts.truth > 0, counts.pred > 0
     conditions = [~taken, in_truth & predicted, in_truth, predicted]
     reasons = ["excluded", "undefined", "never predicted", "not in truth"]
@@ -348,12 +379,13 @@ _PRESETS = (
     Protocol("nuscenes", "nuscenes-devkit, evaluation of lidarseg", ignored="exclude"),
     Protocol("ignite", "PyTorch-Ignite mIoU", absent="zero"),
     Protocol("paddleseg", "PaddleSeg", absent="one"),
-    Protocol("smp", "segmentation_models.pytorch, macro", absent="one"),
+    Protocol("smp", "segmentation_models.pytorch, macro", absent="one", at_threshold="positive"),
     Protocol(
         "smp-imagewise",
         "segmentation_models.pytorch, macro-imagewise",
         unit="image-class",
         absent="one",
+        at_threshold="positive",
     ),
     Protocol("torchvision", "the torchvision reference script", absent="nan"),
     Protocol("sklearn", "scikit-learn jaccard_score, macro, labels=range(C)", absent="zero"),
@@ -377,9 +409,9 @@ PROTOCOLS: dict[str, Protocol] = {protocol.name: protocol for protocol in _PRESE
 
 
 def load_protocol(protocol: Protocol | str) -> Protocol:
-    """Find a preset by name; a protocol is returned as it is.
+    """Find a protocol by name; a :class:`Protocol` is returned unchanged.
 
-    Installed packages add protocols by the entry point ``segiou.protocols``.
+    Installed packages can add protocols under the entry point ``segiou.protocols``.
 
     Parameters
     ----------
@@ -393,13 +425,13 @@ def load_protocol(protocol: Protocol | str) -> Protocol:
     Raises
     ------
     TypeError
-        If it is neither.
+        If the argument is neither.
     ValueError
-        If there is no such preset; the message lists them.
+        If the name is unknown.
     """
     if isinstance(protocol, Protocol):
         return protocol
-    check_kind("protocol", protocol, str, "a Protocol or the name of one")
+    check_kind("protocol", protocol, str, "a Protocol or its name")
     if protocol in PROTOCOLS:
         return PROTOCOLS[protocol]
     from segiou._support.optional import find_plugin, plugin_names
@@ -408,5 +440,6 @@ def load_protocol(protocol: Protocol | str) -> Protocol:
         found: Protocol = added
         return found
     known = (*PROTOCOLS, *plugin_names("protocols"))
-    msg = f"no protocol {protocol!r}; there are {', '.join(known)}{did_you_mean(protocol, known)}"
+    hint = did_you_mean(protocol, known)
+    msg = f"unknown protocol {protocol!r}; choose from {', '.join(known)}{hint}"
     raise ValueError(msg)

@@ -1,4 +1,4 @@
-"""Ratios and means of counts: 0/0 is NaN, a mean skips it."""
+"""Ratios of counts, in which 0/0 is NaN."""
 
 from __future__ import annotations
 
@@ -9,16 +9,12 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-#: Up to here float64 holds every integer, so one division rounds once.
+#: float64 represents all integers up to this one exactly, so a division rounds once.
 _FLOAT_HOLDS = 1 << 53
 
 
 def ratio(numerator: Any, denominator: Any) -> Floats:
-    """Divide; 0/0 is NaN, silently, and nothing else can have a zero denominator.
-
-    The quotient of integers is the float64 nearest to the true quotient, also
-    where they are past 2^53 and float64 could not hold them.
-    """
+    """Divide; 0/0 is NaN without a warning. Quotients of integers of any size are rounded once."""
     top, bottom = np.asarray(numerator), np.asarray(denominator)
     if _is_large(top) or _is_large(bottom):
         return _ratio_of_large(top, bottom)
@@ -42,30 +38,17 @@ def _ratio_of_large(top: NDArray[Any], bottom: NDArray[Any]) -> Floats:
 
 
 def included(include: Any, num_classes: int) -> NDArray[np.bool_]:
-    """Read which classes may take part, (C,) or (..., C); all of them where nothing is said.
-
-    Raises
-    ------
-    TypeError
-        If it is not of booleans: class indices would be read as yes and no.
-    ValueError
-        If there is not one a class.
-
-    Examples
-    --------
-    >>> included(None, 2), included([True, False], 2)
-    (array([ True,  True]), array([ True, False]))
-    """
+    """A checked mask of the classes to average over, (C,) or (..., C); None means all classes."""
     if include is None:
         return np.ones(num_classes, dtype=bool)
     taken = np.asarray(include)
     if taken.shape[-1:] != (num_classes,):
-        msg = f"include must say of {num_classes} classes whether they take part, got {include!r}"
+        msg = f"include must have one bool per class ({num_classes} classes), got {include!r}"
         raise TypeError(msg) if not taken.ndim else ValueError(msg)
     if taken.dtype != np.bool_:
         msg = (
-            f"include must be bool, one a class, got {taken.dtype}; "
-            "of indices make it by np.isin(np.arange(C), indices)"
+            f"include must be bool, one per class, got {taken.dtype}; "
+            "for class indices, pass np.isin(np.arange(C), indices)"
         )
         raise TypeError(msg)
     return taken

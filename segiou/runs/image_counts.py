@@ -112,21 +112,16 @@ class ImageCount:
     ) -> ImageCount:
         """Create the counts of an image from its non-zero cells.
 
-                Parameters
-                ----------
-                id : str
-                    Id of the image.
-        <<<<<<< HEAD
-                counted : ConfusionCounts or Cells
-                    The confusion matrix.
-        =======
-                counted : ConfusionCounts or Cells
-                    What was counted.
-        >>>>>>> ea2f3f9 (Rename ConfusionCounts, decide, fine_grained and share in counting and metrics; the old names warn)
-                files : ImageFiles, default NO_FILES
-                    The two files of the image.
-                measured : bytes, optional
-                    Packed counts of measures.
+        Parameters
+        ----------
+        id : str
+            Id of the image.
+        counted : ConfusionCounts or Cells
+            The confusion matrix.
+        files : ImageFiles, default NO_FILES
+            The two files of the image.
+        measured : bytes, optional
+            Packed counts of measures.
         """
         found = counted.cells if isinstance(counted, ConfusionCounts) else counted
         return cls(id, found.indices, found.values, found.ignored, *files, measured)

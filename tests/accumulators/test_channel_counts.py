@@ -78,9 +78,9 @@ def test_state_goes_through_json_and_pickle():
 
 def test_foreign_states_are_refused():
     state = counted(pairs(0)).state_dict()
-    with pytest.raises(ValueError, match="state_version is 99"):
+    with pytest.raises(ValueError, match="got 99"):
         ChannelCounts(NAMES).load_state_dict(state | {"state_version": 99})
-    with pytest.raises(ValueError, match="the saved state is of other options"):
+    with pytest.raises(ValueError, match="the saved state has different options"):
         ChannelCounts(["a", "b", "c"]).load_state_dict(state)
 
 
@@ -111,9 +111,9 @@ def test_a_bad_pair_changes_nothing():
     truth = np.zeros((3, 2, 2), np.uint8)
     with pytest.raises(ValueError, match=r"found 7 \(4 times\)"):
         channels.update(truth, truth + 7 * (np.arange(3) == 1)[:, None, None], axis=0)
-    with pytest.raises(ValueError, match="have 2 along axis 1, but there are 3 classes"):
+    with pytest.raises(ValueError, match="expected 3 channels along axis 1, got 2"):
         channels.update(truth, truth, axis=1)
-    with pytest.raises(ValueError, match="no axis 5"):
+    with pytest.raises(ValueError, match="axis=5 is out of range"):
         channels.update(truth, truth, axis=5)
     with pytest.raises(ValueError, match="do not fit 3 channels"):
         channels.add(Counts([1], [1], [1], [1]))

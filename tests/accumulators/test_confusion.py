@@ -97,7 +97,7 @@ def test_a_state_of_other_options_is_refused():
     with pytest.raises(ValueError, match="3 classes here and 2 there"):
         ConfusionMatrix(3).load_state_dict(state)
     state["state_version"] = 99
-    with pytest.raises(ValueError, match="state_version is 99"):
+    with pytest.raises(ValueError, match="got 99"):
         ConfusionMatrix(2).load_state_dict(state)
 
 
@@ -179,7 +179,7 @@ def test_scores_are_class_indices_whatever_the_file_values():
     assert cm.pixel_accuracy() == 1.0
     with pytest.raises(ValueError, match=r"21 channels along axis 0, but there are 19 classes"):
         cm.update([7, 26], np.zeros((21, 2)), argmax=0)
-    with pytest.raises(ValueError, match="no axis 3"):
+    with pytest.raises(ValueError, match="argmax=3 is out of range"):
         cm.update([7, 26], scores, argmax=3)
 
 

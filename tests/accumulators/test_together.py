@@ -127,8 +127,11 @@ HALF = [[2**62, 0, 0], [0, 2**61, 0]]
 @pytest.mark.parametrize(
     ("add", "text"),
     [
-        (lambda m: m + m, r"sum of confusion matrices at index \(0, 0\): more than 9223372036854"),
-        (lambda m: m.merge(m.copy(), m), r"at index \(0, 0\): more than 9223372036854775807"),
+        (
+            lambda m: m + m,
+            r"sum of confusion matrices at index \(0, 0\) must not exceed 9223372036854",
+        ),
+        (lambda m: m.merge(m.copy(), m), r"at index \(0, 0\) must not exceed 9223372036854775807"),
         (
             lambda m: m.add(ConfusionCounts([[0, 2**62, 0], [0, 0, 0]])),
             "the pixels of confusion matrices",
@@ -137,7 +140,7 @@ HALF = [[2**62, 0, 0], [0, 2**61, 0]]
             lambda m: m.add(ConfusionCounts([[0, 0, 0], [0, 0, 0]], 2**62)),
             "the pixels of confusion matr",
         ),
-        (lambda m: sum([m, m, m]), "the largest count that 64 bits hold"),
+        (lambda m: sum([m, m, m]), "must not exceed"),
         (lambda m: m.add(ConfusionCounts(HALF)), r"at index \(0, 0\)"),
     ],
 )
@@ -156,9 +159,9 @@ def test_a_matrix_holds_as_many_pixels_as_64_bits_and_no_more():
     assert matrix.pixels == LARGEST
     assert matrix.counts.total.tolist() == [LARGEST - 1] * 2
     before = matrix.copy()
-    with pytest.raises(OverflowError, match="64 bits hold"):
+    with pytest.raises(OverflowError, match="must not exceed"):
         matrix.update([0], [0])
-    with pytest.raises(OverflowError, match="the pixels of confusion matrices: more than"):
+    with pytest.raises(OverflowError, match="the pixels of confusion matrices must not exceed"):
         matrix.update([9], [0])
     assert matrix == before
     assert ConfusionMatrix.from_state_dict(matrix.state_dict()) == matrix
@@ -172,7 +175,7 @@ def test_channels_past_64_bits_are_refused_and_stay():
         lambda: channels.add(Counts([0, 0], [0, 1], [0, 0], [0, 0])),
         lambda: channels.update([[1], [0]], [[1], [1]], axis=0),
     ):
-        with pytest.raises(OverflowError, match="64 bits hold"):
+        with pytest.raises(OverflowError, match="must not exceed"):
             add()
     assert channels == before
 
@@ -182,15 +185,18 @@ def test_channels_past_64_bits_are_refused_and_stay():
     [
         (
             lambda: ConfusionCounts([[2**62, 0, 0], [0, 2**62, 0]]),
-            "pixels: more than 9223372036854775807",
+            "pixels must not exceed 9223372036854775807",
         ),
         (
             lambda: ConfusionCounts([[[1, 0]], [[LARGEST, 0]]], [0, 1]),
-            "pixels at index 1: more than",
+            "pixels at index 1 must not exceed",
         ),
-        (lambda: Counts([2**62], [2**62], [0], [0]), r"tp \+ fp \+ fn \+ tn at index 0: more"),
+        (
+            lambda: Counts([2**62], [2**62], [0], [0]),
+            r"tp \+ fp \+ fn \+ tn at index 0 must not exceed",
+        ),
         (lambda: Counts([2**62], [0], [0], [0]) + Counts([2**62], [0], [0], [0]), "tp at index 0"),
-        (lambda: Counts([2**62] * 2, [0] * 2, [0] * 2, [0] * 2).pooled(), "tp: more than"),
+        (lambda: Counts([2**62] * 2, [0] * 2, [0] * 2, [0] * 2).pooled(), "tp must not exceed"),
         (lambda: Counts([[1]] * 2, [[1]] * 2, [[0]] * 2, [[2**62]] * 2).summed(), "tn at index 0"),
     ],
 )
@@ -208,8 +214,12 @@ def test_large_counts_that_fit_are_summed_exactly():
     ("change", "error", "text"),
     [
         ({"table": [[1, 2, -3], [0, 0, 0]]}, ValueError, "table must not be negative, got -3"),
-        ({"table": [[1, 2], [0, 0]]}, ValueError, r"must be \(\.\.\., C, C \+ 1\)"),
-        ({"table": [[1, 2, 3, 4]] * 3}, ValueError, "a table of shape"),
+        (
+            {"table": [[1, 2], [0, 0]]},
+            ValueError,
+            r"expected a table|must have shape \(\.\.\., C, C \+ 1\)",
+        ),
+        ({"table": [[1, 2, 3, 4]] * 3}, ValueError, "expected a table of shape"),
         ({"table": [[1.5, 2, 3], [0, 0, 0]]}, TypeError, "table must be integers, got float64"),
         ({"pairs": -1}, ValueError, "pairs must be at least 0, got -1"),
         ({"pairs": "many"}, TypeError, "pairs must be an integer"),
@@ -223,7 +233,7 @@ def test_a_damaged_state_is_refused_and_changes_nothing(change, error, text):
     assert matrix == before
     state = before.state_dict()
     del state["table"]
-    with pytest.raises(ValueError, match="it lacks table"):
+    with pytest.raises(ValueError, match="missing: table"):
         matrix.load_state_dict(state)
 
 
@@ -231,7 +241,9 @@ def test_images_past_64_bits_are_refused():
     columns = Columns.of(
         [ImageCount.of(n, ConfusionCounts([[2**62, 0, 0], [0, 0, 1]])) for n in "ab"]
     )
-    with pytest.raises(OverflowError, match="the pixels of the images: more than 9223372036854"):
+    with pytest.raises(
+        OverflowError, match="the pixels of the images must not exceed 9223372036854"
+    ):
         SparseConfusionCounts.summed(2, [columns.summed()])
     one = SparseConfusionCounts.summed(2, [columns.take([0]).summed()])
     assert one.table.tolist() == [[2**62, 0, 0], [0, 0, 1]]

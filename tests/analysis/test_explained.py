@@ -167,7 +167,7 @@ def test_refusals():
         explain(BLIND, list("abc"))
     with pytest.raises(ValueError, match="averages over images"):
         explain(BLIND, list("ab"), protocol="monai")
-    with pytest.raises(ValueError, match="no protocol"):
+    with pytest.raises(ValueError, match="unknown protocol"):
         explain(BLIND, list("ab"), protocol="nobody")
 
 

@@ -115,7 +115,7 @@ def test_products_are_exact_beyond_float():
         ({"aggregate": "X"}, "aggregate must be"),
         ({"metric": "pixel_accuracy", "aggregate": "C"}, "no value per class"),
         ({"class_names": ["a"]}, "3 classes, but there are 1 class names"),
-        ({"protocol": "nobody"}, "no protocol"),
+        ({"protocol": "nobody"}, "unknown protocol"),
     ],
 )
 def test_refusals(options, message):

@@ -67,7 +67,7 @@ def test_everything_ignored_counts_nothing():
 def test_predicted_void_is_no_class_and_yet_a_boundary(masks):
     truth = masks.square()
     pred = np.where(truth == 1, truth, 200).astype(np.uint8)
-    with pytest.raises(UndeclaredValuesError, match="pred has values that are no class"):
+    with pytest.raises(UndeclaredValuesError, match="pred has undeclared values"):
         boundary_counts(truth, pred, 2, options=ALL)
     counts = boundary_counts(truth, pred, 2, unassigned="count", options=ALL)
     exact = boundary_counts(truth, truth, 2, options=ALL)

@@ -109,7 +109,7 @@ def test_every_problem_is_listed_without_a_traceback():
         (["score", "a", "b", "--labels", "camvd"], 2, "unknown label set 'camvd'"),
         (["score", "a", "b", "--labels", "3"], 3, "a: does not exist"),
         ([*SCORE, "--exclude", "unicorn"], 2, "no class 'unicorn'"),
-        ([*SCORE, "--protocol", "mine"], 2, "no protocol 'mine'; there are segiou, cityscapes"),
+        ([*SCORE, "--protocol", "mine"], 2, "unknown protocol 'mine'; choose from segiou"),
         ([*SCORE, "--workers", "0"], 2, "expected an integer ≥ 1"),
         ([*SCORE, "--key", "("], 2, "no regular expression"),
         (["labelsets", "nope"], 2, "unknown label set 'nope'"),

@@ -42,7 +42,7 @@ def test_what_the_kernel_refuses(change, error, text):
     with pytest.raises(error, match=text):
         kernel.count_coded(*arguments)
     if {0, 1} & {*change}:  # where NumPy counts, the table and the codes are our own
-        with pytest.raises(error, match="must be"):
+        with pytest.raises(error, match=r"must (be|match)"):
             reference.count_coded(*arguments)
     assert not TABLE.any()
 

@@ -180,17 +180,17 @@ def test_two_processes_give_the_answer_of_one(need, run_two, path, alone, street
         assert out["torchmetrics"] == alone.mean_iou()
         assert out["ignite world"] == 2
         same_counts(out["ignite"], alone)
-        assert "process 1 counts with other classes" in out["options"]
+        assert "the classes or options of process 1 differ" in out["options"]
         assert "'a' was counted twice with different results" in out["conflict"]
         assert out["first"] == [[1, 0], [0, 1]]
-        said = "process 1 gives ConfusionMatrix but process 0 ImageCounts; give the same on all"
+        said = "process 1 passed ConfusionMatrix but process 0 passed ImageCounts"
         assert out["kinds"] == f"ValueError: {said}"
         said = "process 1 has conflict='first' but process 0 conflict='error'"
         assert out["conflicts"] == f"ValueError: {said}"
-        assert "process 1 counts with other classes or options" in out["ignored"]
-        assert f"{2**63} pixels; int64 holds {2**63 - 1}" in out["too many"]
+        assert "the classes or options of process 1 differ" in out["ignored"]
+        assert f"{2**63} pixels, more than int64 ({2**63 - 1})" in out["too many"]
     first, second = (out["no counts"] for out in run_two.last)
-    assert first == "ValueError: process 1 could not read its counts; its own error says why"
+    assert first == "ValueError: process 1 could not read its counts; see the error on that process"
     kinds = "a ConfusionMatrix, ImageCounts or PanopticCounts"
     assert second == f"TypeError: all_reduce takes {kinds}, not list"
     texts = [out["broken"] for out in run_two.last]
@@ -205,7 +205,7 @@ def test_accelerate_in_two_processes(need, run_two, path, alone):
     same_counts(out["images"], alone)
     assert out["seen"] * 2 > 5  # batches were filled up with repeated images
     assert out["local"] > alone.pixels
-    assert "process 1 counts with other classes" in out["options"]
+    assert "the classes or options of process 1 differ" in out["options"]
 
 
 def test_accelerate_and_torch_in_one_process(need, alone, streets):
@@ -238,7 +238,7 @@ def test_images_know_scores_masks_and_their_ids(need):
 
 
 def test_ids_that_do_not_fit_are_refused():
-    with pytest.raises(ValueError, match="1 ids, 2 truths and 2 preds; one id an image"):
+    with pytest.raises(ValueError, match="one id per image, got 1 ids for 2 truth and 2 pred"):
         ImageCounts(2).update([[0], [1]], [[0], [1]], ids=["a"])
     with pytest.raises(ValueError, match="conflict must be"):
         ImageCounts(2, conflict="last")

@@ -78,7 +78,7 @@ def test_the_bits_of_a_paddle_bfloat16(need):
     expected = ConfusionMatrix(5, ignore=255).update(truth, rounded, argmax=1)
     given = PaddleTensor(scores)
     assert ConfusionMatrix(5, ignore=255).update(truth, given, argmax=1) == expected
-    with pytest.raises(TypeError, match=r"pred is bfloat16; labels must be integers"):
+    with pytest.raises(TypeError, match=r"pred has dtype bfloat16"):
         ConfusionMatrix(5, ignore=255).update(truth, PaddleTensor(scores[:, 0]))
 
 
@@ -143,9 +143,9 @@ def test_tensors_without_a_rectangle_of_values_are_refused(need):
     dense = torch.tensor([[0, 1], [1, 1]])
     nested = torch.nested.nested_tensor([dense[0], dense[1, :1]], layout=torch.jagged)
     for tensor in (dense.to_sparse(), dense.to_sparse_csr(), nested):
-        with pytest.raises(TypeError, match="a sparse or nested tensor is no rectangle"):
+        with pytest.raises(TypeError, match="sparse and nested tensors are not supported"):
             ConfusionMatrix(2).update(dense, tensor)
-    with pytest.raises(TypeError, match="on the meta device has a shape but no values"):
+    with pytest.raises(TypeError, match="on the meta device have no values"):
         ConfusionMatrix(2).update(dense.to("meta"), dense)
 
 
@@ -170,7 +170,7 @@ def test_a_tensor_spread_over_processes_is_refused(need, run_python, tmp_path):
     need("torch")
     local, message = run_python(SPREAD, f"file://{tmp_path / 'store'}")
     assert local == [[1, 0], [0, 3]]
-    assert "a DTensor is spread over processes; count its to_local()" in message
+    assert "DTensors are not supported; count to_local()" in message
 
 
 def test_ids_are_the_same_whatever_they_came_in(need):

@@ -237,7 +237,7 @@ def test_fit_with_validation(backend, mode, run_python, streets, tmp_path):
     assert out["carried"] == 2**25
     assert out["limbs"] == [0, 1]
     assert out["poisoned"]
-    assert "truth has had values" in out["error"]
+    assert "truth contained values" in out["error"]
     assert "the largest value 9" in out["error"]
     assert out["masked"] == 1.0
     check_scores(out["odd"])
@@ -267,14 +267,11 @@ def test_what_keras_users_give(backend, run_python):
     assert out["same"]["images"][0][1] == 2 * 5 * 6
     errors = out["errors"]
     assert "values of sample_weight are neither 0 nor 1" in errors["weights"]
-    assert "20 pixels of y_true are no label" in errors["half"]
-    assert "20 pixels of y_true are no label" in errors["nan"]
-    assert "120 pixels of y_true are no label" in errors["smooth"]
+    assert "20 pixels of y_true are neither" in errors["half"]
+    assert "20 pixels of y_true are neither" in errors["nan"]
+    assert "120 pixels of y_true are neither" in errors["smooth"]
     assert "sample_weight has shape (4, 5); give one weight an image, (N,)" in errors["rows"]
-    assert (
-        "one channel along axis -1 for two classes: give the hook threshold=T"
-        in (errors["channel"])
-    )
+    assert "a single channel along axis -1 for two classes; pass threshold=T" in (errors["channel"])
     assert "protocol 'monai' averages over images" in errors["images"]
     assert np.isnan(out["poisoned"])
     for name, (values, expected) in out["protocols"].items():
@@ -292,4 +289,4 @@ def test_one_model_on_two_devices(run_python, streets, tmp_path):
     assert out["ignored"] == expected.ignored
     assert out["val"] == pytest.approx(out["mean_iou"], rel=1e-5)
     assert "the largest value 255" in out["errors"][0]
-    assert "values that are no class were counted on 2 devices" in out["errors"][1]
+    assert "undeclared values were counted on 2 devices" in out["errors"][1]

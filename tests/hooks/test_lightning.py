@@ -183,7 +183,7 @@ def test_a_step_that_gives_no_pair(lightning, module, loader, answer, streets, t
     for words, given in returned.items():
         silent.given = lambda batch, given=given: given
         callback = SegmentationScores(streets.names, ignore=255)
-        with pytest.raises(TypeError, match=f"the step returned {words}; let it return"):
+        with pytest.raises(TypeError, match=f"the step returned {words}; return"):
             trainer(lightning, tmp_path, callback).validate(silent, loader(), verbose=False)
     # One's own function may leave batches out.
     silent.given = lambda batch: {"pred": silent.net(batch[0])} if len(batch[0]) == 4 else None
@@ -268,5 +268,7 @@ def test_two_devices(need, run_two, streets, tmp_path):
     assert out["pages"] == [alone.pixels]
     *nothing, (said,) = out["said"]
     assert nothing == [[], []]
-    assert "val dataloader 0: the samplers of 2 processes give 6 images of a data set of 5" in said
-    assert "1 are counted again" in said
+    assert (
+        "val dataloader 0: the samplers of 2 processes draw 6 images from a data set of 5" in said
+    )
+    assert "1 are counted twice" in said

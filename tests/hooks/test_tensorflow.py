@@ -100,7 +100,7 @@ def test_what_is_no_rectangle_is_refused_in_words():
     ragged = tf.RaggedTensor.from_row_lengths([1, 0, 1], [1, 2])
     sparse = tf.sparse.from_dense([[1, 0], [1, 1]])
     for tensor, kind in ((ragged, "RaggedTensor"), (sparse, "SparseTensor")):
-        with pytest.raises(TypeError, match=f"a {kind} is no rectangle of labels; make it dense"):
+        with pytest.raises(TypeError, match=f"a {kind} is not supported; make it dense"):
             ConfusionMatrix(2).update(tensor, tensor)
     with pytest.raises(TypeError, match="truth has dtype object"):
         ConfusionMatrix(2).update(tf.constant(["a"]), tf.constant([0]))

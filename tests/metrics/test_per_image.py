@@ -181,7 +181,7 @@ def test_weights_by_hand():
 @pytest.mark.parametrize(
     ("weights", "text"),
     [
-        ([1, 2], r"weights must have shape \(3,\), one an image, got \(2,\)"),
+        ([1, 2], r"weights must have shape \(3,\), one per image, got \(2,\)"),
         ([1, -1, 1], "finite and at least 0"),
         ([1, np.nan, 1], "finite and at least 0"),
     ],

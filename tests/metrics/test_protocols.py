@@ -202,7 +202,7 @@ def test_presets_are_found_by_name_and_listed_when_not():
         assert load_protocol(name) is protocol
         assert protocol.name == name
         assert protocol.whose
-    with pytest.raises(ValueError, match="no protocol 'tf'; there are segiou, cityscapes, "):
+    with pytest.raises(ValueError, match="unknown protocol 'tf'; choose from segiou, cityscapes, "):
         load_protocol("tf")
 
 
@@ -211,8 +211,8 @@ def test_every_protocol_says_what_it_does():
     found = {tuple(getattr(p, w) for w in words): p.description for p in PROTOCOLS.values()}
     assert len(set(found.values())) == len(found)
     assert load_protocol("detectron2").description == (
-        "the pixels of all images are added, then scores are computed; classes that never occur "
-        "do not count; only classes in the truth take part"
+        "all pixels are pooled over the images, then scored; classes that never occur "
+        "are skipped; only classes present in the truth count"
     )
 
 

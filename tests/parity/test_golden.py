@@ -271,7 +271,7 @@ def test_custom_rules_and_their_words():
 
     protocol = Protocol("custom", "us", unit="image", absent="zero", over="truth")
     assert protocol.description == (
-        "scores are computed per image, averaged over its classes, then over images; classes "
-        "that are not in an image count 0; only classes in the truth take part"
+        "scored per image, averaged over classes, then over images; classes absent from an image "
+        "count as 0; only classes present in the truth count"
     )
     assert load_protocol(protocol) is protocol

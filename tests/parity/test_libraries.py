@@ -105,7 +105,7 @@ def test_an_out_of_range_prediction_is_refused_and_not_counted_in_another_cell()
     # torchmetrics, which checks how many labels there are and not which, reads 3 of 3 classes
     # as class 0 of the next row.
     truth, pred = np.array([0, 1, 2]), np.array([0, 3, 2])
-    with pytest.raises(UndeclaredValuesError, match="pred has values that are no class"):
+    with pytest.raises(UndeclaredValuesError, match="pred has undeclared values"):
         count_pairs(truth, pred, 3)
     counted = count_pairs(truth, pred, 3, unassigned="count")
     assert counted.tolist() == [[1, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 0]]
