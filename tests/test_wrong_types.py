@@ -104,7 +104,7 @@ WRONG_KINDS = [
     (lambda: folder(key=7), "key must be text, not int"),
     (
         lambda: segiou.score([["a.png"]], [["b.png"]], labels=2),
-        "truth contains strings; labels must be",
+        "truth contains strings",
     ),
     (lambda: read_mask(3), r"path must be a path, not int \(3\)"),
     (lambda: read_mask(b"x.png"), "path must be a path, not bytes"),
@@ -344,7 +344,7 @@ def test_too_many_classes_for_the_memory():
         [sys.executable, "-c", LITTLE_MEMORY], capture_output=True, text=True, check=True
     )
     refused = re.compile(
-        r"60000 classes need (80\.5|26\.8) GiB for their confusion matrices, and there "
-        r"are [\d.]+ GiB, enough for \d+ classes; declare only the classes that occur"
+        r".*60000 classes need (80\.5|26\.8) GiB, but "
+        r"[\d.]+ GiB of memory hold \d+ classes; .*"
     )
     assert [bool(refused.fullmatch(line)) for line in done.stdout.splitlines()] == [True] * 3

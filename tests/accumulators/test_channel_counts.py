@@ -115,7 +115,7 @@ def test_a_bad_pair_changes_nothing():
         channels.update(truth, truth, axis=1)
     with pytest.raises(ValueError, match="axis=5 is out of range"):
         channels.update(truth, truth, axis=5)
-    with pytest.raises(ValueError, match="do not fit 3 channels"):
+    with pytest.raises(ValueError, match="expected counts of 3 channels"):
         channels.add(Counts([1], [1], [1], [1]))
     assert channels == before
 

@@ -269,6 +269,6 @@ def test_two_devices(need, run_two, streets, tmp_path):
     *nothing, (said,) = out["said"]
     assert nothing == [[], []]
     assert (
-        "val dataloader 0: the samplers of 2 processes draw 6 images from a data set of 5" in said
+        "2 processes draw 6 images from a data set of 5" in said
     )
     assert "1 are counted twice" in said
