@@ -268,7 +268,5 @@ def test_two_devices(need, run_two, streets, tmp_path):
     assert out["pages"] == [alone.pixels]
     *nothing, (said,) = out["said"]
     assert nothing == [[], []]
-    assert (
-        "2 processes draw 6 images from a data set of 5" in said
-    )
+    assert "2 processes draw 6 images from a data set of 5" in said
     assert "1 are counted twice" in said
